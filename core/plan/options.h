@@ -1,0 +1,35 @@
+// What a caller may choose, as plain structs passed by value. No singletons, no environment switches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ipex_studio {
+
+enum class Precision { kFp32, kBf16, kFp16, kInt8 };
+enum class ExportForm { kCompiled, kPortable };
+
+// How the graph is rewritten.
+struct OptimizeOptions {
+  Precision precision = Precision::kFp32;
+  std::string device = "cpu";           // "cpu", "xpu", "xpu:1"
+  std::vector<std::string> disabled_passes;
+  std::int64_t rewrite_limit = -1;      // stop rewriting after so many rewrites (bisection); -1: no limit
+  std::string dump_directory;           // numbered IR dumps of every changing pass; empty: none
+  std::vector<std::string> preserved_methods;  // methods and attributes that freezing must keep
+  bool verify_passes = true;            // lint after each pass and compare the hash with what the pass said
+  bool plan_regions = true;             // false: leave fused operators to the interpreter
+};
+
+// How time is taken.
+struct MeasureOptions {
+  std::int32_t threads = 0;             // 0: all usable cores
+  std::int32_t instances = 1;
+  double warmup_s = 0.5;
+  double duration_s = 3.0;
+  std::int64_t iterations = 0;          // > 0: exactly so many timed iterations, duration is ignored
+  std::uint64_t seed = 0;
+};
+
+}  // namespace ipex_studio

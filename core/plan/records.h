@@ -1,0 +1,223 @@
+// Every plain record that leaves the engine: what a pass did, what a kernel cost, what a run measured.
+//
+// Records are values without behaviour. They cross the pipe between the engine and the studio as JSON
+// (records_json.h), become rows of profile.db (profiler/recorder.h) and are what the panels draw. Nothing here
+// knows libtorch, sqlite or ImGui. Times are nanoseconds, sizes are bytes unless the name says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ipex_studio {
+
+// Identity of one node of the frozen graph, given once at load and never reused. Every later node carries the
+// union of the ids of the nodes it came from; before/after views and per-node columns align on them.
+using OriginId = std::int32_t;
+
+// Where an origin sits. Across runs, machines and library versions origins align on (module_path, kind, ordinal).
+struct Origin {
+  OriginId id = 0;
+  std::string module_path;    // "layer1.0.conv3"; empty when the graph does not tell
+  std::string kind;           // "aten::conv2d"
+  std::int32_t ordinal = 0;   // 0-based count of this kind within this module path
+  std::string source;         // "file.py:12" of the model's author; may be empty
+};
+
+enum class RemarkKind { kApplied, kMissed };
+
+// Why a rewrite happened or did not. `reason` is a kebab-case code from core/graph/reasons.h, `text` a sentence.
+struct Remark {
+  std::string pass;
+  RemarkKind kind = RemarkKind::kApplied;
+  std::string reason;
+  std::string text;
+  std::vector<OriginId> origins;
+};
+
+struct GraphValue {
+  std::int32_t id = 0;            // index into GraphSnapshot::values
+  std::string name;               // debug name without '%'
+  std::string type;               // "Float(1, 64, 56, 56)", "int[]"
+  std::int32_t producer = -1;     // node id; -1: graph input
+  std::string constant;           // printed value when produced by prim::Constant; empty otherwise
+};
+
+struct GraphNode {
+  std::int32_t id = 0;            // index into GraphSnapshot::nodes; topological, nested blocks after their owner
+  std::int32_t parent = -1;       // node that owns the block this node sits in; -1: top level
+  std::string kind;               // "aten::conv2d", "ipex_studio::convolution", "prim::If"
+  std::string name;               // short human label: "layer1.0.conv3 + relu"
+  std::string scope;              // module path, '.'-separated; empty when unknown
+  std::vector<OriginId> origins;  // sorted, unique
+  std::vector<std::int32_t> inputs;   // value ids, in operand order
+  std::vector<std::int32_t> outputs;  // value ids
+  std::vector<std::pair<std::string, std::string>> attributes;  // printed: {"stride","2, 2"}
+};
+
+// The graph after one pass. Snapshot 0 is the frozen graph before any pass.
+struct GraphSnapshot {
+  std::int32_t pass_index = 0;
+  std::string after_pass;         // "frozen" for snapshot 0
+  std::vector<GraphValue> values;
+  std::vector<GraphNode> nodes;   // prim::Constant nodes are left out; their values carry `constant`
+  std::vector<std::int32_t> inputs;   // value ids
+  std::vector<std::int32_t> outputs;  // value ids
+  std::string text;               // canonical IR text, large constants elided
+};
+
+struct PassRecord {
+  std::int32_t index = 0;         // 1-based position in the pipeline
+  std::string name;               // "fold-batch-norm"
+  std::string summary;
+  bool changed = false;
+  std::int32_t rewrites = 0;      // Applied remarks
+  std::int32_t missed = 0;        // Missed remarks
+  std::int64_t elapsed_ns = 0;
+  std::uint64_t hash_before = 0;
+  std::uint64_t hash_after = 0;
+  std::int32_t nodes_after = 0;   // without constants
+  std::shared_ptr<const GraphSnapshot> snapshot;  // null when nothing changed
+};
+
+// One step of a compiled plan.
+struct StepRecord {
+  std::int32_t index = 0;         // unique within a run, in execution order
+  std::int32_t region = 0;        // which region node of the graph
+  std::string name;               // "layer1.0.conv3 + add + relu"
+  std::string kind;               // OpSpec kind: "convolution", "reorder", "pointwise"
+  std::string spec;               // OpSpec text
+  std::string kernel;             // "convolution_onednn"
+  std::string implementation;     // "brgconv:avx512_core" as the library reports it; "" for own kernels
+  std::string src_layout;         // "nChw16c", "nchw", "nhwc", "ab"
+  std::string dst_layout;
+  std::string dst_shape;          // "1x256x56x56"
+  std::string precision = "fp32";
+  std::vector<OriginId> origins;
+  std::int64_t flops = 0;         // multiply and add count as two
+  std::int64_t bytes = 0;         // least traffic: sources + weights + destinations
+  std::int64_t arena_begin = 0;   // destination's place in the arena; -1: not in the arena
+  std::int64_t arena_size = 0;
+  std::int32_t last_use = 0;      // index of the last step that reads the destination
+};
+
+// One kernel that was considered for a step.
+struct DispatchRecord {
+  std::int32_t step = 0;          // StepRecord::index
+  std::string kernel;
+  std::string layout;
+  bool chosen = false;
+  std::string reason;             // why refused, or "chosen", or "slower"
+  std::int64_t elapsed_ns = 0;    // 0: not timed
+  double max_error = 0;           // against ref; 0 when not checked
+};
+
+// Raw samples of one step, or of one interpreter node (step < 0 and origins tell which).
+struct StepTime {
+  std::int32_t step = 0;
+  std::string name;               // used when step < 0
+  std::string kind;               // used when step < 0
+  std::vector<OriginId> origins;  // used when step < 0
+  std::int32_t thread = 0;        // instance that ran it
+  std::vector<std::int64_t> begin_ns;    // since the begin of the run's first timed iteration
+  std::vector<std::int64_t> elapsed_ns;  // one per profiled iteration
+};
+
+struct MachineFacts {
+  std::string cpu;                // "AMD EPYC"
+  std::string isa;                // "avx512_core_bf16": highest tier usable for kernels
+  std::vector<std::string> features;  // "avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8" …
+  std::int32_t cores = 0;         // usable: affinity mask and cgroup quota
+  std::string libtorch;           // "1.13.1"; empty before the engine told
+  std::string onednn;             // "2.6.3"
+  std::string os;                 // "Linux 6.1 Debian 12"
+  std::string governor;           // "performance"; empty when unreadable
+  std::int64_t memory_bytes = 0;
+};
+
+// How far results are from their reference. Per output of a model, or per node when `origins` is set.
+struct AccuracyRecord {
+  std::vector<OriginId> origins;  // empty: a model output
+  std::int32_t output = 0;        // which output; -1: worst over all outputs
+  std::string reference;          // "fp64", "eager"
+  double max_abs = 0;
+  double max_rel = 0;             // max |Δ| / max |ref|
+  double sqnr_db = 0;             // 10·log10(Σref² / ΣΔ²); 999 when Δ is zero everywhere
+  double cosine = 1;
+  bool pass = true;
+  std::string text;               // the rule and its bound, as a sentence
+};
+
+struct Coverage {
+  double nodes = 0;               // share of graph nodes inside regions, 0..1
+  double time = 0;                // share of run time inside regions, 0..1
+};
+
+// One measured variant.
+struct RunRecord {
+  std::string variant;            // "baseline", "optimized"
+  std::string device = "cpu";     // "cpu", "xpu:0"
+  std::string precision = "fp32";
+  std::int32_t threads = 1;
+  std::int32_t instances = 1;
+  std::int32_t warmup_iterations = 0;
+  std::vector<std::int64_t> latency_ns;     // raw, in order of measurement
+  std::vector<std::int32_t> turn;           // which turn of the interleaving each sample belongs to
+  std::int64_t load_ns = 0;                 // file to frozen module
+  std::int64_t compile_ns = 0;              // passes and plan
+  std::int64_t tune_ns = 0;
+  std::int64_t first_run_ns = 0;
+  std::int64_t peak_rss_bytes = 0;
+  double cpu_per_wall = 0;                  // CPU seconds / wall seconds of the timed part
+  AccuracyRecord accuracy;                  // worst output
+  Coverage coverage;
+  std::vector<StepRecord> steps;
+  std::vector<DispatchRecord> dispatches;
+  std::vector<StepTime> step_times;
+  std::vector<AccuracyRecord> node_accuracy;
+};
+
+// One tensor argument or scalar argument of forward, as used.
+struct InputRecord {
+  std::string name;
+  std::string description;        // "1x3x224x224:float32", "16000"
+  bool guessed = false;
+};
+
+struct ModelRecord {
+  std::string path;
+  std::string sha256;             // lower-case hex
+  std::int64_t file_bytes = 0;
+  std::int32_t nodes = 0;         // of the frozen graph, without constants
+  std::vector<InputRecord> inputs;
+  std::vector<Origin> origins;
+};
+
+// Everything one `run`, `bench` or studio job recorded: one row tree of profile.db.
+struct JobRecord {
+  std::string command;            // "run", "bench", "studio"
+  std::string options;            // the options as one JSON object
+  std::int64_t started_unix_ns = 0;
+  ModelRecord model;
+  MachineFacts machine;
+  std::shared_ptr<const GraphSnapshot> frozen;  // snapshot 0
+  std::vector<PassRecord> passes;
+  std::vector<Remark> remarks;
+  std::vector<RunRecord> runs;
+};
+
+// What the engine reports while it works. The default does nothing, so off means no cost.
+// Called on the thread that works; must not throw.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void onPass(const PassRecord&) {}
+  virtual void onRemark(const Remark&) {}
+  virtual void onDispatch(const DispatchRecord&) {}
+  virtual void onStep(const StepRecord&) {}
+  virtual void onRun(const RunRecord&) {}
+};
+
+}  // namespace ipex_studio
