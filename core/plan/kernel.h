@@ -1,0 +1,116 @@
+// Kernel: one way to do one kind of operation. PreparedOp: that way, made ready for exact shapes, layouts and threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/plan/op_spec.h"
+#include "core/plan/tensor_view.h"
+
+namespace ipex_studio {
+
+// What a kernel may count on.
+struct Target {
+  Device device;
+  std::string isa = "avx512_core";   // machine_facts tier, possibly capped
+  std::int32_t threads = 1;          // OpenMP threads at execution
+};
+
+// A decline is a value with a reason.
+struct Verdict {
+  bool ok = true;
+  std::string reason;                // kebab-case code or short sentence; empty when ok
+  static Verdict yes() { return {}; }
+  static Verdict no(std::string reason) { return {false, std::move(reason)}; }
+};
+
+// 64-byte aligned memory.
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(std::size_t bytes);  // contents undefined; throws std::bad_alloc
+  ~AlignedBuffer();
+  AlignedBuffer(AlignedBuffer&& other) noexcept;
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Constants packed for kernels, shared by all plans and instances of a model. Thread-safe.
+class WeightCache {
+ public:
+  using Packed = std::shared_ptr<const AlignedBuffer>;
+  // Returns the buffer under `key` (source pointer plus a text that names the packed form), packing it on first use.
+  Packed getOrPack(const void* source, const std::string& form, const std::function<AlignedBuffer()>& pack);
+  std::size_t bytes() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<const void*, std::string>, Packed> packed_;
+};
+
+struct PrepareArgs {
+  OpSpec spec;
+  std::vector<TensorDesc> src;           // layouts as the producers made them; absent operands have dtype kNone
+  std::vector<const void*> constant;     // per source: its data when it is a constant of the model, else nullptr
+  std::vector<bool> src_dies;            // per source: this step is its last reader and may overwrite it
+  std::vector<TensorDesc> dst;           // inferred: dims and dtype; layout row-major, the kernel may choose another
+  Target target;
+  WeightCache* weights = nullptr;        // never null when any constant is set
+};
+
+// Memory objects and the like that one running instance needs. Not shared between threads.
+class ExecState {
+ public:
+  virtual ~ExecState() = default;
+};
+
+// Immutable after construction; execute is thread-safe as long as each thread brings its own state, pointers, scratch.
+class PreparedOp {
+ public:
+  virtual ~PreparedOp() = default;
+
+  // May be null when the operation needs none.
+  virtual std::unique_ptr<ExecState> newState() const { return nullptr; }
+  // src/dst: pointers in operand order (nullptr where absent, or where `constant` was given and packed).
+  // scratch: scratch_bytes bytes, 64-byte aligned. Allocates nothing, takes no lock.
+  virtual void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const = 0;
+
+  std::vector<TensorDesc> src;           // layouts it reads; where they differ from PrepareArgs::src the plan reorders
+  std::vector<TensorDesc> dst;           // layouts it writes
+  std::vector<bool> packed;              // per source: constant was packed, pointer is not read at execution
+  std::int32_t in_place_src = -1;        // dst[0] must share memory with this source (accumulating into it)
+  bool may_alias = false;                // dst[0] may share memory with any dying source of the same layout and size
+  std::size_t scratch_bytes = 0;
+  std::string implementation;            // as the library names it; empty for own kernels
+  std::int64_t flops = 0;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual const char* name() const = 0;  // "<op>_<lib or isa>[_<dtype>]": "convolution_onednn", "softmax_ref"
+  // Cheap and const: may this kernel do it at all?
+  virtual Verdict supports(const PrepareArgs& args) const = 0;
+  // Only after supports said yes. Returns null and a reason when the library finds no implementation.
+  virtual std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const = 0;
+};
+
+// Candidates for each kind, most special first, ending in ref. Ownership stays with the list.
+class KernelList {
+ public:
+  virtual ~KernelList() = default;
+  virtual const std::vector<const Kernel*>& candidates(OpKind kind) const = 0;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,107 @@
+// OpSpec: one fused operation as data. Everything that is fused onto a primitive is a PostOp in its list, never a new
+// operation name. The text form is what fused TorchScript operators carry as `spec`, what compiled exports store and
+// what tuning records are keyed by:
+//
+//   convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[2,2]}|add(0)|relu
+//   pointwise{}|mul(0)|add(1)|clip(0,6)
+//
+// Attributes are printed sorted by name, so equal specs have equal text. The text is untrusted input when it comes from
+// a file: parse checks syntax, known kinds and post-ops, and size limits; kernels and shape inference check meaning.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ipex_studio {
+
+enum class OpKind : std::uint8_t {
+  // Operands are named src0, src1 …; [x] marks an optional operand (absent TensorDesc). Post-op operands follow after
+  // the fixed ones listed here: post operand k is source baseSourceCount(kind) + k.
+  kConvolution,    // x[N,C,(D,H,)W], w[O,C/g,…], [b[O]]; stride, padding, [padding_end], dilation, groups
+  kDeconvolution,  // x, w[C,O/g,…], [b]; stride, padding, output_padding, dilation, groups (transposed convolution)
+  kLinear,         // x[…,K], w[N,K], [b[N]]
+  kMatmul,         // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale]
+  kPool,           // x; mode=max|avg|avg_exclude_pad, kernel, stride, padding, dilation, ceil_mode
+  kAdaptivePool,   // x; mode=max|avg, output=[…]
+  kReduce,         // x; mode=mean|sum|max|min, axes, keepdim
+  kPointwise,      // x; result is the post-op chain applied to x, broadcast over all operands
+  kLayerNorm,      // x, [gamma], [beta], [residual]; axes (count of trailing), eps; y = norm(x + residual).
+                   //   sum_output=1 adds a second result: x + residual. rms=1: RMS norm (no mean)
+  kGroupNorm,      // x, [gamma], [beta]; groups, eps
+  kSoftmax,        // x, [mask]; axis, scale, log; softmax(scale·x + mask)
+  kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
+  kEmbedding,      // ids(s64/s32), table[V,E]
+  kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset
+  kUpsample,       // x; mode=nearest|bilinear|bicubic, output=[…], align_corners, [scales]
+  kGather,         // x, index(s64); axis — index_select
+  // Views: no work where the source is strided; the plan copies where it is not.
+  kReshape,        // x; shape (one entry may be -1; 0 copies nothing special)
+  kPermute,        // x; order
+  kSlice,          // x; axis, begin, end, step>0
+  kSelect,         // x; axis, index (negative allowed)
+  kExpand,         // x; shape (-1 keeps)
+  kUnsqueeze,      // x; axis
+  kSqueeze,        // x; axes
+  // Made by the planner.
+  kReorder,        // x; to another layout, dense copy or dtype
+  kCast,           // x; dtype
+};
+
+using AttrValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>;
+
+enum class PostOpKind : std::uint8_t {
+  // alpha, beta in the order of the arguments
+  kRelu, kClip, kSigmoid, kTanh, kGeluErf, kGeluTanh, kSilu, kHardSwish, kHardSigmoid, kLeakyRelu, kElu, kMish,
+  kAbs, kExp, kLog, kSqrt, kRsqrt, kSquare, kNeg, kReciprocal, kErf, kSoftplus, kFloor, kRound, kPow, kSin, kCos,
+  kLinear,  // linear(alpha,beta): alpha·v + beta
+  // operand k of the post operands, broadcast to the result
+  kAdd, kSub, kRsub, kMul, kDiv, kRdiv, kMax, kMin,
+};
+
+struct PostOp {
+  PostOpKind kind = PostOpKind::kRelu;
+  double alpha = 0;             // clip: low; leaky_relu: slope; elu: alpha; linear: factor; pow: exponent; add/sub/rsub: factor of the operand (default 1)
+  double beta = 0;              // clip: high; linear: offset; softplus: threshold
+  std::int32_t operand = -1;    // binary kinds: post operand index; -1 otherwise
+  bool operator==(const PostOp& o) const {
+    return kind == o.kind && alpha == o.alpha && beta == o.beta && operand == o.operand;
+  }
+};
+
+PostOp unaryPostOp(PostOpKind kind, double alpha = 0, double beta = 0);
+PostOp binaryPostOp(PostOpKind kind, std::int32_t operand, double factor = 1);
+bool isBinary(PostOpKind kind);
+const char* postOpName(PostOpKind kind);
+
+struct OpSpec {
+  OpKind kind = OpKind::kPointwise;
+  std::map<std::string, AttrValue> attributes;
+  std::vector<PostOp> post_ops;
+
+  // Readers with defaults. A value of another type CHECKs only for *Or forms of literals the code wrote itself; specs
+  // from files are validated by inferShapes before any kernel reads them.
+  bool has(const std::string& name) const { return attributes.count(name) != 0; }
+  std::int64_t intOr(const std::string& name, std::int64_t otherwise) const;
+  double floatOr(const std::string& name, double otherwise) const;
+  std::string stringOr(const std::string& name, const std::string& otherwise) const;
+  std::vector<std::int64_t> ints(const std::string& name) const;  // empty when absent
+
+  std::string text() const;
+  bool operator==(const OpSpec& o) const {
+    return kind == o.kind && attributes == o.attributes && post_ops == o.post_ops;
+  }
+};
+
+const char* opKindName(OpKind kind);
+bool opKindFromName(const std::string& name, OpKind* kind);
+// Number of fixed operands before the post operands; concat: all (no post operands), -1.
+int baseSourceCount(OpKind kind);
+bool isView(OpKind kind);
+
+// Throws Error(kBadModel) with position and reason when the text is not a spec.
+OpSpec parseOpSpec(const std::string& text);
+
+}  // namespace ipex_studio
