@@ -1,0 +1,52 @@
+#!/bin/bash
+# Sets up, builds everything and runs all tests: tests/run.sh [--werror] [--sanitize | --campaign] [CTEST ARGUMENT...]
+#
+#   --werror     warnings are errors (always so where CI=true)
+#   --sanitize   instead: build the code that knows no libtorch with ASan and UBSan in build-asan, and run its tests
+#   --campaign   instead: the long campaigns (10,000 mutated files, 1,000 kills, ...), for an hour or more
+#
+# Further arguments go to ctest, for example: tests/run.sh -R pass_tests
+set -euo pipefail
+
+samples=$(cd "$(dirname "${BASH_SOURCE[0]}")/../samples" && pwd)
+cd "$samples/.."
+# shellcheck source=samples/common.sh
+source "$samples/common.sh"
+
+sanitized_tests=(plan_tests profiler_tests studio_tests kernel_tests)
+
+mode=normal
+cmake_arguments=(-DIPEX_STUDIO_BUILD_TESTS=ON)
+[[ ${CI:-} == true ]] && cmake_arguments+=(-DIPEX_STUDIO_WERROR=ON)
+while (($# > 0)); do
+  case $1 in
+    --werror) cmake_arguments+=(-DIPEX_STUDIO_WERROR=ON) ;;
+    --sanitize) mode=sanitize ;;
+    --campaign) mode=campaign ;;
+    -h | --help)
+      sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) break ;;
+  esac
+  shift
+done
+
+"$samples/setup.sh" --tests
+
+if [[ $mode == sanitize ]]; then
+  configure build-asan asan "${cmake_arguments[@]}"
+  build build-asan "Building the sanitized tests" "${sanitized_tests[@]}"
+  pattern=$(IFS='|' && echo "^(${sanitized_tests[*]})\$")
+  # Leaks of the graphics driver and of font libraries are not ours to fix.
+  export ASAN_OPTIONS="detect_leaks=0:strict_string_checks=1:detect_stack_use_after_return=1"
+  export UBSAN_OPTIONS=print_stacktrace=1
+  exec ctest --test-dir build-asan --output-on-failure -R "$pattern" "$@"
+fi
+
+configure build release "${cmake_arguments[@]}"
+build build "Building everything (some minutes the first time)"
+if [[ $mode == campaign ]]; then
+  export IPEX_CAMPAIGN=1
+fi
+exec ctest --test-dir build --output-on-failure "$@"
