@@ -81,8 +81,8 @@ struct OpSpec {
   std::map<std::string, AttrValue> attributes;
   std::vector<PostOp> post_ops;
 
-  // Readers with defaults. A value of another type CHECKs only for *Or forms of literals the code wrote itself; specs
-  // from files are validated by inferShapes before any kernel reads them.
+  // Readers with defaults; a missing attribute or one of another type reads as the default. Specs from files are
+  // validated by inferShapes before any kernel reads them.
   bool has(const std::string& name) const { return attributes.count(name) != 0; }
   std::int64_t intOr(const std::string& name, std::int64_t otherwise) const;
   double floatOr(const std::string& name, double otherwise) const;
