@@ -1,0 +1,41 @@
+// OriginTable: which nodes of the frozen graph a value comes from.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/torch_compat.h"
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+// Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder common-subexpression
+// elimination and clutter the IR. Owned by the Model, changed only through Rewriter and StockPass. Not thread-safe.
+class OriginTable {
+ public:
+  // Gives every node of `graph` (nested blocks included, constants excluded) an id in topological order.
+  void assign(torch::jit::Graph& graph);
+
+  const std::vector<Origin>& origins() const { return origins_; }
+  // Sorted, unique; empty for values that came from nothing (constants, inputs).
+  const std::vector<OriginId>& of(const torch::jit::Value* value) const;
+  // Union over the node's outputs.
+  std::vector<OriginId> of(const torch::jit::Node* node) const;
+  void set(const torch::jit::Value* value, std::vector<OriginId> ids);
+
+  // After code that bypassed the Rewriter: a node without origins takes those of `before` that vanished from the graph
+  // and feed or follow it, else its producers'. `before` comes from liveIds().
+  void reconcile(torch::jit::Graph& graph, const std::vector<OriginId>& before);
+  std::vector<OriginId> liveIds(torch::jit::Graph& graph) const;
+
+ private:
+  std::vector<Origin> origins_;
+  std::unordered_map<std::size_t, std::vector<OriginId>> table_;
+};
+
+std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b);
+
+// "layer1.0.conv3" from the node's scope or inlined call stack; empty when the file does not tell.
+std::string modulePath(const torch::jit::Node* node);
+
+}  // namespace ipex_studio

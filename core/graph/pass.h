@@ -1,0 +1,53 @@
+// Pass: one rewrite of a TorchScript graph. PassContext: all it may use.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/graph/reasons.h"
+#include "core/graph/rewriter.h"
+#include "core/plan/options.h"
+
+namespace ipex_studio {
+
+class PassContext {
+ public:
+  PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options)
+      : rewriter(rewriter), options(options), graph_(graph) {}
+
+  Rewriter& rewriter;
+  const OptimizeOptions& options;
+
+  // A match that was declined, with its reason (reasons.h) and a sentence. Say it where a user would ask "why not".
+  void missed(const torch::jit::Node* node, const char* reason, const std::string& text);
+
+  // Alias analysis of the graph as it is now; built on demand, dropped when the rewriter changed something.
+  torch::jit::AliasDb& aliases();
+  // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left.
+  bool mayBeWritten(const torch::jit::Value* value);
+
+ private:
+  torch::jit::Graph& graph_;
+  std::unique_ptr<torch::jit::AliasDb> aliases_;
+  std::int64_t aliases_at_rewrite_ = -1;
+};
+
+// The name is the file's name in kebab-case: "fold-batch-norm" lives in passes/fold_batch_norm.cpp.
+struct Pass {
+  const char* name;
+  const char* summary;  // one sentence for `ipex-studio passes`
+  // Returns whether it changed the graph; the pipeline checks that with a hash.
+  bool (*run)(torch::jit::Graph& graph, PassContext& context);
+};
+
+// The only way to run one of libtorch's own passes: it bypasses the Rewriter, so origins are reconciled afterwards and
+// one Applied remark is emitted if the graph's hash changed. Returns whether it changed.
+bool runStockPass(torch::jit::Graph& graph, PassContext& context, const char* what,
+                  const std::function<void(std::shared_ptr<torch::jit::Graph>&)>& body);
+
+// Hash of the canonical text (names and source ranges do not count; constants count by content of small ones and by
+// identity of large ones).
+std::uint64_t graphHash(const torch::jit::Graph& graph);
+
+}  // namespace ipex_studio

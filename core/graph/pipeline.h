@@ -1,0 +1,26 @@
+// Pipeline: the one runner of passes. Gate by name, time, hash check, lint, dump, limit, snapshots.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/graph/pass.h"
+
+namespace ipex_studio {
+
+// Runs `passes` in order on `graph`. For each: skipped when disabled by name; timed; "changed" compared with the hash
+// (a lie CHECKs); linted after a change (`options.verify_passes`); dumped as `NN-pass-name.ir` when changed and a dump
+// directory is set, with a reproducer `reproduce-NN-pass-name.ir` (the IR before it) if the pass throws.
+// Throws Error(kUsage) when a disabled pass does not exist. Reports onRemark and onPass (with a snapshot when changed).
+// `cancelled` is asked between passes; true ends with Error(kFailure).
+void runPipeline(torch::jit::Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
+                 const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled = {});
+
+// The graph as plain data for the database and the studio.
+GraphSnapshot makeSnapshot(torch::jit::Graph& graph, const OriginTable& origins, int pass_index,
+                           const std::string& after_pass);
+
+// Number of nodes without constants, nested blocks included.
+int countNodes(const torch::jit::Graph& graph);
+
+}  // namespace ipex_studio

@@ -1,0 +1,64 @@
+// Rewriter: the only way to change a graph. It carries origins over, counts rewrites against the limit (bisection) and
+// emits the Applied remark, so that no pass can forget to.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "core/graph/origins.h"
+#include "core/graph/torch_compat.h"
+
+namespace ipex_studio {
+
+class Rewriter {
+ public:
+  Rewriter(torch::jit::Graph& graph, OriginTable& origins, std::int64_t limit)
+      : graph_(graph), origins_(origins), limit_(limit) {}
+
+  torch::jit::Graph& graph() { return graph_; }
+  OriginTable& origins() { return origins_; }
+
+  // False once the limit is reached: the pass must then leave the match alone. Ask once per rewrite, before creating.
+  [[nodiscard]] bool permit();
+
+  // A new node before `before` (not yet used by anyone). Outputs get no type; set it where known.
+  torch::jit::Node* create(const char* kind, at::ArrayRef<torch::jit::Value*> inputs, torch::jit::Node* before,
+                           std::size_t outputs = 1);
+  // A constant before `before`. `name` is its debug name, may be empty.
+  torch::jit::Value* constant(const torch::jit::IValue& value, torch::jit::Node* before, const std::string& name = "");
+  torch::jit::Value* none(torch::jit::Node* before);
+
+  // Ends one rewrite: every use of `from` becomes a use of `to` (type and debug name go along when `to` has none of its
+  // own), nodes made since permit() get the union of the origins of `consumed`, and consumed nodes without users left
+  // are destroyed (last first). The remark says `text`.
+  void replace(at::ArrayRef<torch::jit::Node*> consumed, torch::jit::Value* from, torch::jit::Value* to,
+               const std::string& text);
+  // The same for several values at once.
+  void replaceAll(at::ArrayRef<torch::jit::Node*> consumed, at::ArrayRef<torch::jit::Value*> from,
+                  at::ArrayRef<torch::jit::Value*> to, const std::string& text);
+  // Ends a rewrite that only changed operands of `node` (made with replaceInput below).
+  void replaceInput(torch::jit::Node* node, std::size_t index, torch::jit::Value* value);
+  void finish(torch::jit::Node* node, const std::string& text);
+  // Ends a rewrite that removes `node`, whose outputs must be unused.
+  void erase(torch::jit::Node* node, const std::string& text);
+
+  // What happened so far, for the pipeline.
+  std::int64_t rewrites() const { return rewrites_; }
+  std::vector<Remark> takeRemarks() { return std::exchange(remarks_, {}); }
+  void beginPass(const std::string& name) { pass_ = name; }
+  void missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text);
+
+ private:
+  void applied(std::vector<OriginId> origins, const std::string& text);
+
+  torch::jit::Graph& graph_;
+  OriginTable& origins_;
+  std::int64_t limit_;
+  std::int64_t rewrites_ = 0;
+  std::string pass_;
+  std::vector<Remark> remarks_;
+  std::vector<torch::jit::Node*> created_;  // since the last permit()
+};
+
+}  // namespace ipex_studio
