@@ -1,0 +1,27 @@
+// Timing of a module, to be driven turn by turn.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/graph/model.h"
+
+namespace ipex_studio {
+
+// Sets the one OpenMP pool that libtorch, oneDNN and our kernels share. Call before the first run. 0: all usable cores.
+void setThreads(int threads);
+
+// Runs forward until `seconds` have passed or `iterations` > 0 calls were made; returns one sample (ns) per call.
+// Inputs are not copied; results are dropped inside the timed part as any caller would.
+std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds,
+                                      std::int64_t iterations, const std::function<bool()>& cancelled = {});
+
+// Per-step samples of an optimized module (regions report their plan steps, the rest is timed node by node).
+// Adds steps, dispatches, step_times and coverage.time to `run`.
+void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const OriginTable* origins,
+                  RunRecord& run);
+
+std::int64_t peakRssBytes();
+
+}  // namespace ipex_studio

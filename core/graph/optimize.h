@@ -1,0 +1,38 @@
+// The one call most users need, and the pieces it is made of. Include this and link ipex_studio::ipex_studio.
+//
+//   torch::jit::Module fast = ipex_studio::optimize(module, {example}, {});
+//   fast.forward({x});                      // same results, fused and planned
+//   ipex_studio::exportModule(fast, "fast.pt", ipex_studio::ExportForm::kCompiled);
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/graph/model.h"
+
+namespace ipex_studio {
+
+struct OptimizedModel {
+  torch::jit::Module module;             // regions are single nodes; ready to run and to export as `compiled`
+  torch::jit::Module rewritten;          // after all passes, before regions: fused operators in plain TorchScript
+  std::vector<Origin> origins;
+  GraphSnapshot frozen;                  // before any pass
+  int nodes = 0;                         // of the frozen graph
+  Coverage coverage;                     // nodes; time is filled by measuring
+  std::int64_t compile_ns = 0;
+};
+
+// Freezes, rewrites and plans. `example` gives the shapes seen first; other shapes work and are planned when they come.
+// `observer` gets passes, remarks, and plan steps. `cancelled` may be empty. Throws Error. Not thread-safe on the same
+// module; the result may be run from several threads.
+OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options,
+                             Observer& observer, const std::function<bool()>& cancelled = {});
+torch::jit::Module optimize(const torch::jit::Module& module, const Inputs& example,
+                            const OptimizeOptions& options = {});
+
+// Writes the file; the parent folder must exist. kPortable writes fused operators out again in stock operators.
+void exportModule(const OptimizedModel& model, const std::string& path, ExportForm form);
+
+}  // namespace ipex_studio
