@@ -1,0 +1,107 @@
+// What the window shows at one instant: an immutable value made off the drawing thread and swapped in whole.
+//
+// A session makes one with makeSnapshot(job, …) when records arrived, and with withStatus(previous, …) when only the
+// progress or the log moved on: the indexes, which take time to build, are then shared with the previous snapshot.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/records.h"
+#include "studio/commands.h"
+#include "studio/snapshot_index.h"
+
+namespace ipex_studio {
+
+enum class JobState {
+  kEmpty,      // nothing is open
+  kReady,      // a model is open, nothing was optimized yet
+  kRecorded,   // recorded runs are open, the model is not at hand: nothing can be started
+  kWorking,
+  kDone,
+  kFailed,
+  kCancelled,
+};
+
+struct JobStatus {
+  JobState state = JobState::kEmpty;
+  std::string stage;           // "measure baseline"; set while kWorking
+  double fraction = -1;        // of the whole job, 0..1; negative: unknown
+  double eta_s = -1;           // negative: unknown
+  std::string message;         // one sentence: why it failed, or where the export went
+};
+
+enum class LogLevel { kInfo, kWarning, kError };
+
+struct LogLine {
+  double time_s = 0;           // since the program began
+  LogLevel level = LogLevel::kInfo;
+  std::string text;
+};
+
+// A precision chip of the run bar.
+struct PrecisionChoice {
+  Precision precision = Precision::kFp32;
+  bool available = true;
+  std::string reason;          // why not, as a sentence: "This CPU has no BF16 instructions."
+};
+
+// Optimized against baseline, as the profiler computes it for reports too. speedup <= 0: not measured.
+struct Speedup {
+  double speedup = 0;          // ratio of the medians
+  double low = 0;              // 95 % interval
+  double high = 0;
+};
+
+// What may be chosen in the run bar, and what is in force.
+struct RunChoices {
+  std::vector<PrecisionChoice> precisions;
+  Precision precision = Precision::kFp32;
+  std::int32_t threads = 1;
+  std::int32_t max_threads = 1;
+};
+
+struct StudioSnapshot {
+  std::uint64_t revision = 0;                           // rises by one with each snapshot of a session
+  std::shared_ptr<const JobRecord> job;                 // never null; empty record when nothing is open
+  std::shared_ptr<const JobIndex> index;                // never null
+  JobStatus status;
+  RunChoices choices;
+  Speedup speedup;
+  std::shared_ptr<const std::vector<LogLine>> log;      // never null
+};
+
+using SnapshotPtr = std::shared_ptr<const StudioSnapshot>;
+
+// Everything that stands beside the records in a snapshot.
+struct SnapshotParts {
+  JobStatus status;
+  RunChoices choices;
+  Speedup speedup;
+  std::vector<LogLine> log;
+};
+
+// Builds the indexes: tens of milliseconds for a large job, so call it on a session's thread. `job` may be null.
+// Trusts neither ids nor strings in the records. `previous` may be null; its revision is counted on.
+SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous);
+
+// The same records with other parts. Cheap.
+SnapshotPtr withStatus(const SnapshotPtr& previous, SnapshotParts parts);
+
+// Where the window gets its snapshots from: the session, or a test. All functions are called from the drawing thread,
+// return at once and do not throw.
+class SnapshotSource {
+ public:
+  virtual ~SnapshotSource() = default;
+  // Never null. The same pointer until something changed.
+  virtual SnapshotPtr latest() = 0;
+  // `wake` may be called from any thread whenever latest() has changed; an empty function ends that. After this call
+  // returned, the previous function is not called any more.
+  virtual void setWakeup(std::function<void()> wake) = 0;
+  virtual void post(Command command) = 0;
+};
+
+}  // namespace ipex_studio

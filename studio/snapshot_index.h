@@ -1,0 +1,118 @@
+// Indexes over a JobRecord, so that drawing a frame only looks things up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+// What a node or step is, coarsely: decides its colour, its strip and the word in tables.
+enum class KindGroup : std::uint8_t {
+  kConvolution,
+  kLinear,
+  kAttention,
+  kPooling,
+  kNormalization,
+  kElementwise,
+  kEmbedding,
+  kReorder,
+  kInputOutput,
+  kOther,
+};
+constexpr int kKindGroups = 10;
+// From "aten::conv2d", "ipex_studio::convolution", "convolution", "reorder" …
+KindGroup kindGroup(const std::string& kind);
+const char* kindGroupName(KindGroup group);  // "convolution"
+
+// Median of samples with a distribution-free 95 % interval; zeros when there are none.
+struct TimeStatistics {
+  double p50_ns = 0;
+  double half_width_ns = 0;    // half of the interval's width
+  std::int64_t samples = 0;
+};
+TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns);
+
+// One row of the operations table: a plan step, or a node that stayed with the interpreter.
+struct OperationRow {
+  std::int32_t step = -1;      // index into RunRecord::steps; -1: interpreter
+  std::string name;
+  std::string kind;            // without namespace
+  KindGroup group = KindGroup::kOther;
+  std::string kernel;          // what ran: implementation, else kernel, else "interpreter"
+  std::string layout;          // "nchw→nChw16c", or one name where both agree
+  std::string output;          // "1x256x56x56"
+  std::string precision;
+  std::vector<OriginId> origins;
+  TimeStatistics time;
+  double share = 0;            // of the whole run, 0..1
+  double gflops_per_s = 0;     // 0: unknown
+  double baseline_ns = 0;      // the same origins in the baseline run; 0: unknown
+};
+
+// One measured variant, digested.
+struct RunIndex {
+  const RunRecord* run = nullptr;  // into the JobRecord the index was made of
+  TimeStatistics latency;
+  std::vector<OperationRow> rows;  // in order of execution
+  std::unordered_map<OriginId, std::vector<std::int32_t>> rows_of_origin;
+  double steps_ns = 0;             // sum of medians
+  double unattributed_ns = 0;      // latency minus that sum; may be negative by noise
+};
+
+// One graph that was recorded, with its nodes by origin.
+struct GraphIndex {
+  std::shared_ptr<const GraphSnapshot> graph;
+  std::unordered_map<OriginId, std::vector<std::int32_t>> nodes_of_origin;
+  std::vector<std::int32_t> users_of_value;  // count per value
+};
+
+// One position of the pass history: the frozen graph (position 0) and each pass after it.
+struct Stage {
+  std::int32_t pass = -1;      // index into JobRecord::passes; -1: frozen
+  std::string name;            // "frozen", "fold-batch-norm"
+  std::int32_t graph = -1;     // index into JobIndex::graphs: the graph as it stands then; -1: none
+};
+
+// A sentence for "What to do next".
+struct Advice {
+  enum class Tone { kGood, kHint, kWarning };
+  Tone tone = Tone::kHint;
+  std::string text;
+  std::string link;                 // text of the link; empty: none
+  std::vector<OriginId> origins;    // what the link selects
+  std::string tab;                  // panel that the link brings to the front; empty: none
+  bool optimize = false;            // the link starts the job
+};
+
+struct JobIndex {
+  std::vector<GraphIndex> graphs;
+  std::vector<Stage> stages;                 // empty when no graph was recorded
+  RunIndex baseline;                         // run is null when not measured
+  RunIndex optimized;
+  std::vector<Advice> advice;
+  std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
+  std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins
+};
+
+// `job` must outlive the index.
+std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job);
+
+// The rows of `run` that share an origin with `origins`; unique, in order of execution.
+std::vector<std::int32_t> rowsOf(const RunIndex& run, const std::vector<OriginId>& origins);
+// The nodes of `graph` that share an origin with `origins`; unique, ascending.
+std::vector<std::int32_t> nodesOf(const GraphIndex& graph, const std::vector<OriginId>& origins);
+
+// "12.3 ms", "870 µs", "1.24 s"; `decimals` digits after the point.
+std::string formatTime(double ns, int decimals = 2);
+// "1x64x56x56" and "Float(1, 64, 56, 56)" as "1×64×56×56"; other text as it is.
+std::string formatShape(const std::string& text);
+// For display: control characters become spaces, at most `max_bytes` bytes, cut at a character with "…".
+std::string displayText(const std::string& text, std::size_t max_bytes = 160);
+
+}  // namespace ipex_studio

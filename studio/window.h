@@ -1,0 +1,31 @@
+// The studio's window: GLFW and OpenGL around App. The only file, with its .cpp, that knows them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "studio/snapshot.h"
+
+namespace ipex_studio {
+
+struct WindowOptions {
+  int width = 1600;              // of the window in pixels
+  int height = 1000;
+  double scale = 0;              // of everything drawn; 0: as the display asks
+  std::string theme = "dark";    // "dark", "light", "contrast"
+  std::string screenshot_path;   // non-empty: render until everything is settled, write a PNG there, return
+  std::string panel;             // one of panelNames(): fills the window with that panel alone; empty: the whole studio
+  std::string title = "ipex-studio";
+};
+
+// Names that WindowOptions::panel accepts.
+std::vector<std::string> panelNames();
+
+// Runs until the window is closed, or the screenshot is written; returns the exit code. Must be called on the main
+// thread, which draws; `source` works on threads of its own. A screenshot waits until the source's job is not kWorking
+// (at most ten minutes), then until all layouts are done.
+// Throws Error(kUnsupported) without a display or OpenGL 3, Error(kUsage) for an unknown theme or panel,
+// Error(kFailure) when the PNG cannot be written.
+int runWindow(const WindowOptions& options, SnapshotSource& source);
+
+}  // namespace ipex_studio
