@@ -30,6 +30,10 @@ class Dlrm(nn.Module):
         vectors = tables + 1
         self.top = perceptron([width + vectors * (vectors - 1) // 2, *top, 1], nn.Sigmoid())
         pairs = torch.tril_indices(vectors, vectors, offset=-1)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                # PyTorch's own start shrinks the signal in each layer until every answer is the same.
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
         self.register_buffer("pair_rows", pairs[0].clone())
         self.register_buffer("pair_columns", pairs[1].clone())
 
