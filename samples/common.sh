@@ -63,14 +63,15 @@ build() {
   fi
 }
 
-# exported_model NAME: exports the model into the cache unless it is there; the path is printed. Run in the root folder.
+# exported_model NAME: exports the model into the cache unless it is there, with recorded inputs and outputs beside it in
+# NAME.io.pt; prints the path. Run in the root folder.
 exported_model() {
   local name=$1
   local path="$model_cache/$name.pt" log="$model_cache/$name.log"
   if [[ ! -f $path ]]; then
     say "Exporting $name to $path"
     mkdir -p "$model_cache"
-    if ! "$debian_python" samples/export_models.py "$name" -o "$path" >"$log" 2>&1; then
+    if ! "$debian_python" samples/export_models.py "$name" -o "$path" --io "${path%.pt}.io.pt" >"$log" 2>&1; then
       tail -n 20 "$log" >&2
       fail "Exporting $name failed; the whole log is $log."
     fi

@@ -83,9 +83,10 @@ def export(network: Network, path: str, io_path: str = "", **build_arguments) ->
             module = torch.jit.script(model)
         else:
             module = torch.jit.trace(model, tuple(network.sample()), check_trace=False)
-    save(module, path)
+    # The model comes last: who finds it finds its recording too.
     if io_path:
         save(torch.jit.script(Recording(recorded)), io_path)
+    save(module, path)
 
 
 def export_all_tiny(folder: str) -> None:
