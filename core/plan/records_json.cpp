@@ -399,6 +399,10 @@ void checkRecord(const GraphSnapshot& snapshot) {
     require(node.id >= 0 && static_cast<std::size_t>(node.id) == i, "a node's id is not its index");
     require(node.parent >= -1 && node.parent < static_cast<std::int64_t>(i), "a node's parent does not come before it");
     checkIds(node.inputs, values, "a node reads a value that does not exist");
+    for (const std::int32_t input : node.inputs) {
+      // Whatever walks the graph may rely on it having no cycle.
+      require(snapshot.values[input].producer < node.id, "a node reads a value that is made later");
+    }
     checkIds(node.outputs, values, "a node writes a value that does not exist");
   }
   checkIds(snapshot.inputs, values, "a graph input is not among the values");

@@ -1,0 +1,51 @@
+// Statistics of measured times. Pure functions, thread-safe; the views in schema.sql use the same definitions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ipex_studio {
+
+// All in nanoseconds; all zero when there is no sample.
+struct LatencyStats {
+  std::int64_t samples = 0;
+  double min_ns = 0;
+  double mean_ns = 0;
+  double p50_ns = 0;
+  double p90_ns = 0;
+  double p95_ns = 0;
+  double p99_ns = 0;
+  double max_ns = 0;
+};
+
+// A point estimate with its two-sided 95 % interval.
+struct Interval {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// Nearest rank: the smallest sample such that at least `percent` of all samples are not above it. It is always a
+// value that was measured. `sorted` is ascending and not empty; 0 < percent <= 100.
+std::int64_t percentile(const std::vector<std::int64_t>& sorted, int percent);
+
+// Median by nearest rank; 0 when empty. Takes a copy because it reorders.
+std::int64_t median(std::vector<std::int64_t> samples);
+
+LatencyStats latencyStats(std::vector<std::int64_t> samples_ns);
+
+// Samples of one variant. `turn` says which turn of the interleaving each sample belongs to; it is as long as
+// `latency_ns`, or empty.
+struct TurnSamples {
+  const std::vector<std::int64_t>& latency_ns;
+  const std::vector<std::int32_t>& turn;
+};
+
+// median(a) / median(b), that is the speed-up of b over a, with a percentile-bootstrap interval.
+// Noise on a busy machine lasts longer than one sample, so whole turns are resampled. Where both have equally many turns,
+// the i-th turn of a is resampled together with the i-th of b (`paired`), since neighbours in time share their noise.
+// Fewer than two turns: single samples are resampled. Deterministic for a given seed. All zero when a side is empty.
+Interval medianRatio(const TurnSamples& a, const TurnSamples& b, bool paired = true, std::uint64_t seed = 0);
+
+}  // namespace ipex_studio
