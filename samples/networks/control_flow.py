@@ -17,6 +17,12 @@ class StatefulLstm(nn.Module):
         self.encoder8 = nn.Conv1d(1, width, 8, stride=4)
         self.rnn = nn.LSTM(width, width)
         self.decoder = nn.Linear(width, 1)
+        # Weights large enough, and forget gates open enough, that a lost or doubled state shows in the answer.
+        for name, parameter in self.rnn.named_parameters():
+            nn.init.normal_(parameter, 0.0, 0.3)
+            if name.startswith("bias"):
+                parameter.data[width:2 * width] = 2.0
+        nn.init.normal_(self.decoder.weight, 0.0, 0.5)
         self.register_buffer("hidden", torch.zeros(1, 1, width))
         self.register_buffer("cell", torch.zeros(1, 1, width))
         self.register_buffer("context", torch.zeros(1, 16))

@@ -1,0 +1,105 @@
+"""Tests of bench.py with a stand-in for the program: the table, the targets, and every way an engine can fail."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, FOLDER)
+import bench  # noqa: E402
+
+
+def report(speedup=2.0, max_rel=1e-6, peak_rss_mb=300.0, schema=1):
+    """What `ipex-studio bench --json` prints, as far as bench.py reads it."""
+    def run(variant, p50_ms, peak):
+        return {"variant": variant, "latency_ms": {"p50": p50_ms}, "compile_ms": 300.0, "first_run_ms": 100.0,
+                "peak_rss_mb": peak, "accuracy": {"max_rel": max_rel, "sqnr_db": 120.0, "pass": True},
+                "coverage": {"nodes": 0.9, "time": 0.99}}
+    return {"schema": schema, "machine": {"isa": "avx2"}, "speedup_p50": speedup, "speedup_ci95": [1.9, 2.1],
+            "runs": [run("baseline", 10.0, 200.0), run("optimized", 5.0, peak_rss_mb)]}
+
+
+class BenchTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def program(self, body):
+        """A stand-in for ipex-studio that runs the given shell lines."""
+        path = self.path("program")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + body)
+        os.chmod(path, stat.S_IRWXU)
+        return path
+
+    def measure(self, body, timeout_s=20.0):
+        return bench.IpexStudio(self.program(body), timeout_s).measure(bench.Model("resnet50", "m.pt", []), 1, 0.1)
+
+    def printing(self, value):
+        return f"cat <<'END'\n{json.dumps(value)}\nEND\n"
+
+    def test_row_holds_what_the_program_reports(self):
+        row = self.measure(self.printing(report()))
+        self.assertIsNone(row.error)
+        self.assertEqual((row.baseline_p50_ms, row.p50_ms, row.speedup, row.isa), (10.0, 5.0, 2.0, "avx2"))
+        self.assertAlmostEqual(row.first_result_s, 0.4)
+        self.assertAlmostEqual(row.peak_ratio, 1.5)
+        self.assertEqual(bench.missed_targets(row), [])
+        self.assertIn("| resnet50 | ipex-studio | 1 | avx2 | 10.00 | 5.00 | 2.00 [1.90, 2.10] | 0.40 | 1.50 |",
+                      bench.markdown([row]))
+
+    def test_each_missed_target_is_named(self):
+        row = self.measure(self.printing(report(speedup=1.2, max_rel=1e-3, peak_rss_mb=400.0)))
+        self.assertEqual(bench.missed_targets(row), ["speedup 1.20, target 1.3", "peak_ratio 2.00, target 1.6",
+                                                     "max_rel 0.0010000, target 0.0001"])
+
+    def test_unknown_accuracy_is_a_missed_target(self):
+        for unknown in (None, float("nan")):
+            row = self.measure(self.printing(report(max_rel=unknown)))
+            self.assertEqual(len(bench.missed_targets(row)), 1)
+
+    def test_failure_keeps_exit_code_and_last_message(self):
+        row = self.measure("echo progress >&2; echo 'error: The file is not there.' >&2; exit 3\n")
+        self.assertEqual(row.error, "exit code 3: error: The file is not there.")
+        self.assertEqual(bench.missed_targets(row), [row.error])
+        self.assertIn(row.error, bench.markdown([row]))
+
+    def test_hang_is_a_failure(self):
+        self.assertEqual(self.measure("exec sleep 60\n", timeout_s=0.2).error, "no answer within 0.2 s")
+
+    def test_other_schema_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "schema 2"):
+            self.measure(self.printing(report(schema=2)))
+
+    def test_recorded_inputs_are_found_beside_the_model(self):
+        for name in ("vad.pt", "vad.io.pt", "with space.pt"):
+            with open(self.path(name), "w", encoding="utf-8"):
+                pass
+        model = bench.Model.parse(self.path("vad.pt") + " --input rate=16000")
+        self.assertEqual(model.flags, ["--input", "rate=16000", "--inputs", self.path("vad.io.pt")])
+        spaced = bench.Model.parse(self.path("with space.pt"))
+        self.assertEqual((spaced.name, spaced.flags), ("with space", []))
+
+    def test_command_writes_both_files_and_fails_with_a_failed_row(self):
+        program = self.program(f'case "$2" in bad*) exit 1;; esac\n{self.printing(report())}')
+        command = [sys.executable, os.path.join(FOLDER, "bench.py"), "--program", program, "--threads", "1",
+                   "-o", self.path("out"), "resnet50.pt"]
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        self.assertEqual(result.returncode, 0)
+        with open(self.path("out/bench.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), result.stdout)
+        with open(self.path("out/bench.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["rows"][0]["raw"], report())
+        failed = subprocess.run(command + ["bad.pt"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(failed.returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
