@@ -38,7 +38,7 @@ enum class OpKind : std::uint8_t {
   kUpsample,       // x; mode=nearest|bilinear|bicubic, output=[…], align_corners, [scales]
   kGather,         // x, index(s64); axis — index_select
   // Views: no work where the source is strided; the plan copies where it is not.
-  kReshape,        // x; shape (one entry may be -1; 0 copies nothing special)
+  kReshape,        // x; shape (one entry may be -1)
   kPermute,        // x; order
   kSlice,          // x; axis, begin, end, step>0
   kSelect,         // x; axis, index (negative allowed)

@@ -1,0 +1,399 @@
+#include "core/plan/shape_inference.h"
+
+#include <algorithm>
+
+#include "core/plan/shape_views.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+using Descs = std::vector<TensorDesc>;
+using Ints = std::vector<std::int64_t>;
+
+bool smallEnough(const Dims& dims) {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < dims.rank; ++axis) {
+    if (dims[axis] < 0 || dims[axis] > kMaxElements) return false;
+    if (dims[axis] == 0) return true;
+    if (count > kMaxElements / dims[axis]) return false;
+    count *= dims[axis];
+  }
+  return true;
+}
+
+bool inRange(const Ints& values, std::int64_t low, std::int64_t high) {
+  return std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v >= low && v <= high; });
+}
+
+Verdict emit(DType dtype, const Dims& dims, Descs* dst) {
+  if (!smallEnough(dims)) return Verdict::no("a result has a negative size or too many elements");
+  dst->push_back(contiguousDesc(dtype, dims));
+  return Verdict::yes();
+}
+
+// Spatial attributes of convolutions and pools, all of the length of the spatial rank.
+struct Window {
+  Ints kernel, stride, padding, padding_end, dilation;
+};
+
+constexpr std::int64_t kMaxWindow = 1 << 20;
+
+Verdict readWindow(const OpSpec& spec, const Ints& kernel, Window* window) {
+  const std::size_t rank = kernel.size();
+  const auto list = [&](const char* name, std::int64_t otherwise) {
+    return spec.has(name) ? spec.ints(name) : Ints(rank, otherwise);
+  };
+  *window = {kernel, list("stride", 1), list("padding", 0), {}, list("dilation", 1)};
+  window->padding_end = spec.has("padding_end") ? spec.ints("padding_end") : window->padding;
+  for (const Ints* values : {&window->stride, &window->padding, &window->padding_end, &window->dilation}) {
+    if (values->size() != rank) return Verdict::no("a window attribute has the wrong length");
+  }
+  const bool ok = inRange(kernel, 1, kMaxWindow) && inRange(window->stride, 1, kMaxWindow) &&
+                  inRange(window->dilation, 1, kMaxWindow) && inRange(window->padding, 0, kMaxWindow) &&
+                  inRange(window->padding_end, 0, kMaxWindow);
+  return ok ? Verdict::yes() : Verdict::no("a window attribute is out of range");
+}
+
+// Size after sliding a window along one axis; < 1 when it does not fit.
+std::int64_t slidSize(std::int64_t size, const Window& w, int axis, bool ceil_mode) {
+  const std::int64_t span = w.dilation[axis] * (w.kernel[axis] - 1) + 1;
+  const std::int64_t room = size + w.padding[axis] + w.padding_end[axis] - span;
+  if (room < 0) return 0;
+  std::int64_t out = room / w.stride[axis] + 1;
+  if (ceil_mode && room % w.stride[axis] != 0) {
+    // The last window must begin inside the source or its left padding.
+    if (out * w.stride[axis] < size + w.padding[axis]) ++out;
+  }
+  return out;
+}
+
+bool isBias(const TensorDesc& bias, std::int64_t size) {
+  return bias.absent() || (bias.dims.rank == 1 && bias.dims[0] == size);
+}
+
+Verdict inferConvolution(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  const Dims& w = src[1].dims;
+  const std::int64_t groups = spec.intOr("groups", 1);
+  if (x.rank < 3 || x.rank > 5 || w.rank != x.rank) return Verdict::no("convolution needs 3 to 5 dimensions");
+  if (groups < 1 || groups > x[1] || x[1] % groups != 0 || w[0] % groups != 0 || w[1] != x[1] / groups) {
+    return Verdict::no("channels, groups and weight do not fit");
+  }
+  if (!isBias(src[2], w[0])) return Verdict::no("bias does not fit the output channels");
+  Window window;
+  const Verdict read = readWindow(spec, Ints(w.d.begin() + 2, w.d.begin() + w.rank), &window);
+  if (!read.ok) return read;
+  Dims y = x;
+  y[1] = w[0];
+  for (int axis = 2; axis < x.rank; ++axis) {
+    y[axis] = slidSize(x[axis], window, axis - 2, false);
+    if (y[axis] < 1) return Verdict::no("the kernel is larger than the padded source");
+  }
+  return emit(src[0].dtype, y, dst);
+}
+
+Verdict inferDeconvolution(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  const Dims& w = src[1].dims;
+  const std::int64_t groups = spec.intOr("groups", 1);
+  if (x.rank < 3 || x.rank > 5 || w.rank != x.rank) return Verdict::no("convolution needs 3 to 5 dimensions");
+  if (groups < 1 || groups > x[1] || w[0] != x[1] || x[1] % groups != 0 || w[1] > kMaxElements / groups) {
+    return Verdict::no("channels, groups and weight do not fit");
+  }
+  if (!isBias(src[2], w[1] * groups)) return Verdict::no("bias does not fit the output channels");
+  Window window;
+  const Verdict read = readWindow(spec, Ints(w.d.begin() + 2, w.d.begin() + w.rank), &window);
+  if (!read.ok) return read;
+  const Ints extra = spec.has("output_padding") ? spec.ints("output_padding") : Ints(x.rank - 2, 0);
+  if (extra.size() != window.kernel.size() || !inRange(extra, 0, kMaxWindow)) {
+    return Verdict::no("output_padding is wrong");
+  }
+  Dims y = x;
+  y[1] = w[1] * groups;
+  for (int axis = 2; axis < x.rank; ++axis) {
+    const int s = axis - 2;
+    if (x[axis] < 1 || x[axis] > kMaxElements / kMaxWindow) return Verdict::no("a spatial size is out of range");
+    y[axis] = (x[axis] - 1) * window.stride[s] - window.padding[s] - window.padding_end[s] +
+              window.dilation[s] * (window.kernel[s] - 1) + extra[s] + 1;
+    if (y[axis] < 1) return Verdict::no("the result would be empty");
+  }
+  return emit(src[0].dtype, y, dst);
+}
+
+Verdict inferLinear(const OpSpec&, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  const Dims& w = src[1].dims;
+  if (x.rank < 1 || w.rank != 2 || x[x.rank - 1] != w[1]) return Verdict::no("source and weight do not fit");
+  if (!isBias(src[2], w[0])) return Verdict::no("bias does not fit the output features");
+  Dims y = x;
+  y[x.rank - 1] = w[0];
+  return emit(src[0].dtype, y, dst);
+}
+
+bool broadcastInto(const Dims& a, const Dims& b, Dims* out) {
+  out->rank = std::max(a.rank, b.rank);
+  for (int axis = 0; axis < out->rank; ++axis) {
+    const int ia = axis - (out->rank - a.rank);
+    const int ib = axis - (out->rank - b.rank);
+    const std::int64_t da = ia < 0 ? 1 : a[ia];
+    const std::int64_t db = ib < 0 ? 1 : b[ib];
+    if (da != db && da != 1 && db != 1) return false;
+    (*out)[axis] = da == 1 ? db : da;
+  }
+  return true;
+}
+
+Verdict inferMatmul(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& a = src[0].dims;
+  const Dims& b = src[1].dims;
+  if (a.rank < 2 || b.rank < 2) return Verdict::no("matmul needs two dimensions");
+  const bool ta = spec.intOr("transpose_a", 0) != 0;
+  const bool tb = spec.intOr("transpose_b", 0) != 0;
+  const std::int64_t m = a[a.rank - (ta ? 1 : 2)];
+  const std::int64_t ka = a[a.rank - (ta ? 2 : 1)];
+  const std::int64_t kb = b[b.rank - (tb ? 1 : 2)];
+  const std::int64_t n = b[b.rank - (tb ? 2 : 1)];
+  if (ka != kb) return Verdict::no("inner sizes differ");
+  Dims batch_a = a, batch_b = b, y;
+  batch_a.rank -= 2;
+  batch_b.rank -= 2;
+  if (!broadcastInto(batch_a, batch_b, &y)) return Verdict::no("batch sizes do not broadcast");
+  y.rank += 2;
+  y[y.rank - 2] = m;
+  y[y.rank - 1] = n;
+  return emit(src[0].dtype, y, dst);
+}
+
+Verdict inferPool(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  if (x.rank < 3 || x.rank > 5) return Verdict::no("pooling needs 3 to 5 dimensions");
+  Window window;
+  const Verdict read = readWindow(spec, spec.ints("kernel"), &window);
+  if (!read.ok) return read;
+  if (static_cast<int>(window.kernel.size()) != x.rank - 2) return Verdict::no("kernel has the wrong length");
+  Dims y = x;
+  for (int axis = 2; axis < x.rank; ++axis) {
+    y[axis] = slidSize(x[axis], window, axis - 2, spec.intOr("ceil_mode", 0) != 0);
+    if (y[axis] < 1) return Verdict::no("the kernel is larger than the padded source");
+  }
+  return emit(src[0].dtype, y, dst);
+}
+
+// adaptive_pool and upsample: spatial sizes are given.
+Verdict inferGivenSpatial(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  const Ints output = spec.ints("output");
+  if (x.rank < 3 || x.rank > 5 || static_cast<int>(output.size()) != x.rank - 2 || !inRange(output, 1, kMaxElements)) {
+    return Verdict::no("output sizes are wrong");
+  }
+  Dims y = x;
+  for (int axis = 2; axis < x.rank; ++axis) {
+    if (x[axis] < 1) return Verdict::no("a spatial size is zero");
+    y[axis] = output[axis - 2];
+  }
+  return emit(src[0].dtype, y, dst);
+}
+
+Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  std::vector<bool> reduced(kMaxRank, false);
+  for (std::int64_t axis : spec.ints("axes")) {
+    const std::int64_t wrapped = axis < 0 ? axis + x.rank : axis;
+    if (wrapped < 0 || wrapped >= x.rank || reduced[wrapped]) return Verdict::no("axes are wrong");
+    reduced[wrapped] = true;
+  }
+  Dims y;
+  for (int axis = 0; axis < x.rank; ++axis) {
+    if (!reduced[axis]) {
+      y[y.rank++] = x[axis];
+    } else if (spec.intOr("keepdim", 0) != 0) {
+      y[y.rank++] = 1;
+    }
+  }
+  return emit(src[0].dtype, y, dst);
+}
+
+Verdict inferLayerNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  const std::int64_t axes = spec.intOr("axes", 1);
+  if (axes < 1 || axes > x.rank) return Verdict::no("axes are wrong");
+  for (const TensorDesc* affine : {&src[1], &src[2]}) {
+    if (affine->absent()) continue;
+    if (affine->dims.rank != axes) return Verdict::no("gamma or beta does not fit");
+    for (int axis = 0; axis < axes; ++axis) {
+      if (affine->dims[axis] != x[x.rank - static_cast<int>(axes) + axis]) return Verdict::no("gamma or beta does not fit");
+    }
+  }
+  if (!src[3].absent() && src[3].dims != x) return Verdict::no("residual does not fit");
+  const bool sum_output = spec.intOr("sum_output", 0) != 0;
+  if (sum_output && src[3].absent()) return Verdict::no("sum_output needs a residual");
+  const Verdict first = emit(src[0].dtype, x, dst);
+  return first.ok && sum_output ? emit(src[0].dtype, x, dst) : first;
+}
+
+Verdict inferGroupNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  const std::int64_t groups = spec.intOr("groups", 0);
+  if (x.rank < 2 || groups < 1 || x[1] % groups != 0) return Verdict::no("groups do not divide the channels");
+  if (!isBias(src[1], x[1]) || !isBias(src[2], x[1])) return Verdict::no("gamma or beta does not fit");
+  return emit(src[0].dtype, x, dst);
+}
+
+Verdict inferSoftmax(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims& x = src[0].dims;
+  const std::int64_t axis = spec.intOr("axis", -1);
+  if (x.rank < 1 || axis < -x.rank || axis >= x.rank) return Verdict::no("axis is out of range");
+  Dims joint;
+  if (!src[1].absent() && (!broadcastInto(x, src[1].dims, &joint) || joint != x)) {
+    return Verdict::no("mask does not broadcast to the source");
+  }
+  return emit(src[0].dtype, x, dst);
+}
+
+Verdict inferConcat(const OpSpec& spec, const Descs& src, Descs* dst) {
+  if (src.empty() || src[0].absent()) return Verdict::no("concat needs a source");
+  Dims y = src[0].dims;
+  const std::int64_t given = spec.intOr("axis", 0);
+  const std::int64_t axis = given < 0 ? given + y.rank : given;
+  if (axis < 0 || axis >= y.rank) return Verdict::no("axis is out of range");
+  for (std::size_t s = 1; s < src.size(); ++s) {
+    const Dims& x = src[s].dims;
+    if (src[s].dtype != src[0].dtype || x.rank != y.rank) return Verdict::no("sources differ in type or rank");
+    for (int a = 0; a < y.rank; ++a) {
+      if (a != axis && x[a] != y[a]) return Verdict::no("sources differ in size");
+    }
+    y[static_cast<int>(axis)] += x[static_cast<int>(axis)];
+  }
+  return emit(src[0].dtype, y, dst);
+}
+
+bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
+
+Verdict inferEmbedding(const OpSpec&, const Descs& src, Descs* dst) {
+  if (!isIndex(src[0].dtype) || src[1].dims.rank != 2) return Verdict::no("ids or table are wrong");
+  if (src[0].dims.rank >= kMaxRank) return Verdict::no("too many dimensions");
+  Dims y = src[0].dims;
+  y[y.rank++] = src[1].dims[1];
+  return emit(src[1].dtype, y, dst);
+}
+
+Verdict inferEmbeddingBag(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const bool fits = isIndex(src[0].dtype) && src[0].dims.rank == 1 && src[1].dtype == src[0].dtype &&
+                    src[1].dims.rank == 1 && src[2].dims.rank == 2;
+  if (!fits) return Verdict::no("ids, offsets or table are wrong");
+  const std::int64_t bags = src[1].dims[0] - (spec.intOr("include_last_offset", 0) != 0 ? 1 : 0);
+  return emit(src[2].dtype, Dims{bags, src[2].dims[1]}, dst);
+}
+
+Verdict inferGather(const OpSpec& spec, const Descs& src, Descs* dst) {
+  Dims y = src[0].dims;
+  const std::int64_t given = spec.intOr("axis", 0);
+  const std::int64_t axis = given < 0 ? given + y.rank : given;
+  if (axis < 0 || axis >= y.rank || !isIndex(src[1].dtype) || src[1].dims.rank != 1) {
+    return Verdict::no("axis or index are wrong");
+  }
+  y[static_cast<int>(axis)] = src[1].dims[0];
+  return emit(src[0].dtype, y, dst);
+}
+
+Verdict inferSame(const OpSpec&, const Descs& src, Descs* dst) { return emit(src[0].dtype, src[0].dims, dst); }
+
+Verdict inferCast(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const DType dtype = dtypeFromName(spec.stringOr("dtype", ""));
+  if (dtype == DType::kNone) return Verdict::no("dtype is missing");
+  return emit(dtype, src[0].dims, dst);
+}
+
+Verdict inferView(const OpSpec& spec, const Descs& src, Descs* dst) {
+  Dims y;
+  const Verdict fits = viewDims(spec, src[0].dims, &y);
+  return fits.ok ? emit(src[0].dtype, y, dst) : fits;
+}
+
+using Infer = Verdict (*)(const OpSpec&, const Descs&, Descs*);
+
+Infer inferOf(OpKind kind) {
+  switch (kind) {
+    case OpKind::kConvolution: return inferConvolution;
+    case OpKind::kDeconvolution: return inferDeconvolution;
+    case OpKind::kLinear: return inferLinear;
+    case OpKind::kMatmul: return inferMatmul;
+    case OpKind::kPool: return inferPool;
+    case OpKind::kAdaptivePool:
+    case OpKind::kUpsample: return inferGivenSpatial;
+    case OpKind::kReduce: return inferReduce;
+    case OpKind::kLayerNorm: return inferLayerNorm;
+    case OpKind::kGroupNorm: return inferGroupNorm;
+    case OpKind::kSoftmax: return inferSoftmax;
+    case OpKind::kConcat: return inferConcat;
+    case OpKind::kEmbedding: return inferEmbedding;
+    case OpKind::kEmbeddingBag: return inferEmbeddingBag;
+    case OpKind::kGather: return inferGather;
+    case OpKind::kCast: return inferCast;
+    case OpKind::kPointwise:
+    case OpKind::kReorder: return inferSame;
+    default: return inferView;
+  }
+}
+
+// Sources that may be absent, by kind.
+bool mayBeAbsent(OpKind kind, std::size_t index) {
+  switch (kind) {
+    case OpKind::kConvolution:
+    case OpKind::kDeconvolution:
+    case OpKind::kLinear: return index == 2;
+    case OpKind::kLayerNorm: return index >= 1;
+    case OpKind::kGroupNorm: return index == 1 || index == 2;
+    case OpKind::kSoftmax: return index == 1;
+    default: return false;
+  }
+}
+
+// Operands beyond the fixed ones must broadcast to the result; a pointwise chain may grow its first operand.
+Verdict applyPostOperands(const OpSpec& spec, const Descs& src, std::size_t base, Descs* dst) {
+  std::vector<bool> used(src.size() - base, false);
+  for (const PostOp& op : spec.post_ops) {
+    if (!isBinary(op.kind)) continue;
+    const std::size_t index = static_cast<std::size_t>(op.operand);
+    if (op.operand < 0 || index >= used.size()) return Verdict::no("a post-operation names a missing operand");
+    used[index] = true;
+    const TensorDesc& operand = src[base + index];
+    Dims joint;
+    if (!broadcastInto((*dst)[0].dims, operand.dims, &joint)) return Verdict::no("a post operand does not broadcast");
+    if (joint != (*dst)[0].dims && spec.kind != OpKind::kPointwise) {
+      return Verdict::no("a post operand is larger than the result");
+    }
+    if (joint != (*dst)[0].dims) {
+      if (!smallEnough(joint)) return Verdict::no("a result has too many elements");
+      (*dst)[0] = contiguousDesc((*dst)[0].dtype, joint);
+    }
+  }
+  if (!std::all_of(used.begin(), used.end(), [](bool u) { return u; })) return Verdict::no("a post operand is not used");
+  return Verdict::yes();
+}
+
+}  // namespace
+
+Verdict inferShapes(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  dst->clear();
+  const int declared = baseSourceCount(spec.kind);
+  const std::size_t base = declared < 0 ? src.size() : static_cast<std::size_t>(declared);
+  if (src.size() < base) return Verdict::no("operands are missing");
+  for (std::size_t s = 0; s < src.size(); ++s) {
+    const bool optional = s < base && mayBeAbsent(spec.kind, s);
+    if (src[s].absent() && !optional) return Verdict::no("an operand is missing");
+    if (src[s].dims.rank < 0 || src[s].dims.rank > kMaxRank || !smallEnough(src[s].dims)) {
+      return Verdict::no("a source's sizes are out of range");
+    }
+  }
+  if (isView(spec.kind) && (!spec.post_ops.empty() || src.size() != base)) {
+    return Verdict::no("a view takes one operand and no post-operations");
+  }
+  Verdict verdict = inferOf(spec.kind)(spec, src, dst);
+  if (verdict.ok) verdict = applyPostOperands(spec, src, base, dst);
+  if (!verdict.ok) dst->clear();
+  return verdict;
+}
+
+}  // namespace ipex_studio
