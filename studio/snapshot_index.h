@@ -87,7 +87,6 @@ struct Advice {
   std::string link;                 // text of the link; empty: none
   std::vector<OriginId> origins;    // what the link selects
   std::string tab;                  // panel that the link brings to the front; empty: none
-  bool optimize = false;            // the link starts the job
 };
 
 struct JobIndex {
@@ -107,6 +106,8 @@ std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job);
 std::vector<std::int32_t> rowsOf(const RunIndex& run, const std::vector<OriginId>& origins);
 // The nodes of `graph` that share an origin with `origins`; unique, ascending.
 std::vector<std::int32_t> nodesOf(const GraphIndex& graph, const std::vector<OriginId>& origins);
+// The remarks that share an origin with `origins`; unique, in order.
+std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<OriginId>& origins);
 
 // "12.3 ms", "870 µs", "1.24 s"; `decimals` digits after the point.
 std::string formatTime(double ns, int decimals = 2);

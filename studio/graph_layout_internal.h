@@ -1,0 +1,48 @@
+// The layered graph that the steps of graph_layout.cpp hand on: real nodes and dummies, every edge one layer long.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "studio/graph_layout.h"
+
+namespace ipex_studio::layout_internal {
+
+// Neighbours of all vertices in one array: those of v are targets[begin[v] .. begin[v + 1]).
+struct Adjacency {
+  std::vector<std::int32_t> begin;
+  std::vector<std::int32_t> targets;
+
+  std::int32_t degree(std::int32_t v) const { return begin[v + 1] - begin[v]; }
+};
+
+// Vertices 0 .. nodes-1 are the nodes, the others dummies. `position` is the index within `order[layer]`.
+struct LayeredGraph {
+  std::int32_t nodes = 0;
+  std::vector<std::int32_t> layer;
+  std::vector<std::int32_t> rank;        // tie-break: the node's order; a dummy has that of its source
+  std::vector<float> width;
+  Adjacency up;                          // sorted by position once ordering is done
+  Adjacency down;
+  std::vector<std::vector<std::int32_t>> order;
+  std::vector<std::int32_t> position;
+
+  std::int32_t size() const { return static_cast<std::int32_t>(layer.size()); }
+  bool isDummy(std::int32_t v) const { return v >= nodes; }
+};
+
+inline bool stopped(const std::atomic<bool>* cancel) {
+  return cancel != nullptr && cancel->load(std::memory_order_relaxed);
+}
+
+// Both directions of `edges` (from, to) over `vertices` vertices.
+Adjacency adjacencyOf(std::int32_t vertices, const std::vector<LayoutEdge>& edges, bool downwards);
+
+// Fills `order` and `position`: four barycentre sweeps, the one with the fewest crossings is kept.
+void orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel);
+
+// Centre of each vertex by Brandes and Köpf; neighbours in a layer are at least node_gap apart.
+std::vector<float> placeVertices(const LayeredGraph& graph, float node_gap, const std::atomic<bool>* cancel);
+
+}  // namespace ipex_studio::layout_internal

@@ -1,0 +1,44 @@
+// See snapshot.h.
+#include "studio/snapshot.h"
+
+#include "core/plan/error.h"
+
+namespace ipex_studio {
+namespace {
+
+// The index points into the record, so both live and die together.
+struct IndexedJob {
+  std::shared_ptr<const JobRecord> job;
+  std::shared_ptr<const JobIndex> index;
+};
+
+SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const JobIndex> index, SnapshotParts parts,
+                     const SnapshotPtr& previous) {
+  auto snapshot = std::make_shared<StudioSnapshot>();
+  snapshot->revision = previous ? previous->revision + 1 : 1;
+  snapshot->job = std::move(job);
+  snapshot->index = std::move(index);
+  snapshot->status = std::move(parts.status);
+  snapshot->choices = std::move(parts.choices);
+  snapshot->speedup = parts.speedup;
+  snapshot->log = std::make_shared<const std::vector<LogLine>>(std::move(parts.log));
+  return snapshot;
+}
+
+}  // namespace
+
+SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous) {
+  if (!job) job = std::make_shared<const JobRecord>();
+  auto indexed = std::make_shared<IndexedJob>();
+  indexed->job = job;
+  indexed->index = buildJobIndex(*job);
+  std::shared_ptr<const JobIndex> index(indexed, indexed->index.get());
+  return assemble(std::move(job), std::move(index), std::move(parts), previous);
+}
+
+SnapshotPtr withStatus(const SnapshotPtr& previous, SnapshotParts parts) {
+  IPEX_CHECK(previous != nullptr, "withStatus needs a previous snapshot");
+  return assemble(previous->job, previous->index, std::move(parts), previous);
+}
+
+}  // namespace ipex_studio
