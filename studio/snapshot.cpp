@@ -20,7 +20,6 @@ SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const
   snapshot->index = std::move(index);
   snapshot->status = std::move(parts.status);
   snapshot->choices = std::move(parts.choices);
-  snapshot->speedup = parts.speedup;
   snapshot->log = std::make_shared<const std::vector<LogLine>>(std::move(parts.log));
   return snapshot;
 }

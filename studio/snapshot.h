@@ -49,13 +49,6 @@ struct PrecisionChoice {
   std::string reason;          // why not, as a sentence: "This CPU has no BF16 instructions."
 };
 
-// Optimized against baseline, as the profiler computes it for reports too. speedup <= 0: not measured.
-struct Speedup {
-  double speedup = 0;          // ratio of the medians
-  double low = 0;              // 95 % interval
-  double high = 0;
-};
-
 // What may be chosen in the run bar, and what is in force.
 struct RunChoices {
   std::vector<PrecisionChoice> precisions;
@@ -70,7 +63,6 @@ struct StudioSnapshot {
   std::shared_ptr<const JobIndex> index;                // never null
   JobStatus status;
   RunChoices choices;
-  Speedup speedup;
   std::shared_ptr<const std::vector<LogLine>> log;      // never null
 };
 
@@ -80,7 +72,6 @@ using SnapshotPtr = std::shared_ptr<const StudioSnapshot>;
 struct SnapshotParts {
   JobStatus status;
   RunChoices choices;
-  Speedup speedup;
   std::vector<LogLine> log;
 };
 

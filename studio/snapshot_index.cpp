@@ -143,7 +143,7 @@ TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns) {
   std::sort(samples_ns.begin(), samples_ns.end());
   const auto n = static_cast<std::int64_t>(samples_ns.size());
   statistics.samples = n;
-  statistics.p50_ns = (static_cast<double>(samples_ns[(n - 1) / 2]) + static_cast<double>(samples_ns[n / 2])) / 2;
+  statistics.p50_ns = static_cast<double>(percentile(samples_ns, 50));
   // Order statistics around the median: binomial(n, 1/2) by its normal approximation.
   const double spread = 0.98 * std::sqrt(static_cast<double>(n));
   const auto low = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(static_cast<double>(n) / 2 - spread)));
@@ -160,6 +160,11 @@ std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job) {
     if (run.variant == "optimized") index->optimized = indexRun(run);
   }
   compareWithBaseline(index->baseline, &index->optimized);
+  if (index->baseline.run != nullptr && index->optimized.run != nullptr) {
+    const RunRecord& before = *index->baseline.run;
+    const RunRecord& after = *index->optimized.run;
+    index->speedup = medianRatio({before.latency_ns, before.turn}, {after.latency_ns, after.turn});
+  }
   for (std::size_t r = 0; r < job.remarks.size(); ++r) {
     for (const OriginId origin : job.remarks[r].origins) {
       index->remarks_of_origin[origin].push_back(static_cast<std::int32_t>(r));

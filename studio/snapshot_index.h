@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/plan/records.h"
+#include "profiler/statistics.h"
 
 namespace ipex_studio {
 
@@ -30,7 +31,7 @@ constexpr int kKindGroups = 10;
 KindGroup kindGroup(const std::string& kind);
 const char* kindGroupName(KindGroup group);  // "convolution"
 
-// Median of samples with a distribution-free 95 % interval; zeros when there are none.
+// Median (nearest rank, as in reports) with a distribution-free 95 % interval; zeros when there are no samples.
 struct TimeStatistics {
   double p50_ns = 0;
   double half_width_ns = 0;    // half of the interval's width
@@ -94,6 +95,7 @@ struct JobIndex {
   std::vector<Stage> stages;                 // empty when no graph was recorded
   RunIndex baseline;                         // run is null when not measured
   RunIndex optimized;
+  Interval speedup;                          // optimized over baseline; value is 0 when not measured
   std::vector<Advice> advice;
   std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins
