@@ -64,7 +64,8 @@ struct PrepareArgs {
   std::vector<TensorDesc> src;           // layouts as the producers made them; absent operands have dtype kNone
   std::vector<const void*> constant;     // per source: its data when it is a constant of the model, else nullptr
   std::vector<bool> src_dies;            // per source: this step is its last reader and may overwrite it
-  std::vector<TensorDesc> dst;           // inferred: dims and dtype; layout row-major, the kernel may choose another
+  std::vector<TensorDesc> dst;           // inferred: dims and dtype; layout row-major, the kernel may choose another.
+                                         // reorder: exactly the layout that is wanted
   Target target;
   WeightCache* weights = nullptr;        // never null when any constant is set
 };

@@ -137,6 +137,19 @@ Verdict unsqueezeDims(const OpSpec& spec, const Dims& x, Dims* y) {
   return Verdict::yes();
 }
 
+// Slices of a channel-blocked source stay views as long as they cut between blocks.
+bool sliceBlocked(const Range& range, const TensorDesc& src, TensorDesc* view, std::int64_t* offset_elements) {
+  if (range.axis != 1) {
+    *offset_elements = range.begin * src.strides[range.axis];
+    view->strides[range.axis] *= range.step;
+    return true;
+  }
+  const bool whole_blocks = range.step == 1 && range.begin % src.block == 0 &&
+                            (range.end % src.block == 0 || range.end == src.dims[1]);
+  *offset_elements = range.begin / src.block * src.strides[1];
+  return whole_blocks;
+}
+
 // Strides under which `src` is seen with `dims`, by merging and splitting runs of dimensions that lie densely in each
 // other; false where a run would have to be copied.
 bool reshapeStrides(const TensorDesc& src, const Dims& dims, Dims* strides) {
@@ -187,10 +200,14 @@ Verdict viewDims(const OpSpec& spec, const Dims& x, Dims* y) {
 
 bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dims, TensorDesc* view,
             std::int64_t* offset_elements) {
-  if (src.block != 0) return false;
   *view = src;
   view->dims = dst_dims.dims;
   *offset_elements = 0;
+  if (src.block != 0) {
+    Range range{};
+    return spec.kind == OpKind::kSlice && readSlice(spec, src.dims, &range).ok &&
+           sliceBlocked(range, src, view, offset_elements);
+  }
   Dims& strides = view->strides;
   const int rank = src.dims.rank;
   switch (spec.kind) {

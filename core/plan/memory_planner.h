@@ -1,0 +1,20 @@
+// Lifetimes to arena offsets.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ipex_studio {
+
+struct BufferLifetime {
+  std::size_t bytes = 0;
+  std::int32_t first_step = 0;   // written here
+  std::int32_t last_step = 0;    // read here for the last time; inclusive
+  std::int64_t offset = -1;      // result; 64-byte aligned
+};
+
+// Offsets such that buffers alive at the same step do not overlap. Greedy by size, best fit (Pisarchyk and Lee,
+// arXiv:2001.03288, section 5). Returns the arena's size in bytes.
+std::size_t planMemory(std::vector<BufferLifetime>& buffers);
+
+}  // namespace ipex_studio

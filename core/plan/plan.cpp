@@ -1,0 +1,61 @@
+#include "core/plan/plan.h"
+
+#include <chrono>
+
+#include "core/plan/plan_compiler.h"
+
+namespace ipex_studio {
+namespace {
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> Plan::compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                                    WeightCache& weights) {
+  return PlanCompiler(spec, request, kernels, weights).compile();
+}
+
+Plan::Instance::Instance(const Plan& plan) : plan_(plan), arena_(plan.arena_bytes_), pointers_(plan.slots_.size(), nullptr) {
+  for (std::size_t p = 0; p < pointers_.size(); ++p) {
+    const Slot& slot = plan.slots_[p];
+    if (slot.home == Home::kArena) pointers_[p] = static_cast<char*>(arena_.data()) + slot.offset;
+    // Kernels read sources only; the table is shared by sources and destinations.
+    if (slot.home == Home::kConstant) pointers_[p] = const_cast<void*>(slot.constant);
+  }
+  for (const Step& step : plan.steps_) states_.push_back(step.op->newState());
+}
+
+void Plan::Instance::bind(const void* const* inputs, void* const* outputs) {
+  for (std::int32_t pointer : plan_.io_pointers_) {
+    const Slot& slot = plan_.slots_[static_cast<std::size_t>(pointer)];
+    char* base = slot.home == Home::kOutput ? static_cast<char*>(outputs[slot.index])
+                                            : const_cast<char*>(static_cast<const char*>(inputs[slot.index]));
+    pointers_[static_cast<std::size_t>(pointer)] = base + slot.offset;
+  }
+}
+
+void Plan::Instance::execute(std::size_t index) {
+  const Step& step = plan_.steps_[index];
+  void** first = pointers_.data() + step.first_pointer;
+  step.op->execute(states_[index].get(), first, first + step.src_count,
+                   static_cast<char*>(arena_.data()) + plan_.scratch_offset_);
+}
+
+void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
+  bind(inputs, outputs);
+  for (std::size_t step = 0; step < plan_.steps_.size(); ++step) execute(step);
+}
+
+void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns) {
+  bind(inputs, outputs);
+  for (std::size_t step = 0; step < plan_.steps_.size(); ++step) {
+    begin_ns[step] = now();
+    execute(step);
+    elapsed_ns[step] = now() - begin_ns[step];
+  }
+}
+
+}  // namespace ipex_studio

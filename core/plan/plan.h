@@ -1,0 +1,84 @@
+// Plan: a PlanSpec compiled for one input signature. A flat list of prepared operations over one arena.
+//
+//   auto plan = Plan::compile(spec, request, kernels, weights);
+//   Plan::Instance instance(*plan);
+//   instance.run(input_pointers, output_pointers);    // warm: no allocation, no lock, no dispatch of ours
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/kernel.h"
+#include "core/plan/plan_spec.h"
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+struct PlanRequest {
+  std::vector<TensorDesc> tensor_inputs;      // per input; integer inputs have an absent desc
+  std::vector<std::int64_t> int_inputs;       // per input; 0 for tensors
+  std::vector<const void*> constants;         // row-major data, must outlive the plan
+  Target target;
+};
+
+class Plan {
+ public:
+  // Throws Error(kFailure) with a sentence when the spec does not fit the inputs or no kernel takes an operation.
+  static std::unique_ptr<Plan> compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                                       WeightCache& weights);
+
+  const std::vector<TensorDesc>& outputs() const { return outputs_; }       // row-major
+  const std::vector<StepRecord>& steps() const { return step_records_; }    // same order as executed
+  const std::vector<DispatchRecord>& dispatches() const { return dispatch_records_; }
+  std::size_t arenaBytes() const { return arena_bytes_; }                   // incl. scratch
+
+  // One running instance: its arena, states and pointer table. Use from one thread at a time.
+  class Instance {
+   public:
+    explicit Instance(const Plan& plan);
+    // inputs: per PlanSpec input (ignored for integers); outputs: per output, sizes as outputs() says, 64-byte aligned
+    // where possible. Inputs and outputs must not overlap.
+    void run(const void* const* inputs, void* const* outputs);
+    // The same; begin_ns[i], elapsed_ns[i] get the time of step i (steady clock).
+    void runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns);
+
+   private:
+    void bind(const void* const* inputs, void* const* outputs);
+    void execute(std::size_t step);
+
+    const Plan& plan_;
+    AlignedBuffer arena_;
+    std::vector<void*> pointers_;                       // all steps' operands, back to back
+    std::vector<std::unique_ptr<ExecState>> states_;    // per step
+  };
+
+ private:
+  friend class PlanCompiler;
+
+  enum class Home : std::uint8_t { kAbsent, kArena, kInput, kOutput, kConstant };
+  struct Slot {
+    Home home = Home::kAbsent;
+    std::int32_t index = 0;            // input or output number
+    std::int64_t offset = 0;           // bytes into the home
+    const void* constant = nullptr;
+  };
+  struct Step {
+    std::shared_ptr<const PreparedOp> op;
+    std::int32_t first_pointer = 0;    // sources, then destinations
+    std::int32_t src_count = 0;
+  };
+
+  std::vector<Step> steps_;
+  std::vector<Slot> slots_;            // per pointer
+  std::vector<std::int32_t> io_pointers_;  // pointers to patch on each run
+  std::vector<TensorDesc> outputs_;
+  std::vector<WeightCache::Packed> kept_;  // constants reordered at build
+  std::size_t arena_bytes_ = 0;
+  std::size_t scratch_offset_ = 0;
+  std::vector<StepRecord> step_records_;
+  std::vector<DispatchRecord> dispatch_records_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,319 @@
+#include "core/plan/plan_compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/plan/error.h"
+#include "core/plan/shape_inference.h"
+
+namespace ipex_studio {
+namespace {
+
+bool endsWithRef(const std::string& name) { return name.size() > 4 && name.compare(name.size() - 4, 4, "_ref") == 0; }
+
+// Python's floor division and modulus; false on a zero divisor or overflow.
+bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
+  switch (op) {
+    case IntOp::kAdd: return !__builtin_add_overflow(a, b, out);
+    case IntOp::kSub: return !__builtin_sub_overflow(a, b, out);
+    case IntOp::kMul: return !__builtin_mul_overflow(a, b, out);
+    case IntOp::kNeg: return !__builtin_sub_overflow(std::int64_t{0}, a, out);
+    case IntOp::kFloorDiv:
+    case IntOp::kMod: {
+      if (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min())) return false;
+      const std::int64_t remainder = a % b;
+      const bool adjust = remainder != 0 && (remainder < 0) != (b < 0);
+      *out = op == IntOp::kMod ? remainder + (adjust ? b : 0) : a / b - (adjust ? 1 : 0);
+      return true;
+    }
+    default: return false;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> PlanCompiler::compile() {
+  plan_ = std::make_unique<Plan>();
+  defineInputs();
+  findLastUses();
+  for (node_ = 0; node_ < static_cast<std::int32_t>(spec_.nodes.size()); ++node_) {
+    const PlanNode& node = spec_.nodes[node_];
+    if (node.is_int) {
+      emitInt(node);
+    } else {
+      emitTensor(node);
+    }
+  }
+  bindOutputs();
+  planArena();
+  makeSlots();
+  return std::move(plan_);
+}
+
+void PlanCompiler::fail(const Label& label, const std::string& why) const {
+  throw Error(ExitCode::kFailure, fmt::format("The optimized model cannot take these inputs: '{}': {}; use the sizes it was "
+                                              "optimized for, or optimize it again with these.",
+                                              label.name, why));
+}
+
+void PlanCompiler::defineInputs() {
+  values_.resize(static_cast<std::size_t>(spec_.valueCount()));
+  for (std::size_t v = 0; v < values_.size(); ++v) values_[v].group = static_cast<std::int32_t>(v);
+  for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
+    const PlanSpec::Input& input = spec_.inputs[i];
+    Value& value = values_[i];
+    if (input.is_int) {
+      value.is_int = true;
+      value.integer = request_.int_inputs[i];
+      continue;
+    }
+    value.desc = request_.tensor_inputs[i];
+    if (value.desc.dtype != input.dtype || value.desc.dims.rank != input.rank) {
+      throw Error(ExitCode::kFailure,
+                  fmt::format("The optimized model was built for a {}-dimensional {} tensor where it now gets {}; optimize "
+                              "it again with such an input.",
+                              input.rank, dtypeName(input.dtype), value.desc.str()));
+    }
+    value.buffer = static_cast<std::int32_t>(buffers_.size());
+    buffers_.push_back({Plan::Home::kInput, static_cast<std::int32_t>(i), value.desc.bytes()});
+  }
+  for (std::size_t c = 0; c < spec_.constants.size(); ++c) {
+    Value& value = values_[static_cast<std::size_t>(spec_.constantValue(c))];
+    value.desc = spec_.constants[c];
+    value.constant = request_.constants[c];
+  }
+}
+
+void PlanCompiler::findLastUses() {
+  last_use_.assign(values_.size(), -1);
+  for (std::size_t n = 0; n < spec_.nodes.size(); ++n) {
+    const PlanNode& node = spec_.nodes[n];
+    if (node.is_int) continue;
+    if (isView(node.op.kind) && node.src[0] >= 0) values_[node.dst[0]].group = values_[node.src[0]].group;
+    for (std::int32_t src : node.src) {
+      if (src >= 0) last_use_[values_[src].group] = static_cast<std::int32_t>(n);
+    }
+  }
+  for (std::int32_t output : spec_.outputs) last_use_[values_[output].group] = std::numeric_limits<std::int32_t>::max();
+}
+
+void PlanCompiler::emitInt(const PlanNode& node) {
+  Value& value = values_[node.dst[0]];
+  value.is_int = true;
+  const Label label{"size arithmetic", {}};
+  if (node.int_op == IntOp::kLiteral) {
+    value.integer = node.literal;
+  } else if (node.int_op == IntOp::kSize) {
+    const Dims& dims = values_[node.src[0]].desc.dims;
+    const std::int64_t axis = node.literal < 0 ? node.literal + dims.rank : node.literal;
+    if (axis < 0 || axis >= dims.rank) fail(label, "a dimension is out of range");
+    value.integer = dims[static_cast<int>(axis)];
+  } else {
+    const std::int64_t right = node.src.size() > 1 ? values_[node.src[1]].integer : 0;
+    if (!evaluate(node.int_op, values_[node.src[0]].integer, right, &value.integer)) fail(label, "it overflows");
+  }
+}
+
+OpSpec PlanCompiler::resolve(const PlanNode& node) const {
+  OpSpec op = node.op;
+  for (const AttrRef& ref : node.refs) {
+    const std::int64_t integer = values_[ref.value].integer;
+    AttrValue& attribute = op.attributes.at(ref.attribute);
+    if (ref.index < 0) {
+      attribute = integer;
+    } else {
+      std::get<std::vector<std::int64_t>>(attribute)[static_cast<std::size_t>(ref.index)] = integer;
+    }
+  }
+  return op;
+}
+
+void PlanCompiler::emitTensor(const PlanNode& node) {
+  const Label label{node.name, node.origins};
+  const OpSpec op = resolve(node);
+  std::vector<TensorDesc> src;
+  for (std::int32_t value : node.src) src.push_back(value < 0 ? TensorDesc() : values_[value].desc);
+  std::vector<TensorDesc> dims;
+  const Verdict fits = inferShapes(op, src, &dims);
+  if (!fits.ok) fail(label, fits.reason);
+  if (dims.size() != node.dst.size()) fail(label, "the number of results is wrong");
+  if (isView(op.kind)) {
+    emitView(op, node.src[0], node.dst[0], dims[0], label);
+  } else {
+    emitCompute(op, node.src, node.dst, dims, label);
+  }
+}
+
+void PlanCompiler::emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims, const Label& label) {
+  TensorDesc view;
+  std::int64_t offset = 0;
+  std::int32_t from = src;
+  if (!viewOf(op, values_[from].desc, dims, &view, &offset)) {
+    from = inLayout(src, contiguousDesc(values_[src].desc.dtype, values_[src].desc.dims), label);
+    IPEX_CHECK(viewOf(op, values_[from].desc, dims, &view, &offset), "a dense row-major tensor can always be viewed");
+  }
+  const std::int64_t offset_bytes = offset * static_cast<std::int64_t>(elementBytes(view.dtype));
+  const Value source = values_[from];
+  Value& value = values_[dst];
+  value.desc = view;
+  value.buffer = source.buffer;
+  value.offset = source.offset + offset_bytes;
+  if (source.constant != nullptr) value.constant = static_cast<const char*>(source.constant) + offset_bytes;
+}
+
+PrepareArgs PlanCompiler::prepareArgs(const OpSpec& op, const std::vector<std::int32_t>& src,
+                                      const std::vector<TensorDesc>& dims) const {
+  PrepareArgs args;
+  args.spec = op;
+  args.dst = dims;
+  args.target = request_.target;
+  args.weights = &weights_;
+  for (std::int32_t index : src) {
+    const Value* value = index < 0 ? nullptr : &values_[index];
+    args.src.push_back(value ? value->desc : TensorDesc());
+    args.constant.push_back(value ? value->constant : nullptr);
+    bool dies = false;
+    if (value != nullptr && value->constant == nullptr && value->buffer >= 0) {
+      const Buffer& buffer = buffers_[value->buffer];
+      const auto readers = std::count_if(src.begin(), src.end(), [&](std::int32_t other) {
+        return other >= 0 && values_[other].buffer == value->buffer;
+      });
+      dies = last_use_[value->group] <= node_ && buffer.home == Plan::Home::kArena && value->offset == 0 &&
+             buffer.bytes == value->desc.bytes() && readers == 1;
+    }
+    args.src_dies.push_back(dies);
+  }
+  return args;
+}
+
+PlanCompiler::Choice PlanCompiler::choose(const PrepareArgs& args, bool ref_allowed) {
+  declined_.clear();
+  for (const Kernel* kernel : kernels_.candidates(args.spec.kind)) {
+    DispatchRecord dispatch;
+    dispatch.kernel = kernel->name();
+    const bool is_ref = endsWithRef(dispatch.kernel);
+    if (is_ref && !ref_allowed) continue;
+    const Verdict verdict = kernel->supports(args);
+    dispatch.reason = verdict.reason;
+    if (verdict.ok) {
+      std::shared_ptr<const PreparedOp> op = kernel->prepare(args, &dispatch.reason);
+      if (op) {
+        dispatch.chosen = true;
+        dispatch.reason = "chosen";
+        dispatch.layout = op->dst.empty() ? "" : op->dst[0].layoutName();
+        declined_.push_back(dispatch);
+        return {std::move(op), kernel, is_ref};
+      }
+    }
+    declined_.push_back(dispatch);
+  }
+  return {};
+}
+
+void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const std::vector<std::int32_t>& dst,
+                               const std::vector<TensorDesc>& dims, const Label& label) {
+  // A post-op that no kernel takes is split off into a step of its own, never sent to ref.
+  const bool splittable = !op.post_ops.empty() && op.kind != OpKind::kPointwise && dst.size() == 1;
+  const PrepareArgs args = prepareArgs(op, src, dims);
+  const Choice choice = choose(args, !splittable);
+  if (choice.op) {
+    place(choice, op, src, dst, args.src_dies, label);
+    return;
+  }
+  if (!splittable) {
+    fail(label, declined_.empty() ? "no kernel knows this operation" : "no kernel takes it: " + declined_.back().reason);
+  }
+  for (std::size_t kept = op.post_ops.size() - 1;; --kept) {
+    OpSpec shorter = op;
+    shorter.post_ops.resize(kept);
+    if (kept == 0 || choose(prepareArgs(shorter, src, dims), false).op) {
+      emitSplit(op, kept, src, dst, dims, label);
+      return;
+    }
+  }
+}
+
+void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
+                             const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label) {
+  const std::size_t base = static_cast<std::size_t>(baseSourceCount(op.kind));
+  OpSpec head = op;
+  OpSpec tail;
+  tail.kind = OpKind::kPointwise;
+  std::vector<std::int32_t> head_src(src.begin(), src.begin() + static_cast<std::ptrdiff_t>(base));
+  std::vector<std::int32_t> tail_src{newValue(dims[0], -1)};
+  head.post_ops.clear();
+  for (std::size_t p = 0; p < op.post_ops.size(); ++p) {
+    PostOp post = op.post_ops[p];
+    std::vector<std::int32_t>& side = p < kept ? head_src : tail_src;
+    if (isBinary(post.kind)) {
+      side.push_back(src[base + static_cast<std::size_t>(post.operand)]);
+      post.operand = static_cast<std::int32_t>(side.size() - (p < kept ? base : 1) - 1);
+    }
+    (p < kept ? head : tail).post_ops.push_back(post);
+  }
+  const std::int32_t middle = tail_src[0];
+  // Operands of the tail are still needed after the head: while the head is placed they must not count as dying.
+  std::vector<std::pair<std::int32_t, std::int32_t>> held;
+  for (std::size_t s = 1; s < tail_src.size(); ++s) {
+    const std::int32_t group = values_[tail_src[s]].group;
+    held.emplace_back(group, last_use_[group]);
+    last_use_[group] = std::numeric_limits<std::int32_t>::max();
+  }
+  emitCompute(head, head_src, {middle}, dims, label);
+  for (auto entry = held.rbegin(); entry != held.rend(); ++entry) last_use_[entry->first] = entry->second;
+  emitCompute(tail, tail_src, dst, dims, label);
+}
+
+void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,
+                         const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label) {
+  const std::vector<DispatchRecord> dispatches = std::move(declined_);
+  const PreparedOp& prepared = *choice.op;
+  PendingStep step;
+  step.op = choice.op;
+  for (std::size_t s = 0; s < src.size(); ++s) {
+    const bool unread = src[s] < 0 || (s < prepared.packed.size() && prepared.packed[s]);
+    step.src.push_back(unread ? -1 : inLayout(src[s], prepared.src[s], label));
+  }
+  std::int32_t shared = prepared.in_place_src;
+  for (std::size_t s = 0; shared < 0 && prepared.may_alias && s < src.size(); ++s) {
+    const bool reusable = dies[s] && step.src[s] == src[s] && prepared.dst[0].sameLayout(prepared.src[s]) &&
+                          prepared.dst[0].bytes() == prepared.src[s].bytes();
+    if (reusable) shared = static_cast<std::int32_t>(s);
+  }
+  for (std::size_t d = 0; d < dst.size(); ++d) {
+    Value& value = values_[dst[d]];
+    value.desc = prepared.dst[d];
+    value.offset = 0;
+    if (d == 0 && shared >= 0) {
+      value.buffer = values_[step.src[static_cast<std::size_t>(shared)]].buffer;
+    } else {
+      const std::int32_t buffer = newBuffer(prepared.dst[d].bytes());
+      values_[dst[d]].buffer = buffer;
+    }
+  }
+  step.dst = dst;
+  StepRecord& record = step.record;
+  record.index = static_cast<std::int32_t>(steps_.size());
+  record.name = label.name;
+  record.origins = label.origins;
+  record.kind = opKindName(op.kind);
+  record.spec = op.text();
+  record.kernel = choice.kernel->name();
+  record.implementation = prepared.implementation;
+  record.src_layout = prepared.src.empty() ? "" : prepared.src[0].layoutName();
+  record.dst_layout = prepared.dst[0].layoutName();
+  record.dst_shape = prepared.dst[0].dims.str();
+  record.precision = prepared.dst[0].dtype == DType::kF32 ? "fp32" : dtypeName(prepared.dst[0].dtype);
+  record.flops = prepared.flops;
+  for (const TensorDesc& desc : prepared.src) record.bytes += static_cast<std::int64_t>(desc.bytes());
+  for (const TensorDesc& desc : prepared.dst) record.bytes += static_cast<std::int64_t>(desc.bytes());
+  for (DispatchRecord dispatch : dispatches) {
+    dispatch.step = record.index;
+    plan_->dispatch_records_.push_back(std::move(dispatch));
+  }
+  steps_.push_back(std::move(step));
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,103 @@
+// PlanCompiler: PlanSpec + input signature → Plan. Private to core/plan.
+//
+// Forward over the nodes: resolve sizes, infer shapes, let views be views, let the kernel list choose, insert reorders
+// where a kernel reads another layout than its producer wrote (each value keeps its reordered copies, so a reorder is
+// made once), accumulate in place where an operand dies. Then: outputs, lifetimes, arena, pointer table.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace ipex_studio {
+
+class PlanCompiler {
+ public:
+  PlanCompiler(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights)
+      : spec_(spec), request_(request), kernels_(kernels), weights_(weights) {}
+
+  std::unique_ptr<Plan> compile();
+
+ private:
+  // Where a tensor lies. Several values share a buffer when one is a view of, or accumulates into, another.
+  struct Value {
+    bool is_int = false;
+    std::int64_t integer = 0;
+    TensorDesc desc;
+    std::int32_t buffer = -1;
+    std::int64_t offset = 0;                    // bytes
+    const void* constant = nullptr;             // first element
+    std::int32_t group = -1;                    // alias group of the spec: a value and its views
+    std::vector<std::int32_t> copies;           // the same tensor in other layouts
+  };
+  struct Buffer {
+    Plan::Home home = Plan::Home::kArena;
+    std::int32_t index = 0;                     // input or output number
+    std::size_t bytes = 0;
+  };
+  struct PendingStep {
+    std::shared_ptr<const PreparedOp> op;
+    std::vector<std::int32_t> src, dst;         // values; -1: absent or packed
+    StepRecord record;
+  };
+  // What a step is called and where it comes from.
+  struct Label {
+    std::string name;
+    std::vector<OriginId> origins;
+  };
+  struct Choice {
+    std::shared_ptr<const PreparedOp> op;
+    const Kernel* kernel = nullptr;
+    bool is_ref = false;
+  };
+
+  // plan_compiler.cpp
+  void defineInputs();
+  void findLastUses();
+  void emitInt(const PlanNode& node);
+  void emitTensor(const PlanNode& node);
+  OpSpec resolve(const PlanNode& node) const;
+  void emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims, const Label& label);
+  void emitCompute(OpSpec op, std::vector<std::int32_t> src, const std::vector<std::int32_t>& dst,
+                   const std::vector<TensorDesc>& dims, const Label& label);
+  void emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
+                 const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label);
+  PrepareArgs prepareArgs(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const;
+  Choice choose(const PrepareArgs& args, bool ref_allowed);
+  void place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,
+             const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label);
+  [[noreturn]] void fail(const Label& label, const std::string& why) const;
+
+  // plan_layout.cpp
+  std::int32_t inLayout(std::int32_t value, const TensorDesc& wanted, const Label& label);
+  std::int32_t reorderConstant(std::int32_t value, const TensorDesc& wanted, const Label& label);
+  std::int32_t reorderStep(std::int32_t value, const TensorDesc& wanted, const Label& label);
+  std::int32_t plainView(std::int32_t value);
+  std::int32_t newValue(const TensorDesc& desc, std::int32_t group);
+  std::int32_t newBuffer(std::size_t bytes);
+
+  // plan_finish.cpp
+  void bindOutputs();
+  void planArena();
+  void makeSlots();
+  Plan::Slot slotOf(std::int32_t value) const;
+
+  const PlanSpec& spec_;
+  const PlanRequest& request_;
+  const KernelList& kernels_;
+  WeightCache& weights_;
+
+  std::vector<Value> values_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::int64_t> buffer_offsets_;    // arena offsets, per buffer
+  std::vector<PendingStep> steps_;
+  std::vector<std::int32_t> last_use_;          // per group: last node that reads it
+  std::vector<DispatchRecord> declined_;        // of the step being chosen
+  std::int32_t node_ = 0;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,90 @@
+// Layout conversions of PlanCompiler.
+#include <fmt/format.h>
+
+#include "core/plan/error.h"
+#include "core/plan/plan_compiler.h"
+
+namespace ipex_studio {
+
+std::int32_t PlanCompiler::newValue(const TensorDesc& desc, std::int32_t group) {
+  const auto index = static_cast<std::int32_t>(values_.size());
+  Value value;
+  value.desc = desc;
+  value.group = group < 0 ? index : group;
+  values_.push_back(std::move(value));
+  if (group < 0) last_use_.resize(values_.size(), -1);  // a temporary dies with the node that makes it
+  return index;
+}
+
+std::int32_t PlanCompiler::newBuffer(std::size_t bytes) {
+  buffers_.push_back({Plan::Home::kArena, 0, bytes});
+  return static_cast<std::int32_t>(buffers_.size() - 1);
+}
+
+// A blocked tensor whose spatial sizes are all 1 and whose channels fill their blocks is row-major already.
+std::int32_t PlanCompiler::plainView(std::int32_t index) {
+  const TensorDesc desc = values_[index].desc;
+  if (desc.block == 0 || desc.dims[1] % desc.block != 0) return -1;
+  for (int axis = 2; axis < desc.dims.rank; ++axis) {
+    if (desc.dims[axis] != 1) return -1;
+  }
+  if (!desc.sameLayout(blockedDesc(desc.dtype, desc.dims, desc.block))) return -1;
+  const std::int32_t plain = newValue(contiguousDesc(desc.dtype, desc.dims), values_[index].group);
+  values_[plain].buffer = values_[index].buffer;
+  values_[plain].offset = values_[index].offset;
+  return plain;
+}
+
+std::int32_t PlanCompiler::inLayout(std::int32_t index, const TensorDesc& wanted, const Label& label) {
+  if (values_[index].desc.sameLayout(wanted)) return index;
+  for (std::int32_t copy : values_[index].copies) {
+    if (values_[copy].desc.sameLayout(wanted)) return copy;
+  }
+  std::int32_t made = plainView(index);
+  if (made < 0 || !values_[made].desc.sameLayout(wanted)) {
+    made = values_[index].constant != nullptr ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
+  }
+  values_[index].copies.push_back(made);
+  return made;
+}
+
+std::int32_t PlanCompiler::reorderStep(std::int32_t index, const TensorDesc& wanted, const Label& label) {
+  OpSpec op;
+  op.kind = OpKind::kReorder;
+  const PrepareArgs args = prepareArgs(op, {index}, {wanted});
+  const std::vector<DispatchRecord> outer = std::move(declined_);
+  const Choice choice = choose(args, true);
+  if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
+  const std::int32_t made = newValue(wanted, values_[index].group);
+  place(choice, op, {index}, {made}, {false},
+        {fmt::format("{} → {}: {}", values_[index].desc.layoutName(), wanted.layoutName(), label.name), label.origins});
+  declined_ = outer;
+  return made;
+}
+
+std::int32_t PlanCompiler::reorderConstant(std::int32_t index, const TensorDesc& wanted, const Label& label) {
+  OpSpec op;
+  op.kind = OpKind::kReorder;
+  PrepareArgs args = prepareArgs(op, {index}, {wanted});
+  const void* source = values_[index].constant;
+  args.constant = {nullptr};
+  const std::vector<DispatchRecord> outer = std::move(declined_);
+  const Choice choice = choose(args, true);
+  declined_ = outer;
+  if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
+  const std::string form = fmt::format("{} -> {} {}", args.src[0].str(), wanted.str(), fmt::join(wanted.strides.toVector(), ","));
+  const WeightCache::Packed packed = weights_.getOrPack(source, form, [&] {
+    AlignedBuffer buffer(wanted.bytes());
+    AlignedBuffer scratch(choice.op->scratch_bytes);
+    const std::unique_ptr<ExecState> state = choice.op->newState();
+    void* dst = buffer.data();
+    choice.op->execute(state.get(), &source, &dst, scratch.data());
+    return buffer;
+  });
+  plan_->kept_.push_back(packed);
+  const std::int32_t made = newValue(wanted, values_[index].group);
+  values_[made].constant = packed->data();
+  return made;
+}
+
+}  // namespace ipex_studio
