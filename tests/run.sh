@@ -38,8 +38,7 @@ if [[ $mode == sanitize ]]; then
   configure build-asan asan "${cmake_arguments[@]}"
   build build-asan "Building the sanitized tests" "${sanitized_tests[@]}"
   pattern=$(IFS='|' && echo "^(${sanitized_tests[*]})\$")
-  # Leaks of the graphics driver and of font libraries are not ours to fix.
-  export ASAN_OPTIONS="detect_leaks=0:strict_string_checks=1:detect_stack_use_after_return=1"
+  export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
   export UBSAN_OPTIONS=print_stacktrace=1
   exec ctest --test-dir build-asan --output-on-failure -R "$pattern" "$@"
 fi
