@@ -5,7 +5,8 @@
 #   --sanitize   instead: build the code that knows no libtorch with ASan and UBSan in build-asan, and run its tests
 #   --campaign   instead: the long campaigns (10,000 mutated files, 1,000 kills, ...), for an hour or more
 #
-# Further arguments go to ctest, for example: tests/run.sh -R pass_tests
+# Further arguments go to ctest, for example: tests/run.sh -R pass_tests (in a campaign to the test programs:
+# tests/run.sh --campaign --gtest_filter='PtFile*')
 set -euo pipefail
 
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")/../samples" && pwd)
@@ -24,7 +25,7 @@ while (($# > 0)); do
     --sanitize) mode=sanitize ;;
     --campaign) mode=campaign ;;
     -h | --help)
-      sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) break ;;
@@ -46,6 +47,12 @@ fi
 configure build release "${cmake_arguments[@]}"
 build build "Building everything (some minutes the first time)"
 if [[ $mode == campaign ]]; then
+  # Not by ctest: a campaign takes longer than a test may.
   export IPEX_CAMPAIGN=1
+  status=0
+  for program in build/*_tests; do
+    "$program" --gtest_brief=1 "$@" || status=1
+  done
+  exit $status
 fi
 exec ctest --test-dir build --output-on-failure "$@"

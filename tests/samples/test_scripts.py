@@ -138,6 +138,14 @@ class ScriptTest(unittest.TestCase):
         self.assertIn("--test-dir build-asan", self.called("ctest")[1])
         self.assertIn("plan_tests", self.called("ninja")[1])
 
+    def test_campaign_runs_every_program_and_fails_if_one_fails(self):
+        self.build_stand_ins()
+        build = os.path.join(self.root, "build")
+        self.stand_in("a_tests", '[[ $IPEX_CAMPAIGN == 1 ]] && exit 1', build)
+        self.stand_in("b_tests", "", build)
+        self.assertEqual(self.run_script("tests/run.sh", "--campaign", "--gtest_filter=X").returncode, 1)
+        self.assertEqual(self.called("b_tests"), ["b_tests --gtest_brief=1 --gtest_filter=X"])
+
 
 if __name__ == "__main__":
     unittest.main()
