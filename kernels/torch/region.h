@@ -1,0 +1,33 @@
+// Region: a static part of a graph as one TorchScript object. `ipex_studio::region(region, tensors, sizes)` runs it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/custom_class.h>
+#include <torch/script.h>
+
+#include "kernels/torch/plan_cache.h"
+
+namespace ipex_studio {
+
+// Saved as (plan text, constants, library version). Prepared state is never saved: it is made for the machine that loads.
+class Region : public torch::CustomClassHolder {
+ public:
+  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string>;
+
+  // Throws Error(kBadModel) when the text or the constants are damaged.
+  Region(const std::string& plan_text, std::vector<at::Tensor> constants);
+
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& tensors, const std::vector<std::int64_t>& ints) {
+    return plans_.run(tensors, ints);
+  }
+  State state() const;
+  PlanCache& plans() { return plans_; }
+
+ private:
+  PlanCache plans_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,83 @@
+// The only place where operators and classes are registered with TorchScript.
+#include <torch/custom_class.h>
+#include <torch/library.h>
+#include <torch/script.h>
+
+#include "kernels/torch/fused_ops.h"
+#include "kernels/torch/region.h"
+
+namespace ipex_studio {
+namespace {
+
+using MaybeTensor = c10::optional<at::Tensor>;
+
+FusedOperand input(const at::Tensor& tensor) { return {tensor, false}; }
+FusedOperand weight(const at::Tensor& tensor) { return {tensor, true}; }
+FusedOperand maybeWeight(const MaybeTensor& tensor) {
+  return tensor && tensor->defined() ? FusedOperand{*tensor, true} : FusedOperand{};
+}
+FusedOperand maybeInput(const MaybeTensor& tensor) {
+  return tensor && tensor->defined() ? FusedOperand{*tensor, false} : FusedOperand{};
+}
+
+at::Tensor withPostArgs(std::vector<FusedOperand> operands, const std::vector<at::Tensor>& post_args, const std::string& spec) {
+  for (const at::Tensor& post : post_args) operands.push_back(input(post));
+  return runFusedOp(spec, operands)[0];
+}
+
+// convolution, deconvolution, linear
+at::Tensor weighted(const at::Tensor& x, const at::Tensor& w, const MaybeTensor& b, const std::vector<at::Tensor>& post_args,
+                    const std::string& spec) {
+  return withPostArgs({input(x), weight(w), maybeWeight(b)}, post_args, spec);
+}
+
+at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, const std::vector<at::Tensor>& post_args, const std::string& spec) {
+  return withPostArgs({input(a), input(b)}, post_args, spec);
+}
+
+at::Tensor pointwise(const at::Tensor& x, const std::vector<at::Tensor>& post_args, const std::string& spec) {
+  return withPostArgs({input(x)}, post_args, spec);
+}
+
+at::Tensor softmax(const at::Tensor& x, const MaybeTensor& mask, const std::string& spec) {
+  return runFusedOp(spec, {input(x), maybeInput(mask)})[0];
+}
+
+at::Tensor layerNorm(const at::Tensor& x, const MaybeTensor& gamma, const MaybeTensor& beta, const MaybeTensor& residual,
+                     const std::string& spec) {
+  return runFusedOp(spec, {input(x), maybeWeight(gamma), maybeWeight(beta), maybeInput(residual)})[0];
+}
+
+std::tuple<at::Tensor, at::Tensor> addLayerNorm(const at::Tensor& x, const MaybeTensor& gamma, const MaybeTensor& beta,
+                                                const at::Tensor& residual, const std::string& spec) {
+  const std::vector<at::Tensor> results = runFusedOp(spec, {input(x), maybeWeight(gamma), maybeWeight(beta), input(residual)});
+  TORCH_CHECK(results.size() == 2, "ipex_studio::add_layer_norm needs a spec with sum_output=1");
+  return {results[0], results[1]};
+}
+
+std::vector<at::Tensor> runRegion(const c10::intrusive_ptr<Region>& region, const std::vector<at::Tensor>& tensors,
+                                  const std::vector<std::int64_t>& sizes) {
+  return region->run(tensors, sizes);
+}
+
+}  // namespace
+
+TORCH_LIBRARY(ipex_studio, m) {
+  m.class_<Region>("Region")
+      .def(torch::init<const std::string&, std::vector<at::Tensor>>())
+      .def_pickle([](const c10::intrusive_ptr<Region>& region) { return region->state(); },
+                  [](Region::State state) {
+                    return c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
+                  });
+  m.def("region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> Tensor[]", runRegion);
+  m.def("convolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);
+  m.def("deconvolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);
+  m.def("linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);
+  m.def("matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor", matmul);
+  m.def("pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor", pointwise);
+  m.def("softmax(Tensor x, Tensor? mask, str spec) -> Tensor", softmax);
+  m.def("layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor", layerNorm);
+  m.def("add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)", addLayerNorm);
+}
+
+}  // namespace ipex_studio
