@@ -1,0 +1,28 @@
+// Elementwise nodes seen as post-ops on one of their operands, whichever side the tensor of interest stands on.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/graph/fused_op.h"
+
+namespace ipex_studio {
+
+struct Elementwise {
+  torch::jit::Value* data = nullptr;     // what the post-ops are applied to
+  torch::jit::Value* operand = nullptr;  // the other tensor of a binary post-op; null for unary ones
+  std::vector<PostOp> post_ops;          // in order; a binary one is last and has operand 0
+};
+
+// `node` as post-ops on its input `data_index` (0 or 1). nullopt when it is not elementwise, an attribute is not constant,
+// or that input is not a tensor. a - alpha·v on input 1 becomes linear(alpha,0), rsub.
+std::optional<Elementwise> readElementwise(torch::jit::Node* node, std::size_t data_index = 0);
+
+// A constant number, or a constant tensor that acts as one beside `data`: it neither changes its rank nor its dtype.
+std::optional<double> scalarOperand(const torch::jit::Value* value, const torch::jit::Value* data);
+
+// Whether a tensor of `operand` sizes broadcasts to `result` without enlarging it. Decided on ranks and on sizes that
+// are 1, which is what the example run fixes; other sizes are compared again when a plan is compiled.
+bool broadcastsTo(const std::vector<std::int64_t>& operand, const std::vector<std::int64_t>& result);
+
+}  // namespace ipex_studio

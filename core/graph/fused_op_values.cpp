@@ -1,0 +1,85 @@
+// Constants, shape facts and uses of values: the small questions every fusion asks.
+#include "core/graph/fused_op.h"
+
+namespace ipex_studio {
+
+using torch::jit::Value;
+
+std::optional<at::Tensor> constantTensor(const Value* value) {
+  const auto constant = torch::jit::toIValue(value);
+  if (!constant || !constant->isTensor() || !constant->toTensor().defined()) return std::nullopt;
+  return constant->toTensor();
+}
+
+std::optional<std::int64_t> constantInt(const Value* value) {
+  const auto constant = torch::jit::toIValue(value);
+  if (!constant || !constant->isInt()) return std::nullopt;
+  return constant->toInt();
+}
+
+std::optional<double> constantNumber(const Value* value) {
+  const auto constant = torch::jit::toIValue(value);
+  if (!constant) return std::nullopt;
+  if (constant->isInt()) return static_cast<double>(constant->toInt());
+  if (constant->isDouble()) return constant->toDouble();
+  if (!constant->isTensor()) return std::nullopt;
+  const at::Tensor tensor = constant->toTensor();
+  if (!tensor.defined() || tensor.numel() != 1 || tensor.is_complex() || tensor.scalar_type() == at::kBool) {
+    return std::nullopt;
+  }
+  return tensor.item().toDouble();
+}
+
+std::optional<bool> constantBool(const Value* value) {
+  const auto constant = torch::jit::toIValue(value);
+  if (!constant || !constant->isBool()) return std::nullopt;
+  return constant->toBool();
+}
+
+std::optional<std::vector<std::int64_t>> constantInts(const Value* value) {
+  if (const auto constant = torch::jit::toIValue(value)) {
+    if (constant->isIntList()) return constant->toIntVector();
+    if (constant->isInt()) return std::vector<std::int64_t>{constant->toInt()};
+    return std::nullopt;
+  }
+  if (value->node()->kind() != torch::jit::prim::ListConstruct) return std::nullopt;
+  std::vector<std::int64_t> list;
+  for (const Value* element : value->node()->inputs()) {
+    const auto number = constantInt(element);
+    if (!number) return std::nullopt;
+    list.push_back(*number);
+  }
+  return list;
+}
+
+bool isNone(const Value* value) {
+  if (value->type()->kind() == c10::TypeKind::NoneType) return true;
+  const auto constant = torch::jit::toIValue(value);
+  return constant && constant->isNone();
+}
+
+std::optional<std::vector<std::int64_t>> knownSizes(const Value* value) {
+  if (const auto tensor = constantTensor(value)) return tensor->sizes().vec();
+  const auto* type = value->type()->castRaw<c10::TensorType>();
+  if (!type) return std::nullopt;
+  const auto sizes = type->sizes().concrete_sizes();
+  if (!sizes) return std::nullopt;
+  return *sizes;
+}
+
+std::optional<at::ScalarType> knownDtype(const Value* value) {
+  if (const auto tensor = constantTensor(value)) return tensor->scalar_type();
+  const auto* type = value->type()->castRaw<c10::TensorType>();
+  if (!type || !type->scalarType()) return std::nullopt;
+  return *type->scalarType();
+}
+
+bool usedOnlyBy(const Value* value, const torch::jit::Node* user) {
+  return value->uses().size() == 1 && value->uses().front().user == user;
+}
+
+at::Tensor floatContiguous(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+}
+
+}  // namespace ipex_studio
