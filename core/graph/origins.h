@@ -1,6 +1,7 @@
 // OriginTable: which nodes of the frozen graph a value comes from.
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace ipex_studio {
 // elimination and clutter the IR. Owned by the Model, changed only through Rewriter and StockPass. Not thread-safe.
 class OriginTable {
  public:
-  // Gives every node of `graph` (nested blocks included, constants excluded) an id in topological order.
+  // Gives every node of `graph` with outputs (nested blocks included, constants excluded) an id in topological order.
   void assign(torch::jit::Graph& graph);
 
   const std::vector<Origin>& origins() const { return origins_; }
@@ -28,12 +29,19 @@ class OriginTable {
   void reconcile(torch::jit::Graph& graph, const std::vector<OriginId>& before);
   std::vector<OriginId> liveIds(torch::jit::Graph& graph) const;
 
+  // "layer1.0.conv3 + bn3 + relu": short and human; empty for no origins.
+  std::string label(const std::vector<OriginId>& ids) const;
+
  private:
   std::vector<Origin> origins_;
   std::unordered_map<std::size_t, std::vector<OriginId>> table_;
+  std::unordered_map<std::string, int> nodes_per_module_;
 };
 
 std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b);
+
+// Nodes of the graph in topological order, a node before those of its blocks; no constants unless asked for.
+std::vector<torch::jit::Node*> allNodes(torch::jit::Graph& graph, bool with_constants = false);
 
 // "layer1.0.conv3" from the node's scope or inlined call stack; empty when the file does not tell.
 std::string modulePath(const torch::jit::Node* node);

@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/graph/origins.h"
@@ -31,7 +33,7 @@ class Rewriter {
 
   // Ends one rewrite: every use of `from` becomes a use of `to` (type and debug name go along when `to` has none of its
   // own), nodes made since permit() get the union of the origins of `consumed`, and consumed nodes without users left
-  // are destroyed (last first). The remark says `text`.
+  // are destroyed (last first), with the constants that only they used. The remark says `text`.
   void replace(at::ArrayRef<torch::jit::Node*> consumed, torch::jit::Value* from, torch::jit::Value* to,
                const std::string& text);
   // The same for several values at once.
@@ -43,6 +45,14 @@ class Rewriter {
   // Ends a rewrite that removes `node`, whose outputs must be unused.
   void erase(torch::jit::Node* node, const std::string& text);
 
+  // Walk a graph that changes under the walk with
+  //   for (Node* node : allNodes(graph)) if (rewriter.alive(node)) …
+  // False for nodes that a rewrite destroyed.
+  bool alive(const torch::jit::Node* node) const { return destroyed_.count(node) == 0; }
+
+  // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
+  void stock(const std::vector<OriginId>& before, const std::string& text);
+
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
   std::vector<Remark> takeRemarks() { return std::exchange(remarks_, {}); }
@@ -51,6 +61,8 @@ class Rewriter {
 
  private:
   void applied(std::vector<OriginId> origins, const std::string& text);
+  // Destroys the node, then constants and lists of constants that only it used.
+  void destroy(torch::jit::Node* node);
 
   torch::jit::Graph& graph_;
   OriginTable& origins_;
@@ -59,6 +71,7 @@ class Rewriter {
   std::string pass_;
   std::vector<Remark> remarks_;
   std::vector<torch::jit::Node*> created_;  // since the last permit()
+  std::unordered_set<const torch::jit::Node*> destroyed_;
 };
 
 }  // namespace ipex_studio

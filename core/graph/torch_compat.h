@@ -9,6 +9,8 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/ir/irparser.h>
 
+#include <memory>
+
 namespace ipex_studio {
 
 // True when this libtorch lacks an operator that PyTorch 2.x exports use, so that we register a shim for it.
@@ -17,5 +19,10 @@ namespace ipex_studio {
 #else
 #define IPEX_NEEDS_SDPA_SHIM 0
 #endif
+
+// libtorch's analyses and passes want a shared_ptr; ours own the graph elsewhere. Valid as long as the graph is.
+inline std::shared_ptr<torch::jit::Graph> sharedView(torch::jit::Graph& graph) {
+  return std::shared_ptr<torch::jit::Graph>(std::shared_ptr<void>(), &graph);
+}
 
 }  // namespace ipex_studio

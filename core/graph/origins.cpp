@@ -1,0 +1,175 @@
+// OriginTable and what gives origins their names: module paths and labels.
+#include "core/graph/origins.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ipex_studio {
+
+using torch::jit::Block;
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace prim = torch::jit::prim;
+
+namespace {
+
+// A label names at most so many of a node's origins.
+constexpr std::size_t kLabelParts = 5;
+
+void collect(Block* block, bool with_constants, std::vector<Node*>& nodes) {
+  for (Node* node : block->nodes()) {
+    if (node->kind() != prim::Constant || with_constants) nodes.push_back(node);
+    for (Block* nested : node->blocks()) collect(nested, with_constants, nodes);
+  }
+}
+
+std::string sourceOf(const Node* node) {
+  const auto location = node->sourceRange().file_line_col();
+  if (!location) return "";
+  return fmt::format("{}:{}", std::get<0>(*location), std::get<1>(*location));
+}
+
+// "conv2d" from "aten::conv2d", "add" from "aten::add_".
+std::string shortKind(const std::string& kind) {
+  const std::size_t colon = kind.rfind(':');
+  std::string name = colon == std::string::npos ? kind : kind.substr(colon + 1);
+  if (!name.empty() && name.back() == '_' && name.front() != '_') name.pop_back();
+  return name;
+}
+
+}  // namespace
+
+std::vector<Node*> allNodes(Graph& graph, bool with_constants) {
+  std::vector<Node*> nodes;
+  collect(graph.block(), with_constants, nodes);
+  return nodes;
+}
+
+std::string modulePath(const Node* node) {
+  std::string path;
+  const auto callstack = node->callstack();
+  if (!callstack) return path;
+  for (const auto& entry : (*callstack)->vec()) {
+    const auto& instance = std::get<2>(entry);
+    if (!instance) continue;
+    const std::string name = instance->instance_name();
+    if (name.empty() || name == "SELF" || name == "INSTANCE_NAME_UNKNOWN") continue;
+    if (!path.empty()) path += '.';
+    path += name;
+  }
+  return path;
+}
+
+std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b) {
+  std::vector<OriginId> merged;
+  merged.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(merged));
+  return merged;
+}
+
+void OriginTable::assign(Graph& graph) {
+  origins_.clear();
+  table_.clear();
+  nodes_per_module_.clear();
+  std::unordered_map<std::string, std::int32_t> ordinals;
+  for (Node* node : allNodes(graph)) {
+    if (node->outputs().empty()) continue;
+    Origin origin;
+    origin.id = static_cast<OriginId>(origins_.size());
+    origin.module_path = modulePath(node);
+    origin.kind = node->kind().toQualString();
+    origin.ordinal = ordinals[origin.module_path + '\n' + origin.kind]++;
+    origin.source = sourceOf(node);
+    ++nodes_per_module_[origin.module_path];
+    for (const Value* output : node->outputs()) table_[output->unique()] = {origin.id};
+    origins_.push_back(std::move(origin));
+  }
+}
+
+const std::vector<OriginId>& OriginTable::of(const Value* value) const {
+  static const std::vector<OriginId> none;
+  const auto found = table_.find(value->unique());
+  return found == table_.end() ? none : found->second;
+}
+
+std::vector<OriginId> OriginTable::of(const Node* node) const {
+  std::vector<OriginId> ids;
+  for (const Value* output : node->outputs()) ids = mergeOrigins(ids, of(output));
+  return ids;
+}
+
+void OriginTable::set(const Value* value, std::vector<OriginId> ids) {
+  if (ids.empty()) {
+    table_.erase(value->unique());
+    return;
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  table_[value->unique()] = std::move(ids);
+}
+
+std::vector<OriginId> OriginTable::liveIds(Graph& graph) const {
+  std::set<OriginId> live;
+  for (const Node* node : allNodes(graph)) {
+    for (const Value* output : node->outputs()) {
+      const auto& ids = of(output);
+      live.insert(ids.begin(), ids.end());
+    }
+  }
+  return {live.begin(), live.end()};
+}
+
+void OriginTable::reconcile(Graph& graph, const std::vector<OriginId>& before) {
+  const std::vector<OriginId> live = liveIds(graph);
+  std::vector<OriginId> vanished;
+  std::set_difference(before.begin(), before.end(), live.begin(), live.end(), std::back_inserter(vanished));
+  for (const Node* node : allNodes(graph)) {
+    if (node->outputs().empty() || !of(node).empty()) continue;
+    std::vector<OriginId> producers;
+    for (const Value* input : node->inputs()) producers = mergeOrigins(producers, of(input));
+    OriginId follower = static_cast<OriginId>(origins_.size());
+    for (const Value* output : node->outputs()) {
+      for (const auto& use : output->uses()) {
+        for (const OriginId id : of(use.user)) follower = std::min(follower, id);
+      }
+    }
+    // Ids are topological in the frozen graph: what vanished between the producers and the users was replaced by this.
+    const OriginId first = producers.empty() ? 0 : producers.back();
+    std::vector<OriginId> ids;
+    for (const OriginId id : vanished) {
+      if (id >= first && id < follower) ids.push_back(id);
+    }
+    if (ids.empty()) ids = producers;
+    for (const Value* output : node->outputs()) set(output, ids);
+  }
+}
+
+std::string OriginTable::label(const std::vector<OriginId>& ids) const {
+  std::string text;
+  std::size_t parts = 0;
+  for (const OriginId id : ids) {
+    if (id < 0 || static_cast<std::size_t>(id) >= origins_.size()) continue;
+    const Origin& origin = origins_[static_cast<std::size_t>(id)];
+    if (parts == kLabelParts) return text + " + …";
+    const auto nodes = nodes_per_module_.find(origin.module_path);
+    const bool alone = !origin.module_path.empty() && nodes != nodes_per_module_.end() && nodes->second == 1;
+    const std::string kind = shortKind(origin.kind);
+    std::string part;
+    if (parts == 0) {
+      part = alone ? origin.module_path : (origin.module_path.empty() ? kind : origin.module_path + " " + kind);
+    } else {
+      part = alone ? origin.module_path.substr(origin.module_path.rfind('.') + 1) : kind;
+    }
+    text += (parts == 0 ? "" : " + ") + part;
+    ++parts;
+  }
+  return text;
+}
+
+}  // namespace ipex_studio

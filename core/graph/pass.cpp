@@ -1,0 +1,47 @@
+// PassContext: what a pass may ask about the graph it works on.
+#include "core/graph/pass.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+
+namespace {
+
+bool writes(Graph& graph) {
+  for (const Node* node : allNodes(graph)) {
+    const auto* schema = node->maybeSchema();
+    if (schema != nullptr && schema->is_mutable()) return true;
+    // Calls and attribute writes are opaque: let the alias analysis decide.
+    const auto kind = node->kind();
+    if (kind == torch::jit::prim::CallMethod || kind == torch::jit::prim::CallFunction ||
+        kind == torch::jit::prim::SetAttr) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void PassContext::missed(const Node* node, const char* reason, const std::string& text) {
+  rewriter.missed(rewriter.origins().of(node), reason, text);
+}
+
+torch::jit::AliasDb& PassContext::aliases() {
+  if (!aliases_ || aliases_at_rewrite_ != rewriter.rewrites()) {
+    aliases_ = std::make_unique<torch::jit::AliasDb>(sharedView(graph_));
+    aliases_at_rewrite_ = rewriter.rewrites();
+  }
+  return *aliases_;
+}
+
+bool PassContext::mayBeWritten(const torch::jit::Value* value) {
+  if (graph_writes_at_rewrite_ < 0 || (graph_writes_ && graph_writes_at_rewrite_ != rewriter.rewrites())) {
+    graph_writes_ = writes(graph_);
+    graph_writes_at_rewrite_ = rewriter.rewrites();
+  }
+  return graph_writes_ && aliases().hasWriters(value);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,147 @@
+// Rewriter: creation, replacement and removal of nodes with origins, remarks and the rewrite limit.
+#include "core/graph/rewriter.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/graph/reasons.h"
+#include "core/plan/error.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+namespace prim = torch::jit::prim;
+
+namespace {
+
+bool unused(const Node* node) {
+  const auto outputs = node->outputs();
+  return std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return !output->hasUses(); });
+}
+
+bool typeIsDefault(const Value* value) { return *value->type() == *c10::TensorType::get(); }
+
+// A consumer inherits what was known of the value it takes over.
+void inheritIdentity(Value* from, Value* to) {
+  if (typeIsDefault(to)) to->setType(from->type());
+  if (to->hasDebugName() || !from->hasDebugName() || to->node()->kind() == prim::Param) return;
+  const std::string name = from->debugName();
+  from->setDebugName("");
+  to->setDebugName(name);
+}
+
+}  // namespace
+
+bool Rewriter::permit() {
+  created_.clear();
+  return limit_ < 0 || rewrites_ < limit_;
+}
+
+Node* Rewriter::create(const char* kind, at::ArrayRef<Value*> inputs, Node* before, std::size_t outputs) {
+  Node* node = graph_.create(c10::Symbol::fromQualString(kind), inputs, outputs);
+  destroyed_.erase(node);
+  node->insertBefore(before);
+  node->copyMetadata(before);
+  created_.push_back(node);
+  return node;
+}
+
+Value* Rewriter::constant(const torch::jit::IValue& value, Node* before, const std::string& name) {
+  torch::jit::WithInsertPoint guard(before);
+  Value* result = graph_.insertConstant(value);
+  destroyed_.erase(result->node());
+  if (!name.empty()) result->setDebugName(name);
+  return result;
+}
+
+Value* Rewriter::none(Node* before) { return constant(torch::jit::IValue(), before); }
+
+void Rewriter::replace(at::ArrayRef<Node*> consumed, Value* from, Value* to, const std::string& text) {
+  replaceAll(consumed, {from}, {to}, text);
+}
+
+void Rewriter::replaceAll(at::ArrayRef<Node*> consumed, at::ArrayRef<Value*> from, at::ArrayRef<Value*> to,
+                          const std::string& text) {
+  IPEX_CHECK(from.size() == to.size(), "each replaced value needs its replacement");
+  std::vector<OriginId> origins;
+  for (const Node* node : consumed) origins = mergeOrigins(origins, origins_.of(node));
+  for (const Node* node : created_) {
+    if (!alive(node) || node->kind() == prim::Constant) continue;
+    for (const Value* output : node->outputs()) origins_.set(output, origins);
+  }
+  for (Node* node : created_) {
+    if (!alive(node)) continue;
+    if (!consumed.empty()) node->copyMetadata(consumed.front());
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    from[i]->replaceAllUsesWith(to[i]);
+    inheritIdentity(from[i], to[i]);
+  }
+  std::vector<Node*> left(consumed.begin(), consumed.end());
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (std::size_t i = left.size(); i-- > 0;) {
+      if (!alive(left[i])) {
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
+      } else if (unused(left[i])) {
+        destroy(left[i]);
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
+        progress = true;
+      }
+    }
+  }
+  applied(std::move(origins), text);
+}
+
+void Rewriter::replaceInput(Node* node, std::size_t index, Value* value) { node->replaceInput(index, value); }
+
+void Rewriter::finish(Node* node, const std::string& text) {
+  const std::vector<OriginId> origins = origins_.of(node);
+  for (const Node* made : created_) {
+    if (!alive(made) || made->kind() == prim::Constant) continue;
+    for (const Value* output : made->outputs()) {
+      if (origins_.of(output).empty()) origins_.set(output, origins);
+    }
+  }
+  applied(origins, text);
+}
+
+void Rewriter::erase(Node* node, const std::string& text) {
+  IPEX_CHECK(unused(node), "a node that is still used cannot be erased");
+  std::vector<OriginId> origins = origins_.of(node);
+  destroy(node);
+  applied(std::move(origins), text);
+}
+
+void Rewriter::destroy(Node* node) {
+  std::vector<Node*> producers;
+  for (Value* input : node->inputs()) {
+    const auto kind = input->node()->kind();
+    if (kind == prim::Constant || kind == prim::ListConstruct) producers.push_back(input->node());
+  }
+  destroyed_.insert(node);
+  node->destroy();
+  for (Node* producer : producers) {
+    if (alive(producer) && unused(producer)) destroy(producer);
+  }
+}
+
+void Rewriter::stock(const std::vector<OriginId>& before, const std::string& text) {
+  const std::vector<OriginId> after = origins_.liveIds(graph_);
+  std::vector<OriginId> gone;
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(gone));
+  applied(std::move(gone), text);
+}
+
+void Rewriter::missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text) {
+  remarks_.push_back({pass_, RemarkKind::kMissed, reason, text, origins});
+}
+
+void Rewriter::applied(std::vector<OriginId> origins, const std::string& text) {
+  remarks_.push_back({pass_, RemarkKind::kApplied, reasons::kApplied, text, std::move(origins)});
+  created_.clear();
+  ++rewrites_;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,52 @@
+// Removes dropout in evaluation mode.
+//   before  %y = dropout(%x, %p, %train=False)   %z = relu(%y)
+//   after   %z = relu(%x)
+// No alias question arises: with train=False the operator returns its very input.
+// Declines: training-mode, operand-not-constant (the mode).
+// Runs first, because the operator's schema hides that result and input are one tensor. Numerics: none changed.
+#include "core/graph/fused_op.h"
+#include "core/graph/pass.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+
+namespace {
+
+bool isDropout(const Node* node) {
+  static const std::vector<c10::Symbol> kinds = {
+      c10::Symbol::fromQualString("aten::dropout"),        c10::Symbol::fromQualString("aten::dropout_"),
+      c10::Symbol::fromQualString("aten::feature_dropout"), c10::Symbol::fromQualString("aten::feature_dropout_"),
+      c10::Symbol::fromQualString("aten::alpha_dropout"),  c10::Symbol::fromQualString("aten::alpha_dropout_"),
+      c10::Symbol::fromQualString("aten::feature_alpha_dropout"),
+      c10::Symbol::fromQualString("aten::feature_alpha_dropout_")};
+  return std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end() && node->inputs().size() == 3;
+}
+
+bool run(Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (Node* node : allNodes(graph)) {
+    if (!context.rewriter.alive(node) || !isDropout(node)) continue;
+    const auto train = constantBool(node->input(2));
+    if (!train) {
+      context.missed(node, reasons::kNotConstant, "The mode of this dropout is not known before the model runs.");
+      continue;
+    }
+    if (*train) {
+      context.missed(node, reasons::kTrainingMode, "Dropout stays: the model was saved in training mode.");
+      continue;
+    }
+    if (!context.rewriter.permit()) break;
+    context.rewriter.replace({node}, node->output(), node->input(0), "removed dropout");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kEliminateDropout = {"eliminate-dropout", "Removes dropout in evaluation mode.", &run};
+
+}  // namespace ipex_studio
