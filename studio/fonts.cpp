@@ -84,6 +84,7 @@ Fonts loadFonts(float scale) {
   fonts.strong = addFont(semibold, 15 * kInter * scale, kHeadRanges, kSemiboldDigit);
   fonts.big = addFont(semibold, 26 * kInter * scale, kBigRanges, kSemiboldDigit);
   fonts.mono = addFont(mono, 12 * kMono * scale, kTextRanges, 0);
+  fonts.small_mono = addFont(mono, 11 * kMono * scale, kTextRanges, 0);
   ImGui::GetIO().FontDefault = fonts.text;
   return fonts;
 }

@@ -11,6 +11,7 @@ struct Fonts {
   ImFont* strong = nullptr;  // 15 px semibold
   ImFont* big = nullptr;     // 26 px semibold
   ImFont* mono = nullptr;    // 12 px
+  ImFont* small_mono = nullptr;  // 11 px
 };
 
 // Fills the current ImGui context's atlas with the fonts in the pixel sizes for `scale`. Where the files are not

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/plan/records.h"
@@ -17,7 +18,7 @@ class Selection {
   bool contains(OriginId origin) const;
   bool overlaps(const std::vector<OriginId>& origins) const;
 
-  // `label` names the thing that was clicked; `reveal` asks the canvases to bring it into view.
+  // `reveal` asks canvases and tables to bring it into view.
   void select(std::vector<OriginId> origins, bool reveal);
   void clear();
 
@@ -26,10 +27,12 @@ class Selection {
   // Rises when the selection should be brought into view.
   std::uint64_t revealGeneration() const { return reveal_generation_; }
 
-  // Index into StudioSnapshot::stages of the graph shown at the right ("after"); -1: the last one, also when it moves.
+  // Index into JobIndex::stages of the graph shown at the right ("after"); -1: JobIndex::default_stage, also when it
+  // moves. The left side ("before") is always stage before_stage, the frozen graph at first.
   std::int32_t after_stage = -1;
-  // Same for the left ("before"); -1: the frozen graph; kPreviousStage: the one before after_stage.
-  std::int32_t before_stage = -1;
+  std::int32_t before_stage = 0;
+  // Name of a bottom panel to bring to the front; the window takes it and empties it.
+  std::string front_panel;
 
  private:
   std::vector<OriginId> origins_;

@@ -45,6 +45,19 @@ void indexStages(const JobRecord& job, JobIndex* index) {
   }
 }
 
+bool hasRegions(const GraphSnapshot& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const GraphNode& node) { return node.kind.find("::region") != std::string::npos; });
+}
+
+std::int32_t defaultStage(const JobIndex& index) {
+  for (auto s = static_cast<std::int32_t>(index.stages.size()) - 1; s >= 0; --s) {
+    const std::int32_t graph = index.stages[s].graph;
+    if (graph >= 0 && !hasRegions(*index.graphs[graph].graph)) return s;
+  }
+  return static_cast<std::int32_t>(index.stages.size()) - 1;
+}
+
 std::string layoutText(const StepRecord& step) {
   if (step.src_layout.empty() || step.src_layout == step.dst_layout) return displayText(step.dst_layout, 32);
   if (step.dst_layout.empty()) return displayText(step.src_layout, 32);
@@ -155,6 +168,7 @@ TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns) {
 std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job) {
   auto index = std::make_shared<JobIndex>();
   indexStages(job, index.get());
+  index->default_stage = defaultStage(*index);
   for (const RunRecord& run : job.runs) {
     if (run.variant == "baseline") index->baseline = indexRun(run);
     if (run.variant == "optimized") index->optimized = indexRun(run);

@@ -93,6 +93,7 @@ struct Advice {
 struct JobIndex {
   std::vector<GraphIndex> graphs;
   std::vector<Stage> stages;                 // empty when no graph was recorded
+  std::int32_t default_stage = -1;           // the last one that still shows operations, not whole regions; -1: none
   RunIndex baseline;                         // run is null when not measured
   RunIndex optimized;
   Interval speedup;                          // optimized over baseline; value is 0 when not measured

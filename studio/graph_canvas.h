@@ -1,0 +1,132 @@
+// A canvas for large graphs on ImDrawList: pan, zoom, fit, minimap, hover, click; draws only what is in view, and of
+// that only what can be read at the zoom. Knows no models: it draws a neutral scene and tells what was clicked.
+#pragma once
+
+#include <imgui.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "studio/fonts.h"
+#include "studio/graph_layout.h"
+#include "studio/theme.h"
+
+namespace ipex_studio {
+
+// Coordinates are in pixels at 100 % zoom and scale 1. Strings are fit for display (see displayText).
+struct CanvasNode {
+  LayoutPoint corner;
+  LayoutSize size;
+  std::string title;
+  std::string facts;               // second line
+  std::string corner_text;         // at the right of the title: a time
+  KindGroup group = KindGroup::kOther;
+  float heat = 0;                  // 0..1: length of the bar at the lower edge
+  bool hatched = false;            // left to the interpreter
+};
+
+struct CanvasEdge {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  std::string label;               // a shape
+  std::string cost;                // non-empty: drawn thick with this text
+};
+
+// Which things touch which cell of a grid over the scene.
+class SpatialIndex {
+ public:
+  struct Box {
+    float left, top, right, bottom;
+  };
+  void build(const std::vector<Box>& boxes, float width, float height);
+  // Ascending, unique indexes of boxes in cells that `view` touches.
+  void query(const Box& view, std::vector<std::int32_t>* found) const;
+
+ private:
+  struct Cells {
+    std::int32_t left, top, right, bottom;
+  };
+  Cells cellsOf(const Box& box) const;
+
+  std::int32_t columns_ = 0;
+  std::int32_t rows_ = 0;
+  std::vector<std::int32_t> begin_;
+  std::vector<std::int32_t> items_;
+};
+
+// Immutable once finished; made off the drawing thread.
+struct CanvasScene {
+  std::vector<CanvasNode> nodes;
+  std::vector<CanvasEdge> edges;
+  Layout layout;                   // corners are copied into the nodes by finish()
+  SpatialIndex node_index;
+  SpatialIndex edge_index;
+  std::vector<std::int32_t> edges_of_begin;  // edges_of[edges_of_begin[n] .. edges_of_begin[n + 1]): edges at node n
+  std::vector<std::int32_t> edges_of;
+
+  // Takes over the layout and builds the indexes.
+  void finish(Layout result);
+};
+
+struct CanvasResult {
+  std::int32_t clicked = -1;       // node
+  std::int32_t hovered = -1;       // node
+  bool clicked_ground = false;
+};
+
+class GraphCanvas {
+ public:
+  // Draws into the next `size` pixels of the current ImGui window. `selected` is ascending.
+  CanvasResult draw(const char* id, ImVec2 size, const CanvasScene& scene, const std::vector<std::int32_t>& selected,
+                    const Theme& theme, const Fonts& fonts, float scale);
+
+  // The following take effect with the next draw.
+  void requestFit() { request_ = Request::kFit; }
+  void requestStart() { request_ = Request::kStart; }        // 100 %, the top of the graph in view
+  void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
+  // A point of the scene moved: keep it where it is on the screen.
+  void follow(LayoutPoint from, LayoutPoint to);
+
+  float zoom() const { return zoom_; }
+  void setZoom(float zoom);
+  LayoutPoint centre() const { return centre_; }
+  // What the last draw put on the screen, for tests and for the frame budget.
+  struct Drawn {
+    std::int32_t nodes = 0;
+    std::int32_t edges = 0;
+    std::int32_t texts = 0;
+  };
+  const Drawn& drawn() const { return drawn_; }
+
+ private:
+  enum class Request { kNone, kFit, kStart };
+  struct View;
+
+  void applyRequests(const CanvasScene& scene, ImVec2 size, float scale);
+  void handleInput(ImVec2 origin, ImVec2 size, float scale, bool hovered, bool active);
+  bool drawMinimap(const View& view, bool hovered);
+  void drawEdges(const View& view, const std::vector<std::int32_t>& selected, std::int32_t hovered);
+  void drawEdge(const View& view, std::int32_t edge, ImU32 color, float thickness);
+  void drawEdgeLabels(const View& view);
+  void drawNode(const View& view, const CanvasNode& node, bool selected, bool hovered);
+  void drawNodeTexts(const View& view, const CanvasNode& node, ImVec2 low, ImVec2 high, float zoom);
+  std::int32_t nodeAt(const View& view, ImVec2 mouse);
+
+  LayoutPoint centre_;             // of the view, in the scene
+  float zoom_ = 1;
+  Request request_ = Request::kStart;
+  std::vector<std::int32_t> reveal_;
+  Drawn drawn_;
+  std::vector<std::int32_t> visible_nodes_;
+  std::vector<std::int32_t> visible_edges_;
+  bool dragging_minimap_ = false;
+  bool dragged_ = false;
+};
+
+// Draws `text` cut with "…" where it does not fit into `width` pixels; returns the width used.
+float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, float width, ImU32 color,
+                     const std::string& text);
+
+}  // namespace ipex_studio

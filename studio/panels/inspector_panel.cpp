@@ -1,0 +1,266 @@
+// Right: everything known about the selected thing: node, attributes, constants, origins, kernel, times, remarks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "studio/panels/panel_list.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::size_t kMostEntries = 40;
+constexpr float kKeyPoints = 104;
+
+class InspectorPanel : public Panel {
+ public:
+  explicit InspectorPanel(const Ui& ui) : ui_(ui) {}
+  const char* name() const override { return "inspector"; }
+  const char* title() const override { return "Inspector"; }
+  PanelPlace place() const override { return PanelPlace::kRight; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    panelHead(ui_, "Inspector");
+    if (beginArea(ui_, "body", {0, 0}, ui_.theme.panel, {13, 12})) {
+      if (selection.empty()) {
+        drawModel(snapshot);
+      } else {
+        drawSelected(snapshot, selection);
+      }
+    }
+    endArea();
+  }
+
+ private:
+  void heading(const std::string& text) const {
+    ImGui::Dummy({1, ui_.px(6)});
+    hairline(ui_);
+    ImGui::Dummy({1, ui_.px(1)});
+    label(ui_.theme.dim, text, ui_.fonts.head);
+    ImGui::Dummy({1, ui_.px(1)});
+  }
+
+  void entry(const std::string& key, const std::string& text, bool mono = true) const {
+    if (text.empty()) return;
+    const float left = ImGui::GetCursorPosX();
+    fittedLabel(ui_, ui_.theme.dim, key, ui_.px(kKeyPoints - 8));
+    ImGui::SameLine(left + ui_.px(kKeyPoints), 0);
+    const float room = ImGui::GetWindowWidth() - ImGui::GetCursorPosX() - ui_.px(14);
+    fittedLabel(ui_, ui_.theme.text, text, room, mono ? ui_.fonts.mono : nullptr);
+  }
+
+  // Nothing is selected: the model and the machine.
+  void drawModel(const StudioSnapshot& snapshot) const {
+    const JobRecord& job = *snapshot.job;
+    if (job.model.path.empty() && job.model.sha256.empty()) {
+      emptyState(ui_, "Nothing is selected", "Open a model, then click a node or a row to see everything about it.");
+      return;
+    }
+    label(ui_.theme.text, "Model", ui_.fonts.strong);
+    entry("file", displayText(job.model.path, 200), false);
+    if (job.model.file_bytes > 0) entry("size", fmt::format("{:.1f} MB", static_cast<double>(job.model.file_bytes) / 1e6));
+    entry("sha256", displayText(job.model.sha256, 64));
+    if (job.model.nodes > 0) entry("nodes", std::to_string(job.model.nodes));
+    for (std::size_t i = 0; i < std::min(job.model.inputs.size(), kMostEntries); ++i) {
+      const InputRecord& input = job.model.inputs[i];
+      entry(displayText(input.name, 24), formatShape(input.description) + (input.guessed ? "  (a guess)" : ""));
+    }
+    if (!job.machine.cpu.empty()) {
+      heading("Machine");
+      entry("processor", displayText(job.machine.cpu, 80), false);
+      entry("instructions", displayText(job.machine.isa, 40));
+      entry("cores", std::to_string(job.machine.cores));
+      entry("libtorch", displayText(job.machine.libtorch, 24));
+      entry("oneDNN", displayText(job.machine.onednn, 24));
+      entry("governor", displayText(job.machine.governor, 24));
+    }
+    drawRun("As it is", snapshot.index->baseline);
+    drawRun("Optimized", snapshot.index->optimized);
+    ImGui::Dummy({1, ui_.px(10)});
+    paragraph(ui_.theme.dim, "Click a node of the graph or a row below to see everything about it.");
+  }
+
+  void drawRun(const std::string& head, const RunIndex& index) const {
+    if (index.run == nullptr) return;
+    const RunRecord& run = *index.run;
+    heading(head);
+    entry("latency p50", fmt::format("{} ± {}", formatTime(index.latency.p50_ns), formatTime(index.latency.half_width_ns)));
+    entry("runs", fmt::format("{} on {} thread{}", index.latency.samples, run.threads, run.threads == 1 ? "" : "s"));
+    if (run.compile_ns > 0) entry("compile", formatTime(static_cast<double>(run.compile_ns), 0));
+    if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns), 0));
+    if (run.peak_rss_bytes > 0) entry("peak memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
+    if (run.coverage.nodes > 0) {
+      entry("in regions", fmt::format("{:.0f} % of nodes, {:.0f} % of time", run.coverage.nodes * 100, run.coverage.time * 100));
+    }
+  }
+
+  void drawSelected(const StudioSnapshot& snapshot, Selection& selection) {
+    const JobIndex& index = *snapshot.index;
+    const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
+    const std::int32_t stage = selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
+    const std::int32_t graph = stage < 0 ? -1 : index.stages[stage].graph;
+    const GraphNode* node = nullptr;
+    const GraphSnapshot* shown = nullptr;
+    if (graph >= 0) {
+      const std::vector<std::int32_t> nodes = nodesOf(index.graphs[graph], selection.origins());
+      shown = index.graphs[graph].graph.get();
+      // The one that shares most with the selection stands for it.
+      std::size_t best = 0;
+      for (const std::int32_t n : nodes) {
+        const auto& origins = shown->nodes[n].origins;
+        const auto shared = static_cast<std::size_t>(std::count_if(origins.begin(), origins.end(), [&](OriginId o) { return selection.contains(o); }));
+        if (shared > best) {
+          best = shared;
+          node = &shown->nodes[n];
+        }
+      }
+    }
+    const std::vector<std::int32_t> rows = rowsOf(index.optimized, selection.origins());
+    drawTitle(node, index, rows);
+    drawSteps(index, rows, selection);
+    if (node != nullptr) drawNode(*shown, *node, stage > 0 ? index.stages[stage].name : "the frozen graph");
+    drawKernels(index, rows);
+    drawOrigins(snapshot, selection);
+    drawRemarks(snapshot, selection);
+  }
+
+  void drawTitle(const GraphNode* node, const JobIndex& index, const std::vector<std::int32_t>& rows) const {
+    std::string title = "Selection";
+    if (node != nullptr) {
+      title = node->name.empty() ? node->kind : node->name;
+    } else if (!rows.empty()) {
+      title = index.optimized.rows[rows.front()].name;
+    }
+    fittedLabel(ui_, ui_.theme.text, displayText(title, 200), ImGui::GetContentRegionAvail().x, ui_.fonts.strong);
+    if (node == nullptr) return;
+    swatch(ui_, ui_.theme.kind(kindGroup(node->kind)));
+    ImGui::SameLine(0, ui_.px(7));
+    const std::size_t count = node->origins.size();
+    const std::string made = count > 1 ? fmt::format(" · made of {} original nodes", count) : std::string();
+    label(ui_.theme.dim, displayText(node->kind, 48) + made);
+    if (!node->scope.empty()) entry("module", displayText(node->scope, 120));
+  }
+
+  void drawSteps(const JobIndex& index, const std::vector<std::int32_t>& rows, const Selection& selection) const {
+    double baseline_ns = 0;
+    for (const std::int32_t r : rowsOf(index.baseline, selection.origins())) baseline_ns += index.baseline.rows[r].time.p50_ns;
+    if (rows.empty() && baseline_ns <= 0) return;
+    double optimized_ns = 0;
+    for (const std::int32_t r : rows) optimized_ns += index.optimized.rows[r].time.p50_ns;
+    heading("Time");
+    if (baseline_ns > 0) entry("as it is", formatTime(baseline_ns));
+    if (!rows.empty()) entry("optimized", formatTime(optimized_ns));
+    if (baseline_ns > 0 && optimized_ns > 0) entry("ratio", fmt::format("{:.2f}×", baseline_ns / optimized_ns));
+    for (std::size_t i = 0; i < std::min(rows.size(), kMostEntries); ++i) {
+      const OperationRow& row = index.optimized.rows[rows[i]];
+      if (rows.size() > 1) {
+        ImGui::Dummy({1, ui_.px(2)});
+        fittedLabel(ui_, ui_.theme.text, row.name, ImGui::GetContentRegionAvail().x);
+      }
+      entry("step", fmt::format("{} ± {}  ({:.1f} %)", formatTime(row.time.p50_ns), formatTime(row.time.half_width_ns), row.share * 100));
+      entry("kernel", row.kernel);
+      entry("layout", row.layout);
+      entry("output", row.output + (row.precision.empty() ? "" : " " + row.precision));
+      if (row.gflops_per_s > 0) entry("speed", fmt::format("{:.0f} GFLOP/s", row.gflops_per_s));
+    }
+  }
+
+  void drawNode(const GraphSnapshot& graph, const GraphNode& node, const std::string& where) const {
+    heading("Node after " + where);
+    for (std::size_t i = 0; i < std::min(node.inputs.size(), kMostEntries); ++i) {
+      const std::int32_t id = node.inputs[i];
+      if (id < 0 || static_cast<std::size_t>(id) >= graph.values.size()) continue;
+      const GraphValue& value = graph.values[id];
+      const std::string text = value.constant.empty() ? "%" + displayText(value.name, 40) + "  " + formatShape(value.type)
+                                                      : displayText(value.constant, 120);
+      entry(fmt::format("{} {}", value.constant.empty() ? "input" : "constant", i), text);
+    }
+    for (std::size_t i = 0; i < std::min(node.outputs.size(), kMostEntries); ++i) {
+      const std::int32_t id = node.outputs[i];
+      if (id < 0 || static_cast<std::size_t>(id) >= graph.values.size()) continue;
+      entry("output", "%" + displayText(graph.values[id].name, 40) + "  " + formatShape(graph.values[id].type));
+    }
+    for (std::size_t i = 0; i < std::min(node.attributes.size(), kMostEntries); ++i) {
+      entry(displayText(node.attributes[i].first, 40), displayText(node.attributes[i].second, 200));
+    }
+  }
+
+  void drawKernels(const JobIndex& index, const std::vector<std::int32_t>& rows) const {
+    if (index.optimized.run == nullptr) return;
+    const RunRecord& run = *index.optimized.run;
+    bool headed = false;
+    std::size_t drawn = 0;
+    for (const std::int32_t r : rows) {
+      const std::int32_t step = index.optimized.rows[r].step;
+      if (step < 0) continue;
+      for (const DispatchRecord& dispatch : run.dispatches) {
+        if (dispatch.step != run.steps[step].index || drawn >= kMostEntries) continue;
+        if (!headed) heading("Kernels considered");
+        headed = true;
+        ++drawn;
+        drawKernel(dispatch);
+      }
+    }
+  }
+
+  void drawKernel(const DispatchRecord& dispatch) const {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float radius = std::floor(ui_.px(4));
+    const ImVec2 dot = {at.x + radius + 1, at.y + std::floor(ImGui::GetTextLineHeight() / 2)};
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->AddCircle(dot, radius, dispatch.chosen ? ui_.theme.accent : ui_.theme.dim, 16, ui_.scale);
+    if (dispatch.chosen) list->AddCircleFilled(dot, radius - 1.5F * ui_.scale, ui_.theme.accent, 16);
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ui_.px(17));
+    const float right = ImGui::GetWindowWidth() - ui_.px(14);
+    const std::string result = dispatch.elapsed_ns > 0 ? formatTime(static_cast<double>(dispatch.elapsed_ns))
+                                                       : displayText(dispatch.reason, 28);
+    const float result_width = ImGui::CalcTextSize(result.data(), result.data() + result.size()).x;
+    std::string name = displayText(dispatch.kernel, 60);
+    if (!dispatch.layout.empty()) name += " · " + displayText(dispatch.layout, 24);
+    fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, name,
+                right - ImGui::GetCursorPosX() - result_width - ui_.px(10), ui_.fonts.mono);
+    ImGui::SameLine();
+    labelRight(dispatch.chosen ? ui_.theme.text : ui_.theme.dim, result, right);
+  }
+
+  void drawOrigins(const StudioSnapshot& snapshot, const Selection& selection) const {
+    heading("Made of");
+    const auto& origins = selection.origins();
+    for (std::size_t i = 0; i < std::min(origins.size(), kMostEntries); ++i) {
+      const auto known = snapshot.index->origin_by_id.find(origins[i]);
+      if (known == snapshot.index->origin_by_id.end()) {
+        entry(fmt::format("#{}", origins[i]), "not in the frozen graph");
+        continue;
+      }
+      const Origin& origin = snapshot.job->model.origins[known->second];
+      std::string text = displayText(origin.module_path, 80);
+      if (!origin.source.empty()) text += (text.empty() ? "" : "  ") + displayText(origin.source, 60);
+      const std::size_t colon = origin.kind.rfind("::");
+      entry(displayText(origin.kind.substr(colon == std::string::npos ? 0 : colon + 2), 24), text.empty() ? "–" : text);
+    }
+    if (origins.size() > kMostEntries) label(ui_.theme.dim, fmt::format("and {} more", origins.size() - kMostEntries));
+  }
+
+  void drawRemarks(const StudioSnapshot& snapshot, const Selection& selection) const {
+    const std::vector<std::int32_t> remarks = remarksOf(*snapshot.index, selection.origins());
+    if (remarks.empty()) return;
+    heading("Remarks");
+    for (std::size_t i = 0; i < std::min(remarks.size(), kMostEntries); ++i) {
+      const Remark& remark = snapshot.job->remarks[remarks[i]];
+      const bool missed = remark.kind == RemarkKind::kMissed;
+      label(missed ? ui_.theme.warning : ui_.theme.good, missed ? "missed" : "done");
+      ImGui::SameLine(0, ui_.px(7));
+      label(ui_.theme.text, displayText(remark.pass, 40));
+      paragraph(ui_.theme.dim, displayText(remark.text.empty() ? remark.reason : remark.text, 400));
+      ImGui::Dummy({1, ui_.px(2)});
+    }
+  }
+
+  const Ui& ui_;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makeInspectorPanel(const Ui& ui) { return std::make_unique<InspectorPanel>(ui); }
+
+}  // namespace ipex_studio

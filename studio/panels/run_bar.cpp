@@ -1,0 +1,279 @@
+// Top: the model, what to run it with, the one button, and the one big number.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "studio/panels/panel_list.h"
+
+namespace ipex_studio {
+namespace {
+
+const char* precisionLabel(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return "FP32";
+    case Precision::kBf16: return "BF16";
+    case Precision::kFp16: return "FP16";
+    case Precision::kInt8: return "INT8";
+  }
+  return "?";
+}
+
+std::string fileName(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  return displayText(slash == std::string::npos ? path : path.substr(slash + 1), 48);
+}
+
+std::string exportName(const std::string& path) {
+  const std::size_t dot = path.rfind(".pt");
+  return (dot == std::string::npos ? path : path.substr(0, dot)) + ".optimized.pt";
+}
+
+class RunBar : public Panel {
+ public:
+  explicit RunBar(const Ui& ui) : ui_(ui) {}
+  const char* name() const override { return "run"; }
+  const char* title() const override { return "Run"; }
+  PanelPlace place() const override { return PanelPlace::kTop; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    adopt(snapshot);
+    drawResult(snapshot);
+    const bool narrow = ImGui::GetWindowWidth() < ui_.px(1150);
+    x_ = ui_.px(16);
+    middle(ui_.fonts.strong->FontSize);
+    label(ui_.theme.text, "ipex-studio", ui_.fonts.strong);
+    advance(14);
+    const std::string model = fileName(snapshot.job->model.path);
+    if (!model.empty()) {
+      middle(ui_.fonts.text->FontSize);
+      fittedLabel(ui_, ui_.theme.dim, model, std::min(ui_.px(180), ImGui::CalcTextSize(model.c_str()).x + 1));
+      advance(14);
+    }
+    if (snapshot.status.state != JobState::kEmpty) {
+      if (!narrow) drawInputs(snapshot);
+      drawThreads(snapshot);
+      drawPrecisions(snapshot);
+    }
+    drawActions(snapshot, commands);
+    drawProgress(snapshot);
+    drawExportDialog(snapshot, commands);
+  }
+
+ private:
+  // The session's choice, until the user changes it.
+  void adopt(const StudioSnapshot& snapshot) {
+    if (snapshot.choices.threads != offered_threads_) offered_threads_ = threads_ = snapshot.choices.threads;
+    if (snapshot.choices.precision != offered_precision_) offered_precision_ = precision_ = snapshot.choices.precision;
+  }
+
+  void middle(float height) {
+    ImGui::SetCursorPos({std::floor(x_), std::floor((ImGui::GetWindowHeight() - height) / 2)});
+  }
+  void advance(float points) {
+    x_ = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(points);
+  }
+
+  void drawInputs(const StudioSnapshot& snapshot) {
+    const auto& inputs = snapshot.job->model.inputs;
+    if (inputs.empty()) return;
+    const InputRecord& first = inputs.front();
+    std::string text = displayText(first.name, 16) + "  " + formatShape(first.description);
+    if (inputs.size() > 1) text += fmt::format("  +{}", inputs.size() - 1);
+    text = displayText(text, 44);
+    middle(ui_.px(30));
+    button(ui_, "inputs", text, ButtonLook::kPlain, true, ui_.fonts.mono);
+    if (ImGui::IsItemHovered()) {
+      std::string all;
+      for (const InputRecord& input : inputs) {
+        if (all.size() > 600) break;
+        all += displayText(input.name, 40) + "  " + formatShape(input.description) + (input.guessed ? "  (a guess)" : "") + "\n";
+      }
+      tooltip(all + "Inputs are given with --input NAME:1x3x224x224.");
+    }
+    advance(10);
+  }
+
+  void drawThreads(const StudioSnapshot& snapshot) {
+    middle(ui_.px(30));
+    const std::string text = fmt::format("{} thread{}", threads_, threads_ == 1 ? "" : "s");
+    const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
+    if (button(ui_, "threads", text, ButtonLook::kPlain, idle)) ImGui::OpenPopup("threads");
+    advance(10);
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
+    if (ImGui::BeginPopup("threads")) {
+      for (std::int32_t n = 1; n <= std::max(1, snapshot.choices.max_threads); n = n < 4 ? n + 1 : n * 2) {
+        const std::string choice = fmt::format("{} thread{}", n, n == 1 ? "" : "s");
+        if (button(ui_, choice.c_str(), choice, n == threads_ ? ButtonLook::kChosen : ButtonLook::kQuiet)) {
+          threads_ = n;
+          ImGui::CloseCurrentPopup();
+        }
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopStyleVar();
+  }
+
+  void drawPrecisions(const StudioSnapshot& snapshot) {
+    const auto& choices = snapshot.choices.precisions;
+    if (choices.empty()) return;
+    middle(ui_.px(30));
+    const ImVec2 low = ImGui::GetCursorScreenPos();
+    float right = low.x;
+    for (const PrecisionChoice& choice : choices) {
+      middle(ui_.px(30));
+      const bool chosen = choice.precision == precision_;
+      const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
+      const ButtonLook look = chosen ? ButtonLook::kChosen : ButtonLook::kQuiet;
+      if (button(ui_, precisionLabel(choice.precision), precisionLabel(choice.precision), look, chosen || (idle && choice.available))) {
+        precision_ = choice.precision;
+      }
+      if (!choice.available && ImGui::IsItemHovered()) tooltip(choice.reason);
+      advance(0);
+      right = ImGui::GetItemRectMax().x;
+    }
+    ImGui::GetWindowDrawList()->AddRect(low, {right, low.y + std::floor(ui_.px(30))}, ui_.theme.line, ui_.px(5));
+    x_ += ui_.px(10);
+  }
+
+  void drawActions(const StudioSnapshot& snapshot, Commands& commands) {
+    const JobState state = snapshot.status.state;
+    middle(ui_.px(30));
+    if (state == JobState::kWorking) {
+      if (button(ui_, "cancel", "Cancel", ButtonLook::kPlain)) commands.post(CancelCommand{});
+    } else {
+      const bool can_start = state == JobState::kReady || state == JobState::kDone || state == JobState::kCancelled ||
+                             (state == JobState::kFailed && snapshot.job->frozen != nullptr);
+      const char* again = snapshot.index->optimized.run != nullptr ? "Optimize again" : "Optimize";
+      if (button(ui_, "optimize", again, can_start ? ButtonLook::kPrimary : ButtonLook::kPlain, can_start)) {
+        commands.post(OptimizeCommand{precision_, threads_, {}});
+      }
+      if (state == JobState::kRecorded && ImGui::IsItemHovered()) {
+        tooltip("These are recorded runs. Open the model itself to optimize it.");
+      }
+    }
+    advance(10);
+    const bool can_export = state == JobState::kDone && snapshot.index->optimized.run != nullptr &&
+                            snapshot.index->optimized.run->accuracy.pass;
+    middle(ui_.px(30));
+    if (button(ui_, "export", "Export…", ButtonLook::kPlain, can_export)) {
+      const std::string path = exportName(snapshot.job->model.path);
+      export_path_.fill(0);
+      std::copy_n(path.begin(), std::min(path.size(), export_path_.size() - 1), export_path_.begin());
+      ImGui::OpenPopup("Export");
+    }
+    advance(10);
+  }
+
+  // From the right edge leftwards.
+  void drawResult(const StudioSnapshot& snapshot) {
+    const float height = ImGui::GetWindowHeight();
+    float x = ImGui::GetWindowWidth() - ui_.px(16);
+    const auto place = [&](ImFont* font, ImU32 color, const std::string& text, float gap) {
+      const float width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.data(), text.data() + text.size()).x;
+      x -= width;
+      ImGui::SetCursorPos({std::floor(x), std::floor((height - font->FontSize) / 2)});
+      label(color, text, font);
+      x -= ui_.px(gap);
+      return width;
+    };
+    if (snapshot.status.state == JobState::kWorking) {
+      drawStage(snapshot, place);
+      return;
+    }
+    const JobIndex& index = *snapshot.index;
+    if (index.optimized.run == nullptr) {
+      if (index.baseline.run == nullptr || index.baseline.latency.p50_ns <= 0) return;
+      place(ui_.fonts.big, ui_.theme.text, formatTime(index.baseline.latency.p50_ns, 1), 14);
+      place(ui_.fonts.text, ui_.theme.dim, "p50 as it is", 0);
+      return;
+    }
+    drawAccuracy(index.optimized.run->accuracy, place);
+    if (index.speedup.value <= 0) return;
+    place(ui_.fonts.text, ui_.theme.dim, fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high), 14);
+    place(ui_.fonts.big, ui_.theme.text, fmt::format("{:.2f}×", index.speedup.value), 16);
+    if (ImGui::GetWindowWidth() < ui_.px(1250)) return;
+    place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
+    const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);
+    const ImVec2 low = ImGui::GetItemRectMin();
+    const float y = std::floor((low.y + ImGui::GetItemRectMax().y) / 2) + 1;
+    ImGui::GetWindowDrawList()->AddLine({low.x, y}, {low.x + width, y}, ui_.theme.dim, ui_.scale);
+    place(ui_.fonts.text, ui_.theme.dim, "p50", 0);
+  }
+
+  template <class Place>
+  void drawAccuracy(const AccuracyRecord& accuracy, const Place& place) {
+    const std::string measure = accuracy.sqnr_db >= 999 ? "identical" : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
+    const std::string text = accuracy.pass ? "ok · " + measure : "wrong · " + measure;
+    place(ui_.fonts.text, accuracy.pass ? ui_.theme.good : ui_.theme.bad, text, 14);
+    if (ImGui::IsItemHovered()) {
+      tooltip(fmt::format("Against {}: largest difference {:.2g} absolute, {:.2g} relative. {}", displayText(accuracy.reference, 40),
+                          accuracy.max_abs, accuracy.max_rel, displayText(accuracy.text, 300)));
+    }
+  }
+
+  template <class Place>
+  void drawStage(const StudioSnapshot& snapshot, const Place& place) {
+    const JobStatus& status = snapshot.status;
+    if (status.eta_s >= 0) place(ui_.fonts.text, ui_.theme.dim, fmt::format("{:.0f} s left", std::ceil(status.eta_s)), 14);
+    if (status.fraction >= 0) place(ui_.fonts.strong, ui_.theme.text, fmt::format("{:.0f} %", std::min(status.fraction, 1.0) * 100), 14);
+    place(ui_.fonts.text, ui_.theme.text, displayText(status.stage.empty() ? "working" : status.stage, 60), 0);
+  }
+
+  void drawProgress(const StudioSnapshot& snapshot) {
+    if (snapshot.status.state != JobState::kWorking) return;
+    const ImVec2 at = ImGui::GetWindowPos();
+    const ImVec2 size = ImGui::GetWindowSize();
+    const float thick = ui_.px(2);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->AddRectFilled({at.x, at.y + size.y - thick}, {at.x + size.x, at.y + size.y}, ui_.theme.line);
+    const auto share = static_cast<float>(std::clamp(snapshot.status.fraction, 0.0, 1.0));
+    list->AddRectFilled({at.x, at.y + size.y - thick}, {at.x + size.x * share, at.y + size.y}, ui_.theme.accent);
+  }
+
+  void drawExportDialog(const StudioSnapshot& snapshot, Commands& commands) {
+    ImGui::SetNextWindowSize({ui_.px(560), 0});
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(18), ui_.px(16)});
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, ui_.px(8));
+    if (ImGui::BeginPopupModal("Export", nullptr, ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize)) {
+      label(ui_.theme.text, "Export the optimized model", ui_.fonts.strong);
+      ImGui::Dummy({1, ui_.px(4)});
+      ImGui::SetNextItemWidth(-1);
+      ImGui::InputText("##path", export_path_.data(), export_path_.size());
+      formChoice(ExportForm::kCompiled, "compiled", "Fastest. Needs the operator library of ipex-studio beside it.");
+      formChoice(ExportForm::kPortable, "portable", "Runs in stock PyTorch; keeps the rewrites, not the fused kernels.");
+      ImGui::Dummy({1, ui_.px(4)});
+      if (button(ui_, "write", "Export", ButtonLook::kPrimary, export_path_[0] != 0)) {
+        commands.post(ExportCommand{export_path_.data(), form_});
+        ImGui::CloseCurrentPopup();
+      }
+      ImGui::SameLine();
+      if (button(ui_, "close", "Close", ButtonLook::kPlain)) ImGui::CloseCurrentPopup();
+      ImGui::EndPopup();
+    }
+    ImGui::PopStyleVar(2);
+  }
+
+  void formChoice(ExportForm form, const char* name, const std::string& meaning) {
+    if (button(ui_, name, name, form_ == form ? ButtonLook::kChosen : ButtonLook::kPlain)) form_ = form;
+    ImGui::SameLine(0, ui_.px(12));
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ui_.px(6));
+    label(ui_.theme.dim, meaning);
+  }
+
+  const Ui& ui_;
+  float x_ = 0;
+  std::int32_t threads_ = 1;
+  std::int32_t offered_threads_ = 0;
+  Precision precision_ = Precision::kFp32;
+  Precision offered_precision_ = Precision::kFp32;
+  std::array<char, 1024> export_path_{};
+  ExportForm form_ = ExportForm::kCompiled;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makeRunBar(const Ui& ui) { return std::make_unique<RunBar>(ui); }
+
+}  // namespace ipex_studio

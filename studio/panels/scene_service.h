@@ -1,0 +1,65 @@
+// Makes scenes on a thread of its own and keeps the last ones, so that scrubbing back and forth is instant.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "studio/panels/graph_scene.h"
+
+namespace ipex_studio {
+
+// A graph of a job with the times of one of its runs.
+struct SceneKey {
+  std::shared_ptr<const JobIndex> index;
+  std::int32_t graph = -1;
+  bool optimized = false;          // times of the optimized run, else of the baseline
+
+  bool operator==(const SceneKey& other) const {
+    return index == other.index && graph == other.graph && optimized == other.optimized;
+  }
+};
+
+class SceneService {
+ public:
+  // `wake` is called from the service's thread whenever a scene is done.
+  SceneService(TextMetrics metrics, std::function<void()> wake);
+  ~SceneService();
+  SceneService(const SceneService&) = delete;
+  SceneService& operator=(const SceneService&) = delete;
+
+  // The scene, or null after having asked for it. A newer request of the same slot cancels an older one.
+  std::shared_ptr<const GraphScene> get(std::int32_t slot, const SceneKey& key);
+  // True while any request is not answered.
+  bool busy() const;
+
+ private:
+  struct Request {
+    std::int32_t slot = 0;
+    SceneKey key;
+  };
+  struct Entry {
+    SceneKey key;
+    std::shared_ptr<const GraphScene> scene;
+  };
+  void work();
+
+  const TextMetrics metrics_;
+  const std::function<void()> wake_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> requests_;   // at most one per slot
+  std::deque<Entry> cache_;        // most recently used first
+  Request running_;
+  bool is_running_ = false;
+  bool stop_ = false;
+  std::atomic<bool> cancel_{false};
+  std::thread thread_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,187 @@
+// See widgets.h.
+#include "studio/widgets.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "studio/graph_canvas.h"
+
+namespace ipex_studio {
+namespace {
+
+// RAII for an optional font.
+class FontScope {
+ public:
+  explicit FontScope(ImFont* font) : pushed_(font != nullptr) {
+    if (pushed_) ImGui::PushFont(font);
+  }
+  ~FontScope() {
+    if (pushed_) ImGui::PopFont();
+  }
+  FontScope(const FontScope&) = delete;
+  FontScope& operator=(const FontScope&) = delete;
+
+ private:
+  bool pushed_;
+};
+
+ImVec2 sizeOf(const std::string& text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()); }
+
+void unformatted(const std::string& text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
+
+}  // namespace
+
+void label(ImU32 color, const std::string& text, ImFont* font) {
+  const FontScope scope(font);
+  ImGui::PushStyleColor(ImGuiCol_Text, color);
+  unformatted(text);
+  ImGui::PopStyleColor();
+}
+
+void paragraph(ImU32 color, const std::string& text) {
+  ImGui::PushTextWrapPos(0);
+  label(color, text);
+  ImGui::PopTextWrapPos();
+}
+
+void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width, ImFont* font) {
+  const FontScope scope(font);
+  ImFont* current = ImGui::GetFont();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = ImGui::GetTextLineHeight();
+  const float used = drawFittedText(ImGui::GetWindowDrawList(), current, current->FontSize, at, width, color, text);
+  ImGui::Dummy({std::max(1.F, std::max(used, width)), height});
+  const bool cut = sizeOf(text).x > width;
+  if (cut && ImGui::IsItemHovered()) {
+    ImGui::PushFont(ui.fonts.text);
+    tooltip(text);
+    ImGui::PopFont();
+  }
+}
+
+void labelRight(ImU32 color, const std::string& text, float right, ImFont* font) {
+  const FontScope scope(font);
+  ImGui::SetCursorPosX(std::floor(right - sizeOf(text).x));
+  label(color, text);
+}
+
+bool link(const Ui& ui, const char* id, const std::string& text) {
+  ImGui::PushID(id);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 size = sizeOf(text);
+  const bool clicked = ImGui::InvisibleButton("link", {std::max(size.x, 1.F), std::max(size.y, 1.F)});
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddText(at, ui.theme.accent, text.data(), text.data() + text.size());
+  if (ImGui::IsItemHovered()) {
+    list->AddLine({at.x, at.y + size.y - 1}, {at.x + size.x, at.y + size.y - 1}, ui.theme.accent);
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  }
+  ImGui::PopID();
+  return clicked;
+}
+
+ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font) {
+  const FontScope scope(font);
+  return {std::floor(sizeOf(text).x + ui.px(24)), std::floor(ui.px(30))};
+}
+
+bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, bool enabled, ImFont* font) {
+  const ImVec2 size = buttonSize(ui, text, font);
+  const FontScope scope(font);
+  ImGui::PushID(id);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const bool clicked = ImGui::InvisibleButton("button", size) && enabled;
+  const bool hovered = ImGui::IsItemHovered() && enabled;
+  const bool held = ImGui::IsItemActive() && enabled;
+  ImGui::PopID();
+  const Theme& theme = ui.theme;
+  ImU32 face = look == ButtonLook::kPrimary ? theme.accent : look == ButtonLook::kChosen ? theme.selection : theme.raised;
+  if (look == ButtonLook::kQuiet) face = withAlpha(theme.raised, 0);
+  if (hovered) face = look == ButtonLook::kPrimary ? mixColors(face, theme.text, 0.15F) : mixColors(theme.raised, theme.line, 0.8F);
+  if (held) face = mixColors(face, theme.ground, 0.25F);
+  ImU32 ink = look == ButtonLook::kPrimary ? theme.on_accent : theme.text;
+  if (look == ButtonLook::kQuiet) ink = theme.dim;
+  if (!enabled) {
+    face = look == ButtonLook::kQuiet ? face : theme.raised;
+    ink = theme.faint;
+  }
+  const ImVec2 high = {at.x + size.x, at.y + size.y};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(at, high, face, ui.px(5));
+  if (look == ButtonLook::kPlain || !enabled) list->AddRect(at, high, theme.line, ui.px(5));
+  const ImVec2 extent = sizeOf(text);
+  list->AddText({std::floor(at.x + (size.x - extent.x) / 2), std::floor(at.y + (size.y - extent.y) / 2)}, ink, text.data(),
+                text.data() + text.size());
+  if (hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  return clicked;
+}
+
+void panelHead(const Ui& ui, const std::string& text) {
+  const ImVec2 at = ImGui::GetWindowPos();
+  const float height = std::floor(ui.px(kHeadPoints));
+  ImFont* font = ui.fonts.head;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddText(font, font->FontSize, {at.x + ui.px(13), std::floor(at.y + (height - font->FontSize) / 2)}, ui.theme.dim,
+                text.data(), text.data() + text.size());
+  list->AddLine({at.x, at.y + height - 1}, {at.x + ImGui::GetWindowWidth(), at.y + height - 1}, ui.theme.line);
+  ImGui::SetCursorPos({0, height});
+}
+
+void hairline(const Ui& ui) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float left = ImGui::GetWindowPos().x;
+  ImGui::GetWindowDrawList()->AddLine({left, at.y}, {left + ImGui::GetWindowWidth(), at.y}, ui.theme.line);
+  ImGui::Dummy({1, 1});
+}
+
+void swatch(const Ui& ui, ImU32 color) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float side = std::floor(ui.px(9));
+  const float top = std::floor(at.y + (ImGui::GetTextLineHeight() - side) / 2) + 1;
+  ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side}, color, ui.px(1.5F));
+  ImGui::Dummy({side, ImGui::GetTextLineHeight()});
+}
+
+void tooltip(const std::string& text) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {10, 8});
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 30);
+  unformatted(displayText(text, 1200));
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+  ImGui::PopStyleVar();
+}
+
+void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next) {
+  const ImVec2 area = ImGui::GetContentRegionAvail();
+  const ImVec2 start = ImGui::GetCursorPos();
+  const float width = std::min(area.x - ui.px(24), ui.px(420));
+  if (width < ui.px(60)) return;
+  ImGui::PushFont(ui.fonts.strong);
+  const float line = ImGui::GetTextLineHeight();
+  const float head_width = sizeOf(headline).x;
+  ImGui::PopFont();
+  const ImVec2 next = ImGui::CalcTextSize(what_next.data(), what_next.data() + what_next.size(), false, width);
+  float y = start.y + std::max(ui.px(12), (area.y - line - next.y - ui.px(8)) / 2);
+  ImGui::SetCursorPos({start.x + std::floor(std::max(ui.px(12), (area.x - head_width) / 2)), std::floor(y)});
+  label(ui.theme.text, headline, ui.fonts.strong);
+  y += line + ui.px(8);
+  const float left = start.x + std::floor((area.x - next.x) / 2);
+  ImGui::SetCursorPos({left, std::floor(y)});
+  ImGui::PushTextWrapPos(left + width);
+  label(ui.theme.dim, what_next);
+  ImGui::PopTextWrapPos();
+}
+
+bool beginArea(const Ui& ui, const char* id, ImVec2 size, ImU32 color, ImVec2 padding, ImGuiWindowFlags flags) {
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, color);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui.px(padding.x), ui.px(padding.y)});
+  const bool open = ImGui::BeginChild(id, size, false, flags | ImGuiWindowFlags_AlwaysUseWindowPadding);
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  return open;
+}
+
+void endArea() { ImGui::EndChild(); }
+
+}  // namespace ipex_studio

@@ -1,0 +1,60 @@
+// The few widgets all panels are made of, and what they need to draw. Text always goes in as data, never as a format.
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+
+#include "studio/fonts.h"
+#include "studio/theme.h"
+
+namespace ipex_studio {
+
+class SceneService;
+
+// Lives as long as the window; theme and fonts change only between frames.
+struct Ui {
+  Theme theme{};
+  Fonts fonts;
+  float scale = 1;
+  SceneService* scenes = nullptr;
+
+  float px(float points) const { return points * scale; }
+};
+
+// One line of text in a colour, at the cursor.
+void label(ImU32 color, const std::string& text, ImFont* font = nullptr);
+// Wrapped at the right edge of the window.
+void paragraph(ImU32 color, const std::string& text);
+// One line that ends with "…" at `width` pixels; the whole text as a tooltip when it was cut.
+void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width, ImFont* font = nullptr);
+// One line whose right end is `right` pixels from the window's left edge.
+void labelRight(ImU32 color, const std::string& text, float right, ImFont* font = nullptr);
+
+// Accent-coloured text that is clicked. `id` tells equal texts apart.
+bool link(const Ui& ui, const char* id, const std::string& text);
+
+enum class ButtonLook { kPlain, kPrimary, kQuiet, kChosen };
+bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, bool enabled = true,
+            ImFont* font = nullptr);
+ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font = nullptr);
+
+// The head of a panel: semibold dim text over a hairline, 34 points high, over the width of the window.
+// Leaves the cursor below it.
+void panelHead(const Ui& ui, const std::string& text);
+constexpr float kHeadPoints = 34;
+
+// A hairline over the width of the window at the cursor.
+void hairline(const Ui& ui);
+// A small filled square, as tall as the text's lower-case letters; stands for a kind or a state.
+void swatch(const Ui& ui, ImU32 color);
+// A tooltip for the item before, with plain text.
+void tooltip(const std::string& text);
+// What an empty panel says: one headline and what to do next, in the middle of the window.
+void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next);
+
+// A child window filled with `color`; returns whether to draw into it, endArea() must follow either way.
+bool beginArea(const Ui& ui, const char* id, ImVec2 size, ImU32 color, ImVec2 padding, ImGuiWindowFlags flags = 0);
+void endArea();
+
+}  // namespace ipex_studio
