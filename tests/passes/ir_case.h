@@ -1,0 +1,72 @@
+// One case of a tests/passes/*.ir file. The format:
+//
+//   # pass: fold-batch-norm                 name, or several separated by commas, or all; holds until the next such line
+//   # case: folds into a convolution        one sentence, unique in the file
+//   # const %W 0.1*randn(8,3,3,3)           a tensor constant of the graph
+//   # input %n 3                            a value for an input; tensors default to randn of their type
+//   # rerun: %x randn(2,3,9,7)              the numbers once more with other inputs (same rules, comma-free names)
+//   graph(%x : Float(1,3,8,8)):             the graph before
+//     ...
+//   # expect:                               the graph after, or `# expect: unchanged`
+//   # const %W1 Float(8,3,3,3) sum=1 abs=2 mix=3      a constant that the pass made, by fingerprint
+//   graph(%x : Float(1,3,8,8)):
+//     ...
+//   # remark: missed training-mode          must have been said; `applied` and `missed` with reason
+//   # numeric: rtol=1e-5                    the default; `none` where running makes no sense
+//
+// Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn, rand,
+// ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3), scalar(2.5).
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/graph/torch_compat.h"
+
+namespace ipex_studio {
+
+// What tells constants apart without printing them.
+struct Fingerprint {
+  at::ScalarType dtype = at::kFloat;
+  std::vector<std::int64_t> sizes;
+  double sum = 0;
+  double abs = 0;
+  double mix = 0;  // weighted by position, so that a permutation shows
+
+  std::string text() const;  // "Float(8,3) sum=1 abs=2 mix=3"
+  bool matches(const Fingerprint& other) const;
+};
+
+Fingerprint fingerprintOf(const at::Tensor& tensor);
+Fingerprint parseFingerprint(const std::string& text);
+
+struct IrCase {
+  std::string file;   // path
+  std::string name;   // "fold_batch_norm_01"
+  std::string title;
+  std::vector<std::string> passes;
+  std::map<std::string, std::string> constants;  // name without '%', value expression
+  std::map<std::string, std::string> inputs;
+  std::vector<std::map<std::string, std::string>> reruns;
+  std::string before;
+  bool unchanged = false;
+  std::map<std::string, std::string> expected_constants;  // fingerprints
+  std::string expected;
+  std::vector<std::string> remarks;
+  double rtol = 1e-5;
+  bool numeric = true;
+  std::string error;  // set when the text itself is wrong
+};
+
+// All cases of a file; a malformed one carries `error`.
+std::vector<IrCase> readCases(const std::string& path);
+
+// Replaces what the case expects in its file.
+void blessCase(const IrCase& test, const std::string& expectation);
+
+// The value of an expression; the same for the same name and expression.
+torch::jit::IValue evaluate(const std::string& name, const std::string& expression);
+
+}  // namespace ipex_studio

@@ -1,0 +1,37 @@
+// Graphs of .ir files: parsing with named constants, a text that ignores names, running, and printing for --bless.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/torch_compat.h"
+#include "tests/passes/ir_case.h"
+
+namespace ipex_studio {
+
+using NamedTensors = std::map<std::string, at::Tensor>;
+
+// Names in `constants` stand for tensor constants in the text. Throws what the parser throws.
+std::shared_ptr<torch::jit::Graph> parseGraph(const std::string& text, const NamedTensors& constants);
+
+// Text that is equal for graphs which compute the same in the same order: values numbered, constants where they are used,
+// tensor constants as tensor#k and their fingerprints aside. `known` overrides the fingerprint of the constants named so.
+struct CanonicalGraph {
+  std::string text;
+  std::vector<Fingerprint> tensors;
+};
+CanonicalGraph canonicalGraph(const torch::jit::Graph& graph, const std::map<std::string, Fingerprint>& known = {});
+
+// As it stands in a file: constants of the case by their name, others by a fingerprint line before the graph.
+std::string printExpectation(torch::jit::Graph& graph, const NamedTensors& constants);
+
+// Runs a copy of the graph in the interpreter, unoptimized. `inputs` may be changed by the graph.
+std::vector<torch::jit::IValue> runGraph(const torch::jit::Graph& graph, std::vector<torch::jit::IValue>& inputs);
+
+// Are all operators of the graph known to this process?
+bool operatorsKnown(torch::jit::Graph& graph);
+
+}  // namespace ipex_studio

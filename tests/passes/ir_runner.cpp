@@ -1,0 +1,253 @@
+// Runs one .ir case.
+#include "tests/passes/ir_runner.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/graph/pipeline.h"
+#include "passes/pipeline.h"
+#include "tests/passes/ir_graph.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::IValue;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+struct RemarkCollector : Observer {
+  std::vector<Remark> remarks;
+  bool changed = false;
+  void onRemark(const Remark& remark) override { remarks.push_back(remark); }
+  void onPass(const PassRecord& record) override { changed |= record.changed; }
+};
+
+std::vector<const Pass*> passesNamed(const std::vector<std::string>& names) {
+  if (names == std::vector<std::string>{"all"}) return defaultPasses();
+  std::vector<const Pass*> passes;
+  for (const std::string& name : names) {
+    for (const Pass* pass : defaultPasses()) {
+      if (name == pass->name) passes.push_back(pass);
+    }
+  }
+  return passes;
+}
+
+IValue defaultInput(const Value* input) {
+  const std::string name = input->debugName();
+  if (input->type()->kind() == c10::TypeKind::IntType) return std::int64_t{2};
+  if (input->type()->kind() == c10::TypeKind::FloatType) return 0.5;
+  if (input->type()->kind() == c10::TypeKind::BoolType) return true;
+  const auto type = input->type()->cast<c10::TensorType>();
+  if (!type) throw std::invalid_argument("input %" + name + " needs an `# input` line");
+  const auto sizes = type->sizes().concrete_sizes();
+  if (!sizes) throw std::invalid_argument("input %" + name + " has no sizes in its type; add an `# input` line");
+  const auto dtype = type->scalarType().value_or(at::kFloat);
+  const bool integral = c10::isIntegralType(dtype, true);
+  const std::string dims = fmt::format("{}", fmt::join(*sizes, ","));
+  return evaluate(name, (integral ? "randint(0,2; " + dims + "):" : "randn(" + dims + "):") + c10::toString(dtype));
+}
+
+std::vector<IValue> makeInputs(const Graph& graph, const std::map<std::string, std::string>& given) {
+  std::vector<IValue> inputs;
+  for (const Value* input : graph.inputs()) {
+    const auto value = given.find(input->debugName());
+    inputs.push_back(value == given.end() ? defaultInput(input) : evaluate(value->first, value->second));
+  }
+  return inputs;
+}
+
+std::vector<at::Tensor> tensorsOf(const std::vector<IValue>& values) {
+  std::vector<at::Tensor> tensors;
+  for (const IValue& value : values) {
+    if (value.isTensor()) tensors.push_back(value.toTensor());
+    if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(tensor);
+    }
+    if (value.isTuple()) {
+      const auto inner = tensorsOf(value.toTupleRef().elements().vec());
+      tensors.insert(tensors.end(), inner.begin(), inner.end());
+    }
+  }
+  return tensors;
+}
+
+std::string compareTensor(const at::Tensor& actual, const at::Tensor& expected, double rtol, const std::string& what) {
+  if (actual.scalar_type() != expected.scalar_type()) {
+    return fmt::format("{}: dtype {} became {}\n", what, c10::toString(expected.scalar_type()),
+                       c10::toString(actual.scalar_type()));
+  }
+  if (actual.sizes() != expected.sizes()) {
+    return fmt::format("{}: sizes {} became {}\n", what, fmt::join(expected.sizes(), "x"),
+                       fmt::join(actual.sizes(), "x"));
+  }
+  if (expected.numel() == 0) return "";
+  const at::Tensor a = actual.to(at::kDouble);
+  const at::Tensor e = expected.to(at::kDouble);
+  if (a.equal(e)) return "";
+  const double largest = e.abs().max().item().toDouble();
+  const double difference = (a - e).abs().max().item().toDouble();
+  if (difference <= rtol * largest) return "";
+  return fmt::format("{}: differs by {:.3g} of {:.3g}\n", what, difference, largest);
+}
+
+// Which of the tensors share memory: a pass must not change what a caller may write to.
+std::string sharing(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
+  std::string text;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (std::size_t j = 0; j < inputs.size(); ++j) {
+      if (outputs[i].is_alias_of(inputs[j])) text += fmt::format("output {} shares memory with input {}; ", i, j);
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (outputs[i].is_alias_of(outputs[j])) text += fmt::format("output {} shares memory with output {}; ", i, j);
+    }
+  }
+  return text;
+}
+
+std::string compareRuns(const Graph& before, const Graph& after, const std::map<std::string, std::string>& given,
+                        double rtol) {
+  std::vector<IValue> inputs_before = makeInputs(before, given);
+  std::vector<IValue> inputs_after = makeInputs(before, given);
+  const auto expected = tensorsOf(runGraph(before, inputs_before));
+  const auto results = runGraph(after, inputs_after);
+  const auto actual = tensorsOf(results);
+  if (actual.size() != expected.size()) return "the number of tensor outputs changed\n";
+  std::string wrong;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    wrong += compareTensor(actual[i], expected[i], rtol, fmt::format("output {}", i));
+  }
+  const auto written = tensorsOf(inputs_before);
+  const auto rewritten = tensorsOf(inputs_after);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    wrong += compareTensor(rewritten[i], written[i], rtol, fmt::format("what is left in input {}", i));
+  }
+  const std::string shared_before = sharing(written, expected);
+  const std::string shared_after = sharing(rewritten, actual);
+  if (shared_before != shared_after) {
+    wrong += fmt::format("memory sharing was \"{}\" and became \"{}\"\n", shared_before, shared_after);
+  }
+  return wrong;
+}
+
+std::string checkOrigins(Graph& graph, const OriginTable& origins) {
+  std::string wrong;
+  for (const Node* node : allNodes(graph)) {
+    if (!node->outputs().empty() && origins.of(node).empty()) {
+      wrong += fmt::format("%{} = {} has no origins\n", node->output(0)->debugName(), node->kind().toQualString());
+    }
+  }
+  return wrong;
+}
+
+std::string checkRemarks(const IrCase& test, const std::vector<Remark>& remarks) {
+  std::string wrong;
+  for (const std::string& expected : test.remarks) {
+    const bool said = std::any_of(remarks.begin(), remarks.end(), [&](const Remark& remark) {
+      return expected == (remark.kind == RemarkKind::kApplied ? "applied" : "missed " + remark.reason);
+    });
+    if (expected == "none" ? !remarks.empty() : !said) wrong += fmt::format("remark \"{}\" expected\n", expected);
+  }
+  if (wrong.empty()) return wrong;
+  wrong += "remarks:\n";
+  for (const Remark& remark : remarks) {
+    wrong += fmt::format("  {} {} {}\n", remark.kind == RemarkKind::kApplied ? "applied" : "missed", remark.reason, remark.text);
+  }
+  return wrong;
+}
+
+std::string compareGraph(const IrCase& test, Graph& before, Graph& after, const NamedTensors& constants) {
+  const CanonicalGraph actual = canonicalGraph(after);
+  CanonicalGraph expected;
+  if (test.unchanged) {
+    expected = canonicalGraph(before);
+  } else if (!test.expected.empty()) {
+    NamedTensors all = constants;
+    std::map<std::string, Fingerprint> known;
+    for (const auto& [name, text] : test.expected_constants) {
+      known[name] = parseFingerprint(text);
+      all[name] = at::zeros(known[name].sizes, known[name].dtype);
+    }
+    expected = canonicalGraph(*parseGraph(test.expected, all), known);
+  }
+  std::string wrong;
+  if (actual.text != expected.text) {
+    wrong += "the graph is not the expected one\nexpected:\n" + expected.text + "actual:\n" + actual.text;
+  }
+  for (std::size_t i = 0; wrong.empty() && i < actual.tensors.size(); ++i) {
+    if (!actual.tensors[i].matches(expected.tensors[i])) {
+      wrong += fmt::format("tensor#{} is {} and should be {}\n", i, actual.tensors[i].text(), expected.tensors[i].text());
+    }
+  }
+  const char* bless = std::getenv("IPEX_BLESS");
+  if (!wrong.empty() && bless != nullptr && std::string(bless) == "1") {
+    const auto copy = after.copy();
+    blessCase(test, actual.text == canonicalGraph(before).text ? "# expect: unchanged\n"
+                                                               : printExpectation(*copy, constants));
+    return "";
+  }
+  return wrong;
+}
+
+std::string runParsed(const IrCase& test) {
+  NamedTensors constants;
+  NamedTensors pristine;
+  for (const auto& [name, expression] : test.constants) {
+    constants[name] = evaluate(name, expression).toTensor();
+    pristine[name] = constants[name].clone();
+  }
+  const auto passes = passesNamed(test.passes);
+  if (passes.empty() || (passes.size() != test.passes.size() && test.passes[0] != "all")) {
+    return "no such pass in the pipeline\n";
+  }
+  const auto before = parseGraph(test.before, constants);
+  const auto graph = parseGraph(test.before, constants);
+  OriginTable origins;
+  origins.assign(*graph);
+
+  RemarkCollector first;
+  runPipeline(*graph, origins, passes, {}, first);
+  std::string wrong = compareGraph(test, *before, *graph, constants);
+  wrong += checkOrigins(*graph, origins);
+  wrong += checkRemarks(test, first.remarks);
+
+  if (test.numeric && operatorsKnown(*graph)) {
+    wrong += compareRuns(*before, *graph, test.inputs, test.rtol);
+    for (auto given : test.reruns) {
+      given.insert(test.inputs.begin(), test.inputs.end());
+      wrong += compareRuns(*before, *graph, given, test.rtol);
+    }
+  }
+  RemarkCollector second;
+  runPipeline(*graph, origins, passes, {}, second);
+  if (second.changed) wrong += "a second run changed the graph again:\n" + canonicalGraph(*graph).text;
+  for (const auto& [name, tensor] : constants) {
+    if (!tensor.equal(pristine[name])) wrong += fmt::format("the constant %{} was written to\n", name);
+  }
+  return wrong;
+}
+
+}  // namespace
+
+std::string runCase(const IrCase& test) {
+  if (!test.error.empty()) return test.error;
+  try {
+    return runParsed(test);
+  } catch (const std::exception& error) {
+    const std::string message = error.what();
+    return message.substr(0, 2000) + "\n";
+  }
+}
+
+bool loadOperators() {
+  return dlopen(IPEX_BINARY_DIR "/libipex_studio_ops.so", RTLD_NOW | RTLD_GLOBAL) != nullptr;
+}
+
+}  // namespace ipex_studio

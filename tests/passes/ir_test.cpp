@@ -1,0 +1,39 @@
+// Every case of every tests/passes/*.ir file is one test.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/passes/ir_runner.h"
+
+namespace ipex_studio {
+namespace {
+
+std::vector<IrCase> allCases() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(IPEX_SOURCE_DIR "/tests/passes")) {
+    if (entry.path().extension() == ".ir") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<IrCase> cases;
+  for (const std::string& file : files) {
+    for (IrCase& test : readCases(file)) cases.push_back(std::move(test));
+  }
+  return cases;
+}
+
+class IrFile : public testing::TestWithParam<IrCase> {
+ protected:
+  static void SetUpTestSuite() { loadOperators(); }
+};
+
+TEST_P(IrFile, Holds) {
+  const std::string wrong = runCase(GetParam());
+  EXPECT_TRUE(wrong.empty()) << GetParam().file << ": " << GetParam().title << "\n" << wrong;
+}
+
+INSTANTIATE_TEST_SUITE_P(Case, IrFile, testing::ValuesIn(allCases()),
+                         [](const testing::TestParamInfo<IrCase>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace ipex_studio
