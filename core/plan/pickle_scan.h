@@ -83,7 +83,7 @@ struct PickleScanOptions {
   std::function<std::optional<std::uint64_t>(const std::string& key)> storage_bytes;
   bool storages_may_be_empty = false;  // traced inputs are recorded without their data
   std::size_t max_values = 4u << 20;
-  std::size_t max_depth = 200;
+  std::size_t max_depth = 400;
   std::size_t max_marks = 1000;
 };
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "core/plan/crc32.h"
 #include "core/plan/error.h"
 
 namespace ipex_studio {
@@ -354,7 +355,7 @@ void ZipReader::stream(const ZipMember& member, Sink sink) const {
   std::uint64_t produced = 0;
   const auto deliver = [&](const char* data, std::size_t bytes) {
     if (bytes > member.bytes - produced) failMember(path_, member.name, "inflates to more than its declared size");
-    crc = static_cast<std::uint32_t>(crc32(crc, reinterpret_cast<const Bytef*>(data), static_cast<uInt>(bytes)));
+    crc = crc32Update(crc, data, bytes);
     produced += bytes;
     sink(data, bytes);
   };

@@ -113,10 +113,10 @@ TEST(PickleScan, RefusesAllocationsWithoutData) {
 
 TEST(PickleScan, RefusesDeepNesting) {
   EXPECT_THAT(refusal(pickled(std::string(1000000, '('))), HasSubstr("opens more than 1000 containers"));
-  EXPECT_THAT(refusal(pickled("N" + std::string(1000000, '\x85'))), HasSubstr("nests deeper than 200 levels"));
+  EXPECT_THAT(refusal(pickled("N" + std::string(1000000, '\x85'))), HasSubstr("nests deeper than 400 levels"));
   std::string lists = "]";
-  for (int i = 0; i < 300; ++i) lists = "](" + lists + "e";
-  EXPECT_THAT(refusal(pickled(lists)), HasSubstr("nests deeper than 200 levels"));
+  for (int i = 0; i < 500; ++i) lists = "](" + lists + "e";
+  EXPECT_THAT(refusal(pickled(lists)), HasSubstr("nests deeper than 400 levels"));
 }
 
 TEST(PickleScan, RefusesCyclesAndLateChanges) {
