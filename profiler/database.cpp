@@ -1,0 +1,257 @@
+#include "profiler/database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+#include "profiler/job_rows.h"
+#include "profiler/schema_sql.h"
+#include "profiler/sqlite.h"
+#include "profiler/statistics.h"
+
+namespace ipex_studio {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kApplicationId = 0x49504558;  // "IPEX"
+
+// kMigrations[i] takes a database from version i to i + 1. A released entry never changes.
+const char* const kMigrations[] = {kSchemaSql};
+constexpr std::int64_t kSchemaVersion = std::size(kMigrations);
+
+// Before 3.51.3 two connections that write in WAL mode at the same instant can corrupt the file
+// (https://sqlite.org/wal.html#walresetbug); 3.50.7 and 3.44.6 got the fix on their branches.
+bool walIsSafe(int version) {
+  return version >= 3'051'003 || (version >= 3'050'007 && version < 3'051'000) ||
+         (version >= 3'044'006 && version < 3'045'000);
+}
+
+void checkPath(const fs::path& path, OpenMode mode) {
+  std::error_code ignored;
+  const fs::path directory = path.parent_path();
+  if (fs::is_directory(path, ignored)) {
+    throw Error(ExitCode::kDatabase, fmt::format("{} is a directory, not a profile database.", path.string()));
+  }
+  const bool exists = fs::exists(path, ignored);
+  if (mode == OpenMode::kReadOnly && !exists) {
+    throw Error(ExitCode::kDatabase, fmt::format("The profile database {} does not exist.", path.string()));
+  }
+  if (mode == OpenMode::kReadOnly) return;
+  if (!fs::is_directory(directory, ignored)) {
+    throw Error(ExitCode::kDatabase,
+                fmt::format("The directory {} for the profile database does not exist; create it or name another file "
+                            "with --db.",
+                            directory.string()));
+  }
+  // Asked for now, so that a run does not measure for minutes and then cannot be recorded.
+  if (access(directory.c_str(), W_OK) != 0 || (exists && access(path.c_str(), W_OK) != 0)) {
+    throw Error(ExitCode::kDatabase,
+                fmt::format("The profile database {} cannot be written; make it and its directory writable or name another "
+                            "file with --db.",
+                            path.string()));
+  }
+}
+
+void migrate(Connection& connection) {
+  Transaction transaction(connection);
+  // Another process may have been faster.
+  const std::int64_t version = connection.integer("PRAGMA user_version");
+  if (version >= kSchemaVersion) return;
+  for (std::int64_t v = version; v < kSchemaVersion; ++v) connection.execute(kMigrations[v]);
+  connection.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
+  connection.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
+  transaction.commit();
+}
+
+void requireOurs(Connection& connection, OpenMode mode) {
+  if (connection.integer("PRAGMA application_id") == kApplicationId) return;
+  const bool empty = connection.integer("SELECT count(*) FROM sqlite_master") == 0;
+  if (mode == OpenMode::kReadWrite && empty) return;
+  throw Error(ExitCode::kDatabase, fmt::format("{} is {}; name another file with --db.", connection.path(),
+                                               empty ? "empty, not a profile database"
+                                                     : "a database of another program, not a profile database"));
+}
+
+std::int64_t nowUnixNs() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+// Median of a JSON array of integers, as stored in run.latency_ns.
+void addLatency(std::string_view text, RunSummary& run) {
+  std::vector<std::int64_t> samples;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    if (*at >= '0' && *at <= '9') {
+      char* stop = nullptr;
+      samples.push_back(std::strtoll(at, &stop, 10));  // the text of a column ends with a zero byte
+      at = stop;
+    } else {
+      ++at;
+    }
+  }
+  run.samples = static_cast<std::int64_t>(samples.size());
+  run.p50_ns = median(std::move(samples));
+}
+
+}  // namespace
+
+std::string defaultDatabasePath() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value ? value : "");
+  };
+  fs::path data = variable("XDG_DATA_HOME");
+  // The XDG specification: a relative path is to be ignored.
+  if (!data.is_absolute()) data = (variable("HOME").empty() ? fs::path("/") : variable("HOME")) / ".local" / "share";
+  return (data / "ipex-studio" / "profile.db").string();
+}
+
+Database::Database(std::unique_ptr<Connection> connection, bool read_only)
+    : connection_(std::move(connection)), read_only_(read_only) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Database Database::open(const std::string& path, OpenMode mode) {
+  const fs::path absolute = fs::absolute(path);  // also takes ":memory:" and "file:" for the file names they are
+  checkPath(absolute, mode);
+  auto connection = std::make_unique<Connection>(absolute.string(), mode == OpenMode::kReadWrite);
+  requireOurs(*connection, mode);
+  const bool newer = connection->integer("PRAGMA user_version") > kSchemaVersion;
+  if (mode == OpenMode::kReadOnly || newer) {
+    connection->execute("PRAGMA query_only = ON");
+    return Database(std::move(connection), true);
+  }
+  connection->execute(walIsSafe(sqlite3_libversion_number()) ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = TRUNCATE");
+  connection->execute("PRAGMA synchronous = FULL");
+  if (connection->integer("PRAGMA user_version") < kSchemaVersion) migrate(*connection);
+  return Database(std::move(connection), false);
+}
+
+Database Database::openDefault() {
+  const std::string path = defaultDatabasePath();
+  const fs::path directory = fs::path(path).parent_path();
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) {
+    throw Error(ExitCode::kDatabase, fmt::format("The directory {} cannot be made: {}; name another file with --db.",
+                                                 directory.string(), error.message()));
+  }
+  return open(path, OpenMode::kReadWrite);
+}
+
+const std::string& Database::path() const { return connection_->path(); }
+
+Connection& Database::writable() const {
+  if (read_only_) {
+    throw Error(ExitCode::kDatabase,
+                fmt::format("The profile database {} is open for reading only: it was opened so, or a newer version of this "
+                            "program wrote it; name another file with --db.",
+                            path()));
+  }
+  return *connection_;
+}
+
+std::int64_t Database::record(const JobRecord& job) {
+  checkRecord(job);
+  Connection& connection = writable();
+  Transaction transaction(connection);
+  const std::int64_t id = insertJob(connection, job);
+  transaction.commit();
+  return id;
+}
+
+JobRecord Database::job(std::int64_t id, JobParts parts) const { return selectJob(*connection_, id, parts); }
+
+std::pair<JobRecord, std::size_t> Database::run(std::int64_t run_id) const {
+  Statement row(*connection_,
+                "SELECT job_id, (SELECT count(*) FROM run other WHERE other.job_id = run.job_id AND other.position < "
+                "run.position) FROM run WHERE id = ?1");
+  if (!row.bind(run_id).next()) {
+    throw Error(ExitCode::kDatabase, fmt::format("The profile database {} has no run {}.", path(), run_id));
+  }
+  const auto position = static_cast<std::size_t>(row.integer(1));
+  return {job(row.integer(0), JobParts::kWithoutGraphs), position};
+}
+
+std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sha256) const {
+  Statement row(*connection_,
+                "SELECT job.id, command, path, sha256, started_unix_ns, cpu, isa FROM job JOIN model ON model.id = model_id "
+                "JOIN machine ON machine.id = machine_id WHERE ?1 = '' OR sha256 = ?1 "
+                "ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?2");
+  Statement runs(*connection_,
+                 "SELECT id, variant, device, precision, threads, instances, latency_ns FROM run WHERE job_id = ?1 "
+                 "ORDER BY position");
+  std::vector<JobSummary> result;
+  for (row.bind(sha256, limit); row.next();) {
+    JobSummary job = {row.integer(0), row.text(1), row.text(2), row.text(3), row.integer(4), 0, 0, {}};
+    for (runs.bind(job.id); runs.next();) {
+      RunSummary run;
+      run.id = runs.integer(0);
+      run.job = job.id;
+      run.command = job.command;
+      run.model_path = job.model_path;
+      run.sha256 = job.sha256;
+      run.started_unix_ns = job.started_unix_ns;
+      run.cpu = row.text(5);
+      run.isa = row.text(6);
+      run.variant = runs.text(1);
+      run.device = runs.text(2);
+      run.precision = runs.text(3);
+      run.threads = runs.integer32(4);
+      run.instances = runs.integer32(5);
+      addLatency(runs.view(6), run);
+      if (run.variant == "baseline" && job.baseline_p50_ns == 0) job.baseline_p50_ns = run.p50_ns;
+      if (run.variant == "optimized" && job.optimized_p50_ns == 0) job.optimized_p50_ns = run.p50_ns;
+      job.runs.push_back(std::move(run));
+    }
+    result.push_back(std::move(job));
+  }
+  return result;
+}
+
+std::vector<RunSummary> Database::runs(std::int64_t limit, const std::string& sha256) const {
+  std::vector<RunSummary> result;
+  for (JobSummary& job : jobs(limit, sha256)) {
+    for (RunSummary& run : job.runs) result.push_back(std::move(run));
+  }
+  return result;
+}
+
+void Database::rememberInputs(const std::string& sha256, const std::vector<InputRecord>& inputs) {
+  Connection& connection = writable();
+  Transaction transaction(connection);
+  Statement(connection, "DELETE FROM model_input WHERE sha256 = ?1").bind(sha256).run();
+  Statement insert(connection, "INSERT INTO model_input VALUES (?1, ?2, ?3, ?4, ?5)");
+  std::int64_t position = 0;
+  for (const InputRecord& i : inputs) insert.bind(sha256, position++, i.name, i.description, i.guessed).run();
+  transaction.commit();
+}
+
+std::vector<InputRecord> Database::rememberedInputs(const std::string& sha256) const {
+  Statement row(*connection_, "SELECT name, description, guessed FROM model_input WHERE sha256 = ?1 ORDER BY position");
+  std::vector<InputRecord> inputs;
+  for (row.bind(sha256); row.next();) inputs.push_back({row.text(0), row.text(1), row.integer(2) != 0});
+  return inputs;
+}
+
+void Database::trust(const std::string& sha256) {
+  Statement(writable(), "INSERT OR REPLACE INTO trusted_model VALUES (?1, ?2)").bind(sha256, nowUnixNs()).run();
+}
+
+bool Database::isTrusted(const std::string& sha256) const {
+  return Statement(*connection_, "SELECT 1 FROM trusted_model WHERE sha256 = ?1").bind(sha256).next();
+}
+
+std::string Database::check() const { return connection_->text("PRAGMA integrity_check"); }
+
+}  // namespace ipex_studio

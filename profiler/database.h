@@ -1,0 +1,128 @@
+// profile.db: what every run recorded, and what is remembered from run to run. Tables and units: schema.sql.
+//
+// A Database is one connection: use it from one thread at a time, and open one per thread. Any number of processes may
+// read while one writes. Everything throws Error(kDatabase, sentence); a call that throws has changed nothing.
+// What a call that returned has written survives `kill -9` and loss of power.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+class Connection;
+
+enum class OpenMode {
+  kReadOnly,   // the file must exist
+  kReadWrite,  // made when missing; its directory must exist
+};
+
+// What of a job is read. Graphs are most of its bytes, and numbers can be shown and compared without them.
+enum class JobParts { kAll, kWithoutGraphs };
+
+struct RunSummary {
+  std::int64_t id = 0;
+  std::int64_t job = 0;
+  std::string command;
+  std::string model_path;
+  std::string sha256;
+  std::int64_t started_unix_ns = 0;  // of the job
+  std::string cpu;
+  std::string isa;
+  std::string variant;
+  std::string device;
+  std::string precision;
+  std::int32_t threads = 0;
+  std::int32_t instances = 0;
+  std::int64_t samples = 0;
+  std::int64_t p50_ns = 0;
+};
+
+struct JobSummary {
+  std::int64_t id = 0;
+  std::string command;
+  std::string model_path;
+  std::string sha256;
+  std::int64_t started_unix_ns = 0;
+  std::int64_t baseline_p50_ns = 0;   // 0: not measured
+  std::int64_t optimized_p50_ns = 0;  // 0: not measured
+  std::vector<RunSummary> runs;
+};
+
+// A decision of the tuner and what it is valid for.
+struct Tuning {
+  std::string spec;  // key: what is computed, shapes included
+  std::string device = "cpu";
+  std::string isa;
+  std::string libraries;  // "libtorch 1.13.1, oneDNN 2.6.3"
+  std::int32_t threads = 1;
+  std::string kernel;  // the choice
+  std::string layout;
+  std::int64_t elapsed_ns = 0;
+  double max_error = 0;
+};
+
+// What to keep; the newest jobs stay. Negative: no limit.
+struct PruneLimits {
+  std::int64_t jobs = -1;
+  std::int64_t file_bytes = -1;
+};
+
+// `$XDG_DATA_HOME/ipex-studio/profile.db`, else `~/.local/share/ipex-studio/profile.db`.
+std::string defaultDatabasePath();
+
+class Database {
+ public:
+  static Database open(const std::string& path, OpenMode mode);
+  // Opens defaultDatabasePath() for writing and makes its directories.
+  static Database openDefault();
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  // True when opened so, and when the file was written by a newer version of this program.
+  bool readOnly() const { return read_only_; }
+  const std::string& path() const;
+
+  // Writes a job as one short transaction and returns its id. Samples beyond the size budget (200,000 step samples and
+  // 100,000 latencies per run) are thinned evenly.
+  std::int64_t record(const JobRecord& job);
+  JobRecord job(std::int64_t id, JobParts parts = JobParts::kAll) const;
+  // The job that a run belongs to, without graphs, and the run's place in JobRecord::runs. Throws when there is none.
+  std::pair<JobRecord, std::size_t> run(std::int64_t run_id) const;
+  // Newest first. `limit` bounds the number of jobs; `sha256` keeps one model's when not empty.
+  std::vector<JobSummary> jobs(std::int64_t limit = 1000, const std::string& sha256 = "") const;
+  std::vector<RunSummary> runs(std::int64_t limit = 1000, const std::string& sha256 = "") const;
+
+  void rememberInputs(const std::string& sha256, const std::vector<InputRecord>& inputs);
+  std::vector<InputRecord> rememberedInputs(const std::string& sha256) const;  // empty: none
+  void trust(const std::string& sha256);
+  bool isTrusted(const std::string& sha256) const;
+
+  void putTuning(const Tuning& tuning);
+  // Fills kernel, layout, time and error of `tuning` for its key; false when there is none.
+  bool getTuning(Tuning& tuning) const;
+  // Every decision for one device, ISA, pair of libraries and thread count: what an engine is started with.
+  std::vector<Tuning> tunings(const Tuning& key) const;
+
+  // Takes over jobs that are not here yet, tuning and remembered inputs; never trust. Returns the number of jobs.
+  std::int64_t import(const std::string& other_path);
+  // Removes the oldest jobs and gives the space back. Returns the number of jobs removed.
+  std::int64_t prune(const PruneLimits& limits);
+  // "ok", or what SQLite's integrity check found.
+  std::string check() const;
+
+ private:
+  Database(std::unique_ptr<Connection> connection, bool read_only);
+  Connection& writable() const;
+
+  std::unique_ptr<Connection> connection_;
+  bool read_only_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,397 @@
+#include "profiler/job_rows.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+#include "profiler/sqlite.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::size_t kMaxStepSamples = 200'000;
+constexpr std::size_t kMaxLatencies = 100'000;
+
+// ---- JSON arrays of numbers: by hand, because a run has a hundred thousand of them.
+
+template <class Integer>
+std::string jsonArray(const std::vector<Integer>& numbers, std::size_t most = std::numeric_limits<std::size_t>::max()) {
+  const std::size_t count = std::min(numbers.size(), most);
+  std::string text = "[";
+  text.reserve(2 + count * 9);
+  char digits[24];
+  for (std::size_t i = 0; i < count; ++i) {
+    const Integer number = numbers[i * numbers.size() / count];  // evenly thinned when there are too many
+    if (i > 0) text += ',';
+    text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  }
+  text += ']';
+  return text;
+}
+
+[[noreturn]] void malformed(const Connection& connection, const std::string& what) {
+  throw Error(ExitCode::kDatabase,
+              fmt::format("The profile database {} holds a malformed record: {}.", connection.path(), what));
+}
+
+template <class Integer>
+std::vector<Integer> parseArray(const Connection& connection, std::string_view text) {
+  const auto fail = [&] { malformed(connection, "a list of numbers was expected"); };
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') fail();
+  std::vector<Integer> numbers;
+  const char* at = text.data() + 1;
+  const char* const end = text.data() + text.size() - 1;
+  while (at != end) {
+    Integer number = 0;
+    const auto parsed = std::from_chars(at, end, number);
+    if (parsed.ec != std::errc() || (parsed.ptr != end && *parsed.ptr != ',')) fail();
+    numbers.push_back(number);
+    at = parsed.ptr == end ? end : parsed.ptr + 1;
+  }
+  return numbers;
+}
+
+std::int64_t digest(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return static_cast<std::int64_t>(hash);
+}
+
+// ---- Rows that jobs share.
+
+std::int64_t modelRow(Connection& connection, const ModelRecord& model) {
+  std::string origins;
+  for (const Origin& o : model.origins) {
+    origins += fmt::format("{}\t{}\t{}\t{}\t{}\n", o.id, o.module_path, o.kind, o.ordinal, o.source);
+  }
+  const std::int64_t key = digest(origins);
+  Statement find(connection,
+                 "SELECT id FROM model WHERE sha256 = ?1 AND path = ?2 AND file_bytes = ?3 AND nodes = ?4 AND digest = ?5");
+  if (find.bind(model.sha256, model.path, model.file_bytes, model.nodes, key).next()) return find.integer(0);
+
+  Statement insert(connection, "INSERT INTO model (sha256, path, file_bytes, nodes, digest) VALUES (?1, ?2, ?3, ?4, ?5)");
+  insert.bind(model.sha256, model.path, model.file_bytes, model.nodes, key).run();
+  const std::int64_t id = connection.lastId();
+  Statement add(connection, "INSERT INTO origin VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+  std::int64_t position = 0;
+  for (const Origin& o : model.origins) {
+    add.bind(id, o.id, position++, o.module_path, o.kind, o.ordinal, o.source).run();
+  }
+  return id;
+}
+
+std::int64_t machineRow(Connection& connection, const MachineFacts& machine) {
+  const std::string features = dumpJson(nlohmann::json(machine.features));
+  Statement find(connection,
+                 "SELECT id FROM machine WHERE cpu = ?1 AND isa = ?2 AND features = ?3 AND cores = ?4 AND libtorch = ?5 AND "
+                 "onednn = ?6 AND os = ?7 AND governor = ?8 AND memory_bytes = ?9");
+  find.bind(machine.cpu, machine.isa, features, machine.cores, machine.libtorch, machine.onednn, machine.os,
+            machine.governor, machine.memory_bytes);
+  if (find.next()) return find.integer(0);
+  Statement insert(connection, "INSERT INTO machine VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  insert.bind(machine.cpu, machine.isa, features, machine.cores, machine.libtorch, machine.onednn, machine.os,
+              machine.governor, machine.memory_bytes).run();
+  return connection.lastId();
+}
+
+std::int64_t snapshotRow(Connection& connection, const GraphSnapshot& snapshot) {
+  const std::string graph = dumpJson(toJson(snapshot));
+  const std::int64_t key = digest(graph);
+  Statement find(connection, "SELECT id FROM snapshot WHERE digest = ?1 AND graph = ?2");
+  if (find.bind(key, graph).next()) return find.integer(0);
+  Statement insert(connection, "INSERT INTO snapshot (digest, graph) VALUES (?1, ?2)");
+  insert.bind(key, graph).run();
+  return connection.lastId();
+}
+
+// ---- Rows of one job.
+
+void insertPasses(Connection& connection, std::int64_t job_id, const JobRecord& job) {
+  Statement insert(connection, "INSERT INTO pass_run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
+  for (const PassRecord& p : job.passes) {
+    const auto before = static_cast<std::int64_t>(p.hash_before);
+    const auto after = static_cast<std::int64_t>(p.hash_after);
+    if (p.snapshot) {
+      insert.bind(job_id, p.index, p.name, p.summary, p.changed, p.rewrites, p.missed, p.elapsed_ns, before, after,
+                  p.nodes_after, snapshotRow(connection, *p.snapshot)).run();
+    } else {
+      insert.bind(job_id, p.index, p.name, p.summary, p.changed, p.rewrites, p.missed, p.elapsed_ns, before, after,
+                  p.nodes_after, nullptr).run();
+    }
+  }
+  Statement remark(connection, "INSERT INTO remark VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+  std::int64_t position = 0;
+  for (const Remark& r : job.remarks) {
+    const std::string origins = jsonArray(r.origins);
+    remark.bind(job_id, position++, r.pass, r.kind == RemarkKind::kApplied ? "applied" : "missed", r.reason, r.text,
+                origins).run();
+  }
+}
+
+void insertAccuracy(Connection& connection, std::int64_t run_id, const RunRecord& run) {
+  Statement insert(connection, "INSERT INTO accuracy VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
+  std::int64_t position = 0;
+  const auto add = [&](const AccuracyRecord& a) {
+    const std::string origins = jsonArray(a.origins);
+    insert.bind(run_id, position++, origins, a.output, a.reference, a.max_abs, a.max_rel, a.sqnr_db, a.cosine, a.pass,
+                a.text).run();
+  };
+  add(run.accuracy);
+  for (const AccuracyRecord& accuracy : run.node_accuracy) add(accuracy);
+}
+
+void insertSteps(Connection& connection, std::int64_t run_id, const RunRecord& run) {
+  Statement step(connection,
+                 "INSERT INTO plan_step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+                 "?18, ?19)");
+  std::int64_t position = 0;
+  for (const StepRecord& s : run.steps) {
+    const std::string origins = jsonArray(s.origins);
+    step.bind(run_id, s.index, position++, s.region, s.name, s.kind, s.spec, s.kernel, s.implementation, s.src_layout,
+              s.dst_layout, s.dst_shape, s.precision, origins, s.flops, s.bytes, s.arena_begin, s.arena_size,
+              s.last_use).run();
+  }
+  Statement dispatch(connection, "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  position = 0;
+  for (const DispatchRecord& d : run.dispatches) {
+    dispatch.bind(run_id, position++, d.step, d.kernel, d.layout, d.chosen, d.reason, d.elapsed_ns, d.max_error).run();
+  }
+}
+
+void insertStepTimes(Connection& connection, std::int64_t run_id, const RunRecord& run) {
+  std::size_t total = 0;
+  for (const StepTime& time : run.step_times) total += time.elapsed_ns.size();
+  const std::size_t most = total <= kMaxStepSamples ? kMaxStepSamples
+                                                    : std::max<std::size_t>(16, kMaxStepSamples / run.step_times.size());
+  Statement insert(connection, "INSERT INTO step_time VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  std::int64_t position = 0;
+  for (const StepTime& t : run.step_times) {
+    const std::string origins = jsonArray(t.origins);
+    const std::string begin = jsonArray(t.begin_ns, most);
+    const std::string elapsed = jsonArray(t.elapsed_ns, most);
+    insert.bind(run_id, position++, t.step, t.name, t.kind, origins, t.thread, begin, elapsed).run();
+  }
+}
+
+void insertRun(Connection& connection, std::int64_t job_id, std::int64_t position, const RunRecord& run) {
+  const std::string latency = jsonArray(run.latency_ns, kMaxLatencies);
+  const std::string turn = jsonArray(run.turn, kMaxLatencies);
+  Statement insert(connection,
+                   "INSERT INTO run VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
+                   "?17, ?18)");
+  insert.bind(job_id, position, run.variant, run.device, run.precision, run.threads, run.instances, run.warmup_iterations,
+              latency, turn, run.load_ns, run.compile_ns, run.tune_ns, run.first_run_ns, run.peak_rss_bytes,
+              run.cpu_per_wall, run.coverage.nodes, run.coverage.time).run();
+  const std::int64_t run_id = connection.lastId();
+  insertSteps(connection, run_id, run);
+  insertStepTimes(connection, run_id, run);
+  insertAccuracy(connection, run_id, run);
+}
+
+// ---- And back.
+
+ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
+  ModelRecord model;
+  Statement row(connection, "SELECT path, sha256, file_bytes, nodes FROM model WHERE id = ?1");
+  if (!row.bind(model_id).next()) malformed(connection, "a job has no model");
+  model.path = row.text(0);
+  model.sha256 = row.text(1);
+  model.file_bytes = row.integer(2);
+  model.nodes = row.integer32(3);
+  Statement origin(connection,
+                   "SELECT id, module_path, kind, ordinal, source FROM origin WHERE model_id = ?1 ORDER BY position");
+  for (origin.bind(model_id); origin.next();) {
+    model.origins.push_back(
+        {origin.integer32(0), origin.text(1), origin.text(2), origin.integer32(3), origin.text(4)});
+  }
+  Statement input(connection, "SELECT name, description, guessed FROM job_input WHERE job_id = ?1 ORDER BY position");
+  for (input.bind(job_id); input.next();) {
+    model.inputs.push_back({input.text(0), input.text(1), input.integer(2) != 0});
+  }
+  return model;
+}
+
+MachineFacts selectMachine(Connection& connection, std::int64_t id) {
+  Statement row(connection,
+                "SELECT cpu, isa, features, cores, libtorch, onednn, os, governor, memory_bytes FROM machine WHERE id = ?1");
+  if (!row.bind(id).next()) malformed(connection, "a job has no machine");
+  nlohmann::json features = nlohmann::json::object();
+  features["features"] = parseRecordText(row.view(2));
+  auto machine = recordFromJson<MachineFacts>(features);
+  machine.cpu = row.text(0);
+  machine.isa = row.text(1);
+  machine.cores = row.integer32(3);
+  machine.libtorch = row.text(4);
+  machine.onednn = row.text(5);
+  machine.os = row.text(6);
+  machine.governor = row.text(7);
+  machine.memory_bytes = row.integer(8);
+  return machine;
+}
+
+std::shared_ptr<const GraphSnapshot> selectSnapshot(Connection& connection, std::int64_t id) {
+  Statement row(connection, "SELECT graph FROM snapshot WHERE id = ?1");
+  if (!row.bind(id).next()) malformed(connection, "a graph is missing");
+  return std::make_shared<const GraphSnapshot>(recordFromJson<GraphSnapshot>(parseRecordText(row.view(0))));
+}
+
+void selectPasses(Connection& connection, std::int64_t job_id, JobParts parts, JobRecord& job) {
+  Statement row(connection,
+                "SELECT position, name, summary, changed, rewrites, missed, elapsed_ns, hash_before, hash_after, "
+                "nodes_after, snapshot_id FROM pass_run WHERE job_id = ?1 ORDER BY position");
+  for (row.bind(job_id); row.next();) {
+    PassRecord pass;
+    pass.index = row.integer32(0);
+    pass.name = row.text(1);
+    pass.summary = row.text(2);
+    pass.changed = row.integer(3) != 0;
+    pass.rewrites = row.integer32(4);
+    pass.missed = row.integer32(5);
+    pass.elapsed_ns = row.integer(6);
+    pass.hash_before = static_cast<std::uint64_t>(row.integer(7));
+    pass.hash_after = static_cast<std::uint64_t>(row.integer(8));
+    pass.nodes_after = row.integer32(9);
+    if (parts == JobParts::kAll && !row.isNull(10)) pass.snapshot = selectSnapshot(connection, row.integer(10));
+    job.passes.push_back(std::move(pass));
+  }
+  Statement remark(connection,
+                   "SELECT pass, kind, reason, text, origins FROM remark WHERE job_id = ?1 ORDER BY position");
+  for (remark.bind(job_id); remark.next();) {
+    job.remarks.push_back({remark.text(0), remark.view(1) == "applied" ? RemarkKind::kApplied : RemarkKind::kMissed,
+                           remark.text(2), remark.text(3), parseArray<OriginId>(connection, remark.view(4))});
+  }
+}
+
+void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
+  Statement row(connection,
+                "SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
+                "precision, origins, flops, bytes, arena_begin, arena_size, last_use FROM plan_step WHERE run_id = ?1 "
+                "ORDER BY position");
+  for (row.bind(run_id); row.next();) {
+    StepRecord s;
+    s.index = row.integer32(0);
+    s.region = row.integer32(1);
+    std::string* const texts[] = {&s.name, &s.kind, &s.spec, &s.kernel, &s.implementation, &s.src_layout, &s.dst_layout,
+                                  &s.dst_shape, &s.precision};
+    int column = 2;
+    for (std::string* text : texts) *text = row.text(column++);
+    s.origins = parseArray<OriginId>(connection, row.view(11));
+    s.flops = row.integer(12);
+    s.bytes = row.integer(13);
+    s.arena_begin = row.integer(14);
+    s.arena_size = row.integer(15);
+    s.last_use = row.integer32(16);
+    run.steps.push_back(std::move(s));
+  }
+  Statement dispatch(connection,
+                     "SELECT step, kernel, layout, chosen, reason, elapsed_ns, max_error FROM dispatch WHERE run_id = ?1 "
+                     "ORDER BY position");
+  for (dispatch.bind(run_id); dispatch.next();) {
+    run.dispatches.push_back({dispatch.integer32(0), dispatch.text(1), dispatch.text(2), dispatch.integer(3) != 0,
+                              dispatch.text(4), dispatch.integer(5), dispatch.real(6)});
+  }
+}
+
+void selectTimesAndAccuracy(Connection& connection, std::int64_t run_id, RunRecord& run) {
+  Statement time(connection,
+                 "SELECT step, name, kind, origins, thread, begin_ns, elapsed_ns FROM step_time WHERE run_id = ?1 "
+                 "ORDER BY position");
+  for (time.bind(run_id); time.next();) {
+    run.step_times.push_back({time.integer32(0), time.text(1), time.text(2),
+                              parseArray<OriginId>(connection, time.view(3)), time.integer32(4),
+                              parseArray<std::int64_t>(connection, time.view(5)),
+                              parseArray<std::int64_t>(connection, time.view(6))});
+  }
+  Statement accuracy(connection,
+                     "SELECT position, origins, output, reference, max_abs, max_rel, sqnr_db, cosine, pass, text "
+                     "FROM accuracy WHERE run_id = ?1 ORDER BY position");
+  for (accuracy.bind(run_id); accuracy.next();) {
+    AccuracyRecord record = {parseArray<OriginId>(connection, accuracy.view(1)), accuracy.integer32(2), accuracy.text(3),
+                             accuracy.real(4), accuracy.real(5), accuracy.real(6), accuracy.real(7),
+                             accuracy.integer(8) != 0, accuracy.text(9)};
+    if (accuracy.integer(0) == 0) {
+      run.accuracy = std::move(record);
+    } else {
+      run.node_accuracy.push_back(std::move(record));
+    }
+  }
+}
+
+void selectRuns(Connection& connection, std::int64_t job_id, JobRecord& job) {
+  Statement row(connection,
+                "SELECT id, variant, device, precision, threads, instances, warmup_iterations, latency_ns, turn, load_ns, "
+                "compile_ns, tune_ns, first_run_ns, peak_rss_bytes, cpu_per_wall, coverage_nodes, coverage_time "
+                "FROM run WHERE job_id = ?1 ORDER BY position");
+  for (row.bind(job_id); row.next();) {
+    RunRecord run;
+    run.variant = row.text(1);
+    run.device = row.text(2);
+    run.precision = row.text(3);
+    run.threads = row.integer32(4);
+    run.instances = row.integer32(5);
+    run.warmup_iterations = row.integer32(6);
+    run.latency_ns = parseArray<std::int64_t>(connection, row.view(7));
+    run.turn = parseArray<std::int32_t>(connection, row.view(8));
+    run.load_ns = row.integer(9);
+    run.compile_ns = row.integer(10);
+    run.tune_ns = row.integer(11);
+    run.first_run_ns = row.integer(12);
+    run.peak_rss_bytes = row.integer(13);
+    run.cpu_per_wall = row.real(14);
+    run.coverage = {row.real(15), row.real(16)};
+    selectSteps(connection, row.integer(0), run);
+    selectTimesAndAccuracy(connection, row.integer(0), run);
+    job.runs.push_back(std::move(run));
+  }
+}
+
+}  // namespace
+
+std::int64_t insertJob(Connection& connection, const JobRecord& job) {
+  const std::int64_t model_id = modelRow(connection, job.model);
+  const std::int64_t machine_id = machineRow(connection, job.machine);
+  Statement insert(connection, "INSERT INTO job VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)");
+  if (job.frozen) {
+    insert.bind(model_id, machine_id, job.command, job.options, job.started_unix_ns,
+                snapshotRow(connection, *job.frozen)).run();
+  } else {
+    insert.bind(model_id, machine_id, job.command, job.options, job.started_unix_ns, nullptr).run();
+  }
+  const std::int64_t job_id = connection.lastId();
+  Statement input(connection, "INSERT INTO job_input VALUES (?1, ?2, ?3, ?4, ?5)");
+  std::int64_t position = 0;
+  for (const InputRecord& i : job.model.inputs) input.bind(job_id, position++, i.name, i.description, i.guessed).run();
+  insertPasses(connection, job_id, job);
+  position = 0;
+  for (const RunRecord& run : job.runs) insertRun(connection, job_id, position++, run);
+  return job_id;
+}
+
+JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts) {
+  Statement row(connection,
+                "SELECT model_id, machine_id, command, options, started_unix_ns, frozen_id FROM job WHERE id = ?1");
+  if (!row.bind(id).next()) {
+    throw Error(ExitCode::kDatabase, fmt::format("The profile database {} has no job {}.", connection.path(), id));
+  }
+  try {
+    JobRecord job;
+    job.model = selectModel(connection, row.integer(0), id);
+    job.machine = selectMachine(connection, row.integer(1));
+    job.command = row.text(2);
+    job.options = row.text(3);
+    job.started_unix_ns = row.integer(4);
+    if (parts == JobParts::kAll && !row.isNull(5)) job.frozen = selectSnapshot(connection, row.integer(5));
+    selectPasses(connection, id, parts, job);
+    selectRuns(connection, id, job);
+    checkRecord(job);
+    return job;
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kDatabase) throw;
+    malformed(connection, error.what());
+  }
+}
+
+}  // namespace ipex_studio

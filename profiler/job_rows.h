@@ -1,0 +1,17 @@
+// One JobRecord to rows and back. Private to profiler/.
+#pragma once
+
+#include <cstdint>
+
+#include "core/plan/records.h"
+#include "profiler/database.h"
+
+namespace ipex_studio {
+
+// Must run inside a transaction. Returns job.id.
+std::int64_t insertJob(Connection& connection, const JobRecord& job);
+
+// Checks what it reads like a record from the engine: the file may come from somebody else.
+JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts);
+
+}  // namespace ipex_studio

@@ -1,0 +1,461 @@
+// profile.db: what is written is read back, views agree with statistics.h, everything wrong is one sentence.
+#include "profiler/database.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+#include "profiler/recorder.h"
+#include "profiler/sqlite.h"
+#include "profiler/statistics.h"
+#include "tests/profiler/synthetic_job.h"
+#include "tests/profiler/temp_directory.h"
+
+namespace ipex_studio {
+namespace {
+
+using testing::syntheticJob;
+using testing::TempDirectory;
+using ::testing::HasSubstr;
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kDatabase);
+    return error.what();
+  }
+  return "accepted";
+}
+
+JobRecord smallJob(std::uint64_t seed = 1) { return syntheticJob(seed, {2, 20}); }
+
+class DatabaseTest : public ::testing::Test {
+ protected:
+  Database create() { return Database::open(path(), OpenMode::kReadWrite); }
+  std::string path() const { return directory_.file("profile.db"); }
+  std::int64_t query(const char* sql) { return Connection(path(), false).integer(sql); }
+
+  TempDirectory directory_;
+};
+
+TEST_F(DatabaseTest, JobComesBackAsItWas) {
+  Database database = create();
+  const JobRecord job = smallJob();
+  const std::int64_t id = database.record(job);
+  EXPECT_EQ(toJson(database.job(id)), toJson(job));
+  EXPECT_EQ(database.check(), "ok");
+}
+
+TEST_F(DatabaseTest, TextThatIsHostileToSqlComesBackAsItWas) {
+  Database database = create();
+  JobRecord job = smallJob();
+  job.model.path = "'); DROP TABLE job; --\"\n\xf0\x9f\x92\xa3";
+  job.remarks[0].text = std::string("zero\0byte", 9);
+  job.runs[1].accuracy.max_rel = std::nan("");
+  EXPECT_EQ(dumpJson(toJson(database.job(database.record(job)))), dumpJson(toJson(job)));
+}
+
+TEST_F(DatabaseTest, JobThatIsNotConsistentIsRefusedAndLeavesNothing) {
+  Database database = create();
+  JobRecord job = smallJob();
+  job.runs[1].dispatches[0].step = 999;
+  EXPECT_THROW(database.record(job), Error);
+  EXPECT_EQ(query("SELECT count(*) FROM job"), 0);
+}
+
+TEST_F(DatabaseTest, RecorderCollectsWhatAnEngineReports) {
+  const JobRecord job = smallJob();
+  JobRecord start = job;
+  start.passes.clear();
+  start.remarks.clear();
+  start.runs.clear();
+  Recorder recorder(start);
+  for (const PassRecord& pass : job.passes) recorder.onPass(pass);
+  for (const Remark& remark : job.remarks) recorder.onRemark(remark);
+  recorder.onRun(job.runs[0]);
+  for (const StepRecord& step : job.runs[1].steps) recorder.onStep(step);
+  for (const DispatchRecord& dispatch : job.runs[1].dispatches) recorder.onDispatch(dispatch);
+  RunRecord bare = job.runs[1];
+  bare.steps.clear();
+  bare.dispatches.clear();
+  recorder.onRun(bare);
+  EXPECT_EQ(toJson(recorder.job()), toJson(job));
+}
+
+TEST_F(DatabaseTest, ListsNewestFirst) {
+  Database database = create();
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) database.record(smallJob(seed));
+  const auto jobs = database.jobs();
+  ASSERT_EQ(jobs.size(), 3u);
+  EXPECT_GT(jobs[0].started_unix_ns, jobs[1].started_unix_ns);
+  EXPECT_EQ(jobs[0].model_path, "models/resnet50.pt");
+  EXPECT_EQ(jobs[0].optimized_p50_ns, median(smallJob(3).runs[1].latency_ns));
+  EXPECT_EQ(database.jobs(2).size(), 2u);
+  EXPECT_EQ(database.jobs(10, "other").size(), 0u);
+  const auto runs = database.runs();
+  ASSERT_EQ(runs.size(), 6u);
+  EXPECT_EQ(runs[1].variant, "optimized");
+  EXPECT_EQ(runs[1].samples, 20);
+  EXPECT_EQ(runs[1].cpu, "AMD EPYC 9654");
+  const auto [job, position] = database.run(runs[1].id);
+  EXPECT_EQ(position, 1u);
+  EXPECT_EQ(job.started_unix_ns, jobs[0].started_unix_ns);
+}
+
+TEST_F(DatabaseTest, ViewsAgreeWithStatistics) {
+  Database database = create();
+  JobRecord job = syntheticJob(5, {2, 101});
+  database.record(smallJob());
+  database.record(job);
+  const LatencyStats expected = latencyStats(job.runs[1].latency_ns);
+  Connection reader(path(), false);
+  Statement stat(reader, "SELECT samples, min_ns, mean_ns, p50_ns, p90_ns, p95_ns, p99_ns, max_ns, throughput_per_s "
+                         "FROM run_stat WHERE run_id = 4");
+  ASSERT_TRUE(stat.next());
+  EXPECT_EQ(stat.integer(0), expected.samples);
+  EXPECT_EQ(stat.real(1), expected.min_ns);
+  EXPECT_NEAR(stat.real(2), expected.mean_ns, 1e-3);
+  EXPECT_EQ(stat.real(3), expected.p50_ns);
+  EXPECT_EQ(stat.real(4), expected.p90_ns);
+  EXPECT_EQ(stat.real(5), expected.p95_ns);
+  EXPECT_EQ(stat.real(6), expected.p99_ns);
+  EXPECT_EQ(stat.real(7), expected.max_ns);
+  EXPECT_NEAR(stat.real(8), 1e9 / expected.mean_ns, 1e-6);
+
+  std::int64_t steps = 0;
+  for (const StepTime& time : job.runs[1].step_times) steps += median(time.elapsed_ns);
+  EXPECT_EQ(reader.integer("SELECT steps_p50_ns FROM run_unattributed WHERE run_id = 4"), steps);
+  EXPECT_EQ(reader.integer("SELECT unattributed_ns FROM run_unattributed WHERE run_id = 4"),
+            median(job.runs[1].latency_ns) - steps);
+  EXPECT_EQ(reader.integer("SELECT p50_ns FROM step_stat WHERE run_id = 4 AND step = 3"),
+            median(job.runs[1].step_times[3].elapsed_ns));
+  EXPECT_EQ(reader.integer("SELECT round(1000 * speedup_p50) FROM job_speedup WHERE job_id = 2"),
+            std::llround(1000.0 * static_cast<double>(median(job.runs[0].latency_ns)) /
+                         static_cast<double>(median(job.runs[1].latency_ns))));
+  EXPECT_EQ(reader.integer("SELECT count(*) FROM node WHERE job_id = 2 AND pass = 0"), 18);
+  EXPECT_EQ(reader.text("SELECT kind || ' ' || name || ' ' || origins FROM node WHERE job_id = 2 AND pass = 6 AND node = 1"),
+            "ipex_studio::convolution layer1.0.conv2 [3,4,5]");
+  EXPECT_EQ(reader.integer("SELECT count(*) FROM run_turn WHERE run_id = 4 AND turn = 10"), 1);
+  EXPECT_EQ(reader.integer("SELECT elapsed_ns FROM run_sample WHERE run_id = 4 AND iteration = 7"),
+            job.runs[1].latency_ns[7]);
+}
+
+TEST_F(DatabaseTest, EveryTableIsStrict) {
+  create();
+  EXPECT_GT(query("SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict"), 14);
+  EXPECT_EQ(query("SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict "
+                  "AND name NOT LIKE 'sqlite_%'"),
+            0);
+  Connection writer(path(), false);
+  EXPECT_THROW(writer.execute("INSERT INTO trusted_model VALUES ('a', 'now')"), Error);
+  EXPECT_THROW(writer.execute("INSERT INTO job_input VALUES (77, 0, 'x', '', 0)"), Error);  // no such job
+  EXPECT_THROW(writer.execute("PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = ''"), Error);
+}
+
+TEST_F(DatabaseTest, EqualGraphsAreStoredOnce) {
+  Database database = create();
+  database.record(smallJob(1));
+  const std::int64_t once = query("SELECT count(*) FROM snapshot");
+  database.record(smallJob(2));
+  EXPECT_EQ(query("SELECT count(*) FROM snapshot"), once);
+  EXPECT_EQ(query("SELECT count(*) FROM model"), 1);
+  EXPECT_EQ(query("SELECT count(*) FROM machine"), 1);
+}
+
+TEST_F(DatabaseTest, SamplesBeyondTheBudgetAreThinnedEvenly) {
+  Database database = create();
+  JobRecord job = smallJob();
+  StepTime& time = job.runs[1].step_times[0];
+  time.begin_ns.clear();
+  time.elapsed_ns.clear();
+  for (std::int64_t i = 0; i < 300'000; ++i) time.elapsed_ns.push_back(i);
+  const JobRecord back = database.job(database.record(job));
+  const auto& kept = back.runs[1].step_times[0].elapsed_ns;
+  EXPECT_EQ(kept.size(), 200'000u / job.runs[1].step_times.size());
+  EXPECT_NEAR(static_cast<double>(median(kept)), 150'000, 20);
+}
+
+TEST_F(DatabaseTest, RemembersInputsTrustAndTuning) {
+  Database database = create();
+  EXPECT_TRUE(database.rememberedInputs("aa").empty());
+  database.rememberInputs("aa", {{"x", "1x3:float32", true}, {"n", "4", false}});
+  database.rememberInputs("aa", {{"y", "2x3:float32", false}});
+  ASSERT_EQ(database.rememberedInputs("aa").size(), 1u);
+  EXPECT_EQ(database.rememberedInputs("aa")[0].name, "y");
+  EXPECT_FALSE(database.isTrusted("aa"));
+  database.trust("aa");
+  database.trust("aa");
+  EXPECT_TRUE(database.isTrusted("aa"));
+
+  Tuning tuning{"conv 1x1", "cpu", "avx512_core", "libtorch 1.13.1, oneDNN 2.6.3", 2, "brgemm", "nhwc", 1000, 1e-7};
+  database.putTuning(tuning);
+  tuning.kernel = "winograd";
+  database.putTuning(tuning);
+  Tuning asked{"conv 1x1", "cpu", "avx512_core", "libtorch 1.13.1, oneDNN 2.6.3", 2, "", "", 0, 0};
+  ASSERT_TRUE(database.getTuning(asked));
+  EXPECT_EQ(asked.kernel, "winograd");
+  EXPECT_EQ(database.tunings(tuning).size(), 1u);
+  asked.isa = "avx2";
+  EXPECT_FALSE(database.getTuning(asked));
+  EXPECT_TRUE(database.tunings(asked).empty());
+}
+
+TEST_F(DatabaseTest, ImportsWhatIsNotHereYetButNeverTrust) {
+  const std::string other_path = directory_.file("other.db");
+  {
+    Database other = Database::open(other_path, OpenMode::kReadWrite);
+    other.record(smallJob(1));
+    other.record(smallJob(2));
+    other.trust("aa");
+    other.rememberInputs("aa", {{"x", "1x3:float32", false}});
+    other.putTuning({"conv", "cpu", "avx2", "l", 1, "k", "nhwc", 5, 0});
+  }
+  Database database = create();
+  database.record(smallJob(2));
+  EXPECT_EQ(database.import(other_path), 1);
+  EXPECT_EQ(database.import(other_path), 0);
+  EXPECT_EQ(database.jobs().size(), 2u);
+  EXPECT_FALSE(database.isTrusted("aa"));
+  EXPECT_EQ(database.rememberedInputs("aa").size(), 1u);
+  Tuning asked{"conv", "cpu", "avx2", "l", 1, "", "", 0, 0};
+  EXPECT_TRUE(database.getTuning(asked));
+}
+
+TEST_F(DatabaseTest, PruneKeepsTheNewestAndGivesSpaceBack) {
+  Database database = create();
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) database.record(syntheticJob(seed, {8, 200}));
+  const auto before = std::filesystem::file_size(path());
+  EXPECT_EQ(database.prune({2, -1}), 3);
+  ASSERT_EQ(database.jobs().size(), 2u);
+  EXPECT_EQ(database.jobs()[0].started_unix_ns, syntheticJob(5, {1, 1}).started_unix_ns);
+  EXPECT_LT(std::filesystem::file_size(path()), before * 2 / 3);
+  EXPECT_EQ(database.prune({2, -1}), 0);
+  EXPECT_EQ(database.prune({-1, 100'000}), 2);
+  EXPECT_EQ(query("SELECT (SELECT count(*) FROM snapshot) + (SELECT count(*) FROM step_time) + (SELECT count(*) FROM model)"),
+            0);
+  EXPECT_EQ(database.check(), "ok");
+}
+
+// ---- Files that are not as they should be.
+
+TEST_F(DatabaseTest, RefusesWhatIsNoProfileDatabase) {
+  std::ofstream(directory_.file("text.db")) << std::string(5000, 'x');
+  EXPECT_THAT(refusal([&] { Database::open(directory_.file("text.db"), OpenMode::kReadWrite); }),
+              HasSubstr("text.db is not a profile database; name another file with --db."));
+  Connection(directory_.file("foreign.db"), true).execute("CREATE TABLE t (a)");
+  for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite}) {
+    EXPECT_THAT(refusal([&] { Database::open(directory_.file("foreign.db"), mode); }),
+                HasSubstr("foreign.db is a database of another program, not a profile database; name another"));
+  }
+  EXPECT_EQ(Connection(directory_.file("foreign.db"), false).integer("SELECT count(*) FROM sqlite_master"), 1);
+  std::ofstream(directory_.file("empty.db"));
+  EXPECT_THAT(refusal([&] { Database::open(directory_.file("empty.db"), OpenMode::kReadOnly); }),
+              HasSubstr("empty.db is empty, not a profile database"));
+  EXPECT_THAT(refusal([&] { Database::open(directory_.path(), OpenMode::kReadOnly); }),
+              HasSubstr("is a directory, not a profile database."));
+  EXPECT_THAT(refusal([&] { Database::open(directory_.file("none.db"), OpenMode::kReadOnly); }),
+              HasSubstr("none.db does not exist."));
+  EXPECT_THAT(refusal([&] { Database::open(directory_.file("no/such/profile.db"), OpenMode::kReadWrite); }),
+              HasSubstr("no/such for the profile database does not exist; create it or name another file with --db."));
+}
+
+TEST_F(DatabaseTest, DirectoryThatCannotBeWrittenIsSaidAtOnce) {
+  // /proc refuses everybody, root included.
+  EXPECT_THAT(refusal([] { Database::open("/proc/self/profile.db", OpenMode::kReadWrite); }),
+              HasSubstr("/proc/self/profile.db cannot be "));
+}
+
+TEST_F(DatabaseTest, NewerSchemaOpensForReadingOnly) {
+  create().record(smallJob());
+  Connection(path(), false).execute("PRAGMA user_version = 99");
+  Database database = create();
+  EXPECT_TRUE(database.readOnly());
+  EXPECT_EQ(database.jobs().size(), 1u);
+  EXPECT_THAT(refusal([&] { database.record(smallJob()); }), HasSubstr("is open for reading only"));
+  EXPECT_EQ(query("PRAGMA user_version"), 99);
+}
+
+TEST_F(DatabaseTest, HostileRowsAreRefusedWhenRead) {
+  create().record(smallJob());
+  const char* const changes[] = {
+      "UPDATE run SET latency_ns = '[1,2,x]'",          "UPDATE run SET latency_ns = '[1'",
+      "UPDATE run SET threads = 5000000000",            "UPDATE step_time SET step = 4000 WHERE step = 1",
+      "UPDATE snapshot SET graph = '{\"inputs\":[7]}'", "UPDATE machine SET features = '[[[[[[[[['",
+      "UPDATE origin SET id = 99999999999 WHERE id = 1"};
+  for (const char* change : changes) {
+    std::filesystem::copy_file(path(), directory_.file("hostile.db"),
+                               std::filesystem::copy_options::overwrite_existing);
+    Connection(directory_.file("hostile.db"), false).execute(change);
+    const Database database = Database::open(directory_.file("hostile.db"), OpenMode::kReadOnly);
+    EXPECT_THAT(refusal([&] { database.job(1); }), HasSubstr("holds a malformed record: ")) << change;
+  }
+}
+
+TEST_F(DatabaseTest, DamagedPagesAreNamed) {
+  create().record(smallJob());
+  {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    const std::string garbage(static_cast<std::size_t>(std::filesystem::file_size(path())) - 4096, '\x5a');
+    file.write(garbage.data(), static_cast<std::streamsize>(garbage.size()));
+  }
+  EXPECT_THAT(refusal([&] { create().job(1); }), HasSubstr("is damaged"));
+}
+
+// ---- Several at once, and things that fail on the way.
+
+TEST_F(DatabaseTest, ReadersSeeWholeJobsWhileOneWrites) {
+  create();
+  std::thread writer([&] {
+    Database database = create();
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) database.record(smallJob(seed));
+  });
+  const Database reader = Database::open(path(), OpenMode::kReadOnly);
+  std::size_t seen = 0;
+  while (seen < 10) {
+    const auto jobs = reader.jobs();
+    ASSERT_GE(jobs.size(), seen);
+    seen = jobs.size();
+    for (const JobSummary& job : jobs) ASSERT_EQ(job.runs.size(), 2u);
+  }
+  writer.join();
+}
+
+TEST_F(DatabaseTest, FullDiskIsOneSentenceAndLosesNothing) {
+  const std::string disk = directory_.file("disk");
+  std::filesystem::create_directory(disk);
+  if (mount("ipex", disk.c_str(), "tmpfs", 0, "size=512k") != 0) GTEST_SKIP() << "mounting a small disk takes root";
+  std::string sentence;
+  {
+    Database database = Database::open(disk + "/profile.db", OpenMode::kReadWrite);
+    database.record(smallJob());
+    sentence = refusal([&] { database.record(syntheticJob(2, {16, 200})); });
+    EXPECT_EQ(database.jobs().size(), 1u);
+    EXPECT_EQ(database.check(), "ok");
+  }
+  EXPECT_EQ(umount(disk.c_str()), 0);
+  EXPECT_THAT(sentence, HasSubstr("disk/profile.db cannot grow because the disk is full; free some space and run again. What "
+                                  "it held before is intact."));
+}
+
+// The same without root: a limit on the size of files.
+TEST_F(DatabaseTest, FileSizeLimitIsOneSentenceAndLosesNothing) {
+  Database database = create();
+  database.record(smallJob());
+  const rlimit full = {std::filesystem::file_size(path()) + 8192, RLIM_INFINITY};
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &full);
+  const std::string sentence = refusal([&] { database.record(syntheticJob(2, {16, 200})); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_DFL);
+  EXPECT_THAT(sentence, HasSubstr("a quota, a size limit or a failing disk and run again. What it held before is intact."));
+  EXPECT_EQ(database.jobs().size(), 1u);
+  EXPECT_EQ(database.check(), "ok");
+  database.record(smallJob(3));  // space was freed
+  EXPECT_EQ(database.jobs().size(), 2u);
+}
+
+// Writes jobs for ever and says on `pipe` which ones were acknowledged. The second connection is opened anew each
+// round, so that creation and recovery are hit as well.
+[[noreturn]] void writeUntilKilled(const std::string& path, int pipe, std::uint64_t first_seed) {
+  try {
+    Database database = Database::open(path, OpenMode::kReadWrite);
+    for (std::uint64_t seed = first_seed;; ++seed) {
+      database.record(smallJob(seed));
+      if (write(pipe, &seed, sizeof seed) != sizeof seed) _exit(1);
+    }
+  } catch (const Error&) {
+    _exit(2);
+  }
+}
+
+TEST_F(DatabaseTest, AcknowledgedJobsSurviveKill) {
+  const char* campaign = std::getenv("IPEX_CAMPAIGN");
+  const int kills = campaign ? std::max(50, std::atoi(campaign)) : 50;
+  std::uint64_t random = 12345;
+  std::vector<std::uint64_t> acknowledged;
+  for (int kill_index = 0; kill_index < kills; ++kill_index) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      writeUntilKilled(path(), ends[1], 1'000u * static_cast<std::uint64_t>(kill_index + 1));
+    }
+    close(ends[1]);
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    usleep(static_cast<useconds_t>(500 + (random >> 33) % 40'000));
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself with " << WEXITSTATUS(status);
+    for (std::uint64_t seed = 0; read(ends[0], &seed, sizeof seed) == sizeof seed;) acknowledged.push_back(seed);
+    close(ends[0]);
+
+    Database database = create();
+    ASSERT_EQ(database.check(), "ok");
+    std::set<std::int64_t> present;
+    for (const JobSummary& job : database.jobs(1'000'000)) {
+      present.insert(job.started_unix_ns);
+      ASSERT_EQ(job.runs.size(), 2u);
+    }
+    for (const std::uint64_t seed : acknowledged) {
+      ASSERT_EQ(present.count(smallJob(seed).started_unix_ns), 1u) << "kill " << kill_index << ", job " << seed;
+    }
+    if (present.size() > 200) {
+      database.prune({0, -1});
+      acknowledged.clear();
+    }
+  }
+}
+
+TEST(DefaultDatabasePath, FollowsXdg) {
+  const char* home = std::getenv("HOME");
+  const std::string old_home = home ? home : "";
+  TempDirectory directory;
+  setenv("XDG_DATA_HOME", directory.path().c_str(), 1);
+  EXPECT_EQ(defaultDatabasePath(), directory.file("ipex-studio/profile.db"));
+  EXPECT_EQ(Database::openDefault().path(), defaultDatabasePath());
+  setenv("XDG_DATA_HOME", "relative", 1);
+  setenv("HOME", "/home/somebody", 1);
+  EXPECT_EQ(defaultDatabasePath(), "/home/somebody/.local/share/ipex-studio/profile.db");
+  unsetenv("XDG_DATA_HOME");
+  EXPECT_EQ(defaultDatabasePath(), "/home/somebody/.local/share/ipex-studio/profile.db");
+  setenv("HOME", old_home.c_str(), 1);
+}
+
+// Not an assertion on time, which depends on the disk: the value is printed for the record.
+TEST_F(DatabaseTest, RecordingTwoHundredStepsTakesLittle) {
+  Database database = create();
+  const JobRecord job = syntheticJob(1, {66, 400});
+  const auto begin = std::chrono::steady_clock::now();
+  database.record(job);
+  const auto first = std::chrono::steady_clock::now();
+  database.job(1);
+  const auto second = std::chrono::steady_clock::now();
+  const auto ms = [](auto a, auto b) { return std::chrono::duration<double, std::milli>(b - a).count(); };
+  RecordProperty("record_ms", std::to_string(ms(begin, first)));
+  RecordProperty("read_ms", std::to_string(ms(first, second)));
+  fmt::print("record {:.0f} ms, read {:.0f} ms, file {:.1f} MB\n", ms(begin, first), ms(first, second),
+             static_cast<double>(std::filesystem::file_size(path())) / 1e6);
+}
+
+}  // namespace
+}  // namespace ipex_studio
