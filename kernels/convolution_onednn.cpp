@@ -1,0 +1,104 @@
+// Convolution in one, two and three spatial dimensions by oneDNN: groups, depthwise, dilation, asymmetric padding, bias and
+// fused post-operations. The library picks the layouts of activations and weights.
+//
+// Declines: empty, dtype, rank, post-ops (the best implementation would be a reference one; fewer may go),
+// no-fast-implementation.
+#include <algorithm>
+
+#include "kernels/convolution_geometry.h"
+#include "kernels/factories.h"
+#include "kernels/onednn_op.h"
+#include "kernels/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+using onednn::Md;
+using onednn::Pd;
+
+constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
+
+class ConvolutionOnednn final : public Kernel {
+ public:
+  explicit ConvolutionOnednn(const dnnl::engine& engine) : engine_(engine) {}
+
+  const char* name() const override { return "convolution_onednn"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    const TensorDesc& x = args.src[kSrc];
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    if (x.dtype != DType::kF32 || args.src[kWeights].dtype != DType::kF32 || args.dst[0].dtype != DType::kF32) {
+      return Verdict::no("dtype");
+    }
+    if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
+    if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
+    return Verdict::yes();
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const ThreadCountScope threads(args.target.threads);
+    for (const bool allow_sum : {true, false}) {
+      onednn::PostOps post_ops;
+      onednn::PostOpRequest request = onednn::requestFor(args, kFirstPostOperand);
+      request.allow_sum = allow_sum;
+      const Verdict verdict = onednn::translatePostOps(request, &post_ops);
+      if (!verdict.ok) {
+        *reason = verdict.reason;
+        return nullptr;
+      }
+      auto op = build(args, post_ops);
+      if (op) return op;
+      if (post_ops.in_place_src < 0) break;
+    }
+    *reason = args.spec.post_ops.empty() ? "no-fast-implementation" : "post-ops";
+    return nullptr;
+  }
+
+ private:
+  std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const onednn::PostOps& post_ops) const {
+    const TensorDesc& x = args.src[kSrc];
+    const bool has_bias = !args.src[kBias].absent();
+    const std::int64_t groups = args.spec.intOr("groups", 1);
+    const Md bias = has_bias ? onednn::plainMd(args.src[kBias].dims, DType::kF32) : Md();
+    const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
+    const Pd pd = onednn::convolutionPd(
+        engine_, onednn::anyMd(x.dims, x.dtype), onednn::anyMd(given_weights.dims, DType::kF32), bias,
+        onednn::anyMd(args.dst[0].dims, DType::kF32), convolutionGeometry(args.spec, x.dims.rank - 2),
+        onednn::attributes(post_ops.list));
+    if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
+
+    auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
+    op->src = args.src;
+    op->dst = args.dst;
+    op->packed.assign(args.src.size(), false);
+    const Md src_md = pd.query_md(dnnl::query::src_md), dst_md = pd.query_md(dnnl::query::dst_md);
+    Md given_md;
+    if (!onednn::fromMd(src_md, &op->src[kSrc]) || !onednn::fromMd(dst_md, &op->dst[0]) ||
+        !onednn::toMd(given_weights, &given_md)) {
+      return nullptr;
+    }
+    op->bindSrc(DNNL_ARG_SRC, kSrc, src_md);
+    op->bindDst(DNNL_ARG_DST, 0, dst_md);
+    if (has_bias) {
+      op->src[kBias] = contiguousDesc(DType::kF32, args.src[kBias].dims);
+      op->bindSrc(DNNL_ARG_BIAS, kBias, bias);
+    }
+    op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, given_md, pd.query_md(dnnl::query::weights_md),
+                    args.constant[kWeights], args.weights);
+    if (!onednn::bindPostOperands(pd, post_ops, args, op->dst[0], op.get())) return nullptr;
+    op->finish();
+    op->flops = 2 * args.dst[0].dims.count() * (args.src[kWeights].dims.count() / args.src[kWeights].dims[0]);
+    return op;
+  }
+
+  dnnl::engine engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeConvolutionOnednn(const dnnl::engine& engine) {
+  return std::make_unique<ConvolutionOnednn>(engine);
+}
+
+}  // namespace ipex_studio

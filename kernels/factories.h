@@ -1,0 +1,34 @@
+// Makers of all kernels, for kernel_list.cpp alone.
+#pragma once
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "core/plan/kernel.h"
+
+namespace ipex_studio {
+
+std::unique_ptr<Kernel> makeConvolutionOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeDeconvolutionOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeMatmulOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makePoolOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeReorderOnednn(const dnnl::engine& engine);
+
+std::unique_ptr<Kernel> makePointwiseSimd();
+std::unique_ptr<Kernel> makeReduceSimd();
+std::unique_ptr<Kernel> makeSoftmaxSimd();
+std::unique_ptr<Kernel> makeLayerNormSimd();
+std::unique_ptr<Kernel> makeGroupNormSimd();
+
+std::unique_ptr<Kernel> makeAdaptivePoolSimd();
+std::unique_ptr<Kernel> makeUpsampleSimd();
+std::unique_ptr<Kernel> makeConcatCopy();
+std::unique_ptr<Kernel> makeReorderCopy();
+std::unique_ptr<Kernel> makeEmbeddingSimd();
+std::unique_ptr<Kernel> makeEmbeddingBagSimd();
+std::unique_ptr<Kernel> makeGatherCopy();
+
+std::unique_ptr<Kernel> makeReference(OpKind kind);
+
+}  // namespace ipex_studio

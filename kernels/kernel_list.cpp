@@ -1,0 +1,46 @@
+#include "kernels/kernel_list.h"
+
+#include <map>
+
+#include "kernels/factories.h"
+
+namespace ipex_studio {
+namespace {
+
+class OrderedKernelList final : public KernelList {
+ public:
+  OrderedKernelList() : engine_(dnnl::engine::kind::cpu, 0) {
+    // Most special first. Every kind ends in its reference, which takes anything.
+    list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
+    list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_));
+    list(OpKind::kLinear, makeLinearOnednn(engine_));
+    list(OpKind::kMatmul, makeMatmulOnednn(engine_));
+    list(OpKind::kPool, makePoolOnednn(engine_));
+    list(OpKind::kPointwise, makePointwiseSimd());
+    list(OpKind::kReduce, makeReduceSimd());
+    list(OpKind::kConcat, makeConcatCopy());
+    list(OpKind::kReorder, makeReorderCopy());     // equal layouts and runs: memcpy
+    list(OpKind::kReorder, makeReorderOnednn(engine_));  // everything else that oneDNN can say
+    for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
+      list(static_cast<OpKind>(kind), makeReference(static_cast<OpKind>(kind)));
+    }
+  }
+
+  const std::vector<const Kernel*>& candidates(OpKind kind) const override { return candidates_.at(kind); }
+
+ private:
+  void list(OpKind kind, std::unique_ptr<Kernel> kernel) {
+    candidates_[kind].push_back(kernel.get());
+    kernels_.push_back(std::move(kernel));
+  }
+
+  dnnl::engine engine_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::map<OpKind, std::vector<const Kernel*>> candidates_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelList> makeKernelList() { return std::make_unique<OrderedKernelList>(); }
+
+}  // namespace ipex_studio

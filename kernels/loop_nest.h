@@ -1,0 +1,35 @@
+// Walks several tensors of one logical shape together: memory as strided loops, ordered by the first tensor's layout,
+// with loops that run through memory as one merged.
+#pragma once
+
+#include <vector>
+
+#include "core/plan/tensor_view.h"
+
+namespace ipex_studio {
+
+// A channel block is a loop of its own, so a tensor has up to kMaxRank + 1 loops.
+struct LoopNest {
+  std::vector<std::int64_t> size;                 // outer to inner; at least one loop
+  std::vector<std::vector<std::int64_t>> stride;  // [tensor][loop], in elements; 0 where the tensor broadcasts
+
+  int loops() const { return static_cast<int>(size.size()); }
+  std::int64_t count() const;
+  // Elements before the loops [0, upto) stand at `position` (a row-major number over those loops), for one tensor.
+  std::int64_t offset(int tensor, std::int64_t position, int upto) const;
+};
+
+// tensors[0] sets the order and the block; the others broadcast to its dims (aligned on the right). False when one cannot
+// be walked along it: another block, or a plain tensor over channels that do not fill the blocks.
+bool makeLoopNest(const std::vector<TensorDesc>& tensors, LoopNest* nest);
+
+// The same tensor with ones in front up to `rank`.
+TensorDesc alignRank(const TensorDesc& desc, int rank);
+
+// Dense and in one of the layouts that kernels write: row-major, channels-last or channel-blocked.
+bool isDenseLayout(const TensorDesc& desc);
+
+// `dims` laid out as `like`, which isDenseLayout.
+TensorDesc laidOutLike(const TensorDesc& like, DType dtype, const Dims& dims);
+
+}  // namespace ipex_studio

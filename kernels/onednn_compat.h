@@ -1,0 +1,154 @@
+// The only place that knows how oneDNN 2.6 and 3.x differ: creation of primitive descriptors, what a memory descriptor
+// looks like inside, and the arguments of element-wise post-operations.
+//
+// Every …Pd function returns an empty descriptor when the library has no implementation or refuses the problem.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <vector>
+
+namespace ipex_studio::onednn {
+
+using Md = dnnl::memory::desc;
+using Pd = dnnl::primitive_desc_base;
+using Ints = dnnl::memory::dims;
+
+#if DNNL_VERSION_MAJOR >= 3
+inline Ints mdDims(const Md& md) { return md.get_dims(); }
+inline Ints mdStrides(const Md& md) { return md.get_strides(); }
+inline bool mdIsBlocked(const Md& md) { return md.get_format_kind() == dnnl::memory::format_kind::blocked; }
+inline Ints mdInnerBlocks(const Md& md) { return md.get_inner_blks(); }
+inline Ints mdInnerAxes(const Md& md) { return md.get_inner_idxs(); }
+inline dnnl::memory::data_type mdType(const Md& md) { return md.get_data_type(); }
+#else
+inline Ints mdDims(const Md& md) { return md.dims(); }
+inline Ints mdStrides(const Md& md) {
+  const auto& strides = md.data.format_desc.blocking.strides;
+  return Ints(strides, strides + md.data.ndims);
+}
+inline bool mdIsBlocked(const Md& md) { return md.data.format_kind == dnnl_blocked; }
+inline Ints mdInnerBlocks(const Md& md) {
+  const auto& blocking = md.data.format_desc.blocking;
+  return Ints(blocking.inner_blks, blocking.inner_blks + blocking.inner_nblks);
+}
+inline Ints mdInnerAxes(const Md& md) {
+  const auto& blocking = md.data.format_desc.blocking;
+  return Ints(blocking.inner_idxs, blocking.inner_idxs + blocking.inner_nblks);
+}
+inline dnnl::memory::data_type mdType(const Md& md) { return md.data_type(); }
+#endif
+
+inline void appendEltwise(dnnl::post_ops& ops, dnnl::algorithm algorithm, float alpha, float beta) {
+#if DNNL_VERSION_MAJOR >= 3
+  ops.append_eltwise(algorithm, alpha, beta);
+#else
+  ops.append_eltwise(1.0f, algorithm, alpha, beta);
+#endif
+}
+
+// x · clip(x + 3, 0, 6) / 6; 2.6 has the constants built in, 3.x takes them.
+inline void appendHardSwish(dnnl::post_ops& ops) {
+  appendEltwise(ops, dnnl::algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
+}
+
+namespace detail {
+
+// Runs `make`, turns every refusal of the library into an empty descriptor.
+template <typename Make>
+Pd orEmpty(const Make& make) {
+  try {
+    return make();
+  } catch (const dnnl::error&) {
+    return Pd();
+  }
+}
+
+constexpr bool kAllowEmpty = true;
+
+}  // namespace detail
+
+struct ConvolutionGeometry {
+  Ints stride, dilation, padding_begin, padding_end;  // dilation as oneDNN counts: 0 is dense
+};
+
+// bias may be a zero descriptor.
+inline Pd convolutionPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
+                        const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
+  using Op = dnnl::convolution_forward;
+  return detail::orEmpty([&]() -> Pd {
+    const auto prop = dnnl::prop_kind::forward_inference;
+    const auto algorithm = dnnl::algorithm::convolution_auto;
+#if DNNL_VERSION_MAJOR >= 3
+    return Op::primitive_desc(engine, prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
+                              g.padding_end, attr, detail::kAllowEmpty);
+#else
+    const Op::desc desc(prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
+                        g.padding_end);
+    return Op::primitive_desc(desc, attr, engine, detail::kAllowEmpty);
+#endif
+  });
+}
+
+inline Pd deconvolutionPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
+                          const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
+  using Op = dnnl::deconvolution_forward;
+  return detail::orEmpty([&]() -> Pd {
+    const auto prop = dnnl::prop_kind::forward_inference;
+    const auto algorithm = dnnl::algorithm::deconvolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+    return Op::primitive_desc(engine, prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
+                              g.padding_end, attr, detail::kAllowEmpty);
+#else
+    const Op::desc desc(prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
+                        g.padding_end);
+    return Op::primitive_desc(desc, attr, engine, detail::kAllowEmpty);
+#endif
+  });
+}
+
+inline Pd matmulPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
+                   const dnnl::primitive_attr& attr) {
+  using Op = dnnl::matmul;
+  return detail::orEmpty([&]() -> Pd {
+#if DNNL_VERSION_MAJOR >= 3
+    return Op::primitive_desc(engine, src, weights, bias, dst, attr, detail::kAllowEmpty);
+#else
+    return Op::primitive_desc(Op::desc(src, weights, bias, dst), attr, engine, detail::kAllowEmpty);
+#endif
+  });
+}
+
+// dilation as oneDNN counts: 0 is dense.
+inline Pd poolingPd(const dnnl::engine& engine, dnnl::algorithm algorithm, const Md& src, const Md& dst,
+                    const Ints& kernel, const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
+  return detail::orEmpty([&]() -> Pd {
+    const auto prop = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl::pooling_forward::primitive_desc(engine, prop, algorithm, src, dst, g.stride, kernel, g.dilation,
+                                                 g.padding_begin, g.padding_end, attr, detail::kAllowEmpty);
+#else
+    bool dilated = false;
+    for (const auto d : g.dilation) dilated |= d != 0;
+    if (dilated) {
+      using Op = dnnl::pooling_v2_forward;
+      return Op::primitive_desc(
+          Op::desc(prop, algorithm, src, dst, g.stride, kernel, g.dilation, g.padding_begin, g.padding_end), attr,
+          engine, detail::kAllowEmpty);
+    }
+    using Op = dnnl::pooling_forward;
+    return Op::primitive_desc(Op::desc(prop, algorithm, src, dst, g.stride, kernel, g.padding_begin, g.padding_end),
+                              attr, engine, detail::kAllowEmpty);
+#endif
+  });
+}
+
+inline Pd reorderPd(const dnnl::engine& engine, const Md& src, const Md& dst, const dnnl::primitive_attr& attr) {
+  return detail::orEmpty([&]() -> Pd {
+    return dnnl::reorder::primitive_desc(engine, src, engine, dst, attr, detail::kAllowEmpty);
+  });
+}
+
+inline bool isEmpty(const Pd& pd) { return pd.get(true) == nullptr; }
+
+}  // namespace ipex_studio::onednn

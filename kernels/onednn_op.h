@@ -1,0 +1,128 @@
+// What all oneDNN-backed kernels share: descriptors to and from oneDNN, post-operations as primitive attributes, packed
+// constants, and the PreparedOp that runs one primitive (after reorders of operands that are not constant).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/kernel.h"
+#include "kernels/onednn_compat.h"
+
+namespace ipex_studio {
+
+namespace onednn {
+
+// --- descriptors ---------------------------------------------------------------------------------------------------
+
+bool typeToOnednn(DType dtype, dnnl::memory::data_type* type);
+
+// The descriptor of a strided or dense channel-blocked tensor. False for what oneDNN cannot say: unknown dtype, stride 0
+// on a dimension over 1, blocked tensors with gaps, rank 0.
+bool toMd(const TensorDesc& desc, Md* md);
+
+// The way back. False when the layout is not one of ours (weights' double blocks, opaque formats).
+bool fromMd(const Md& md, TensorDesc* desc);
+
+// Layout left to the library.
+Md anyMd(const Dims& dims, DType dtype);
+
+// Dense row-major.
+Md plainMd(const Dims& dims, DType dtype);
+
+// Text that names a packed form: equal text, equal bytes.
+std::string describe(const Md& md);
+
+// Dims right-aligned to `rank` with ones in front, strides likewise.
+TensorDesc alignedTo(const TensorDesc& desc, int rank);
+
+// --- post-operations -----------------------------------------------------------------------------------------------
+
+// One binary post-operation's operand.
+struct PostOperand {
+  int index = 0;          // position in the primitive's post-op list
+  int src = 0;            // index in PrepareArgs::src
+  bool broadcast = false; // smaller than dst
+};
+
+struct PostOps {
+  dnnl::post_ops list;
+  std::vector<PostOperand> operands;
+  int in_place_src = -1;  // the summand that dst accumulates into; -1: none
+};
+
+// Translates spec.post_ops for a result of dims `dst` (its rank as the primitive sees it). Post operand k is
+// args.src[first_operand + k], seen with dims operandDims[k] (aligned to dst's rank). allow_sum: turn the first add of a
+// dying same-size operand into accumulation into dst. Full-size operands get layout `any` (the primitive's dst layout)
+// unless dst_layout is given.
+struct PostOpRequest {
+  const std::vector<PostOp>* post_ops = nullptr;
+  Dims dst;
+  std::vector<Dims> operand_dims;
+  std::vector<DType> operand_types;
+  std::vector<bool> operand_dies;
+  int first_operand = 0;
+  bool allow_sum = false;
+  const Md* dst_layout = nullptr;
+};
+Verdict translatePostOps(const PostOpRequest& request, PostOps* result);
+
+// The request for a kernel whose result is seen as it is.
+PostOpRequest requestFor(const PrepareArgs& args, int first_operand);
+
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops);
+
+// --- the operation -------------------------------------------------------------------------------------------------
+
+// Slow reference implementations inside the library are not an offer.
+bool isReference(const Pd& pd);
+
+// Copies `source` (laid out as `from`) into a new buffer laid out as `to`.
+AlignedBuffer reorderedCopy(const dnnl::engine& engine, const Md& from, const void* source, const Md& to);
+
+class OnednnOp final : public PreparedOp {
+ public:
+  OnednnOp(const dnnl::engine& engine, const Pd& pd);
+
+  // Binds an argument of the primitive to operand `index`.
+  void bindSrc(int argument, int index, const Md& md);
+  void bindDst(int argument, int index, const Md& md);
+  // Binds weights: packed now (through the cache) when `constant`, else reordered into scratch at each execution.
+  void bindWeights(int argument, int index, const Md& given, const Md& wanted, const void* constant, WeightCache* cache);
+  // Places the library's scratchpad; call last.
+  void finish();
+
+  std::unique_ptr<ExecState> newState() const override;
+  void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const override;
+
+ private:
+  enum class From { kSrc, kDst, kPacked, kScratch };
+  struct Binding {
+    int argument;
+    From from;
+    std::int64_t index;  // operand, or byte offset in scratch
+    Md md;
+  };
+  struct Stage {  // reorder of operand `src` into scratch before the primitive runs
+    dnnl::primitive primitive;
+    int src;
+    std::int64_t offset;
+    Md from, to;
+  };
+  friend class OnednnState;
+
+  dnnl::engine engine_;
+  Pd pd_;
+  dnnl::primitive primitive_;
+  std::vector<Binding> bindings_;
+  std::vector<Stage> stages_;
+  std::vector<WeightCache::Packed> packed_buffers_;
+};
+
+// Binds the operands of `post_ops` and records layouts and in_place_src; `pd` tells the layouts it chose.
+// Returns false when a chosen layout cannot be said as a TensorDesc.
+bool bindPostOperands(const Pd& pd, const PostOps& post_ops, const PrepareArgs& args, const TensorDesc& dst_layout,
+                      OnednnOp* op);
+
+}  // namespace onednn
+}  // namespace ipex_studio

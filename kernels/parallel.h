@@ -1,0 +1,52 @@
+// One way to share loops among OpenMP threads, and the scope that tells oneDNN how many threads will execute.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ipex_studio {
+
+// Scalar operations (loads, arithmetic) that are worth waking another thread for: about 10 µs of one core.
+constexpr std::int64_t kParallelGrainOps = 32768;
+
+// Items of `ops_per_item` scalar operations each that make one thread's share worth while.
+inline std::int64_t grainFor(std::int64_t ops_per_item) {
+  return std::max<std::int64_t>(1, kParallelGrainOps / std::max<std::int64_t>(1, ops_per_item));
+}
+
+// Calls fn(begin, end, thread) on disjoint ranges that cover [0, count), on at most `threads` threads, each with at
+// least `grain` items. thread < threads. Runs in the caller when one thread is enough or when already inside a
+// parallel region. fn must not throw.
+template <typename Fn>
+void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, const Fn& fn) {
+  if (count <= 0) return;
+  const std::int64_t shares = std::min<std::int64_t>(threads, (count + grain - 1) / grain);
+  if (shares <= 1 || omp_in_parallel()) {
+    fn(std::int64_t{0}, count, 0);
+    return;
+  }
+#pragma omp parallel num_threads(static_cast<int>(shares))
+  {
+    const std::int64_t team = omp_get_num_threads();
+    const std::int64_t thread = omp_get_thread_num();
+    const std::int64_t begin = count * thread / team;
+    const std::int64_t end = count * (thread + 1) / team;
+    if (begin < end) fn(begin, end, static_cast<int>(thread));
+  }
+}
+
+// While it lives, omp_get_max_threads() of this thread is `threads`: oneDNN plans its work for that number.
+class ThreadCountScope {
+ public:
+  explicit ThreadCountScope(std::int32_t threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~ThreadCountScope() { omp_set_num_threads(before_); }
+  ThreadCountScope(const ThreadCountScope&) = delete;
+  ThreadCountScope& operator=(const ThreadCountScope&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,420 @@
+// A chain of element-wise operations over broadcasting f32 operands in one pass over memory. Works in row-major,
+// channels-last and channel-blocked layouts; the operands' tiles go through the chain while they lie in the first-level
+// cache.
+//
+// Declines: device, dtype, layout.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pointwise_simd.cpp"
+#include "kernels/highway_targets.h"
+// highway_targets.h comes first.
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "kernels/pointwise_tiles.h"
+#include "kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+template <class F>
+HWY_INLINE void map(const float* in, float* out, std::size_t count, const F& f) {
+  const F32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
+  if (i == count) return;
+  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+  std::memcpy(tail, in + i, (count - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, tail)), d, tail);
+  std::memcpy(out + i, tail, (count - i) * sizeof(float));
+}
+
+template <class F>
+HWY_INLINE void map2(const float* in, const float* other, float* out, std::size_t count, const F& f) {
+  const F32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i), hn::LoadU(d, other + i)), d, out + i);
+  if (i == count) return;
+  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+  HWY_ALIGN float tail_other[hn::MaxLanes(d)] = {};
+  std::memcpy(tail, in + i, (count - i) * sizeof(float));
+  std::memcpy(tail_other, other + i, (count - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, tail), hn::Load(d, tail_other)), d, tail);
+  std::memcpy(out + i, tail, (count - i) * sizeof(float));
+}
+
+void scalarPow(const float* in, float* out, std::size_t count, double exponent) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(std::pow(static_cast<double>(in[i]), exponent));
+}
+
+void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count) {
+  const F32 d;
+  const VF zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  const VF a = hn::Set(d, static_cast<float>(op.alpha)), b = hn::Set(d, static_cast<float>(op.beta));
+  const VF three = hn::Set(d, 3.0f), six = hn::Set(d, 6.0f), sixth = hn::Set(d, 1.0f / 6);
+  const auto run = [&](const auto& f) HWY_ATTR { map(in, out, count, f); };
+  // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.
+  switch (op.kind) {
+    case PostOpKind::kRelu: return run([=](VF v) HWY_ATTR { return hn::Max(zero, v); });
+    case PostOpKind::kClip: return run([=](VF v) HWY_ATTR { return hn::Min(b, hn::Max(a, v)); });
+    case PostOpKind::kSigmoid: return run([=](VF v) HWY_ATTR { return sigmoidV(d, v); });
+    case PostOpKind::kTanh: return run([=](VF v) HWY_ATTR { return tanhV(d, v); });
+    case PostOpKind::kGeluErf: return run([=](VF v) HWY_ATTR { return geluErfV(d, v); });
+    case PostOpKind::kGeluTanh: return run([=](VF v) HWY_ATTR { return geluTanhV(d, v); });
+    case PostOpKind::kSilu:
+      return run([=](VF v) HWY_ATTR { return hn::Div(v, hn::Add(one, expV(d, hn::Neg(v)))); });
+    case PostOpKind::kHardSwish:
+      return run([=](VF v) HWY_ATTR {
+        return hn::Mul(hn::Mul(v, hn::Min(six, hn::Max(zero, hn::Add(v, three)))), sixth);
+      });
+    case PostOpKind::kHardSigmoid:
+      return run([=](VF v) HWY_ATTR { return hn::Mul(hn::Min(six, hn::Max(zero, hn::Add(v, three))), sixth); });
+    case PostOpKind::kLeakyRelu:
+      return run([=](VF v) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(v, a)); });
+    case PostOpKind::kElu:
+      return run([=](VF v) HWY_ATTR {
+        return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(a, hn::Expm1(d, hn::Max(hn::Set(d, -80.0f), hn::Min(zero, v)))));
+      });
+    case PostOpKind::kMish: return run([=](VF v) HWY_ATTR { return mishV(d, v); });
+    case PostOpKind::kAbs: return run([=](VF v) HWY_ATTR { return hn::Abs(v); });
+    case PostOpKind::kExp: return run([=](VF v) HWY_ATTR { return expV(d, v); });
+    case PostOpKind::kLog: return run([=](VF v) HWY_ATTR { return logV(d, v); });
+    case PostOpKind::kSqrt: return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
+    case PostOpKind::kRsqrt: return run([=](VF v) HWY_ATTR { return hn::Div(one, hn::Sqrt(v)); });
+    case PostOpKind::kSquare: return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
+    case PostOpKind::kNeg: return run([=](VF v) HWY_ATTR { return hn::Neg(v); });
+    case PostOpKind::kReciprocal: return run([=](VF v) HWY_ATTR { return hn::Div(one, v); });
+    case PostOpKind::kErf: return run([=](VF v) HWY_ATTR { return erfV(d, v); });
+    case PostOpKind::kSoftplus:
+      return run([=](VF v) HWY_ATTR {
+        return softplusV(d, v, static_cast<float>(op.alpha), static_cast<float>(op.beta));
+      });
+    case PostOpKind::kFloor: return run([=](VF v) HWY_ATTR { return hn::Floor(v); });
+    case PostOpKind::kRound: return run([=](VF v) HWY_ATTR { return hn::Round(v); });
+    case PostOpKind::kPow:
+      if (op.alpha == 2) return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
+      if (op.alpha == 3) return run([=](VF v) HWY_ATTR { return hn::Mul(hn::Mul(v, v), v); });
+      if (op.alpha == 0.5) return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
+      return scalarPow(in, out, count, op.alpha);
+    case PostOpKind::kSin:
+      for (std::size_t i = 0; i < count; ++i) out[i] = std::sin(in[i]);
+      return;
+    case PostOpKind::kCos:
+      for (std::size_t i = 0; i < count; ++i) out[i] = std::cos(in[i]);
+      return;
+    default: return run([=](VF v) HWY_ATTR { return hn::MulAdd(v, a, b); });  // linear
+  }
+}
+
+void applyBinary(const PostOp& op, const float* in, const float* other, float* out, std::size_t count) {
+  const F32 d;
+  const VF a = hn::Set(d, static_cast<float>(op.alpha));
+  const bool plain = op.alpha == 1;
+  const auto run = [&](const auto& f) HWY_ATTR { map2(in, other, out, count, f); };
+  switch (op.kind) {
+    case PostOpKind::kAdd:
+      if (plain) return run([](VF v, VF o) HWY_ATTR { return hn::Add(v, o); });
+      return run([=](VF v, VF o) HWY_ATTR { return hn::MulAdd(a, o, v); });
+    case PostOpKind::kSub: return run([=](VF v, VF o) HWY_ATTR { return hn::NegMulAdd(a, o, v); });
+    case PostOpKind::kRsub: return run([=](VF v, VF o) HWY_ATTR { return hn::MulSub(a, o, v); });
+    case PostOpKind::kMul: return run([](VF v, VF o) HWY_ATTR { return hn::Mul(v, o); });
+    case PostOpKind::kDiv: return run([](VF v, VF o) HWY_ATTR { return hn::Div(v, o); });
+    case PostOpKind::kRdiv: return run([](VF v, VF o) HWY_ATTR { return hn::Div(o, v); });
+    case PostOpKind::kMax:
+      return run([](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::IsNaN(v), v, hn::Max(v, o)); });
+    default:  // min
+      return run([](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::IsNaN(v), v, hn::Min(v, o)); });
+  }
+}
+
+// What one thread remembers of an operand that had to be laid out as the tile: a per-channel vector repeated over a blocked
+// layout's pixels is written once and read many times.
+struct LaidOut {
+  const float* from = nullptr;
+  std::int64_t count = 0;
+};
+
+void layOut(const float* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows, std::int64_t inner,
+            float* to) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* row = from + r * row_stride;
+    float* out = to + r * inner;
+    if (stride == 1) {
+      std::memcpy(out, row, inner * sizeof(float));
+    } else if (stride == 0) {
+      for (std::int64_t i = 0; i < inner; ++i) out[i] = row[0];
+    } else {
+      for (std::int64_t i = 0; i < inner; ++i) out[i] = row[i * stride];
+    }
+  }
+}
+
+void runPointwise(const PointwiseJob& job, const float* const* tensors, float* dst, float* scratch, std::int64_t begin,
+                  std::int64_t end) {
+  constexpr int kRemembered = 66;
+  LaidOut remembered[kRemembered];
+  const int last = job.nest.loops() - 1;
+  const bool has_rows = job.nest.loops() > 1;
+  const std::int64_t plane_tiles = job.row_tiles * job.inner_tiles;
+  for (std::int64_t t = begin; t < end; ++t) {
+    const std::int64_t outer = t / plane_tiles, in_plane = t % plane_tiles;
+    const std::int64_t row = in_plane / job.inner_tiles * job.tile_rows;
+    const std::int64_t column = in_plane % job.inner_tiles * job.tile_inner;
+    const std::int64_t rows = std::min(job.tile_rows, job.rows - row);
+    const std::int64_t inner = std::min(job.tile_inner, job.inner - column);
+    const std::int64_t count = rows * inner;
+    const auto tile = [&](int tensor) -> const float* {
+      const auto& strides = job.nest.stride[tensor];
+      const std::int64_t row_stride = has_rows ? strides[last - 1] : 0;
+      const float* at = tensors[tensor] + job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride +
+                        column * strides[last];
+      if (strides[last] == 1 && (rows == 1 || row_stride == inner)) return at;
+      float* const buffer = scratch + tensor * kPointwiseTile;
+      LaidOut& known = remembered[tensor];
+      if (known.from != at || known.count < count) {
+        layOut(at, row_stride, strides[last], rows, inner, buffer);
+        known = {at, count};
+      }
+      return buffer;
+    };
+    float* const out = dst + job.nest.offset(0, outer, job.outer_loops) +
+                       row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
+    const float* value = tile(1);
+    if (job.ops.empty() && value != out) std::memcpy(out, value, count * sizeof(float));
+    for (std::size_t i = 0; i < job.ops.size(); ++i) {
+      const PostOp& op = job.ops[i];
+      float* const to = i + 1 == job.ops.size() ? out : scratch;  // tensor 0's buffer holds what is in between
+      if (isBinary(op.kind)) {
+        applyBinary(op, value, tile(2 + op.operand), to, count);
+      } else {
+        applyUnary(op, value, to, count);
+      }
+      value = to;
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/factories.h"
+#include "kernels/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(runPointwise);
+
+std::int64_t costOf(const PostOp& op) {
+  switch (op.kind) {
+    case PostOpKind::kSigmoid: case PostOpKind::kTanh: case PostOpKind::kGeluErf: case PostOpKind::kGeluTanh:
+    case PostOpKind::kSilu: case PostOpKind::kElu: case PostOpKind::kMish: case PostOpKind::kExp: case PostOpKind::kLog:
+    case PostOpKind::kErf: case PostOpKind::kSoftplus: return 4;
+    case PostOpKind::kPow: case PostOpKind::kSin: case PostOpKind::kCos: return 60;
+    default: return 1;
+  }
+}
+
+void cutIntoTiles(PointwiseJob* job) {
+  const int loops = job->nest.loops();
+  job->inner = job->nest.size[loops - 1];
+  job->rows = loops > 1 ? job->nest.size[loops - 2] : 1;
+  job->outer_loops = std::max(0, loops - 2);
+  job->tile_inner = std::min(job->inner, kPointwiseTile);
+  job->tile_rows = std::max<std::int64_t>(1, kPointwiseTile / std::max<std::int64_t>(1, job->inner));
+  job->row_tiles = (job->rows + job->tile_rows - 1) / job->tile_rows;
+  job->inner_tiles = (job->inner + kPointwiseTile - 1) / kPointwiseTile;
+  job->tiles = job->row_tiles * job->inner_tiles;
+  for (int loop = 0; loop < job->outer_loops; ++loop) job->tiles *= job->nest.size[loop];
+}
+
+// A per-channel operand copied so that its channels fill whole blocks.
+struct PaddedOperand {
+  int src;
+  std::int64_t outer, channels, padded, outer_stride, channel_stride;
+  std::int64_t offset;  // bytes in scratch
+};
+
+class PointwiseOp final : public PreparedOp {
+ public:
+  PointwiseJob job;
+  PointwiseRun run = nullptr;
+  std::int32_t threads = 1;
+  std::int64_t grain = 1;
+  std::vector<PaddedOperand> padded;
+  std::int64_t tiles_offset = 0;                   // bytes in scratch
+  std::int64_t tail_begin = 0, tail_end = 0;       // unused lanes of the last channel block
+  LoopNest tail_pixels;                            // dst's places of the last channel block
+  std::int64_t tail_offset = 0;
+
+  void execute(ExecState*, const void* const* src, void* const* dst, void* scratch) const override {
+    constexpr int kMaxTensors = 66;
+    const float* tensors[kMaxTensors];
+    float* const out = static_cast<float*>(dst[0]);
+    tensors[0] = out;
+    for (int t = 1; t < job.tensors(); ++t) tensors[t] = static_cast<const float*>(src[t - 1]);
+    for (const PaddedOperand& operand : padded) {
+      float* copy = reinterpret_cast<float*>(static_cast<char*>(scratch) + operand.offset);
+      pad(operand, tensors[operand.src + 1], copy);
+      tensors[operand.src + 1] = copy;
+    }
+    char* const tiles = static_cast<char*>(scratch) + tiles_offset;
+    parallelFor(job.tiles, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
+      float* own = reinterpret_cast<float*>(tiles) + thread * job.scratchFloats();
+      run(job, tensors, out, own, begin, end);
+    });
+    clearTail(out);
+  }
+
+  static void pad(const PaddedOperand& operand, const float* from, float* to) {
+    for (std::int64_t o = 0; o < operand.outer; ++o) {
+      for (std::int64_t c = 0; c < operand.padded; ++c) {
+        to[o * operand.padded + c] =
+            c < operand.channels ? from[o * operand.outer_stride + c * operand.channel_stride] : 0.0f;
+      }
+    }
+  }
+
+  void clearTail(float* out) const {
+    if (tail_begin == tail_end) return;
+    const std::int64_t pixels = tail_pixels.count();
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      float* lanes = out + tail_offset + tail_pixels.offset(0, p, tail_pixels.loops());
+      std::fill(lanes + tail_begin, lanes + tail_end, 0.0f);
+    }
+  }
+};
+
+bool isFull(const TensorDesc& desc, const Dims& dims) { return desc.dims == dims; }
+
+// The layout of the result: the one that most full-size operands already have; row-major when none is dense.
+TensorDesc chooseLayout(const PrepareArgs& args) {
+  const Dims& dims = args.dst[0].dims;
+  TensorDesc best = contiguousDesc(DType::kF32, dims);
+  int best_votes = 0;
+  for (const TensorDesc& candidate : args.src) {
+    if (!isFull(candidate, dims) || !isDenseLayout(candidate)) continue;
+    int votes = 0;
+    for (const TensorDesc& voter : args.src) votes += isFull(voter, dims) && voter.sameLayout(candidate);
+    if (votes > best_votes) {
+      best = candidate;
+      best_votes = votes;
+    }
+  }
+  return laidOutLike(best, DType::kF32, dims);
+}
+
+bool onlyChannels(const TensorDesc& aligned) {
+  for (int axis = 2; axis < aligned.dims.rank; ++axis) {
+    if (aligned.dims[axis] != 1) return false;
+  }
+  return true;
+}
+
+// Where an operand's own layout cannot be walked along `dst`'s, the layout it should come in.
+TensorDesc readableLayout(const TensorDesc& given, const TensorDesc& dst) {
+  if (isFull(given, dst.dims)) {
+    const bool strided = given.block == 0 && dst.block == 0;
+    return strided ? given : laidOutLike(dst, given.dtype, given.dims);
+  }
+  if (given.block == 0) return given;
+  const bool same_block = given.block == dst.block && given.dims.rank == dst.dims.rank;
+  return same_block ? given : contiguousDesc(given.dtype, given.dims);
+}
+
+class PointwiseSimd final : public Kernel {
+ public:
+  const char* name() const override { return "pointwise_simd"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    for (const TensorDesc& src : args.src) {
+      if (src.dtype != DType::kF32) return Verdict::no("dtype");
+    }
+    constexpr std::size_t kMaxOperands = 65;
+    if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    return args.src.size() <= kMaxOperands ? Verdict::yes() : Verdict::no("too-many-operands");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    auto op = build(args, chooseLayout(args));
+    // Operands that broadcast over part of the pixels cannot follow a block that channels do not fill.
+    if (!op) op = build(args, contiguousDesc(DType::kF32, args.dst[0].dims));
+    if (!op) *reason = "layout";
+    return op;
+  }
+
+ private:
+  std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const TensorDesc& dst) const {
+    auto op = std::make_unique<PointwiseOp>();
+    op->src = args.src;
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
+    op->threads = args.target.threads;
+    op->job.ops = args.spec.post_ops;
+    std::int64_t scratch = 0;
+    std::vector<TensorDesc> walked{dst};
+    for (std::size_t s = 0; s < args.src.size(); ++s) {
+      op->src[s] = readableLayout(args.src[s], dst);
+      TensorDesc aligned = alignRank(op->src[s], dst.dims.rank);
+      if (needsPadding(aligned, dst) && onlyChannels(aligned)) {
+        aligned = addPadded(static_cast<int>(s), aligned, dst, op.get(), &scratch);
+      }
+      walked.push_back(aligned);
+    }
+    if (!makeLoopNest(walked, &op->job.nest)) return nullptr;
+    cutIntoTiles(&op->job);
+    if (dst.dims.count() == 0) op->job.tiles = 0;
+    std::int64_t cost = 1;
+    for (const PostOp& post_op : args.spec.post_ops) cost += costOf(post_op);
+    op->grain = grainFor(op->job.tile_rows * op->job.tile_inner * cost / 4);
+    op->run = IPEX_SELECT_TARGET(runPointwise, args.target.isa);
+    op->tiles_offset = scratch;
+    op->scratch_bytes = scratch + args.target.threads * op->job.scratchFloats() * sizeof(float);
+    op->may_alias = true;
+    op->flops = dst.dims.count() * static_cast<std::int64_t>(args.spec.post_ops.size());
+    findTail(dst, op.get());
+    return op;
+  }
+
+  static bool needsPadding(const TensorDesc& aligned, const TensorDesc& dst) {
+    return dst.block > 0 && aligned.block == 0 && aligned.dims[1] > 1 && dst.dims[1] % dst.block != 0;
+  }
+
+  // Plans the copy of a per-channel operand [N or 1, C, 1…] and returns it as a blocked tensor.
+  static TensorDesc addPadded(int src, const TensorDesc& aligned, const TensorDesc& dst, PointwiseOp* op,
+                              std::int64_t* scratch) {
+    const std::int64_t padded = (dst.dims[1] + dst.block - 1) / dst.block * dst.block;
+    op->padded.push_back({src, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
+    *scratch += (aligned.dims[0] * padded * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
+    return blockedDesc(DType::kF32, aligned.dims, dst.block);
+  }
+
+  static void findTail(const TensorDesc& dst, PointwiseOp* op) {
+    if (dst.block == 0 || dst.dims[1] % dst.block == 0 || dst.dims.count() == 0) return;
+    op->tail_begin = dst.dims[1] % dst.block;
+    op->tail_end = dst.block;
+    op->tail_offset = dst.dims[1] / dst.block * dst.strides[1];
+    TensorDesc pixels = dst;
+    pixels.block = 0;
+    pixels.dims[1] = 1;
+    makeLoopNest({pixels}, &op->tail_pixels);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makePointwiseSimd() { return std::make_unique<PointwiseSimd>(); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

@@ -1,0 +1,143 @@
+// Vector versions of activation functions, once per Highway target. Errors against libm in double precision: exp, tanh,
+// sigmoid, erf 2 ulp; log 1 ulp; gelu and mish as the formulas they are written with. tests/kernels/vector_math measures
+// them.
+#if defined(IPEX_KERNELS_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_VECTOR_MATH_INL_H
+#undef IPEX_KERNELS_VECTOR_MATH_INL_H
+#else
+#define IPEX_KERNELS_VECTOR_MATH_INL_H
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// e^x by 2^n · e^r, |r| ≤ ln2/2, with a polynomial of degree 6. Overflows to inf, underflows to 0, keeps NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V expV(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V low = hn::Set(d, -104.0f), high = hn::Set(d, 89.0f);
+  const V clamped = hn::Min(high, hn::Max(low, x));  // NaN stays: the second operand wins
+  const V n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504088896341f)));
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), clamped);
+  r = hn::NegMulAdd(n, hn::Set(d, 1.42860682030941723e-6f), r);
+  V p = hn::Set(d, 1.3981999e-3f);
+  p = hn::MulAdd(p, r, hn::Set(d, 8.3334519e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.1665795e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.6666667e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  p = hn::MulAdd(p, hn::Mul(r, r), r);
+  p = hn::Add(p, hn::Set(d, 1.0f));
+  // Two factors: 2^n alone does not fit the exponent at the ends of the range.
+  const auto whole = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(whole);
+  const auto bias = hn::Set(di, 127);
+  const V scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const V scale2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
+  const V result = hn::Mul(hn::Mul(p, scale1), scale2);
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V sigmoidV(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, expV(d, hn::Neg(x))));
+}
+
+// tanh: odd polynomial below 0.625, else 1 - 2 / (e^2|x| + 1).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V tanhV(D d, V x) {
+  const V one = hn::Set(d, 1.0f), two = hn::Set(d, 2.0f);
+  const V a = hn::Abs(x);
+  const V large = hn::NegMulAdd(two, hn::Div(one, hn::Add(expV(d, hn::Add(a, a)), one)), one);
+  const V s = hn::Mul(x, x);
+  V p = hn::Set(d, -5.70498872745e-3f);
+  p = hn::MulAdd(p, s, hn::Set(d, 2.06390887954e-2f));
+  p = hn::MulAdd(p, s, hn::Set(d, -5.37397155531e-2f));
+  p = hn::MulAdd(p, s, hn::Set(d, 1.33314422036e-1f));
+  p = hn::MulAdd(p, s, hn::Set(d, -3.33332819422e-1f));
+  const V small = hn::MulAdd(hn::Mul(p, s), x, x);
+  return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
+}
+
+// erf: polynomial below 0.9277, else 1 - e^q(|x|); both fitted for under one ulp.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V erfV(D d, V x) {
+  const V t = hn::Abs(x);
+  const V s = hn::Mul(x, x);
+  V r = hn::MulAdd(hn::Set(d, -1.72853470e-5f), t, hn::Set(d, 3.83197126e-4f));
+  const V u = hn::MulAdd(hn::Set(d, -3.88396438e-3f), t, hn::Set(d, 2.42546219e-2f));
+  r = hn::MulAdd(r, s, u);
+  r = hn::MulAdd(r, t, hn::Set(d, -1.06777877e-1f));
+  r = hn::MulAdd(r, t, hn::Set(d, -6.34846687e-1f));
+  r = hn::MulAdd(r, t, hn::Set(d, -1.28717512e-1f));
+  // Beyond 4 the result is ±1; the polynomial must not see larger arguments.
+  r = hn::MulAdd(r, t, hn::Neg(t));
+  r = hn::IfThenElse(hn::Gt(t, hn::Set(d, 4.0f)), hn::Set(d, -40.0f), r);
+  const V large = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), expV(d, r)), x);
+  V p = hn::Set(d, -5.96761703e-4f);
+  p = hn::MulAdd(p, s, hn::Set(d, 4.99119423e-3f));
+  p = hn::MulAdd(p, s, hn::Set(d, -2.67681349e-2f));
+  p = hn::MulAdd(p, s, hn::Set(d, 1.12819925e-1f));
+  p = hn::MulAdd(p, s, hn::Set(d, -3.76125336e-1f));
+  p = hn::MulAdd(p, s, hn::Set(d, 1.28379166e-1f));
+  const V small = hn::MulAdd(p, x, x);
+  const V result = hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.927734375f)), large, small);
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+// log with the ends that the library's polynomial leaves open: 0, negative, inf, NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V logV(D d, V x) {
+  const V inf = hn::Set(d, std::numeric_limits<float>::infinity());
+  const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  V y = hn::Log(d, x);
+  y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(inf), y);
+  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), nan, y);
+  return hn::IfThenElse(hn::Or(hn::Eq(x, inf), hn::IsNaN(x)), x, y);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V geluErfV(D d, V x) {
+  const V half = hn::Mul(x, hn::Set(d, 0.5f));
+  return hn::MulAdd(half, erfV(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f))), half);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V geluTanhV(D d, V x) {
+  const V cube = hn::Mul(hn::Mul(x, x), x);
+  const V inner = hn::Mul(hn::MulAdd(cube, hn::Set(d, 0.044715f), x), hn::Set(d, 0.79788456080286536f));
+  const V half = hn::Mul(x, hn::Set(d, 0.5f));
+  return hn::MulAdd(half, tanhV(d, inner), half);
+}
+
+// x · tanh(log(1 + e^x)) = x · n / (n + 2), n = e^x (e^x + 2).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V mishV(D d, V x) {
+  const V two = hn::Set(d, 2.0f);
+  const V e = expV(d, hn::Min(hn::Set(d, 20.0f), x));
+  const V n = hn::Mul(e, hn::Add(e, two));
+  const V y = hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, 20.0f)), x, y);
+}
+
+// log(1 + e^(beta·x)) / beta; x itself beyond the threshold.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V softplusV(D d, V x, float beta, float threshold) {
+  const V z = hn::Mul(x, hn::Set(d, beta));
+  const V y = hn::Mul(hn::Log1p(d, expV(d, hn::Min(hn::Set(d, threshold), z))), hn::Set(d, 1.0f / beta));
+  return hn::IfThenElse(hn::Gt(z, hn::Set(d, threshold)), x, y);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,234 @@
+#include "harness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "core/plan/error.h"
+#include "core/plan/shape_inference.h"
+#include "kernels/kernel_list.h"
+
+namespace ipex_studio::kernel_test {
+namespace {
+
+std::int64_t offsetOf(const TensorDesc& desc, std::int64_t flat) {
+  std::int64_t offset = 0;
+  for (int axis = desc.dims.rank - 1; axis >= 0; --axis) {
+    const std::int64_t at = flat % desc.dims[axis];
+    flat /= desc.dims[axis];
+    const bool blocked = desc.block > 0 && axis == 1;
+    offset += (blocked ? at / desc.block : at) * desc.strides[axis] + (blocked ? at % desc.block : 0);
+  }
+  return offset;
+}
+
+Values fill(const Source& source, std::mt19937* random) {
+  Values values(source.dims.count());
+  std::normal_distribution<float> normal;
+  switch (source.fill) {
+    case Fill::kNormal: for (double& v : values) v = normal(*random); break;
+    case Fill::kPositive: for (double& v : values) v = 0.25f + std::fabs(normal(*random)); break;
+    case Fill::kIndex: for (double& v : values) v = static_cast<double>((*random)() % source.limit); break;
+    case Fill::kOffsets:
+      for (double& v : values) v = static_cast<double>((*random)() % (source.limit + 1));
+      std::sort(values.begin(), values.end());
+      if (!values.empty()) values[0] = 0;
+      break;
+  }
+  return values;
+}
+
+// Every stride a little larger than dense, innermost still 1.
+TensorDesc withGaps(const TensorDesc& desc) {
+  TensorDesc gaps = desc;
+  std::int64_t stride = 1;
+  for (int axis = desc.dims.rank - 1; axis >= 0; --axis) {
+    gaps.strides[axis] = stride;
+    stride *= desc.dims[axis] + (axis > 0 ? 1 : 0);
+  }
+  return gaps;
+}
+
+TensorDesc laidOut(const TensorDesc& desc, Layout layout, int result_rank) {
+  const bool image = desc.dims.rank >= 3 && desc.dims.rank <= 5 && desc.dims.rank == result_rank;
+  switch (layout) {
+    case Layout::kChannelsLast: return image ? channelsLastDesc(desc.dtype, desc.dims) : desc;
+    case Layout::kBlocked16: return image ? blockedDesc(desc.dtype, desc.dims, 16) : desc;
+    case Layout::kBlocked8: return image ? blockedDesc(desc.dtype, desc.dims, 8) : desc;
+    case Layout::kGaps: return withGaps(desc);
+    default: return desc;
+  }
+}
+
+const Kernel& referenceOf(OpKind kind) {
+  static const std::unique_ptr<KernelList> list = makeKernelList();
+  return *list->candidates(kind).back();
+}
+
+}  // namespace
+
+const char* layoutText(Layout layout) {
+  static const char* const kNames[] = {"plain", "channels_last", "blocked16", "blocked8", "gaps"};
+  return kNames[static_cast<int>(layout)];
+}
+
+Buffer::Buffer(std::size_t bytes) : bytes_(bytes + 2 * kGuard, 0xA5) {}
+
+bool Buffer::intact() const {
+  const auto untouched = [](unsigned char byte) { return byte == 0xA5; };
+  return std::all_of(bytes_.begin(), bytes_.begin() + kGuard, untouched) &&
+         std::all_of(bytes_.end() - kGuard, bytes_.end(), untouched);
+}
+
+void writeTensor(const TensorDesc& desc, const Values& values, void* data) {
+  if (desc.block > 0) std::memset(data, 0, desc.bytes());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t at = offsetOf(desc, static_cast<std::int64_t>(i));
+    switch (desc.dtype) {
+      case DType::kF32: static_cast<float*>(data)[at] = static_cast<float>(values[i]); break;
+      case DType::kS64: static_cast<std::int64_t*>(data)[at] = static_cast<std::int64_t>(values[i]); break;
+      case DType::kS32: static_cast<std::int32_t*>(data)[at] = static_cast<std::int32_t>(values[i]); break;
+      case DType::kBool: static_cast<std::uint8_t*>(data)[at] = values[i] != 0; break;
+      default: IPEX_CHECK(false, "dtype without test support");
+    }
+  }
+}
+
+Values readTensor(const TensorDesc& desc, const void* data) {
+  Values values(desc.dims.count());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t at = offsetOf(desc, static_cast<std::int64_t>(i));
+    switch (desc.dtype) {
+      case DType::kF32: values[i] = static_cast<const float*>(data)[at]; break;
+      case DType::kS64: values[i] = static_cast<double>(static_cast<const std::int64_t*>(data)[at]); break;
+      case DType::kS32: values[i] = static_cast<const std::int32_t*>(data)[at]; break;
+      case DType::kBool: values[i] = static_cast<const std::uint8_t*>(data)[at]; break;
+      default: IPEX_CHECK(false, "dtype without test support");
+    }
+  }
+  return values;
+}
+
+bool paddingIsZero(const TensorDesc& desc, const void* data) {
+  if (desc.block == 0 || desc.dims[1] % desc.block == 0 || desc.dims.count() == 0) return true;
+  TensorDesc filled = desc;
+  filled.dims[1] = (desc.dims[1] + desc.block - 1) / desc.block * desc.block;
+  const Values all = readTensor(filled, data);
+  const std::int64_t pixels = filled.dims.count() / (filled.dims[0] * filled.dims[1]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (static_cast<std::int64_t>(i) / pixels % filled.dims[1] >= desc.dims[1] && all[i] != 0) return false;
+  }
+  return true;
+}
+
+Problem makeProblem(const Case& test) {
+  Problem problem;
+  problem.spec = parseOpSpec(test.spec);
+  std::mt19937 random(7);
+  for (const Source& source : test.src) {
+    problem.src.push_back(source.absent ? TensorDesc() : contiguousDesc(source.dtype, source.dims));
+    problem.values.push_back(source.absent ? Values() : fill(source, &random));
+  }
+  const Verdict verdict = inferShapes(problem.spec, problem.src, &problem.dst);
+  IPEX_CHECK(verdict.ok, test.spec + ": " + verdict.reason);
+  const Outcome outcome = runCase(referenceOf(problem.spec.kind), test, problem, Conditions());
+  IPEX_CHECK(!outcome.declined, test.spec + ": the reference declines: " + outcome.reason);
+  return problem;
+}
+
+PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& setup, WeightCache* cache,
+                     std::vector<std::unique_ptr<Buffer>>* constants) {
+  PrepareArgs args;
+  args.spec = problem.spec;
+  args.dst = problem.dst;
+  args.target.threads = setup.threads;
+  args.target.isa = setup.isa;
+  args.weights = cache;
+  for (std::size_t s = 0; s < problem.src.size(); ++s) {
+    const Source& source = test.src[s];
+    TensorDesc desc = problem.src[s];
+    if (!source.absent && !source.constant) desc = laidOut(desc, setup.layout, problem.dst[0].dims.rank);
+    args.src.push_back(desc);
+    args.src_dies.push_back(source.dies);
+    args.constant.push_back(nullptr);
+    if (!source.constant) continue;
+    constants->push_back(std::make_unique<Buffer>(desc.bytes()));
+    writeTensor(desc, problem.values[s], constants->back()->data());
+    args.constant.back() = constants->back()->data();
+  }
+  return args;
+}
+
+Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& setup) {
+  Outcome outcome;
+  WeightCache cache;
+  std::vector<std::unique_ptr<Buffer>> constants;
+  const PrepareArgs args = makeArgs(test, problem, setup, &cache, &constants);
+  const Verdict verdict = kernel.supports(args);
+  std::unique_ptr<PreparedOp> op;
+  if (verdict.ok) op = kernel.prepare(args, &outcome.reason);
+  if (!op) {
+    outcome.declined = true;
+    if (!verdict.ok) outcome.reason = verdict.reason;
+    if (outcome.reason.empty()) outcome.problem = "declined without a reason";
+    return outcome;
+  }
+
+  std::vector<std::unique_ptr<Buffer>> src, dst;
+  std::vector<const void*> src_data;
+  std::vector<void*> dst_data;
+  for (std::size_t s = 0; s < args.src.size(); ++s) {
+    src.push_back(args.src[s].absent() ? nullptr : std::make_unique<Buffer>(op->src[s].bytes()));
+    if (src[s]) writeTensor(op->src[s], problem.values[s], src[s]->data());
+    src_data.push_back(src[s] && !op->packed[s] ? src[s]->data() : nullptr);
+  }
+  for (const TensorDesc& desc : op->dst) {
+    dst.push_back(std::make_unique<Buffer>(desc.bytes()));
+    dst_data.push_back(dst.back()->data());
+  }
+  int shared = op->in_place_src;
+  if (shared >= 0 && !args.src_dies[shared]) outcome.problem = "in-place source does not die";
+  if (shared < 0 && setup.alias_src >= 0 && op->may_alias && op->src[setup.alias_src].dims == op->dst[0].dims &&
+      op->src[setup.alias_src].sameLayout(op->dst[0])) {
+    shared = setup.alias_src;
+    outcome.aliased = true;
+  }
+  if (shared >= 0) dst_data[0] = src[shared]->data();
+
+  Buffer scratch(op->scratch_bytes + 64);
+  void* aligned = scratch.data();
+  std::size_t room = op->scratch_bytes + 64;
+  std::align(64, op->scratch_bytes, aligned, room);
+  const std::unique_ptr<ExecState> state = op->newState();
+  // Twice: nothing may depend on the first run's leftovers, unless it overwrites its own source.
+  for (int run = 0; run < (shared >= 0 ? 1 : 2); ++run) {
+    op->execute(state.get(), src_data.data(), dst_data.data(), op->scratch_bytes > 0 ? aligned : nullptr);
+  }
+
+  for (const auto& buffer : src) {
+    if (buffer && !buffer->intact()) outcome.problem = "wrote around a source";
+  }
+  if (!scratch.intact()) outcome.problem = "wrote around the scratch memory";
+  const bool reference = problem.expected.empty();
+  for (std::size_t d = 0; d < op->dst.size(); ++d) {
+    if (!dst[d]->intact()) outcome.problem = "wrote around the result";
+    if (op->dst[d].dims != problem.dst[d].dims) outcome.problem = "result has other dims";
+    if (!paddingIsZero(op->dst[d], dst_data[d])) outcome.problem = "padded channels are not zero";
+    const Values result = readTensor(op->dst[d], dst_data[d]);
+    if (reference) {
+      const_cast<Problem&>(problem).expected.push_back(result);
+      continue;
+    }
+    double largest = 0, error = 0;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      largest = std::max(largest, std::fabs(problem.expected[d][i]));
+      const double difference = std::fabs(result[i] - problem.expected[d][i]);
+      error = std::isnan(difference) ? HUGE_VAL : std::max(error, difference);
+    }
+    outcome.error = std::max(outcome.error, largest > 0 ? error / largest : error);
+  }
+  return outcome;
+}
+
+}  // namespace ipex_studio::kernel_test

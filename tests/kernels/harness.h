@@ -1,0 +1,68 @@
+// Runs one case on one kernel: fills sources, lays them out as the prepared operation wants, executes between canaries and
+// reads the results back as dense row-major doubles.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "core/plan/kernel.h"
+
+namespace ipex_studio::kernel_test {
+
+using Values = std::vector<double>;  // dense, row-major
+
+enum class Layout { kPlain, kChannelsLast, kBlocked16, kBlocked8, kGaps };
+const char* layoutText(Layout layout);
+
+// Inputs of a case with the reference's answer; made once per case.
+struct Problem {
+  OpSpec spec;
+  std::vector<TensorDesc> src;   // row-major
+  std::vector<Values> values;
+  std::vector<TensorDesc> dst;
+  std::vector<Values> expected;
+};
+Problem makeProblem(const Case& test);
+
+// A tensor in memory of exactly its size, between canaries.
+class Buffer {
+ public:
+  explicit Buffer(std::size_t bytes);
+  void* data() { return bytes_.data() + kGuard; }
+  bool intact() const;
+
+ private:
+  static constexpr std::size_t kGuard = 64;
+  std::vector<unsigned char> bytes_;
+};
+
+void writeTensor(const TensorDesc& desc, const Values& values, void* data);
+Values readTensor(const TensorDesc& desc, const void* data);
+// Padded channels of a blocked tensor are zero.
+bool paddingIsZero(const TensorDesc& desc, const void* data);
+
+struct Conditions {
+  Layout layout = Layout::kPlain;
+  std::int32_t threads = 1;
+  std::string isa = "avx512_core";
+  int alias_src = -1;            // dst[0] lies in this source's memory, where the operation allows it
+};
+
+struct Outcome {
+  bool declined = false;
+  std::string reason;
+  bool aliased = false;          // alias_src was applied
+  std::string problem;           // non-empty: what is wrong
+  double error = 0;              // max|result - expected| / max|expected|
+};
+
+// The case's sources in `layout` where their rank allows, and everything a kernel is asked with.
+PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& setup, WeightCache* cache,
+                     std::vector<std::unique_ptr<Buffer>>* constants);
+
+Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& setup);
+
+}  // namespace ipex_studio::kernel_test

@@ -1,0 +1,81 @@
+// Every case of the table on every kernel of its list, in all layouts, on one and two threads, for lower instruction sets
+// and with results in the memory of a dying source, against the reference.
+#include <gtest/gtest.h>
+
+#include "harness.h"
+#include "kernels/kernel_list.h"
+
+namespace ipex_studio::kernel_test {
+namespace {
+
+class KernelCases : public testing::TestWithParam<Case> {
+ protected:
+  static const KernelList& list() {
+    static const std::unique_ptr<KernelList> kernels = makeKernelList();
+    return *kernels;
+  }
+
+  static std::string text(const Conditions& setup) {
+    return std::string(layoutText(setup.layout)) + " threads " + std::to_string(setup.threads) + " " + setup.isa +
+           " alias " + std::to_string(setup.alias_src);
+  }
+
+  // Returns whether the kernel took the case.
+  static Outcome check(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& setup) {
+    SCOPED_TRACE(std::string(kernel.name()) + " " + test.spec + " " + text(setup));
+    const Outcome outcome = runCase(kernel, test, problem, setup);
+    EXPECT_EQ(outcome.problem, "");
+    if (!outcome.declined) {
+      EXPECT_LE(outcome.error, test.tolerance);
+    }
+    return outcome;
+  }
+};
+
+TEST_P(KernelCases, AgreesWithReference) {
+  const Case& test = GetParam();
+  const Problem problem = makeProblem(test);
+  const auto& candidates = list().candidates(problem.spec.kind);
+  bool taken = false;
+  for (const Kernel* kernel : candidates) {
+    if (kernel == candidates.back() && test.bench) break;  // the reference is too slow for large cases again and again
+    const bool simd = std::string(kernel->name()).find("_simd") != std::string::npos;
+    for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kBlocked8, Layout::kGaps}) {
+      Conditions setup{layout, 1, "avx512_core", -1};
+      const Outcome plain = check(*kernel, test, problem, setup);
+      if (layout == Layout::kPlain && test.kernel == kernel->name()) {
+        taken = true;
+        EXPECT_FALSE(plain.declined) << test.spec << ": " << kernel->name() << " declines: " << plain.reason;
+      }
+      if (plain.declined) continue;
+      setup.threads = 2;
+      check(*kernel, test, problem, setup);
+      if (test.bench) continue;
+      for (std::size_t s = 0; s < test.src.size(); ++s) {
+        if (!test.src[s].dies) continue;
+        setup.alias_src = static_cast<int>(s);
+        check(*kernel, test, problem, setup);
+      }
+      setup.alias_src = -1;
+      for (const char* isa : {"avx2", "sse41"}) {
+        setup.isa = isa;
+        if (simd) check(*kernel, test, problem, setup);
+      }
+    }
+  }
+  EXPECT_TRUE(taken || test.kernel.empty()) << test.kernel << " is not in the list";
+}
+
+std::string caseName(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.spec.substr(0, info.param.spec.find('{'));
+  return name + "_" + std::to_string(info.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(Convolution, KernelCases, testing::ValuesIn(convolutionCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Matrix, KernelCases, testing::ValuesIn(matrixCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Movement, KernelCases, testing::ValuesIn(movementCases()), caseName);
+
+}  // namespace
+}  // namespace ipex_studio::kernel_test
