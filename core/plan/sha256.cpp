@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <vector>
 
 #include "core/plan/error.h"
@@ -159,16 +160,28 @@ std::string sha256Hex(std::string_view bytes) {
 }
 
 std::string sha256HexOfFile(int fd) {
-  Sha256 digest;
-  std::vector<char> buffer(256 << 10);
-  for (off_t offset = 0;;) {
-    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
+  constexpr std::size_t kChunkBytes = 2 << 20;
+  const auto readChunk = [fd](char* dst, off_t offset) {
+    ssize_t got = 0;
+    do {
+      got = ::pread(fd, dst, kChunkBytes, offset);
+    } while (got < 0 && errno == EINTR);
     if (got < 0) throw Error(ExitCode::kFailure, std::string("Reading the file failed: ") + std::strerror(errno) + ".");
-    if (got == 0) return digest.hex();
-    digest.update(buffer.data(), static_cast<std::size_t>(got));
-    offset += got;
+    return static_cast<std::size_t>(got);
+  };
+  Sha256 digest;
+  std::vector<char> current(kChunkBytes), next(kChunkBytes);
+  off_t offset = 0;
+  for (std::size_t bytes = readChunk(current.data(), 0); bytes > 0;) {
+    offset += static_cast<off_t>(bytes);
+    // The next chunk is copied while this one is digested; a short file needs no second thread.
+    const auto policy = bytes == kChunkBytes ? std::launch::async : std::launch::deferred;
+    std::future<std::size_t> reading = std::async(policy, readChunk, next.data(), offset);
+    digest.update(current.data(), bytes);
+    bytes = reading.get();
+    current.swap(next);
   }
+  return digest.hex();
 }
 
 }  // namespace ipex_studio
