@@ -38,9 +38,9 @@ enum class OpKind : std::uint8_t {
   kUpsample,       // x; mode=nearest|bilinear|bicubic, output=[…], align_corners, [scales]
   kGather,         // x, index(s64); axis — index_select
   // Views: no work where the source is strided; the plan copies where it is not.
-  kReshape,        // x; shape (one entry may be -1)
+  kReshape,        // x; shape (one entry may be -1), or flatten_begin, flatten_end
   kPermute,        // x; order
-  kSlice,          // x; axis, begin, end, step>0
+  kSlice,          // x; axis, begin, end, step>0, [of]: refuse another size of the axis
   kSelect,         // x; axis, index (negative allowed)
   kExpand,         // x; shape (-1 keeps)
   kUnsqueeze,      // x; axis

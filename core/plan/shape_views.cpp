@@ -13,7 +13,23 @@ int wrapAxis(std::int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
+Verdict flattenDims(const OpSpec& spec, const Dims& x, Dims* y) {
+  const std::int64_t begin = spec.intOr("flatten_begin", 0);
+  const std::int64_t end = spec.intOr("flatten_end", 0);
+  if (begin < 0 || end < begin || end >= std::max(x.rank, 1)) return Verdict::no("the flattened dimensions are wrong");
+  if (x.rank == 0) *y = Dims{1};
+  for (int axis = 0; axis < x.rank; ++axis) {
+    if (axis > begin && axis <= end) {
+      (*y)[y->rank - 1] *= x[axis];
+    } else {
+      (*y)[y->rank++] = x[axis];
+    }
+  }
+  return Verdict::yes();
+}
+
 Verdict reshapeDims(const OpSpec& spec, const Dims& x, Dims* y) {
+  if (spec.has("flatten_begin")) return flattenDims(spec, x, y);
   const Ints shape = spec.ints("shape");
   if (shape.size() > kMaxRank) return Verdict::no("the shape has too many dimensions");
   *y = Dims(shape);
@@ -63,6 +79,7 @@ Verdict readSlice(const OpSpec& spec, const Dims& x, Range* range) {
   range->step = spec.intOr("step", 1);
   if (range->axis < 0 || range->step < 1) return Verdict::no("axis or step are wrong");
   const std::int64_t size = x[range->axis];
+  if (spec.has("of") && spec.intOr("of", 0) != size) return Verdict::no("the dimension was split at another size");
   const auto clamp = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
   range->begin = clamp(spec.intOr("begin", 0));
   range->end = std::max(clamp(spec.intOr("end", size)), range->begin);

@@ -1,0 +1,169 @@
+#include "core/graph/lowering.h"
+
+#include <fmt/format.h>
+
+#include "core/graph/elementwise.h"
+#include "core/graph/lowering_builder.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace lowering {
+
+std::int64_t needInt(Value* value, const char* what) {
+  const auto constant = constantInt(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+bool needBool(Value* value, const char* what) {
+  const auto constant = constantBool(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+double needNumber(Value* value, const char* what) {
+  const auto constant = constantNumber(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+std::vector<std::int64_t> needInts(Value* value, const char* what) {
+  const auto constant = constantInts(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+void intOrRef(Value* value, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs) {
+  const auto constant = constantInt(value);
+  spec.attributes[attribute] = constant.value_or(0);
+  if (!constant) refs.push_back({attribute, -1, value});
+}
+
+void intsOrRefs(Value* list, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs) {
+  if (const auto constant = constantInts(list)) {
+    spec.attributes[attribute] = *constant;
+    return;
+  }
+  std::vector<std::int64_t> entries;
+  for (Value* entry : needList(list)) {
+    const auto constant = constantInt(entry);
+    if (!constant) refs.push_back({attribute, static_cast<std::int32_t>(entries.size()), entry});
+    entries.push_back(constant.value_or(0));
+  }
+  spec.attributes[attribute] = entries;
+}
+
+int needRank(const Value* value) {
+  const auto sizes = knownSizes(value);
+  if (!sizes) decline(reasons::kUnknownShape, "The number of dimensions was not seen in the example run.");
+  return static_cast<int>(sizes->size());
+}
+
+void needFloat(const Value* value) {
+  const auto dtype = knownDtype(value);
+  if (!dtype) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
+  if (*dtype != at::kFloat) {
+    decline(reasons::kUnsupportedDtype, fmt::format("Plans compute in FP32; this is {}.", c10::toString(*dtype)));
+  }
+}
+
+int wrapAxis(std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= std::max(rank, 1)) decline(reasons::kUnsupportedAttribute, "A dimension is out of range.");
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+std::vector<Value*> needList(Value* list) {
+  if (list->node()->kind() != c10::prim::ListConstruct) decline(reasons::kNotConstant, "A list is computed at run time.");
+  return list->node()->inputs().vec();
+}
+
+namespace {
+
+const Table& table() {
+  static const Table all = [] {
+    Table made;
+    addComputeLowerings(made);
+    addPoolingLowerings(made);
+    addViewLowerings(made);
+    return made;
+  }();
+  return all;
+}
+
+LoweredNode lowerFused(Node* node, const FusedOp& fused) {
+  needFloat(node->output());
+  std::vector<LoweredOperand> src;
+  for (Value* operand : fused.base) {
+    if (!isNone(operand)) needFloat(operand);
+    src.push_back(use(operand));
+  }
+  for (Value* operand : fused.post_args) {
+    needFloat(operand);
+    src.push_back(use(operand));
+  }
+  return single(fused.spec, std::move(src), {node->output()});
+}
+
+// An elementwise node becomes a pointwise chain on its larger operand.
+LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
+  needFloat(node->output());
+  needFloat(elementwise.data);
+  OpSpec spec;
+  spec.kind = OpKind::kPointwise;
+  spec.post_ops = elementwise.post_ops;
+  std::vector<LoweredOperand> src{use(elementwise.data)};
+  if (elementwise.operand != nullptr) {
+    needFloat(elementwise.operand);
+    src.push_back(use(elementwise.operand));
+  }
+  return single(std::move(spec), std::move(src), {node->output()});
+}
+
+std::optional<Elementwise> elementwiseOf(Node* node) {
+  std::optional<Elementwise> first = readElementwise(node, 0);
+  if (node->inputs().size() < 2) return first;
+  const std::optional<Elementwise> second = readElementwise(node, 1);
+  if (!first || !first->operand || !second) return first ? first : second;
+  const auto sizes = knownSizes(first->data);
+  const auto result = knownSizes(node->output());
+  const bool first_is_full = sizes && result && *sizes == *result;
+  return first_is_full ? first : second;
+}
+
+}  // namespace
+}  // namespace lowering
+
+std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
+  using namespace lowering;
+  try {
+    std::string why;
+    if (const auto fused = readFusedOp(node, &why)) return lowerFused(node, *fused);
+    if (!why.empty()) decline(reasons::kUnsupportedAttribute, why);
+    const auto found = table().find(node->kind().toQualString());
+    if (found != table().end()) return found->second(node);
+    if (const auto elementwise = elementwiseOf(node)) return lowerElementwise(node, *elementwise);
+    if (!node->blocks().empty()) decline(reasons::kControlFlow, "Control flow stays in the interpreter.");
+    decline(reasons::kUnsupportedOperator, fmt::format("Plans do not know {}.", node->kind().toQualString()));
+  } catch (const Declined& declined) {
+    return declined.decline;
+  }
+}
+
+bool isSizeArithmetic(const Node* node) {
+  static const std::unordered_map<std::string, std::size_t> kArity = {
+      {"aten::add", 2}, {"aten::sub", 2}, {"aten::mul", 2}, {"aten::floordiv", 2}, {"aten::remainder", 2}, {"aten::neg", 1}};
+  if (node->outputs().size() != 1 || !node->output()->type()->isSubtypeOf(*c10::IntType::get())) return false;
+  const std::string kind = node->kind().toQualString();
+  if (kind == "aten::size") return node->inputs().size() == 2 && constantInt(node->input(1)).has_value();
+  const auto found = kArity.find(kind);
+  if (found == kArity.end() || node->inputs().size() != found->second) return false;
+  for (const Value* input : node->inputs()) {
+    if (!input->type()->isSubtypeOf(*c10::IntType::get())) return false;
+  }
+  return true;
+}
+
+}  // namespace ipex_studio

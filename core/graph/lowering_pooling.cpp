@@ -1,0 +1,160 @@
+// Lowering of pooling, reductions and resizing.
+#include <cmath>
+
+#include "core/graph/lowering_builder.h"
+
+namespace ipex_studio::lowering {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+using Ints = std::vector<std::int64_t>;
+
+Ints spatial(Value* value, const char* what, std::size_t rank) {
+  Ints list = needInts(value, what);
+  if (list.size() == 1) list.assign(rank, list[0]);
+  if (list.size() != rank) decline(reasons::kUnsupportedAttribute, std::string("'") + what + "' has another length.");
+  return list;
+}
+
+OpSpec poolSpec(Node* node, const char* mode) {
+  const int rank = needRank(node->input(0));
+  if (rank < 3 || rank > 5) decline(reasons::kUnsupportedAttribute, "Pooling without a batch dimension.");
+  const std::size_t axes = static_cast<std::size_t>(rank - 2);
+  OpSpec spec;
+  spec.kind = OpKind::kPool;
+  spec.attributes["mode"] = std::string(mode);
+  spec.attributes["kernel"] = spatial(node->input(1), "kernel_size", axes);
+  const Ints stride = needInts(node->input(2), "stride");
+  spec.attributes["stride"] = stride.empty() ? spec.ints("kernel") : spatial(node->input(2), "stride", axes);
+  spec.attributes["padding"] = spatial(node->input(3), "padding", axes);
+  return spec;
+}
+
+// aten::max_pool{1,2,3}d(x, kernel, stride, padding, dilation, ceil_mode)
+LoweredNode lowerMaxPool(Node* node) {
+  needFloat(node->input(0));
+  OpSpec spec = poolSpec(node, "max");
+  spec.attributes["dilation"] = spatial(node->input(4), "dilation", spec.ints("kernel").size());
+  spec.attributes["ceil_mode"] = std::int64_t{needBool(node->input(5), "ceil_mode")};
+  return single(spec, {use(node->input(0))}, {node->output()});
+}
+
+// aten::avg_pool{1,2,3}d(x, kernel, stride, padding, ceil_mode, count_include_pad[, divisor_override])
+LoweredNode lowerAvgPool(Node* node) {
+  needFloat(node->input(0));
+  const bool with_padding = needBool(node->input(5), "count_include_pad");
+  if (node->inputs().size() > 6 && !isNone(node->input(6))) decline(reasons::kUnsupportedAttribute, "A divisor is given.");
+  OpSpec spec = poolSpec(node, with_padding ? "avg" : "avg_exclude_pad");
+  spec.attributes["ceil_mode"] = std::int64_t{needBool(node->input(4), "ceil_mode")};
+  if (with_padding && spec.intOr("ceil_mode", 0) != 0) {
+    decline(reasons::kUnsupportedAttribute, "Averages over padding with rounding up stay in the interpreter.");
+  }
+  return single(spec, {use(node->input(0))}, {node->output()});
+}
+
+OpSpec reduceSpec(const char* mode, Ints axes, bool keepdim) {
+  OpSpec spec;
+  spec.kind = OpKind::kReduce;
+  spec.attributes["mode"] = std::string(mode);
+  spec.attributes["axes"] = std::move(axes);
+  spec.attributes["keepdim"] = std::int64_t{keepdim};
+  return spec;
+}
+
+LoweredNode adaptivePool(Node* node, const char* mode) {
+  needFloat(node->input(0));
+  const int rank = needRank(node->input(0));
+  if (rank < 3) decline(reasons::kUnsupportedAttribute, "Pooling without a batch dimension.");
+  const Ints output = spatial(node->input(1), "output_size", static_cast<std::size_t>(rank - 2));
+  bool global = true;
+  Ints axes;
+  for (std::size_t axis = 0; axis < output.size(); ++axis) {
+    global = global && output[axis] == 1;
+    axes.push_back(static_cast<std::int64_t>(axis) + 2);
+  }
+  if (global) {
+    return single(reduceSpec(std::string(mode) == "avg" ? "mean" : "max", axes, true), {use(node->input(0))}, {node->output()});
+  }
+  OpSpec spec;
+  spec.kind = OpKind::kAdaptivePool;
+  spec.attributes["mode"] = std::string(mode);
+  spec.attributes["output"] = output;
+  return single(spec, {use(node->input(0))}, {node->output()});
+}
+LoweredNode lowerAdaptiveAvgPool(Node* node) { return adaptivePool(node, "avg"); }
+
+// aten::mean / aten::sum(x, dim[], keepdim, dtype?)
+LoweredNode reduction(Node* node, const char* mode) {
+  needFloat(node->input(0));
+  needFloat(node->output());
+  const int rank = needRank(node->input(0));
+  Ints axes;
+  bool keepdim = false;
+  if (node->inputs().size() == 4) {
+    for (std::int64_t axis : isNone(node->input(1)) ? Ints{} : needInts(node->input(1), "dim")) {
+      axes.push_back(wrapAxis(axis, rank));
+    }
+    keepdim = needBool(node->input(2), "keepdim");
+  } else if (node->inputs().size() != 2) {
+    decline(reasons::kUnsupportedAttribute, "This form of reduction stays in the interpreter.");
+  }
+  if (axes.empty()) {
+    for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  }
+  return single(reduceSpec(mode, axes, keepdim), {use(node->input(0))}, {node->output()});
+}
+LoweredNode lowerMean(Node* node) { return reduction(node, "mean"); }
+LoweredNode lowerSum(Node* node) { return reduction(node, "sum"); }
+
+// Spatial sizes of a resize: given, or the source's times a whole factor.
+void resizeOutput(Node* node, Value* sizes, Value* factors, OpSpec& spec, std::vector<LoweredRef>& refs) {
+  if (!isNone(sizes)) {
+    intsOrRefs(sizes, "output", spec, refs);
+    return;
+  }
+  const auto known = knownSizes(node->output());
+  if (!known || isNone(factors)) decline(reasons::kUnknownShape, "The output size is computed at run time.");
+  decline(reasons::kUnsupportedAttribute, "Resizing by a factor stays in the interpreter.");
+}
+
+// aten::upsample_nearest2d(x, output_size?, scale_factors?)  [.vec]
+LoweredNode lowerNearest(Node* node) {
+  needFloat(node->input(0));
+  if (node->inputs().size() != 3) decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
+  OpSpec spec;
+  std::vector<LoweredRef> refs;
+  spec.kind = OpKind::kUpsample;
+  spec.attributes["mode"] = std::string("nearest");
+  resizeOutput(node, node->input(1), node->input(2), spec, refs);
+  return single(spec, {use(node->input(0))}, {node->output()}, refs);
+}
+
+// aten::upsample_bilinear2d(x, output_size?, align_corners, scale_factors?)  [.vec]
+LoweredNode lowerBilinear(Node* node) {
+  needFloat(node->input(0));
+  if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
+  OpSpec spec;
+  std::vector<LoweredRef> refs;
+  spec.kind = OpKind::kUpsample;
+  spec.attributes["mode"] = std::string("bilinear");
+  spec.attributes["align_corners"] = std::int64_t{needBool(node->input(2), "align_corners")};
+  resizeOutput(node, node->input(1), node->input(3), spec, refs);
+  return single(spec, {use(node->input(0))}, {node->output()}, refs);
+}
+
+}  // namespace
+
+void addPoolingLowerings(Table& table) {
+  for (const char* kind : {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d"}) table[kind] = lowerMaxPool;
+  for (const char* kind : {"aten::avg_pool2d", "aten::avg_pool3d"}) table[kind] = lowerAvgPool;
+  for (const char* kind : {"aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d"}) {
+    table[kind] = lowerAdaptiveAvgPool;
+  }
+  table["aten::mean"] = lowerMean;
+  table["aten::sum"] = lowerSum;
+  table["aten::upsample_nearest2d"] = lowerNearest;
+  table["aten::upsample_bilinear2d"] = lowerBilinear;
+}
+
+}  // namespace ipex_studio::lowering

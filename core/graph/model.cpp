@@ -1,0 +1,99 @@
+#include "core/graph/model.h"
+
+#include <fmt/format.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/passes/lower_tuples.h>
+#include <unistd.h>
+
+#include "core/graph/node_runner.h"
+#include "core/graph/torch_error.h"
+#include "core/plan/error.h"
+#include "core/plan/pt_file.h"
+
+namespace ipex_studio {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { ::close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen) {
+  if (!seen.isTensor() || !seen.toTensor().defined()) return;
+  // The example's sizes are facts about this run; strides are not, since layouts are the planner's.
+  const at::Tensor& tensor = seen.toTensor();
+  const_cast<torch::jit::Value*>(value)->setType(
+      c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes()));
+}
+
+}  // namespace
+
+Model Model::load(const std::string& path) {
+  const Descriptor file(openModelFile(path));
+  inspectPtFile(file.get(), path, InspectOptions{false, false});
+  Model model;
+  model.path_ = path;
+  try {
+    model.module_ = torch::jit::load(fmt::format("/proc/self/fd/{}", file.get()), at::kCPU);
+  } catch (const c10::Error& problem) {
+    throw loadError(path, problem);
+  }
+  model.module_.eval();
+  return model;
+}
+
+Model Model::fromModule(torch::jit::Module module) {
+  Model model;
+  model.module_ = std::move(module);
+  return model;
+}
+
+torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+  torch::jit::Module copy = module.clone();
+  copy.eval();
+  torch::jit::Module frozen = torch::jit::freeze(copy, preserved, /*optimize_numerics=*/false);
+  auto graph = frozen.get_method("forward").graph();
+  torch::jit::Inline(*graph);
+  torch::jit::LowerSimpleTuples(graph);
+  return frozen;
+}
+
+torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+  torch::jit::Module copy = module.clone();
+  copy.eval();
+  return torch::jit::freeze(copy, preserved);
+}
+
+void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
+  const torch::NoGradGuard no_grad;
+  // The run must leave a stateful model as it was.
+  torch::jit::Module copy = module.deepcopy();
+  auto graph = module.get_method("forward").graph();
+  std::vector<torch::jit::IValue> arguments{copy._ivalue()};
+  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
+  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+  for (std::size_t a = arguments.size(); a < schema.arguments().size(); ++a) {
+    if (!schema.arguments()[a].default_value()) break;
+    arguments.push_back(*schema.arguments()[a].default_value());
+  }
+  if (arguments.size() != graph->inputs().size()) {
+    throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; add or remove --input flags.",
+                                              graph->inputs().size() - 1, inputs.size()));
+  }
+  std::unique_ptr<NodeRunner> runner;
+  runner = std::make_unique<NodeRunner>(*graph, [&](torch::jit::Node* node, std::int64_t, std::int64_t) {
+    for (const torch::jit::Value* output : node->outputs()) noteShape(output, runner->valueOf(output));
+  });
+  for (std::size_t a = 1; a < arguments.size(); ++a) noteShape(graph->inputs()[a], arguments[a]);
+  runner->run(std::move(arguments));
+}
+
+}  // namespace ipex_studio

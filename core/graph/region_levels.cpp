@@ -1,0 +1,101 @@
+#include "core/graph/region_levels.h"
+
+#include <algorithm>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/reasons.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+bool hasEffects(const Node* node, const torch::jit::AliasDb& aliases) {
+  if (node->hasSideEffects() || aliases.hasWriters(node)) {
+    // hasWriters also says yes for readers of written memory: they must not move across the write either.
+    return true;
+  }
+  return std::any_of(node->blocks().begin(), node->blocks().end(), [&](const torch::jit::Block* block) {
+    return std::any_of(block->nodes().begin(), block->nodes().end(),
+                       [&](const Node* inner) { return hasEffects(inner, aliases); });
+  });
+}
+
+// Lists that only carry operands or sizes of a lowered node are read through, never lowered themselves.
+bool isTransparent(const Node* node) {
+  const std::string kind = node->kind().toQualString();
+  return kind == "prim::ListConstruct" || kind == "aten::chunk" || kind == "aten::split" || kind == "aten::split_with_sizes" ||
+         kind == "aten::unbind" || isSizeArithmetic(node);
+}
+
+}  // namespace
+
+RegionLevels::RegionLevels(torch::jit::Graph& graph) : graph_(graph), aliases_(std::shared_ptr<torch::jit::Graph>(&graph, [](torch::jit::Graph*) {})) {
+  for (Node* node : graph.nodes()) {
+    if (node->kind() != c10::prim::Constant) place(node);
+  }
+}
+
+int RegionLevels::inside(const Value* value) const {
+  const Node* producer = value->node();
+  if (producer->kind() == c10::prim::Constant || producer->kind() == c10::prim::Param) return 0;
+  const auto found = index_.find(producer);
+  if (found == index_.end()) return 0;
+  const PlacedNode& placed = nodes_[found->second];
+  if (placed.lowered) return placed.level;
+  return isSizeArithmetic(producer) ? placed.inside_level : placed.level + 1;
+}
+
+int RegionLevels::outside(const Value* value) const {
+  const auto found = index_.find(value->node());
+  return found == index_.end() ? 0 : nodes_[found->second].level;
+}
+
+void RegionLevels::place(Node* node) {
+  PlacedNode placed;
+  placed.node = node;
+  const bool effects = hasEffects(node, aliases_);
+  placed.transparent = !effects && isTransparent(node);
+  if (isSizeArithmetic(node)) {
+    for (const Value* input : node->inputs()) placed.inside_level = std::max(placed.inside_level, inside(input));
+  }
+  if (!effects && !placed.transparent) {
+    auto lowered = lowerNode(node);
+    if (auto* ops = std::get_if<LoweredNode>(&lowered)) {
+      placed.lowered = true;
+      placed.ops = std::move(*ops);
+    } else {
+      declines_.emplace_back(node, std::get<LoweringDecline>(lowered));
+    }
+  }
+  if (placed.lowered) {
+    placed.level = barrier_;
+    for (const LoweredOp& op : placed.ops.ops) {
+      for (const LoweredOperand& operand : op.src) {
+        if (operand.value != nullptr) placed.level = std::max(placed.level, inside(operand.value));
+      }
+      for (const LoweredRef& ref : op.refs) placed.level = std::max(placed.level, inside(ref.value));
+    }
+  } else {
+    const auto raise = [&](const Value* value) { placed.level = std::max(placed.level, outside(value)); };
+    for (const Value* input : node->inputs()) raise(input);
+    if (!node->blocks().empty()) {
+      // Captured values: everything before this node may be read inside.
+      placed.level = std::max(placed.level, highest_);
+    }
+    if (effects) {
+      placed.level = std::max({placed.level, highest_, last_effect_});
+      last_effect_ = placed.level;
+      barrier_ = placed.level + 1;
+    } else {
+      placed.level = std::max(placed.level, barrier_ > 0 ? barrier_ - 1 : 0);
+    }
+  }
+  highest_ = std::max(highest_, placed.level);
+  index_[node] = nodes_.size();
+  nodes_.push_back(std::move(placed));
+}
+
+}  // namespace ipex_studio

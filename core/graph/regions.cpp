@@ -1,0 +1,182 @@
+#include "core/graph/regions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/reasons.h"
+#include "core/graph/region_levels.h"
+#include "core/graph/region_spec.h"
+#include "core/plan/plan_spec.h"
+#include "kernels/torch/region.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+bool computes(const PlacedNode& placed) {
+  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(), [](const LoweredOp& op) { return !isView(op.spec.kind); });
+}
+
+// Reorders the top level into the schedule that RegionLevels promises: by level, lowered nodes first.
+void schedule(Graph& graph, std::vector<const PlacedNode*>& order) {
+  std::stable_sort(order.begin(), order.end(), [](const PlacedNode* a, const PlacedNode* b) {
+    return std::make_pair(a->level, !a->lowered) < std::make_pair(b->level, !b->lowered);
+  });
+  for (const PlacedNode* placed : order) placed->node->moveBefore(graph.return_node());
+}
+
+// Transparent nodes that the interpreter will still need.
+std::unordered_set<const Node*> neededTransparent(const std::vector<PlacedNode>& nodes, const std::unordered_set<const Node*>& lowered) {
+  std::unordered_set<const Node*> transparent, needed;
+  for (const PlacedNode& placed : nodes) {
+    if (placed.transparent) transparent.insert(placed.node);
+  }
+  for (auto placed = nodes.rbegin(); placed != nodes.rend(); ++placed) {
+    if (!placed->transparent) continue;
+    for (const Value* output : placed->node->outputs()) {
+      for (const auto& use : output->uses()) {
+        const bool carried = lowered.count(use.user) != 0 || (transparent.count(use.user) != 0 && needed.count(use.user) == 0);
+        if (!carried) needed.insert(placed->node);
+      }
+    }
+  }
+  return needed;
+}
+
+class RegionBuilder {
+ public:
+  RegionBuilder(Graph& graph, OriginTable& origins) : graph_(graph), origins_(origins), levels_(graph) {}
+
+  RegionResult build(int min_ops) {
+    std::map<int, std::vector<const PlacedNode*>> regions;
+    std::vector<const PlacedNode*> order;
+    for (const PlacedNode& placed : levels_.nodes()) {
+      order.push_back(&placed);
+      if (placed.lowered) regions[placed.level].push_back(&placed);
+    }
+    schedule(graph_, order);
+    for (auto entry = regions.begin(); entry != regions.end();) {
+      const auto ops = std::count_if(entry->second.begin(), entry->second.end(), [](const PlacedNode* p) { return computes(*p); });
+      entry = ops < min_ops ? regions.erase(entry) : std::next(entry);
+    }
+    for (const auto& [level, nodes] : regions) {
+      for (const PlacedNode* placed : nodes) lowered_.insert(placed->node);
+    }
+    needed_ = neededTransparent(levels_.nodes(), lowered_);
+    for (const auto& [level, nodes] : regions) makeRegion(nodes);
+    destroyLowered();
+    remarks();
+    return std::move(result_);
+  }
+
+ private:
+  bool leaves(const Value* value, const std::unordered_set<const Node*>& members) const {
+    return std::any_of(value->uses().begin(), value->uses().end(), [&](const torch::jit::Use& use) {
+      if (members.count(use.user) != 0) return false;
+      const bool dead_carrier = !lowered_.count(use.user) && !needed_.count(use.user) && isCarrier(use.user) ;
+      if (!dead_carrier) return true;
+      // Read through a list or a size by another region.
+      return std::any_of(use.user->outputs().begin(), use.user->outputs().end(), [&](const Value* carried) { return leaves(carried, members); });
+    });
+  }
+
+  bool isCarrier(const Node* node) const { return carriers().count(node) != 0; }
+  const std::unordered_set<const Node*>& carriers() const {
+    if (carriers_.empty()) {
+      for (const PlacedNode& placed : levels_.nodes()) {
+        if (placed.transparent) carriers_.insert(placed.node);
+      }
+    }
+    return carriers_;
+  }
+
+  void makeRegion(const std::vector<const PlacedNode*>& nodes) {
+    std::unordered_set<const Node*> members;
+    for (const PlacedNode* placed : nodes) members.insert(placed->node);
+    std::vector<Value*> outputs;
+    for (const PlacedNode* placed : nodes) {
+      for (const LoweredOp& op : placed->ops.ops) {
+        for (Value* value : op.dst) {
+          if (leaves(value, members)) outputs.push_back(value);
+        }
+      }
+    }
+    RegionSpec spec = makeRegionSpec(nodes, outputs, origins_);
+    insertNode(nodes, spec, outputs);
+    result_.nodes_inside += static_cast<int>(nodes.size());
+    std::vector<OriginId> ids;
+    for (const PlacedNode* placed : nodes) ids = mergeOrigins(ids, origins_.of(placed->node));
+    result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
+                               fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1), ids});
+  }
+
+  void insertNode(const std::vector<const PlacedNode*>& nodes, const RegionSpec& spec, const std::vector<Value*>& outputs) {
+    const std::string name = fmt::format("region_{}", result_.attributes.size());
+    auto region = c10::make_intrusive<Region>(planSpecToText(spec.plan), spec.constants);
+    const auto type = c10::getCustomClassType<c10::intrusive_ptr<Region>>();
+    torch::jit::WithInsertPoint point(nodes.back()->node->next());
+    Value* object = graph_.insertGetAttr(graph_.inputs()[0], name);
+    object->setType(type);
+    Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), spec.tensor_inputs))->output();
+    Value* ints = graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
+    Node* call = graph_.insertNode(graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));
+    call->output()->setType(c10::ListType::ofTensors());
+    Node* unpack = graph_.insertNode(graph_.create(c10::prim::ListUnpack, {call->output()}, outputs.size()));
+    std::vector<OriginId> all;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      unpack->output(o)->setType(outputs[o]->type());
+      origins_.set(unpack->output(o), origins_.of(outputs[o]));
+      outputs[o]->replaceAllUsesWith(unpack->output(o));
+    }
+    for (const PlacedNode* placed : nodes) all = mergeOrigins(all, origins_.of(placed->node));
+    origins_.set(call->output(), all);
+    result_.attributes.emplace_back(name, torch::jit::IValue(std::move(region)));
+  }
+
+  // Lowered nodes only feed each other and dead carriers now.
+  void destroyLowered() {
+    const auto& nodes = levels_.nodes();
+    std::vector<Node*> dead;
+    for (const PlacedNode& placed : nodes) {
+      const bool gone = lowered_.count(placed.node) != 0 || (placed.transparent && needed_.count(placed.node) == 0);
+      if (gone) dead.push_back(placed.node);
+    }
+    for (Node* node : dead) node->removeAllInputs();
+    for (Node* node : dead) {
+      if (!node->hasUses()) node->destroy();
+    }
+  }
+
+  void remarks() {
+    for (const PlacedNode& placed : levels_.nodes()) {
+      if (!placed.transparent) ++result_.nodes_total;
+    }
+    for (const auto& [node, why] : levels_.declines()) {
+      result_.remarks.push_back({"lower-to-plan", RemarkKind::kMissed, why.reason, why.why, origins_.of(node)});
+    }
+  }
+
+  Graph& graph_;
+  OriginTable& origins_;
+  RegionLevels levels_;
+  std::unordered_set<const Node*> lowered_;
+  std::unordered_set<const Node*> needed_;
+  mutable std::unordered_set<const Node*> carriers_;
+  RegionResult result_;
+};
+
+}  // namespace
+
+RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
+  return RegionBuilder(graph, origins).build(min_ops);
+}
+
+}  // namespace ipex_studio

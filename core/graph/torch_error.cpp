@@ -1,0 +1,59 @@
+#include "core/graph/torch_error.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ipex_studio {
+namespace {
+
+std::string firstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string withoutStop(std::string text) {
+  while (!text.empty() && (text.back() == '.' || text.back() == ' ' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+// The word after `marker`, up to white space or punctuation.
+std::string wordAfter(const std::string& text, const std::string& marker) {
+  const std::size_t at = text.find(marker);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + marker.size();
+  return text.substr(begin, text.find_first_of(" .,\n", begin) - begin);
+}
+
+}  // namespace
+
+std::string shortMessage(const std::exception& problem) {
+  const std::string text = problem.what();
+  const std::string marker = "RuntimeError: ";
+  const std::size_t last = text.rfind(marker);
+  return withoutStop(firstLine(last == std::string::npos ? text : text.substr(last + marker.size())));
+}
+
+Error loadError(const std::string& path, const std::exception& problem) {
+  const std::string text = problem.what();
+  std::string op = wordAfter(text, "Unknown builtin op: ");
+  if (op.empty()) op = wordAfter(text, "Couldn't find an operator for ");
+  if (!op.empty()) {
+    return Error(ExitCode::kBadModel,
+                 fmt::format("'{}' uses the operator {}, which libtorch {} does not have; build ipex-studio with the PyTorch "
+                             "version that wrote the file, or load the library that defines the operator.",
+                             path, op, TORCH_VERSION));
+  }
+  return Error(ExitCode::kBadModel, fmt::format("'{}' cannot be loaded by libtorch {}: {}.", path, TORCH_VERSION, shortMessage(problem)));
+}
+
+Error runError(const std::exception& problem) {
+  if (const auto* ours = dynamic_cast<const Error*>(&problem)) return *ours;
+  const std::string message = shortMessage(problem);
+  static const std::array<const char*, 9> kInputWords = {"size", "shape", "dimension", "dtype", "Expected", "expected", "mat1",
+                                                         "index out of range", "scalar type"};
+  for (const char* word : kInputWords) {
+    if (message.find(word) == std::string::npos) continue;
+    return Error(ExitCode::kUsage, fmt::format("The model refused these inputs: {}; give the right sizes and types with --input.", message));
+  }
+  return Error(ExitCode::kFailure, fmt::format("The model failed while running: {}.", message));
+}
+
+}  // namespace ipex_studio
