@@ -255,7 +255,8 @@ class Scanner {
     const PickleValue id = at(pop());
     if (id.kind != PickleKind::kTuple || id.count != 5) fail("has a storage of unknown form");
     if (expect(id, 0, PickleKind::kString, "a broken storage").text != "storage") fail("has a storage of unknown form");
-    const auto global = static_cast<std::size_t>(expect(id, 1, PickleKind::kGlobal, "a storage without a type").integer);
+    const auto global =
+        static_cast<std::size_t>(expect(id, 1, PickleKind::kGlobal, "a storage without a type").integer);
     if (scan_.globals[global].kind != PickleGlobal::kStorageType) fail("has a storage without a type");
     const PickleStorageType& type = *findStorageType(std::string_view(scan_.globals[global].name).substr(6));
     PickleStorage storage;

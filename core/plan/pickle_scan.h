@@ -30,7 +30,7 @@ struct PickleValue {
   PickleKind kind = PickleKind::kNone;
   bool held = false;                 // some container or object holds it, so it may change no more
   std::uint16_t depth = 0;           // 0: holds nothing
-  std::uint32_t first = 0, count = 0;  // its items: PickleScan::items[first … first + count); dict: key, value, key …
+  std::uint32_t first = 0, count = 0;  // PickleScan::items[first … first + count); dict: key, value …
   std::int64_t integer = 0;          // kBool, kInt; index of other kinds
   double real = 0;
   std::string_view text;             // into the scanned bytes

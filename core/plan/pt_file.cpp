@@ -67,8 +67,9 @@ class Inspector {
   };
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ExitCode::kBadModel,
-                fmt::format("'{}' is not a sound TorchScript model: {}; export it again with torch.jit.save.", path_, what));
+    throw Error(
+        ExitCode::kBadModel,
+        fmt::format("'{}' is not a sound TorchScript model: {}; export it again with torch.jit.save.", path_, what));
   }
 
   std::string where(const ZipMember& member) const { return fmt::format("'{}', member '{}'", path_, member.name); }
@@ -78,7 +79,8 @@ class Inspector {
     const std::string& first = zip_.firstListed();
     folder_ = first.substr(0, first.find('/') + 1);
     for (const ZipMember& member : zip_.members()) {
-      if (!startsWith(member.name, folder_)) fail(fmt::format("member '{}' lies outside of '{}'", member.name, folder_));
+      if (!startsWith(member.name, folder_))
+        fail(fmt::format("member '{}' lies outside of '{}'", member.name, folder_));
     }
     report_->archive_name = folder_.substr(0, folder_.empty() ? 0 : folder_.size() - 1);
     if (zip_.find(folder_ + "data.pkl") == nullptr || zip_.find(folder_ + "constants.pkl") == nullptr) {
@@ -143,8 +145,8 @@ class Inspector {
   void judgePickle(const ZipMember& member, const PickleScan& scan) {
     const bool sparse = std::any_of(scan.tensors.begin(), scan.tensors.end(), [](const auto& t) { return t.sparse; });
     if (sparse) {
-      report_->findings.push_back(
-          {"sparse-tensor", member.name, "Holds sparse tensors, whose indices PyTorch does not check on loading.", true});
+      report_->findings.push_back({"sparse-tensor", member.name,
+                                   "Holds sparse tensors, whose indices PyTorch does not check on loading.", true});
     }
   }
 

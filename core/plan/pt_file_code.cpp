@@ -15,10 +15,31 @@ constexpr std::size_t kMaxFindings = 200;
 
 // Operator namespaces that a stock CPU build of PyTorch knows.
 const std::set<std::string>& stockNamespaces() {
-  static const std::set<std::string> names = {
-      "aten", "prim", "prims", "quantized", "_quantized", "quantized_decomposed", "sparse", "mkldnn",
-      "mkldnn_prepacked", "prepacked", "xnnpack", "_xnnpack", "profiler", "inductor", "c10d", "rngprims", "static_runtime",
-      "tensorexpr", "_caffe2", "_nnapi", "onednn", "mkl", "ao", "cuda", "torch"};
+  static const std::set<std::string> names = {"aten",
+                                              "prim",
+                                              "prims",
+                                              "quantized",
+                                              "_quantized",
+                                              "quantized_decomposed",
+                                              "sparse",
+                                              "mkldnn",
+                                              "mkldnn_prepacked",
+                                              "prepacked",
+                                              "xnnpack",
+                                              "_xnnpack",
+                                              "profiler",
+                                              "inductor",
+                                              "c10d",
+                                              "rngprims",
+                                              "static_runtime",
+                                              "tensorexpr",
+                                              "_caffe2",
+                                              "_nnapi",
+                                              "onednn",
+                                              "mkl",
+                                              "ao",
+                                              "cuda",
+                                              "torch"};
   return names;
 }
 
@@ -53,7 +74,8 @@ class CodeReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ExitCode::kBadModel, fmt::format("{}: the code {}; torch.jit.save does not write such files.", where_, what));
+    throw Error(ExitCode::kBadModel,
+                fmt::format("{}: the code {}; torch.jit.save does not write such files.", where_, what));
   }
 
   void find(const std::string& kind, const std::string& text, bool dangerous) {
@@ -201,16 +223,19 @@ class CodeReader {
              false);
       }
     } else if (parts[0] == "torch" || parts[0] == "ops") {
-      find("hidden-calls", "Uses operators in a way torch.jit.save does not write, so their names may be hidden.", true);
+      find("hidden-calls", "Uses operators in a way torch.jit.save does not write, so their names may be hidden.",
+           true);
     } else if (parts[0] == "fork" && parts.size() == 1) {
       find("starts-threads", "Uses fork: parts of the model run on other threads.", false);
     }
-    const bool registered = parts.size() >= 5 && parts[0] == "__torch__" && parts[1] == "torch" && parts[2] == "classes";
+    const bool registered =
+        parts.size() >= 5 && parts[0] == "__torch__" && parts[1] == "torch" && parts[2] == "classes";
     if (registered && parts[3] != "ipex_studio") {
       const bool stock = stockNamespaces().count(parts[3]) != 0 || parts[3] == "rnn";
       find("custom-class",
-           fmt::format("Uses class {}::{}{}.", parts[3], parts[4],
-                       stock ? ", which stock PyTorch brings along" : " of another library, which must be loaded with it"),
+           fmt::format(
+               "Uses class {}::{}{}.", parts[3], parts[4],
+               stock ? ", which stock PyTorch brings along" : " of another library, which must be loaded with it"),
            !stock);
     }
   }

@@ -109,16 +109,18 @@ void refuseForeignArchive(const ZipReader& zip, const std::string& path) {
   }
   if (data && constants && code) return;
   if (legacy) {
-    refuse(fmt::format("'{}' was written by PyTorch 1.0 or 1.1; load it with PyTorch 1.4 – 1.13 and save it again with "
-                       "torch.jit.save.",
-                       path));
+    refuse(
+        fmt::format("'{}' was written by PyTorch 1.0 or 1.1; load it with PyTorch 1.4 – 1.13 and save it again with "
+                    "torch.jit.save.",
+                    path));
   }
   if (exported) refuseAs(path, "an archive of torch.export");
   if (package) refuseAs(path, "an archive of torch.package");
   if (mobile) refuseAs(path, "a mobile model without its TorchScript code");
   if (pickle != nullptr && !constants) {
     const std::string bytes = zip.read(*pickle, kMaxSniffedPickle);
-    const bool module = bytes.find("torch.nn.modules") != std::string::npos || bytes.find("c__main__") != std::string::npos;
+    const bool module =
+        bytes.find("torch.nn.modules") != std::string::npos || bytes.find("c__main__") != std::string::npos;
     refuseAs(path, module ? "a pickled Python module" : "a pickled state dict");
   }
   refuseAs(path, "a ZIP archive of something else");

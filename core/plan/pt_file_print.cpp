@@ -109,8 +109,9 @@ void describeTensors(const PtFileReport& report, std::string* out) {
   std::vector<const TensorEntry*> largest;
   for (const TensorEntry& tensor : report.tensors) largest.push_back(&tensor);
   std::stable_sort(largest.begin(), largest.end(), [](auto* a, auto* b) { return a->elements > b->elements; });
-  line(out, "tensors", fmt::format("{}{}", report.tensors.size(),
-                                   largest.size() > kShownTensors ? fmt::format(", largest {} first", kShownTensors) : ""));
+  line(out, "tensors",
+       fmt::format("{}{}", report.tensors.size(),
+                   largest.size() > kShownTensors ? fmt::format(", largest {} first", kShownTensors) : ""));
   for (std::size_t i = 0; i < std::min(largest.size(), kShownTensors); ++i) {
     const TensorEntry& tensor = *largest[i];
     *out += fmt::format("{:12}{:<10} {:<9} {:<16} {}\n", "", tensorRoleName(tensor.role), tensor.dtype,
@@ -175,17 +176,20 @@ nlohmann::json toJson(const PtFileReport& report) {
 
 std::string describe(const PtFileReport& report) {
   std::string out;
-  line(&out, "file", fmt::format("{}  ({}, {} members)", plain(report.path), sizeText(report.file_bytes), report.members.size()));
+  line(&out, "file",
+       fmt::format("{}  ({}, {} members)", plain(report.path), sizeText(report.file_bytes), report.members.size()));
   if (!report.sha256.empty()) line(&out, "sha256", report.sha256);
   line(&out, "written by", fmt::format("{}  (format version {})", report.producer, report.format_version));
   line(&out, "model", plain(shortName(report.root_class)));
-  line(&out, "parameters", fmt::format("{}  in {} tensors", countText(report.parameter_elements), report.parameter_tensors));
+  line(&out, "parameters",
+       fmt::format("{}  in {} tensors", countText(report.parameter_elements), report.parameter_tensors));
   line(&out, "buffers", fmt::format("{}  in {} tensors", countText(report.buffer_elements), report.buffer_tensors));
   line(&out, "data", tensorBytesText(report));
   describeTensors(report, &out);
   describeOperators(report, &out);
   describeClasses(report, &out);
-  if (report.findings.empty()) line(&out, "findings", "none: nothing runs on loading, no file access, no foreign classes");
+  if (report.findings.empty())
+    line(&out, "findings", "none: nothing runs on loading, no file access, no foreign classes");
   for (const Finding& finding : report.findings) {
     line(&out, finding.dangerous ? "DANGER" : "note",
          fmt::format("{}: {}{}", finding.kind, plain(finding.text),

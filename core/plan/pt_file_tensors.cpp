@@ -97,8 +97,8 @@ class Walker {
 
   void list(const PickleValue& value, const Visit& visit) {
     const PickleTensor& tensor = scan_.tensors[static_cast<std::size_t>(value.integer)];
-    const bool first =
-        listed_.insert({scan_.storages[tensor.storage].key, tensor.offset, tensor.elements}).second || tensor.elements == 0;
+    const bool first = listed_.insert({scan_.storages[tensor.storage].key, tensor.offset, tensor.elements}).second ||
+                       tensor.elements == 0;
     tensors_->push_back({entryOf(scan_, value, visit.name, visit.role), !first});
   }
 

@@ -232,7 +232,8 @@ class DirectoryParser {
   void checkName(const std::string& name) const {
     if (name.empty() || name.size() > limits_.name_bytes) fail("a member has no name or one that is far too long");
     for (unsigned char c : name) {
-      if (c < 0x20 || c == 0x7f || c == '\\' || c == ':') fail("a member's name has characters that paths must not have");
+      if (c < 0x20 || c == 0x7f || c == '\\' || c == ':')
+        fail("a member's name has characters that paths must not have");
     }
     for (std::size_t begin = 0; begin <= name.size();) {
       const std::size_t end = std::min(name.find('/', begin), name.size());
@@ -282,7 +283,8 @@ class DirectoryParser {
       fail(fmt::format("member '{}' overlaps the next one", member.name));
     }
     if (head > header.size()) header = readBytes(member.header_offset, head);
-    readExtra(std::string_view(header).substr(kLocalBytes + name_bytes, extra_bytes), member.name, {&bytes, &compressed});
+    readExtra(std::string_view(header).substr(kLocalBytes + name_bytes, extra_bytes), member.name,
+              {&bytes, &compressed});
     const bool later = (entry->flags & kHasDescriptor) && u32(&header[14]) == 0 && compressed == 0 && bytes == 0;
     if (!later && (u32(&header[14]) != member.crc || compressed != member.compressed_bytes || bytes != member.bytes)) {
       fail(fmt::format("the header of member '{}' differs from the directory", member.name));
@@ -400,7 +402,8 @@ void ZipReader::stream(const ZipMember& member, Sink sink) const {
 
 std::string ZipReader::read(const ZipMember& member, std::uint64_t max_bytes) const {
   if (member.bytes > max_bytes) {
-    failMember(path_, member.name, fmt::format("has {} bytes, more than the {} allowed for it", member.bytes, max_bytes));
+    failMember(path_, member.name,
+               fmt::format("has {} bytes, more than the {} allowed for it", member.bytes, max_bytes));
   }
   std::string contents;
   contents.reserve(member.bytes);

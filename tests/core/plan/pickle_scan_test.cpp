@@ -34,8 +34,10 @@ std::string refusal(const std::string& bytes) {
 }
 
 TEST(PickleScan, ReadsValues) {
-  const std::string bytes = pickled("(N\x88\x89K\x07M\x01\x02" + binInt(-3) + "\x8a\x08" + littleEndian(1ull << 40, 8) + "G" +
-                                    std::string("\x3f\xf8\0\0\0\0\0\0", 8) + binUnicode("text") + "](K\x01" "e}(" +
+  const std::string bytes = pickled("(N\x88\x89K\x07M\x01\x02" + binInt(-3) + "\x8a\x08" + littleEndian(1ull << 40, 8) +
+                                    "G" + std::string("\x3f\xf8\0\0\0\0\0\0", 8) + binUnicode("text") +
+                                    "](K\x01"
+                                    "e}(" +
                                     binUnicode("k") + "K\x02ut");
   const PickleScan scan = scanPickle(bytes, options());
   const PickleValue& root = scan.values[scan.root];
@@ -72,8 +74,9 @@ TEST(PickleScan, ReadsWhatElseLibtorchWrites) {
   EXPECT_EQ(refusal(pickled(global("torch", "device") + binUnicode("cpu") + "\x85R")), "accepted");
   const std::string number = "G" + std::string(8, '\0');
   EXPECT_EQ(refusal(pickled(global("builtins", "complex") + number + number + "\x86R")), "accepted");
-  EXPECT_EQ(refusal(pickled(global("torch.jit._pickle", "restore_type_tag") + "}" + binUnicode("Dict[str, int]") + "\x86R")),
-            "accepted");
+  EXPECT_EQ(
+      refusal(pickled(global("torch.jit._pickle", "restore_type_tag") + "}" + binUnicode("Dict[str, int]") + "\x86R")),
+      "accepted");
   const std::string storage = "((" + binUnicode("storage") + global("torch", "QInt8Storage") + binUnicode("0") +
                               binUnicode("cpu") + binInt(24) + "tQ" + binInt(0) + intTuple({24}) + intTuple({1}) + "(" +
                               global("torch", "per_tensor_affine") + number + binInt(0) + "t\x89" +
@@ -129,10 +132,11 @@ TEST(PickleScan, RefusesCyclesAndLateChanges) {
 }
 
 TEST(PickleScan, RefusesBrokenStacks) {
-  for (const std::string& body : {std::string("t"), std::string("e"), std::string("u"), std::string("R"), std::string("NR"),
-                                  std::string("b"), std::string("\x81"), std::string("Q"), std::string("q\0", 2),
-                                  std::string("h\0", 2), std::string("NN"), std::string("(N"), std::string("N(\x86"),
-                                  std::string("}(Nu"), std::string("N(Ne"), std::string("(NNe"), std::string()}) {
+  for (const std::string& body :
+       {std::string("t"), std::string("e"), std::string("u"), std::string("R"), std::string("NR"), std::string("b"),
+        std::string("\x81"), std::string("Q"), std::string("q\0", 2), std::string("h\0", 2), std::string("NN"),
+        std::string("(N"), std::string("N(\x86"), std::string("}(Nu"), std::string("N(Ne"), std::string("(NNe"),
+        std::string()}) {
     EXPECT_NE(refusal(pickled(body)), "accepted") << body;
   }
   EXPECT_THAT(refusal(pickled("N") + "x"), HasSubstr("goes on after its end"));
@@ -158,7 +162,8 @@ TEST(PickleScan, RefusesGlobalsAndOpcodesThatLibtorchDoesNotWrite) {
   }
   // INST, OBJ, STACK_GLOBAL, EXT1, DUP, POP, PUT, PERSID, LONG4, FRAME
   for (const char* opcode : {"i", "o", "\x93", "\x82", "2", "0", "p", "P", "\x8b", "\x95"}) {
-    EXPECT_THAT(refusal(pickled("N" + std::string(opcode) + "os\nsystem\n")), HasSubstr("which TorchScript files do not use"));
+    EXPECT_THAT(refusal(pickled("N" + std::string(opcode) + "os\nsystem\n")),
+                HasSubstr("which TorchScript files do not use"));
   }
 }
 

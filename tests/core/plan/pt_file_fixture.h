@@ -35,7 +35,9 @@ class MemoryFile {
 
 inline std::string binUnicode(const std::string& text) { return "X" + littleEndian(text.size(), 4) + text; }
 inline std::string binInt(std::int64_t value) { return "J" + littleEndian(static_cast<std::uint64_t>(value), 4); }
-inline std::string global(const std::string& module, const std::string& name) { return "c" + module + "\n" + name + "\n"; }
+inline std::string global(const std::string& module, const std::string& name) {
+  return "c" + module + "\n" + name + "\n";
+}
 inline std::string pickled(const std::string& body) { return "\x80\x02" + body + "."; }
 
 inline std::string intTuple(const std::vector<std::int64_t>& values) {

@@ -152,7 +152,8 @@ TEST(PtFile, NamesWhatAFileCanDo) {
   EXPECT_TRUE(report.dangerous());
   EXPECT_THAT(describe(report), HasSubstr("DANGER      runs-on-load: "));
 
-  for (const char* call : {"torch.from_file(\"x\", True, 8)", "torch . from_file(\"x\")", "ops.aten.from_file(\"x\")"}) {
+  for (const char* call :
+       {"torch.from_file(\"x\", True, 8)", "torch . from_file(\"x\")", "ops.aten.from_file(\"x\")"}) {
     net.code = netCode() + std::string("    t = ") + call + "\n";
     report = inspectBytes(net.bytes());
     EXPECT_NE(findingOf(report, "maps-files"), nullptr) << call;
@@ -192,9 +193,10 @@ TEST(PtFile, NamesForeignOperatorsAndClasses) {
 TEST(PtFile, RefusesForeignGlobals) {
   Net net;
   net.data_pkl = pickled(global("os", "system") + binUnicode("true") + "\x85R");
-  EXPECT_EQ(refusalOf(net.bytes()),
-            "'net.pt', member 'net/data.pkl': refused, it calls for 'os.system', which TorchScript files have no use for; "
-            "it may be a Python pickle or an attack.");
+  EXPECT_EQ(
+      refusalOf(net.bytes()),
+      "'net.pt', member 'net/data.pkl': refused, it calls for 'os.system', which TorchScript files have no use for; "
+      "it may be a Python pickle or an attack.");
   net.data_pkl = Net().data_pkl;
   net.constants_pkl = pickled(global("torch", "load") + ")R");
   EXPECT_THAT(refusalOf(net.bytes()), HasSubstr("it calls for 'torch.load'"));
@@ -304,16 +306,21 @@ TEST_F(PtFileOnDisk, NamesTheDamagedMember) {
   std::string bad = zip.finish();
   bad[zip.places[0].data + 5] ^= 0x40;
   const std::string path = write("flipped.pt", bad);
-  EXPECT_THAT(refusal(path), HasSubstr("'" + path + "' is damaged: member 'net/data/0' fails its CRC check (declared "));
+  EXPECT_THAT(refusal(path),
+              HasSubstr("'" + path + "' is damaged: member 'net/data/0' fails its CRC check (declared "));
 }
 
 TEST_F(PtFileOnDisk, NamesOnnx) {
   std::string graph = "\x0a\x05\x0a\x01x\x12\x01y\x12\x01g";
-  const std::string path =
-      write("net.onnx", "\x08\x07\x12\x07pytorch\x1a\x03" "1.0" ":" + std::string(1, static_cast<char>(graph.size())) + graph);
-  EXPECT_EQ(refusal(path), "'" + path +
-                               "' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
-                               "torch.jit.save(torch.jit.script(model), 'model.pt').");
+  const std::string path = write("net.onnx",
+                                 "\x08\x07\x12\x07pytorch\x1a\x03"
+                                 "1.0"
+                                 ":" +
+                                     std::string(1, static_cast<char>(graph.size())) + graph);
+  EXPECT_EQ(refusal(path),
+            "'" + path +
+                "' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
+                "torch.jit.save(torch.jit.script(model), 'model.pt').");
 }
 
 TEST_F(PtFileOnDisk, NamesPickles) {
@@ -329,7 +336,9 @@ TEST_F(PtFileOnDisk, NamesPickles) {
   EXPECT_EQ(refusal(module), "'" + module + "' is a pickled Python module, not a TorchScript model; " + hint(module));
 
   const std::string old = write("old.pt", std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15));
-  EXPECT_EQ(refusal(old), "'" + old + "' is a pickled checkpoint in the format before PyTorch 1.6, not a TorchScript model; " + hint(old));
+  EXPECT_EQ(
+      refusal(old),
+      "'" + old + "' is a pickled checkpoint in the format before PyTorch 1.6, not a TorchScript model; " + hint(old));
   const std::string python = write("python.pkl", "\x80\x04K\x01.");
   EXPECT_EQ(refusal(python), "'" + python + "' is a Python pickle, not a TorchScript model; " + hint(python));
 }

@@ -11,7 +11,8 @@ namespace {
 
 std::string digest(const std::string& text, Sha256::Engine engine, std::size_t piece) {
   Sha256 sha(engine);
-  for (std::size_t at = 0; at < text.size(); at += piece) sha.update(text.data() + at, std::min(piece, text.size() - at));
+  for (std::size_t at = 0; at < text.size(); at += piece)
+    sha.update(text.data() + at, std::min(piece, text.size() - at));
   return sha.hex();
 }
 

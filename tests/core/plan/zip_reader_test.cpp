@@ -83,9 +83,10 @@ TEST(ZipReader, RefusesADeclaredSizeBeyondTheFile) {
   std::string bytes = zip.finish();
   const std::string huge = littleEndian(2200000000u, 4);
   patch(&bytes, zip.places[0].central + 20, huge + huge);
-  EXPECT_EQ(refusal(bytes),
-            "'a.zip' is not a sound ZIP archive: member 'a/data' declares 2200000000 bytes, more than the file has; copy "
-            "or export the file again.");
+  EXPECT_EQ(
+      refusal(bytes),
+      "'a.zip' is not a sound ZIP archive: member 'a/data' declares 2200000000 bytes, more than the file has; copy "
+      "or export the file again.");
 }
 
 TEST(ZipReader, RefusesBombs) {
