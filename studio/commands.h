@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -37,8 +36,8 @@ using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, Export
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {
  public:
-  void post(Command command) { queue_.push_back(std::move(command)); }
-  std::vector<Command> take() { return std::exchange(queue_, {}); }
+  void post(Command command);
+  std::vector<Command> take();
 
  private:
   std::vector<Command> queue_;

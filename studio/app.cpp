@@ -1,0 +1,173 @@
+// See app.h.
+#include "studio/app.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/plan/error.h"
+#include "studio/imgui_compat.h"
+#include "studio/panels/scene_service.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kTopPoints = 56;
+constexpr float kTabPoints = 36;
+constexpr float kGrip = 6;
+
+// What the style asks for, less on small windows.
+float wanted(float dragged, float preferred, float window, float share, float least) {
+  if (dragged >= 0) return std::clamp(dragged, least, std::max(least, window * 0.6F));
+  return std::clamp(window * share, least, preferred);
+}
+
+}  // namespace
+
+App::App(const AppOptions& options, std::function<void()> wake) {
+  ui_.theme = themeByName(options.theme);
+  ui_.scale = std::clamp(options.scale, 0.5F, 4.F);
+  applyTheme(ui_.theme, ui_.scale);
+  ui_.fonts = loadFonts(ui_.scale);
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.ConfigInputTextCursorBlink = false;
+  // The advances that size nodes are known only once the atlas is built.
+  unsigned char* pixels = nullptr;
+  int width = 0;
+  int height = 0;
+  io.Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
+  scenes_ = std::make_unique<SceneService>(textMetrics(ui_.fonts, ui_.scale), std::move(wake));
+  ui_.scenes = scenes_.get();
+  panels_ = makePanels(ui_);
+  for (const auto& panel : panels_) {
+    if (options.panel == panel->name()) alone_ = panel.get();
+  }
+  if (options.panel.empty() || alone_ != nullptr) return;
+  std::string names;
+  for (const auto& panel : panels_) names += (names.empty() ? "" : ", ") + std::string(panel->name());
+  throw Error(ExitCode::kUsage, "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
+}
+
+App::~App() = default;
+
+bool App::settled() const {
+  return !scenes_->busy() && std::all_of(panels_.begin(), panels_.end(), [](const auto& panel) { return panel->settled(); });
+}
+
+Panel* App::panelAt(PanelPlace place) const {
+  for (const auto& panel : panels_) {
+    if (panel->place() == place) return panel.get();
+  }
+  return nullptr;
+}
+
+void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(size);
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, ui_.theme.panel);
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                                 ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGui::Begin("studio", nullptr, flags);
+  ImGui::PopStyleColor();
+  if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive()) selection_.clear();
+  if (alone_ != nullptr) {
+    if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
+      alone_->draw(snapshot, selection_, commands);
+    }
+    endArea();
+  } else {
+    drawAll(snapshot, commands, size);
+  }
+  selection_.front_panel.clear();
+  ImGui::End();
+}
+
+void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size) {
+  const float points_wide = size.x / ui_.scale;
+  const float points_high = size.y / ui_.scale;
+  const float left = std::floor(ui_.px(wanted(left_, 300, points_wide, 0.19F, 210)));
+  const float right = std::floor(ui_.px(wanted(right_, 360, points_wide, 0.22F, 250)));
+  const float bottom = std::floor(ui_.px(wanted(bottom_, 300, points_high, 0.29F, 150)));
+  const float top = std::floor(ui_.px(kTopPoints));
+  const float middle = std::max(size.y - top - bottom, ui_.px(80));
+  const float centre = std::max(size.x - left - right, ui_.px(120));
+  constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  const auto area = [&](PanelPlace place, ImVec2 at, ImVec2 extent) {
+    Panel* panel = panelAt(place);
+    ImGui::SetCursorPos(at);
+    if (beginArea(ui_, panel->name(), extent, ui_.theme.panel, {0, 0}, kStill)) panel->draw(snapshot, selection_, commands);
+    endArea();
+  };
+  area(PanelPlace::kTop, {0, 0}, {size.x, top});
+  area(PanelPlace::kLeft, {0, top}, {left, middle});
+  area(PanelPlace::kCentre, {left, top}, {centre, middle});
+  area(PanelPlace::kRight, {left + centre, top}, {right, middle});
+  ImGui::SetCursorPos({0, top + middle});
+  if (beginArea(ui_, "bottom", {size.x, bottom}, ui_.theme.panel, {0, 0}, kStill)) drawBottom(snapshot, commands);
+  endArea();
+
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float pixel = 1;
+  list->AddRectFilled({0, top - pixel}, {size.x, top}, ui_.theme.line);
+  list->AddRectFilled({0, top + middle - pixel}, {size.x, top + middle}, ui_.theme.line);
+  list->AddRectFilled({left - pixel, top}, {left, top + middle}, ui_.theme.line);
+  list->AddRectFilled({left + centre, top}, {left + centre + pixel, top + middle}, ui_.theme.line);
+  const float grip = ui_.px(kGrip);
+  const float moved_left = splitter("left", {left - grip / 2, top}, {grip, middle}, true);
+  const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true);
+  const float moved_bottom = splitter("bottom", {0, top + middle - grip / 2}, {size.x, grip}, false);
+  if (moved_left != 0) left_ = (left + moved_left) / ui_.scale;
+  if (moved_right != 0) right_ = (right - moved_right) / ui_.scale;
+  if (moved_bottom != 0) bottom_ = (bottom - moved_bottom) / ui_.scale;
+}
+
+float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical) {
+  // A child window of its own lies above its neighbours and gets the mouse.
+  ImGui::SetCursorPos(at);
+  ImGui::PushID(id);
+  float moved = 0;
+  if (ImGui::BeginChild("splitter", size, false, ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollbar)) {
+    ImGui::InvisibleButton("grip", size);
+    if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
+      ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+    }
+    if (ImGui::IsItemActive()) moved = vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y;
+  }
+  ImGui::EndChild();
+  ImGui::PopID();
+  return moved;
+}
+
+void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
+  if (!selection_.front_panel.empty()) tab_ = selection_.front_panel;
+  const float height = std::floor(ui_.px(kTabPoints));
+  const ImVec2 window = ImGui::GetWindowPos();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  float x = 0;
+  Panel* front = nullptr;
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab) continue;
+    const bool chosen = tab_ == panel->name();
+    if (chosen) front = panel.get();
+    ImFont* font = ui_.fonts.head;
+    const std::string title = panel->title();
+    const float text_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, title.c_str()).x;
+    const ImVec2 extent = {std::floor(text_width + ui_.px(28)), height};
+    ImGui::SetCursorPos({x, 0});
+    if (ImGui::InvisibleButton(panel->name(), extent)) tab_ = panel->name();
+    const bool hovered = ImGui::IsItemHovered();
+    const ImU32 ink = chosen || hovered ? ui_.theme.text : ui_.theme.dim;
+    list->AddText(font, font->FontSize, {window.x + x + ui_.px(14), window.y + std::floor((height - font->FontSize) / 2)}, ink, title.c_str());
+    if (chosen) list->AddRectFilled({window.x + x, window.y + height - ui_.px(2)}, {window.x + x + extent.x, window.y + height}, ui_.theme.accent);
+    x += extent.x;
+  }
+  list->AddLine({window.x, window.y + height - 1}, {window.x + ImGui::GetWindowWidth(), window.y + height - 1}, ui_.theme.line);
+  ImGui::SetCursorPos({0, height});
+  if (front == nullptr) return;
+  constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (beginArea(ui_, front->name(), {0, 0}, ui_.theme.panel, {0, 0}, kStill)) front->draw(snapshot, selection_, commands);
+  endArea();
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,53 @@
+// The studio without its window: theme, fonts, panels and their arrangement, drawn into whatever ImGui context is
+// current. window.cpp puts a real window around it; tests run it with none.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "studio/panels/panel.h"
+
+namespace ipex_studio {
+
+struct AppOptions {
+  float scale = 1;
+  std::string theme = "dark";
+  std::string panel;             // one of the panels' names: it alone is drawn; empty: all
+};
+
+class App {
+ public:
+  // Needs a current ImGui context and fills its font atlas. `wake` is called from another thread when a new frame would
+  // look different. Throws Error(kUsage) for an unknown theme or panel.
+  App(const AppOptions& options, std::function<void()> wake);
+  ~App();
+
+  // Draws over the whole display; to be called between ImGui::NewFrame and ImGui::Render.
+  void frame(const StudioSnapshot& snapshot, Commands& commands);
+  // True when the next frame, given the same snapshot and no input, would look the same.
+  bool settled() const;
+
+  Selection& selection() { return selection_; }
+  const Theme& theme() const { return ui_.theme; }
+
+ private:
+  void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
+  void drawBottom(const StudioSnapshot& snapshot, Commands& commands);
+  float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical);
+  Panel* panelAt(PanelPlace place) const;
+
+  Ui ui_;
+  Selection selection_;
+  std::unique_ptr<SceneService> scenes_;
+  std::vector<std::unique_ptr<Panel>> panels_;
+  Panel* alone_ = nullptr;
+  std::string tab_ = "operations";
+  // Sizes in points; negative until the user drags, then as dragged.
+  float left_ = -1;
+  float right_ = -1;
+  float bottom_ = -1;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,147 @@
+// Bottom tab: what every pass did and declined, with the reason; a click selects the nodes it is about.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "studio/panels/panel_list.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kRowPoints = 25;
+enum class Show { kMissed, kApplied, kAll };
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+class RemarksPanel : public Panel {
+ public:
+  explicit RemarksPanel(const Ui& ui) : ui_(ui) {}
+  const char* name() const override { return "remarks"; }
+  const char* title() const override { return "Remarks"; }
+  PanelPlace place() const override { return PanelPlace::kBottomTab; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    const auto& remarks = snapshot.job->remarks;
+    if (remarks.empty()) {
+      emptyState(ui_, "No remarks", "Passes say here what they did to which node, and why they declined the rest.");
+      return;
+    }
+    if (shown_index_ != snapshot.index) {
+      shown_index_ = snapshot.index;
+      stale_ = true;
+    }
+    drawTools();
+    if (stale_) collect(remarks);
+    stale_ = false;
+    if (rows_.empty()) {
+      emptyState(ui_, show_ == Show::kMissed ? "Nothing was declined" : "Nothing matches", "Choose “all” above to see every remark.");
+      return;
+    }
+    drawTable(snapshot, selection);
+  }
+
+ private:
+  void drawTools() {
+    const float top = ImGui::GetCursorPosY();
+    ImGui::SetCursorPos({ui_.px(13), top + std::floor(ui_.px(4))});
+    ImGui::SetNextItemWidth(ui_.px(240));
+    ImGui::PushFont(ui_.fonts.head);
+    if (ImGui::InputTextWithHint("##filter", "filter by pass, reason, text", filter_.data(), filter_.size())) stale_ = true;
+    ImGui::PopFont();
+    constexpr std::array<std::pair<const char*, Show>, 3> kChoices = {{{"missed", Show::kMissed}, {"done", Show::kApplied}, {"all", Show::kAll}}};
+    for (const auto& [text, show] : kChoices) {
+      ImGui::SameLine(0, ui_.px(show == Show::kMissed ? 12 : 2));
+      if (!button(ui_, text, text, show == show_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head)) continue;
+      show_ = show;
+      stale_ = true;
+    }
+    ImGui::SetCursorPosY(top + std::floor(ui_.px(38)));
+  }
+
+  void collect(const std::vector<Remark>& remarks) {
+    const std::string wanted = lowered(filter_.data());
+    rows_.clear();
+    for (std::size_t r = 0; r < remarks.size(); ++r) {
+      const Remark& remark = remarks[r];
+      if (show_ == Show::kMissed && remark.kind != RemarkKind::kMissed) continue;
+      if (show_ == Show::kApplied && remark.kind != RemarkKind::kApplied) continue;
+      const bool matches = wanted.empty() || lowered(displayText(remark.pass + " " + remark.reason + " " + remark.text, 2000)).find(wanted) != std::string::npos;
+      if (matches) rows_.push_back(static_cast<std::int32_t>(r));
+    }
+  }
+
+  void drawTable(const StudioSnapshot& snapshot, Selection& selection) const {
+    const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_PadOuterX;
+    if (!ImGui::BeginTable("remarks", 5, flags, ImGui::GetContentRegionAvail())) return;
+    ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, ui_.px(56));
+    ImGui::TableSetupColumn("pass", ImGuiTableColumnFlags_WidthFixed, ui_.px(210));
+    ImGui::TableSetupColumn("reason", ImGuiTableColumnFlags_WidthFixed, ui_.px(190));
+    ImGui::TableSetupColumn("node", ImGuiTableColumnFlags_WidthFixed, ui_.px(190));
+    ImGui::TableSetupColumn("what and why", ImGuiTableColumnFlags_WidthStretch);
+    ImGui::TableSetupScrollFreeze(0, 1);
+    ImGui::TableNextRow(ImGuiTableRowFlags_Headers, ui_.px(26));
+    for (int c = 0; c < 5; ++c) {
+      ImGui::TableSetColumnIndex(c);
+      label(ui_.theme.dim, ImGui::TableGetColumnName(c), ui_.fonts.head);
+    }
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(rows_.size()), ui_.px(kRowPoints));
+    while (clipper.Step()) {
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) drawRow(snapshot, rows_[i], selection);
+    }
+    ImGui::EndTable();
+  }
+
+  void drawRow(const StudioSnapshot& snapshot, std::int32_t r, Selection& selection) const {
+    const Remark& remark = snapshot.job->remarks[r];
+    const bool missed = remark.kind == RemarkKind::kMissed;
+    ImGui::TableNextRow(ImGuiTableRowFlags_None, ui_.px(kRowPoints));
+    if (!selection.empty() && selection.overlaps(remark.origins)) ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, ui_.theme.selection);
+    ImGui::TableSetColumnIndex(0);
+    ImGui::PushID(r);
+    const ImVec2 at = ImGui::GetCursorPos();
+    if (ImGui::Selectable("##row", false, ImGuiSelectableFlags_SpanAllColumns, {0, ui_.px(kRowPoints - 7)})) {
+      selection.select(remark.origins, true);
+    }
+    ImGui::PopID();
+    ImGui::SetCursorPos(at);
+    label(missed ? ui_.theme.warning : ui_.theme.good, missed ? "missed" : "done");
+    cell(1, ui_.theme.text, displayText(remark.pass, 60), nullptr);
+    cell(2, ui_.theme.dim, displayText(remark.reason, 60), ui_.fonts.mono);
+    cell(3, ui_.theme.dim, nodeName(snapshot, remark), nullptr);
+    cell(4, ui_.theme.text, displayText(remark.text, 400), nullptr);
+  }
+
+  static std::string nodeName(const StudioSnapshot& snapshot, const Remark& remark) {
+    if (remark.origins.empty()) return {};
+    const auto known = snapshot.index->origin_by_id.find(remark.origins.front());
+    if (known == snapshot.index->origin_by_id.end()) return {};
+    const Origin& origin = snapshot.job->model.origins[known->second];
+    const std::string name = displayText(origin.module_path.empty() ? origin.kind : origin.module_path, 60);
+    return remark.origins.size() > 1 ? fmt::format("{} +{}", name, remark.origins.size() - 1) : name;
+  }
+
+  void cell(int column, ImU32 color, const std::string& text, ImFont* font) const {
+    ImGui::TableSetColumnIndex(column);
+    fittedLabel(ui_, color, text, ImGui::GetContentRegionAvail().x, font);
+  }
+
+  const Ui& ui_;
+  std::shared_ptr<const JobIndex> shown_index_;
+  std::vector<std::int32_t> rows_;
+  Show show_ = Show::kMissed;
+  bool stale_ = true;
+  std::array<char, 128> filter_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makeRemarksPanel(const Ui& ui) { return std::make_unique<RemarksPanel>(ui); }
+
+}  // namespace ipex_studio

@@ -1,0 +1,194 @@
+// See window.h.
+#include "studio/window.h"
+
+#include <GLFW/glfw3.h>
+#include <backends/imgui_impl_glfw.h>
+#include <backends/imgui_impl_opengl3.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "core/plan/error.h"
+#include "studio/app.h"
+#include "studio/screenshot.h"
+
+namespace ipex_studio {
+namespace {
+
+// ImGui needs a second frame to settle sizes and a third for what depends on them.
+constexpr int kFramesAfterEvent = 3;
+constexpr auto kLongestScreenshot = std::chrono::minutes(10);
+
+class GlfwLibrary {
+ public:
+  GlfwLibrary() {
+    if (glfwInit() == GLFW_TRUE) return;
+    throw Error(ExitCode::kUnsupported,
+                "No display was found; use 'ipex-studio run' for the same job without a window, or xvfb-run for a screenshot.");
+  }
+  ~GlfwLibrary() { glfwTerminate(); }
+  GlfwLibrary(const GlfwLibrary&) = delete;
+  GlfwLibrary& operator=(const GlfwLibrary&) = delete;
+};
+
+struct CloseWindow {
+  void operator()(GLFWwindow* window) const { glfwDestroyWindow(window); }
+};
+using WindowPtr = std::unique_ptr<GLFWwindow, CloseWindow>;
+
+WindowPtr openWindow(const WindowOptions& options) {
+  const bool screenshot = !options.screenshot_path.empty();
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 2);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  glfwWindowHint(GLFW_VISIBLE, screenshot ? GLFW_FALSE : GLFW_TRUE);
+  WindowPtr window(glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr));
+  if (!window) {
+    throw Error(ExitCode::kUnsupported, "The display has no OpenGL 3.2; use 'ipex-studio run' for the same job without a window.");
+  }
+  glfwMakeContextCurrent(window.get());
+  // An off-screen picture must not wait for a screen.
+  glfwSwapInterval(screenshot ? 0 : 1);
+  return window;
+}
+
+float chooseScale(const WindowOptions& options, GLFWwindow* window) {
+  if (options.scale > 0) return static_cast<float>(options.scale);
+  if (!options.screenshot_path.empty()) return 1;
+  float x = 1;
+  float y = 1;
+  glfwGetWindowContentScale(window, &x, &y);
+  return std::max(x, y);
+}
+
+class ImguiScope {
+ public:
+  explicit ImguiScope(GLFWwindow* window) {
+    IMGUI_CHECKVERSION();
+    ImGui::CreateContext();
+    ImGui_ImplGlfw_InitForOpenGL(window, true);
+    ImGui_ImplOpenGL3_Init("#version 150");
+  }
+  ~ImguiScope() {
+    ImGui_ImplOpenGL3_Shutdown();
+    ImGui_ImplGlfw_Shutdown();
+    ImGui::DestroyContext();
+  }
+  ImguiScope(const ImguiScope&) = delete;
+  ImguiScope& operator=(const ImguiScope&) = delete;
+};
+
+// While it lives, news of the source wake the drawing thread.
+class WakeScope {
+ public:
+  explicit WakeScope(SnapshotSource& source) : source_(source) {
+    source_.setWakeup([] { glfwPostEmptyEvent(); });
+  }
+  ~WakeScope() { source_.setWakeup({}); }
+  WakeScope(const WakeScope&) = delete;
+  WakeScope& operator=(const WakeScope&) = delete;
+
+ private:
+  SnapshotSource& source_;
+};
+
+void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, int width, int height) {
+  ImGui::NewFrame();
+  Commands commands;
+  app.frame(*snapshot, commands);
+  ImGui::Render();
+  const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(app.theme().ground);
+  glViewport(0, 0, width, height);
+  glClearColor(ground.x, ground.y, ground.z, 1);
+  glClear(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  for (Command& command : commands.take()) source.post(std::move(command));
+}
+
+void runInteractive(GLFWwindow* window, App& app, SnapshotSource& source) {
+  int frames_due = kFramesAfterEvent;
+  SnapshotPtr shown;
+  while (glfwWindowShouldClose(window) == GLFW_FALSE) {
+    if (frames_due > 0) {
+      glfwPollEvents();
+      --frames_due;
+    } else {
+      glfwWaitEvents();
+      frames_due = kFramesAfterEvent - 1;
+    }
+    SnapshotPtr latest = source.latest();
+    if (latest != shown) frames_due = kFramesAfterEvent;
+    shown = std::move(latest);
+    int width = 0;
+    int height = 0;
+    glfwGetFramebufferSize(window, &width, &height);
+    if (width <= 0 || height <= 0) {
+      frames_due = 0;
+      continue;
+    }
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    drawFrame(app, source, shown, width, height);
+    glfwSwapBuffers(window);
+  }
+}
+
+void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& source) {
+  const OffscreenTarget target(options.width, options.height);
+  const auto deadline = std::chrono::steady_clock::now() + kLongestScreenshot;
+  SnapshotPtr shown;
+  int quiet_frames = 0;
+  while (quiet_frames < kFramesAfterEvent) {
+    glfwWaitEventsTimeout(quiet_frames > 0 || !shown ? 0.0 : 0.02);
+    SnapshotPtr latest = source.latest();
+    const bool news = latest != shown;
+    shown = std::move(latest);
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    ImGuiIO& io = ImGui::GetIO();
+    io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
+    io.DisplayFramebufferScale = {1, 1};
+    io.MousePos = {-1e6F, -1e6F};
+    target.bind();
+    drawFrame(app, source, shown, options.width, options.height);
+    const bool quiet = !news && shown->status.state != JobState::kWorking && app.settled();
+    quiet_frames = quiet ? quiet_frames + 1 : 0;
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw Error(ExitCode::kFailure, "The job did not end within ten minutes, so no screenshot was taken; use a smaller model.");
+    }
+  }
+  writePng(options.screenshot_path, options.width, options.height, target.pixels());
+}
+
+}  // namespace
+
+std::vector<std::string> panelNames() {
+  const Ui ui;
+  std::vector<std::string> names;
+  for (const auto& panel : makePanels(ui)) names.emplace_back(panel->name());
+  return names;
+}
+
+int runWindow(const WindowOptions& options, SnapshotSource& source) {
+  if (options.width < 64 || options.height < 64 || options.width > 16384 || options.height > 16384) {
+    throw Error(ExitCode::kUsage, "A window is between 64 and 16384 pixels wide and high; choose another --size.");
+  }
+  const GlfwLibrary library;
+  const WindowPtr window = openWindow(options);
+  const ImguiScope imgui(window.get());
+  App app({chooseScale(options, window.get()), options.theme, options.panel}, [] { glfwPostEmptyEvent(); });
+  const WakeScope wake(source);
+  glfwSetWindowUserPointer(window.get(), &source);
+  glfwSetDropCallback(window.get(), [](GLFWwindow* target, int count, const char** paths) {
+    if (count > 0) static_cast<SnapshotSource*>(glfwGetWindowUserPointer(target))->post(OpenCommand{paths[0]});
+  });
+  if (options.screenshot_path.empty()) {
+    runInteractive(window.get(), app, source);
+  } else {
+    takeScreenshot(options, app, source);
+  }
+  return 0;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,97 @@
+// See synthetic_job.h.
+#include "tests/studio/synthetic_job.h"
+
+namespace ipex_studio::testing {
+
+SnapshotParts donePartsOf(const JobRecord& job) {
+  SnapshotParts parts;
+  parts.status.state = job.runs.empty() ? JobState::kReady : JobState::kDone;
+  parts.choices.precisions = {{Precision::kFp32, true, ""},
+                              {Precision::kBf16, false, "This CPU has no BF16 instructions."},
+                              {Precision::kInt8, false, "Quantization is not in this version."}};
+  parts.choices.threads = 2;
+  parts.choices.max_threads = 2;
+  parts.log = {{0.02, LogLevel::kInfo, "engine started"},
+               {0.71, LogLevel::kInfo, "loaded and froze resnet50.pt: 175 nodes"},
+               {0.72, LogLevel::kWarning, "inputs not given; guessed x 1x3x224x224 from the first convolution"},
+               {1.38, LogLevel::kInfo, "10 passes, 58 steps in 1 region"},
+               {9.85, LogLevel::kInfo, "measured baseline and optimized in 8 turns"}};
+  return parts;
+}
+
+SnapshotPtr resnetSnapshot() {
+  auto job = resnetJob();
+  return makeSnapshot(job, donePartsOf(*job), nullptr);
+}
+
+std::shared_ptr<const JobRecord> chainJob(std::int32_t nodes) {
+  auto job = std::make_shared<JobRecord>();
+  job->model.path = "chain.pt";
+  auto graph = std::make_shared<GraphSnapshot>();
+  graph->values.push_back({0, "x", "Float(1, 8)", -1, ""});
+  graph->inputs = {0};
+  for (std::int32_t n = 0; n < nodes; ++n) {
+    GraphNode node;
+    node.id = n;
+    node.kind = n % 3 == 0 ? "aten::linear" : "aten::relu";
+    node.name = "node" + std::to_string(n);
+    node.origins = {n};
+    node.inputs = {n};
+    if (n % 7 == 6) node.inputs.push_back(n - 5);
+    node.outputs = {n + 1};
+    graph->values.push_back({n + 1, std::to_string(n), "Float(1, 8)", n, ""});
+    graph->nodes.push_back(std::move(node));
+  }
+  graph->outputs = {nodes};
+  job->frozen = std::move(graph);
+  return job;
+}
+
+std::shared_ptr<const JobRecord> hostileJob() {
+  auto job = std::make_shared<JobRecord>(*resnetJob());
+  const std::string formats = "%s%n%d{}{0:x}%%";
+  const std::string controls = "a\x01\x02\tb\nc\x7f\x1b[31m" + std::string(1, '\0') + "z";
+  const std::string invalid = "\xff\xfe\xc3(\xe2\x82";
+  const std::string huge(1 << 20, 'W');
+  job->model.path = "/tmp/" + formats + controls;
+  job->model.inputs = {{formats, huge, true}, {controls, invalid, false}, {huge, formats, true}};
+  job->machine.cpu = huge;
+  job->machine.libtorch = formats;
+  auto graph = std::make_shared<GraphSnapshot>(*job->frozen);
+  const std::string* const strings[] = {&formats, &controls, &invalid, &huge};
+  for (std::size_t n = 0; n < graph->nodes.size(); ++n) {
+    if (n < 24) {
+      graph->nodes[n].name = *strings[n % 4];
+      graph->nodes[n].kind = *strings[(n + 1) % 4];
+      graph->nodes[n].scope = *strings[(n + 2) % 4];
+      graph->nodes[n].attributes = {{*strings[n % 4], *strings[(n + 3) % 4]}};
+    }
+    if (n % 5 == 0) graph->nodes[n].inputs.push_back(1 << 30);
+    if (n % 7 == 0) graph->nodes[n].outputs.push_back(-5);
+    if (n % 11 == 0) graph->nodes[n].parent = 1 << 20;
+  }
+  for (std::size_t v = 0; v < graph->values.size() && v < 24; ++v) graph->values[v].type = *strings[v % 4];
+  graph->text = formats + "\n" + huge + "\n" + controls + "\n" + invalid;
+  graph->outputs.push_back(99999999);
+  job->frozen = graph;
+  for (std::size_t p = 0; p < job->passes.size(); ++p) {
+    job->passes[p].name = *strings[p % 4];
+    job->passes[p].summary = *strings[(p + 1) % 4];
+  }
+  for (std::size_t r = 0; r < job->remarks.size() && r < 40; ++r) {
+    job->remarks[r].text = *strings[r % 4];
+    job->remarks[r].reason = *strings[(r + 1) % 4];
+    job->remarks[r].kind = RemarkKind::kMissed;
+  }
+  for (RunRecord& run : job->runs) {
+    for (std::size_t s = 0; s < run.steps.size() && s < 12; ++s) {
+      run.steps[s].name = *strings[s % 4];
+      run.steps[s].implementation = *strings[(s + 1) % 4];
+      run.steps[s].dst_shape = *strings[(s + 2) % 4];
+    }
+    for (std::size_t t = 0; t < run.step_times.size() && t < 12; ++t) run.step_times[t].name = *strings[t % 4];
+  }
+  return job;
+}
+
+}  // namespace ipex_studio::testing

@@ -1,0 +1,45 @@
+// Made-up but realistic jobs for tests and pictures: ResNet-50 through all passes with times and remarks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "studio/snapshot.h"
+
+namespace ipex_studio::testing {
+
+struct SyntheticOptions {
+  bool passes = true;      // false: only the frozen graph
+  bool runs = true;        // false: nothing measured
+};
+
+// Deterministic.
+std::shared_ptr<const JobRecord> resnetJob(const SyntheticOptions& options = {});
+
+// Status kDone with chips, log and threads as a session would set them.
+SnapshotParts donePartsOf(const JobRecord& job);
+SnapshotPtr resnetSnapshot();
+
+// A graph of `nodes` nodes: a chain with some skips.
+std::shared_ptr<const JobRecord> chainJob(std::int32_t nodes);
+
+// Strings that break careless programs in every field.
+std::shared_ptr<const JobRecord> hostileJob();
+
+// A source that shows one snapshot and remembers commands.
+class FixedSource : public SnapshotSource {
+ public:
+  explicit FixedSource(SnapshotPtr snapshot) : snapshot_(std::move(snapshot)) {}
+  SnapshotPtr latest() override { return snapshot_; }
+  void setWakeup(std::function<void()> wake) override { wake_ = std::move(wake); }
+  void post(Command command) override { posted.push_back(std::move(command)); }
+
+  std::vector<Command> posted;
+
+ private:
+  SnapshotPtr snapshot_;
+  std::function<void()> wake_;
+};
+
+}  // namespace ipex_studio::testing

@@ -1,0 +1,421 @@
+// ResNet-50 as a list of operations that a handful of made-up passes rewrite, each leaving a snapshot.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "tests/studio/synthetic_job.h"
+
+namespace ipex_studio::testing {
+namespace {
+
+struct Shape {
+  int channels = 0;
+  int side = 0;
+  std::string text() const { return side == 0 ? fmt::format("1, {}", channels) : fmt::format("1, {}, {}, {}", channels, side, side); }
+  std::string dims() const { return side == 0 ? fmt::format("1x{}", channels) : fmt::format("1x{}x{}x{}", channels, side, side); }
+};
+
+struct Op {
+  std::string kind;
+  std::string name;
+  std::string scope;
+  std::vector<OriginId> origins;
+  std::vector<int> inputs;       // ops; -1: the model's input
+  Shape shape;
+  int in_channels = 0;
+  int kernel = 0;
+  int stride = 1;
+  std::vector<std::string> post; // fused onto it
+  bool gone = false;
+
+  double flops() const {
+    if (kind.find("conv") != std::string::npos) return 2.0 * shape.channels * in_channels * kernel * kernel * shape.side * shape.side;
+    if (kind.find("linear") != std::string::npos) return 2.0 * shape.channels * in_channels;
+    return 0;
+  }
+};
+
+class Network {
+ public:
+  Network() {
+    int x = conv("conv1", -1, 3, {64, 112}, 7, 2);
+    x = bn("bn1", x);
+    x = relu("relu", x);
+    x = add({"aten::max_pool2d", "maxpool", "maxpool", {}, {x}, {64, 56}, 0, 3, 2, {}, false});
+    const int depth[] = {3, 4, 6, 3};
+    int channels = 64;
+    int side = 56;
+    for (int layer = 0; layer < 4; ++layer) {
+      const int width = 64 << layer;
+      for (int block = 0; block < depth[layer]; ++block) {
+        const std::string path = fmt::format("layer{}.{}", layer + 1, block);
+        const int stride = block == 0 && layer > 0 ? 2 : 1;
+        const int from = side;
+        side /= stride;
+        int y = relu(path + ".relu", bn(path + ".bn1", conv(path + ".conv1", x, channels, {width, from}, 1, 1)));
+        y = relu(path + ".relu", bn(path + ".bn2", conv(path + ".conv2", y, width, {width, side}, 3, stride)));
+        y = bn(path + ".bn3", conv(path + ".conv3", y, width, {width * 4, side}, 1, 1));
+        int skip = x;
+        if (block == 0) skip = bn(path + ".downsample.1", conv(path + ".downsample.0", x, channels, {width * 4, side}, 1, stride));
+        x = add({"aten::add_", path + ".add", path, {}, {y, skip}, {width * 4, side}, 0, 0, 1, {}, false});
+        x = relu(path + ".relu", x);
+        channels = width * 4;
+      }
+    }
+    x = add({"aten::adaptive_avg_pool2d", "avgpool", "avgpool", {}, {x}, {2048, 1}, 0, 7, 1, {}, false});
+    x = add({"aten::flatten", "flatten", "", {}, {x}, {2048, 0}, 0, 0, 1, {}, false});
+    add({"aten::linear", "fc", "fc", {}, {x}, {1000, 0}, 2048, 0, 1, {}, false});
+  }
+
+  std::vector<Op> ops;
+
+  std::vector<Origin> origins() const {
+    std::vector<Origin> result;
+    std::map<std::string, int> ordinals;
+    for (const Op& op : ops) {
+      result.push_back({op.origins.front(), op.scope, op.kind, ordinals[op.scope + op.kind]++,
+                        "torchvision/models/resnet.py:" + std::to_string(140 + static_cast<int>(result.size()) % 60)});
+    }
+    return result;
+  }
+
+  int users(int of) const {
+    return static_cast<int>(std::count_if(ops.begin(), ops.end(), [&](const Op& op) {
+      return !op.gone && std::find(op.inputs.begin(), op.inputs.end(), of) != op.inputs.end();
+    }));
+  }
+
+  // `op` disappears into `into`, which takes its place.
+  void merge(int op, int into) {
+    ops[into].origins.insert(ops[into].origins.end(), ops[op].origins.begin(), ops[op].origins.end());
+    std::sort(ops[into].origins.begin(), ops[into].origins.end());
+    ops[op].gone = true;
+    for (Op& user : ops) std::replace(user.inputs.begin(), user.inputs.end(), op, into);
+  }
+
+ private:
+  int add(Op op) {
+    op.origins = {static_cast<OriginId>(ops.size())};
+    ops.push_back(std::move(op));
+    return static_cast<int>(ops.size()) - 1;
+  }
+  int conv(const std::string& path, int x, int in, Shape shape, int kernel, int stride) {
+    return add({"aten::conv2d", path, path, {}, {x}, shape, in, kernel, stride, {}, false});
+  }
+  int bn(const std::string& path, int x) { return add({"aten::batch_norm", path, path, {}, {x}, ops[x].shape, 0, 0, 1, {}, false}); }
+  int relu(const std::string& path, int x) { return add({"aten::relu_", path, path, {}, {x}, ops[x].shape, 0, 0, 1, {}, false}); }
+};
+
+// Operations in an order that respects their inputs.
+std::vector<int> ordered(const Network& net) {
+  std::vector<int> order;
+  std::vector<bool> done(net.ops.size(), false);
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < net.ops.size(); ++i) {
+      const Op& op = net.ops[i];
+      if (op.gone || done[i]) continue;
+      if (!std::all_of(op.inputs.begin(), op.inputs.end(), [&](int in) { return in < 0 || done[in]; })) continue;
+      done[i] = more = true;
+      order.push_back(static_cast<int>(i));
+    }
+  }
+  return order;
+}
+
+std::shared_ptr<const GraphSnapshot> snapshotOf(const Network& net, int index, const std::string& name) {
+  auto graph = std::make_shared<GraphSnapshot>();
+  graph->pass_index = index;
+  graph->after_pass = name;
+  const auto value = [&](std::string text, std::string type, int producer, std::string constant) {
+    const auto id = static_cast<std::int32_t>(graph->values.size());
+    graph->values.push_back({id, std::move(text), std::move(type), producer, std::move(constant)});
+    return id;
+  };
+  const std::int32_t x = value("x", "Float(1, 3, 224, 224)", -1, "");
+  graph->inputs = {x};
+  graph->text = "graph(%x : Float(1, 3, 224, 224)):\n";
+  std::map<int, std::int32_t> result;
+  for (const int i : ordered(net)) {
+    const Op& op = net.ops[i];
+    GraphNode node;
+    node.id = static_cast<std::int32_t>(graph->nodes.size());
+    node.kind = op.kind;
+    node.name = op.name;
+    for (const std::string& post : op.post) node.name += " + " + post;
+    node.scope = op.scope;
+    node.origins = op.origins;
+    for (const int in : op.inputs) node.inputs.push_back(in < 0 ? x : result[in]);
+    if (op.flops() > 0) {
+      const std::string type = op.kernel > 0 ? fmt::format("Float({}, {}, {}, {})", op.shape.channels, op.in_channels, op.kernel, op.kernel)
+                                             : fmt::format("Float({}, {})", op.shape.channels, op.in_channels);
+      node.inputs.insert(node.inputs.begin() + 1, value(op.scope + ".weight", type, -1, "<" + type + ">"));
+      node.inputs.insert(node.inputs.begin() + 2, value("none", "NoneType", -1, "None"));
+    }
+    if (op.kernel > 0) node.attributes.push_back({"kernel", fmt::format("{}, {}", op.kernel, op.kernel)});
+    if (op.kernel > 0) node.attributes.push_back({"stride", fmt::format("{}, {}", op.stride, op.stride)});
+    result[i] = value(std::to_string(100 + i), "Float(" + op.shape.text() + ")", node.id, "");
+    node.outputs = {result[i]};
+    graph->text += fmt::format("  %{} : Float({}) = {}(…) # {}\n", 100 + i, op.shape.text(), op.kind, op.name);
+    graph->nodes.push_back(std::move(node));
+  }
+  graph->outputs = {graph->nodes.back().outputs.front()};
+  graph->text += fmt::format("  return (%{})\n", graph->values[graph->outputs[0]].name);
+  return graph;
+}
+
+class Story {
+ public:
+  explicit Story(JobRecord* job) : job_(*job) {
+    job_.model.path = "/home/me/models/resnet50.pt";
+    job_.model.sha256 = "9c1f8a3d5be07d0b71fd2f0e0e6f2c54d3c5a7e1b2f64d90a1b7c2f3e4d5a6b7";
+    job_.model.file_bytes = 102517000;
+    job_.model.inputs = {{"x", "1x3x224x224:float32", true}};
+    job_.model.origins = net_.origins();
+    job_.model.nodes = static_cast<std::int32_t>(net_.ops.size());
+    job_.machine.cpu = "Intel Xeon @ 2.50GHz";
+    job_.machine.isa = "avx512_core";
+    job_.machine.cores = 2;
+    job_.machine.libtorch = "1.13.1";
+    job_.machine.onednn = "2.6.3";
+    job_.machine.os = "Linux 6.1 Debian 12";
+    job_.frozen = snapshotOf(net_, 0, "frozen");
+  }
+
+  void runPasses() {
+    pass("canonicalize-inplace", "In-place operations become out-of-place where nothing else sees the memory.", [this] {
+      eachOp([this](int i) {
+        Op& op = net_.ops[i];
+        if (op.kind.back() != '_') return;
+        op.kind.pop_back();
+        applied(op.origins, "no other alias of the tensor");
+      });
+    });
+    pass("canonicalize-batch-norm", "One form of batch-norm.", [this] {
+      eachOp([this](int i) { if (net_.ops[i].kind == "aten::batch_norm") applied(net_.ops[i].origins, "statistics are constants"); });
+    });
+    pass("eliminate-dropout", "Removes dropout, which does nothing at inference.", [] {});
+    pass("fold-constants", "Computes what depends on constants only.", [this] { for (int i = 0; i < 12; ++i) applied({}, "size is known"); });
+    pass("fold-batch-norm", "Folds batch-norm into the weights of the convolution before it.", [this] {
+      eachOp([this](int i) {
+        if (net_.ops[i].kind != "aten::batch_norm") return;
+        const int conv = net_.ops[i].inputs[0];
+        net_.merge(i, conv);
+        applied(net_.ops[conv].origins, "folded into weight and bias");
+      });
+    });
+    pass("eliminate-common-subexpressions", "Computes equal expressions once.", [] {});
+    pass("fuse-activation", "Fuses an activation onto the operation before it.", [this] { fuseActivations(); });
+    pass("fuse-residual-add", "Fuses the residual sum, and what follows it, onto a convolution.", [this] { fuseAdds(); });
+    pass("propagate-layout", "Chooses layouts so that few reorders are paid.", [this] { layouts(); });
+    pass("lower-to-plan", "Turns each static region into one plan.", [this] { lowered_ = true; });
+  }
+
+  void measure();
+
+ private:
+  void eachOp(const std::function<void(int)>& visit) {
+    for (std::size_t i = 0; i < net_.ops.size(); ++i) {
+      if (!net_.ops[i].gone) visit(static_cast<int>(i));
+    }
+  }
+  void applied(std::vector<OriginId> origins, const std::string& text) {
+    job_.remarks.push_back({current_, RemarkKind::kApplied, "applied", text, std::move(origins)});
+  }
+  void missed(std::vector<OriginId> origins, const std::string& reason, const std::string& text) {
+    job_.remarks.push_back({current_, RemarkKind::kMissed, reason, text, std::move(origins)});
+  }
+
+  void fuseActivations() {
+    eachOp([this](int i) {
+      if (net_.ops[i].kind != "aten::relu") return;
+      const int before = net_.ops[i].inputs[0];
+      if (net_.ops[before].kind.find("conv") == std::string::npos) return;
+      if (net_.ops[i].scope == "layer2.0.relu" && !declined_) {
+        declined_ = true;
+        missed(net_.ops[i].origins, "many-users", "The value before the activation has two users.");
+        return;
+      }
+      net_.merge(i, before);
+      net_.ops[before].kind = "ipex_studio::convolution";
+      net_.ops[before].post.push_back("relu");
+      applied(net_.ops[before].origins, "only user of the convolution");
+    });
+    eachOp([this](int i) { if (net_.ops[i].kind == "aten::conv2d") net_.ops[i].kind = "ipex_studio::convolution"; });
+  }
+
+  void fuseAdds() {
+    eachOp([this](int i) {
+      if (net_.ops[i].kind != "aten::add") return;
+      const int conv = net_.ops[i].inputs[0];
+      const int skip = net_.ops[i].inputs[1];
+      net_.merge(i, conv);
+      net_.ops[conv].inputs.push_back(skip);
+      net_.ops[conv].post.push_back("add");
+      for (std::size_t r = 0; r < net_.ops.size(); ++r) {
+        Op& relu = net_.ops[r];
+        if (relu.gone || relu.kind != "aten::relu" || relu.inputs[0] != conv) continue;
+        net_.merge(static_cast<int>(r), conv);
+        net_.ops[conv].post.push_back("relu");
+        break;
+      }
+      applied(net_.ops[conv].origins, "sum written in place, operand dies here");
+    });
+  }
+
+  void layouts() {
+    int n = 0;
+    eachOp([this, &n](int i) {
+      if (net_.ops[i].flops() <= 0) return;
+      if (++n % 14 == 0) missed(net_.ops[i].origins, "reorder-kept", "The next step prefers nhwc, so the reorder stays.");
+      applied(net_.ops[i].origins, "keeps nChw16c of its producer");
+    });
+  }
+
+  void pass(const std::string& name, const std::string& summary, const std::function<void()>& run) {
+    current_ = name;
+    const std::size_t first = job_.remarks.size();
+    run();
+    PassRecord record;
+    record.index = static_cast<std::int32_t>(job_.passes.size()) + 1;
+    record.name = name;
+    record.summary = summary;
+    for (std::size_t r = first; r < job_.remarks.size(); ++r) {
+      ++(job_.remarks[r].kind == RemarkKind::kApplied ? record.rewrites : record.missed);
+    }
+    record.changed = record.rewrites > 0 || lowered_;
+    record.elapsed_ns = 400000 + 170000 * record.index;
+    if (record.changed) record.snapshot = lowered_ ? regionGraph(record.index) : snapshotOf(net_, record.index, name);
+    record.nodes_after = static_cast<std::int32_t>(ordered(net_).size());
+    job_.passes.push_back(std::move(record));
+  }
+
+  static std::shared_ptr<const GraphSnapshot> regionGraph(int index) {
+    auto graph = std::make_shared<GraphSnapshot>();
+    graph->pass_index = index;
+    graph->after_pass = "lower-to-plan";
+    graph->values = {{0, "x", "Float(1, 3, 224, 224)", -1, ""}, {1, "y", "Float(1, 1000)", 0, ""}};
+    GraphNode node;
+    node.kind = "ipex_studio::region";
+    node.name = "region 0 (58 steps)";
+    for (OriginId o = 0; o < 175; ++o) node.origins.push_back(o);
+    node.inputs = {0};
+    node.outputs = {1};
+    graph->nodes = {node};
+    graph->inputs = {0};
+    graph->outputs = {1};
+    graph->text = "graph(%x):\n  %y = ipex_studio::region(%x)\n  return (%y)\n";
+    return graph;
+  }
+
+  std::vector<std::int64_t> samples(double ns) {
+    std::vector<std::int64_t> result;
+    for (int i = 0; i < 40; ++i) {
+      seed_ = seed_ * 6364136223846793005ULL + 1442695040888963407ULL;
+      const double noise = static_cast<double>(seed_ >> 40) / static_cast<double>(1 << 24);
+      result.push_back(static_cast<std::int64_t>(ns * (0.985 + 0.04 * noise * noise)));
+    }
+    return result;
+  }
+
+  JobRecord& job_;
+  Network net_;
+  std::string current_;
+  bool declined_ = false;
+  bool lowered_ = false;
+  std::uint64_t seed_ = 7;
+
+};
+
+void Story::measure() {
+  Network plain;
+  RunRecord before;
+  before.variant = "baseline";
+  double total = 0;
+  for (const Op& op : plain.ops) {
+    StepTime time;
+    time.step = -1;
+    time.name = op.name;
+    time.kind = op.kind;
+    time.origins = op.origins;
+    if (op.kind == "aten::batch_norm") continue;   // stock freezing folds it
+    const double elements = static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
+    const double ns = op.flops() > 0 ? op.flops() / 74 + 60000 : elements * 0.55 + 9000;
+    time.elapsed_ns = samples(ns);
+    total += ns;
+    before.step_times.push_back(std::move(time));
+  }
+  before.latency_ns = samples(total * 1.012);
+  before.first_run_ns = 391000000;
+  before.peak_rss_bytes = 412000000;
+  RunRecord after;
+  after.variant = "optimized";
+  total = 0;
+  int n = 0;
+  for (const int i : ordered(net_)) {
+    const Op& op = net_.ops[i];
+    StepRecord step;
+    step.index = static_cast<std::int32_t>(after.steps.size());
+    step.name = op.name;
+    for (const std::string& post : op.post) step.name += " + " + post;
+    step.kind = op.flops() > 0 ? (op.kernel > 0 ? "convolution" : "linear") : op.kind.substr(6) == "flatten" ? "reshape" : "pool";
+    step.kernel = op.flops() > 0 ? step.kind + "_onednn" : step.kind + "_avx512";
+    step.implementation = op.kernel == 3 && op.stride == 1 ? "jit_wino:avx512_core" : op.kernel == 1 ? "brgconv_1x1:avx512_core" : op.kernel == 7 ? "jit:avx512_core" : "";
+    step.src_layout = n == 0 ? "nchw" : "nChw16c";
+    step.dst_layout = step.kind == "linear" ? "ab" : "nChw16c";
+    if (step.kind == "linear") step.src_layout = "ab";
+    step.dst_shape = op.shape.dims();
+    step.origins = op.origins;
+    step.flops = static_cast<std::int64_t>(op.flops());
+    const double elements = static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
+    const double ns = op.flops() > 0 ? op.flops() / (96 + 5 * (i % 9)) + 4000 : elements * 0.3 + 2000;
+    after.step_times.push_back({step.index, "", "", {}, 0, {}, samples(ns)});
+    total += ns;
+    if (op.flops() > 0) {
+      after.dispatches.push_back({step.index, step.kernel, "nChw16c", true, "chosen", static_cast<std::int64_t>(ns), 1e-6});
+      after.dispatches.push_back({step.index, step.kernel, "nhwc", false, "slower", static_cast<std::int64_t>(ns * 1.07), 1e-6});
+      if (op.kernel == 1) after.dispatches.push_back({step.index, "convolution_winograd", "nChw16c", false, "not 3×3", 0, 0});
+    }
+    after.steps.push_back(std::move(step));
+    if (op.flops() > 0 && ++n % 14 == 0) {
+      StepRecord reorder = after.steps.back();
+      reorder.index = static_cast<std::int32_t>(after.steps.size());
+      reorder.name = op.name + " → nhwc";
+      reorder.kind = "reorder";
+      reorder.kernel = "reorder_onednn";
+      reorder.implementation = "jit:blk";
+      reorder.dst_layout = "nhwc";
+      reorder.flops = 0;
+      after.step_times.push_back({reorder.index, "", "", {}, 0, {}, samples(210000)});
+      total += 210000;
+      after.steps.push_back(std::move(reorder));
+    }
+  }
+  after.latency_ns = samples(total * 1.011);
+  after.compile_ns = 640000000;
+  after.first_run_ns = 98000000;
+  after.peak_rss_bytes = 371000000;
+  after.coverage = {1, 0.998};
+  after.accuracy = {{}, -1, "fp64", 1.1e-6, 8.6e-7, 118.4, 1, true, "Error at most twice that of eager."};
+  for (int i = 0; i < 40; ++i) {
+    before.turn.push_back(i / 5);
+    after.turn.push_back(i / 5);
+  }
+  job_.runs = {std::move(before), std::move(after)};
+}
+
+}  // namespace
+
+std::shared_ptr<const JobRecord> resnetJob(const SyntheticOptions& options) {
+  auto job = std::make_shared<JobRecord>();
+  job->command = "studio";
+  Story story(job.get());
+  if (options.passes) story.runPasses();
+  if (options.runs) story.measure();
+  return job;
+}
+
+}  // namespace ipex_studio::testing
