@@ -5,8 +5,17 @@
 
 namespace ipex_studio {
 
+extern const Pass kCanonicalizeBatchNorm;
+extern const Pass kCanonicalizeConvolution;
+extern const Pass kCanonicalizeInplace;
+extern const Pass kCanonicalizeLinear;
 extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
 extern const Pass kEliminateDropout;
+extern const Pass kFoldBatchNorm;
+extern const Pass kFoldMulAdd;
+extern const Pass kFuseActivation;
+extern const Pass kFuseBinary;
+extern const Pass kFuseResidualAdd;
 
 }  // namespace ipex_studio

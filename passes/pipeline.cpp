@@ -9,8 +9,23 @@ const std::vector<const Pass*>& defaultPasses() {
   static const std::vector<const Pass*> passes = {
       // First of all: in eval mode dropout hands its input through, which no alias analysis knows.
       &kEliminateDropout,
+      // Every later pattern is written for the out-of-place operators only.
+      &kCanonicalizeInplace,
+      // One form per operation, before anything looks for it.
+      &kCanonicalizeConvolution,
+      &kCanonicalizeBatchNorm,
+      &kCanonicalizeLinear,
+      // Before fold-mul-add: what is scaled or added behind a normalization reaches the weights only once it is gone.
+      &kFoldBatchNorm,
+      &kFoldMulAdd,
       // Parallel branches of one source are one node before anything is fused into either.
       &kEliminateCommonSubexpressions,
+      // Before the two-tensor fusions, so that a sum of activations finds operations that carry their activations.
+      &kFuseActivation,
+      // Before the sum behind a gate, which only a fused gate can take along.
+      &kFuseBinary,
+      // Takes the activation behind the sum itself: fuse-activation has run.
+      &kFuseResidualAdd,
       // Last: what lost its users on the way.
       &kEliminateDeadCode,
   };

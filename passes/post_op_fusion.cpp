@@ -1,0 +1,184 @@
+#include "passes/post_op_fusion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+constexpr std::size_t kMaxPostOps = 64;  // of an OpSpec
+
+bool refuse(Decline* decline, const char* reason, std::string text) {
+  *decline = {reason, std::move(text)};
+  return false;
+}
+
+bool isGraphOutput(const Value* value) {
+  return std::any_of(value->uses().begin(), value->uses().end(),
+                     [](const torch::jit::Use& use) { return use.user->kind() == torch::jit::prim::Return; });
+}
+
+// The result is float32 where the weights say so, even when the example run left no type.
+bool producesFloat32(const Producer& producer) {
+  if (isFloat32(producer.node->output())) return true;
+  if (knownDtype(producer.node->output()) || producer.op.base.size() < 2) return false;
+  return isFloat32(producer.op.base[1]);
+}
+
+bool weightsConstant(const FusedOp& op) {
+  const bool has_weights = op.spec.kind == OpKind::kConvolution || op.spec.kind == OpKind::kDeconvolution ||
+                           op.spec.kind == OpKind::kLinear;
+  return !has_weights || constantTensor(op.base[1]);
+}
+
+void append(FusedOp* op, const Elementwise& elementwise) {
+  for (PostOp next : elementwise.post_ops) {
+    if (isBinary(next.kind)) {
+      next.operand = static_cast<std::int32_t>(op->post_args.size());
+      op->post_args.push_back(elementwise.operand);
+    }
+    if (next.kind == PostOpKind::kLinear && !op->spec.post_ops.empty() &&
+        op->spec.post_ops.back().kind == PostOpKind::kLinear) {
+      PostOp& last = op->spec.post_ops.back();
+      last = unaryPostOp(PostOpKind::kLinear, next.alpha * last.alpha, next.alpha * last.beta + next.beta);
+    } else {
+      op->spec.post_ops.push_back(next);
+    }
+  }
+}
+
+// A unary node directly behind a two-tensor post-op, as an activation behind a sum.
+bool followsBinary(const PostOpMatch& match) {
+  const auto& post_ops = match.producer.op.spec.post_ops;
+  return std::any_of(post_ops.begin(), post_ops.end(), [](const PostOp& op) { return isBinary(op.kind); });
+}
+
+}  // namespace
+
+bool isFloat32(const Value* value) { return knownDtype(value) == at::kFloat; }
+
+std::string shortName(const Node* node) {
+  const std::string name = node->kind().toUnqualString();
+  return name == "convolution" && node->inputs().size() == 9 && constantBool(node->input(6)).value_or(false)
+             ? "deconvolution"
+             : name;
+}
+
+std::optional<Producer> readProducer(Value* data, const Node* user, Decline* decline) {
+  Node* node = data->node();
+  std::string why;
+  auto op = readFusedOp(node, &why);
+  const std::string name = shortName(node);
+  if (!op) {
+    if (!why.empty()) refuse(decline, reasons::kUnsupportedAttribute, fmt::format("The {} takes no post-operation: {}.", name, why));
+    return std::nullopt;
+  }
+  if (isGraphOutput(data)) {
+    refuse(decline, reasons::kGraphOutput, fmt::format("The result of the {} is itself a result of the model.", name));
+  } else if (data->uses().size() != 1) {
+    refuse(decline, reasons::kOtherUses, fmt::format("The result of the {} is read by {} nodes.", name, data->uses().size()));
+  } else if (node->owningBlock() != user->owningBlock()) {
+    refuse(decline, reasons::kControlFlow, fmt::format("The {} stands in another block.", name));
+  } else if (!weightsConstant(*op)) {
+    refuse(decline, reasons::kWeightsNotConstant, fmt::format("The weights of the {} are computed while the model runs.", name));
+  } else if (Producer producer{node, *op}; !producesFloat32(producer)) {
+    refuse(decline, reasons::kUnsupportedDtype, fmt::format("The {} is not known to compute in float32.", name));
+  } else if (op->spec.post_ops.size() + 2 > kMaxPostOps) {
+    refuse(decline, reasons::kNotProfitable, fmt::format("The {} has {} post-operations already.", name, op->spec.post_ops.size()));
+  } else {
+    return producer;
+  }
+  return std::nullopt;
+}
+
+bool mayBeReadLater(PassContext& context, const FusedOp& op) {
+  const auto stays = [&](const Value* value) { return !context.mayBeWritten(value); };
+  return std::all_of(op.base.begin(), op.base.end(), stays) &&
+         std::all_of(op.post_args.begin(), op.post_args.end(), stays);
+}
+
+bool operandFits(PassContext& context, Value* operand, const Value* data, Decline* decline) {
+  const auto operand_sizes = knownSizes(operand);
+  const auto data_sizes = knownSizes(data);
+  if (!operand_sizes || !data_sizes) {
+    return refuse(decline, reasons::kUnknownShape, "The sizes of an operand are not known.");
+  }
+  if (!isFloat32(operand)) return refuse(decline, reasons::kMixedDtype, "The other operand is not known to be float32.");
+  if (!broadcastsTo(*operand_sizes, *data_sizes)) {
+    return refuse(decline, reasons::kBroadcast, "The other operand would enlarge the result.");
+  }
+  if (context.mayBeWritten(operand)) return refuse(decline, reasons::kAliased, "The other operand may be written to.");
+  return true;
+}
+
+std::optional<PostOpMatch> matchUnary(Node* node, Decline* decline) {
+  auto elementwise = readElementwise(node, 0);
+  if (!elementwise || elementwise->operand) elementwise = readElementwise(node, 1);
+  if (!elementwise || elementwise->operand) return std::nullopt;
+  const auto producer = readProducer(elementwise->data, node, decline);
+  if (!producer) return std::nullopt;
+  return PostOpMatch{*producer, *elementwise};
+}
+
+std::optional<PostOpMatch> matchBinary(PassContext& context, Node* node, Decline* decline) {
+  std::vector<PostOpMatch> matches;
+  for (std::size_t side : {0, 1}) {
+    const auto elementwise = readElementwise(node, side);
+    if (!elementwise || !elementwise->operand) continue;
+    Decline why;
+    const auto producer = readProducer(elementwise->data, node, &why);
+    const bool fits = producer && producer->op.spec.kind != OpKind::kPointwise &&
+                      operandFits(context, elementwise->operand, elementwise->data, &why);
+    if (fits && mayBeReadLater(context, producer->op)) {
+      matches.push_back({*producer, *elementwise});
+    } else if (fits) {
+      refuse(&why, reasons::kAliased, "What the operation reads may be written to before its result is used.");
+    }
+    if (why.reason) *decline = why;
+  }
+  if (matches.empty()) return std::nullopt;
+  // The later producer: by then the other operand has been computed.
+  const bool second = matches.size() == 2 && matches[1].producer.node->isAfter(matches[0].producer.node);
+  return matches[second ? 1 : 0];
+}
+
+void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise, Node* node) {
+  FusedOp op = producer.op;
+  append(&op, elementwise);
+  Node* fused = writeFusedOp(context.rewriter, op, elementwise.operand ? node : producer.node);
+  context.rewriter.replace({producer.node, node}, node->output(), fused->output(),
+                           fmt::format("fused {} into {}", shortName(node), opKindName(op.spec.kind)));
+}
+
+bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::vector<const char*>& kinds) {
+  bool changed = false;
+  for (Node* node : allNodes(graph)) {
+    if (!context.rewriter.alive(node)) continue;
+    const bool wanted = std::any_of(kinds.begin(), kinds.end(),
+                                    [&](const char* kind) { return std::strcmp(kind, node->kind().toQualString()) == 0; });
+    Decline decline;
+    std::optional<PostOpMatch> match;
+    if (wanted) match = matchBinary(context, node, &decline);
+    if (!match) {
+      Decline unsaid;
+      const auto unary = matchUnary(node, &unsaid);
+      if (unary && unary->producer.op.spec.kind != OpKind::kPointwise && followsBinary(*unary)) match = unary;
+    }
+    if (!match) {
+      if (decline.reason) context.missed(node, decline.reason, decline.text);
+      continue;
+    }
+    if (!context.rewriter.permit()) break;
+    appendPostOps(context, match->producer, match->elementwise, node);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace ipex_studio

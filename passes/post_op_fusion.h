@@ -1,0 +1,57 @@
+// What the passes that append post-ops to a convolution, linear, matmul or pointwise operation share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/elementwise.h"
+#include "core/graph/pass.h"
+
+namespace ipex_studio {
+
+// Why a match was declined. Without a reason there was nothing to match, and nothing is to be said.
+struct Decline {
+  const char* reason = nullptr;
+  std::string text;
+};
+
+// An operation whose result nobody but one node reads, so that this node may become its post-op.
+struct Producer {
+  torch::jit::Node* node = nullptr;
+  FusedOp op;
+};
+
+// The producer of `data` for `user`. Declines: producer-has-other-uses, value-is-graph-output, control-flow,
+// weights-not-constant, unsupported-attribute, unsupported-dtype.
+std::optional<Producer> readProducer(torch::jit::Value* data, const torch::jit::Node* user, Decline* decline);
+
+// Whether `operand` may stand in a binary post-op on `data`, whose node is to move to where `operand` is read: same
+// dtype, broadcast to `data` without enlarging it, and nothing that is read later may be written.
+bool operandFits(PassContext& context, torch::jit::Value* operand, const torch::jit::Value* data, Decline* decline);
+bool mayBeReadLater(PassContext& context, const FusedOp& op);
+
+// Appends the elementwise `node` to `producer`, at the producer's place for unary post-ops, else at the node's. The
+// caller has asked permit(). Neighbouring factors and offsets become one.
+void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise,
+                   torch::jit::Node* node);
+
+// Whether the value is a float32 tensor as far as is known.
+bool isFloat32(const torch::jit::Value* value);
+// "relu" of aten::relu and ipex_studio::relu alike.
+std::string shortName(const torch::jit::Node* node);
+
+// One node as a post-op of the producer of one of its operands; the later producer where both could take it.
+// nullopt: declined, see `decline`.
+struct PostOpMatch {
+  Producer producer;
+  Elementwise elementwise;
+};
+std::optional<PostOpMatch> matchUnary(torch::jit::Node* node, Decline* decline);
+std::optional<PostOpMatch> matchBinary(PassContext& context, torch::jit::Node* node, Decline* decline);
+
+// The body of passes that fuse two-tensor operations: nodes of `kinds` and the unary operations that follow them, in one
+// walk. Returns whether anything changed.
+bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::vector<const char*>& kinds);
+
+}  // namespace ipex_studio
