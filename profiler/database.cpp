@@ -11,7 +11,7 @@
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
 #include "profiler/job_rows.h"
-#include "profiler/schema_sql.h"
+#include "profiler/embedded.h"
 #include "profiler/sqlite.h"
 #include "profiler/statistics.h"
 

@@ -1,0 +1,9 @@
+// Files of this folder that are built in as text.
+#pragma once
+
+namespace ipex_studio {
+
+extern const char* const kSchemaSql;  // schema.sql
+extern const char* const kReportCss;  // report.css
+
+}  // namespace ipex_studio

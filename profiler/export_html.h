@@ -1,0 +1,16 @@
+// The report: one HTML file with everything a person asks about a job. No script, nothing loaded from outside.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/plan/records.h"
+#include "profiler/database.h"
+
+namespace ipex_studio {
+
+// `history`: jobs on the same model, newest first, for the chart over time (Database::jobs(…, sha256)); may be empty.
+// Names out of the model are escaped. Deterministic: equal records give equal bytes.
+std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& history = {});
+
+}  // namespace ipex_studio

@@ -1,0 +1,108 @@
+#include "profiler/export_json.h"
+
+
+#include "core/plan/records_json.h"
+#include "profiler/summary.h"
+
+namespace ipex_studio {
+namespace {
+
+using nlohmann::json;
+
+double ms(double ns) { return ns / 1e6; }
+
+json runJson(const RunRecord& run) {
+  const LatencyStats stats = latencyStats(run.latency_ns);
+  const AccuracyRecord& accuracy = run.accuracy;
+  return {{"variant", run.variant},
+          {"device", run.device},
+          {"precision", run.precision},
+          {"threads", run.threads},
+          {"instances", run.instances},
+          {"latency_ms",
+           {{"min", ms(stats.min_ns)},
+            {"mean", ms(stats.mean_ns)},
+            {"p50", ms(stats.p50_ns)},
+            {"p90", ms(stats.p90_ns)},
+            {"p95", ms(stats.p95_ns)},
+            {"p99", ms(stats.p99_ns)},
+            {"max", ms(stats.max_ns)}}},
+          {"throughput_per_s", stats.mean_ns > 0 ? run.instances * 1e9 / stats.mean_ns : 0.0},
+          {"compile_ms", ms(static_cast<double>(run.compile_ns))},
+          {"tune_ms", ms(static_cast<double>(run.tune_ns))},
+          {"first_run_ms", ms(static_cast<double>(run.first_run_ns))},
+          {"peak_rss_mb", static_cast<double>(run.peak_rss_bytes) / 1e6},
+          {"accuracy",
+           {{"max_abs", accuracy.max_abs},
+            {"max_rel", accuracy.max_rel},
+            {"sqnr_db", accuracy.sqnr_db},
+            {"cosine", accuracy.cosine},
+            {"pass", accuracy.pass}}},
+          {"coverage", {{"nodes", run.coverage.nodes}, {"time", run.coverage.time}}}};
+}
+
+json summaryJson(const RunSummary& run) {
+  return {{"run", run.id},
+          {"model", run.model_path},
+          {"sha256", run.sha256},
+          {"cpu", run.cpu},
+          {"isa", run.isa},
+          {"variant", run.variant},
+          {"device", run.device},
+          {"precision", run.precision},
+          {"threads", run.threads},
+          {"instances", run.instances},
+          {"samples", run.samples},
+          {"p50_ms", ms(static_cast<double>(run.p50_ns))}};
+}
+
+}  // namespace
+
+json benchJson(const JobRecord& job) {
+  const MachineFacts& machine = job.machine;
+  json runs = json::array();
+  for (const RunRecord& run : job.runs) runs.push_back(runJson(run));
+  json result = {{"schema", 1},
+                 {"model", {{"path", job.model.path}, {"sha256", job.model.sha256}, {"nodes", job.model.nodes}}},
+                 {"machine",
+                  {{"cpu", machine.cpu},
+                   {"isa", machine.isa},
+                   {"cores", machine.cores},
+                   {"threads", job.runs.empty() ? 0 : job.runs.front().threads},
+                   {"libtorch", machine.libtorch},
+                   {"onednn", machine.onednn}}},
+                 {"runs", std::move(runs)},
+                 {"speedup_p50", nullptr},
+                 {"speedup_ci95", nullptr}};
+  const Interval speedup = speedupOf(job);
+  if (speedup.value > 0) {
+    result["speedup_p50"] = speedup.value;
+    result["speedup_ci95"] = {speedup.low, speedup.high};
+  }
+  return result;
+}
+
+json comparisonJson(const RunComparison& comparison) {
+  json rows = json::array();
+  for (const ComparedRow& row : comparison.rows) {
+    rows.push_back({{"name", row.name},
+                    {"kind", row.kind},
+                    {"steps_a", row.steps_a},
+                    {"steps_b", row.steps_b},
+                    {"a_ms", ms(static_cast<double>(row.a_ns))},
+                    {"b_ms", ms(static_cast<double>(row.b_ns))},
+                    {"delta_ms", ms(static_cast<double>(row.delta_ns()))}});
+  }
+  return {{"schema", 1},
+          {"a", summaryJson(comparison.a)},
+          {"b", summaryJson(comparison.b)},
+          {"same_model", comparison.same_model},
+          {"same_machine", comparison.same_machine},
+          {"ratio_p50", comparison.ratio.value},
+          {"ratio_ci95", {comparison.ratio.low, comparison.ratio.high}},
+          {"unattributed_ms",
+           {ms(static_cast<double>(comparison.a_unattributed_ns)), ms(static_cast<double>(comparison.b_unattributed_ns))}},
+          {"rows", std::move(rows)}};
+}
+
+}  // namespace ipex_studio

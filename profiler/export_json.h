@@ -1,0 +1,32 @@
+// The JSON that scripts rely on, a Chrome trace, and CSV. Pure functions; text is UTF-8 whatever the model's names hold.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/plan/records.h"
+#include "profiler/comparison.h"
+
+namespace ipex_studio {
+
+// What `run --json` and `bench --json` print. Schema 1:
+//   {"schema":1,"model":{path,sha256,nodes},"machine":{cpu,isa,cores,threads,libtorch,onednn},
+//    "runs":[{"variant","device","precision","threads","instances",
+//             "latency_ms":{min,mean,p50,p90,p95,p99,max},"throughput_per_s","compile_ms","tune_ms","first_run_ms",
+//             "peak_rss_mb","accuracy":{max_abs,max_rel,sqnr_db,cosine,pass},"coverage":{nodes,time}}],
+//    "speedup_p50","speedup_ci95":[lo,hi]}
+// MB are 10^6 bytes. The speed-up is null unless both variants were measured.
+nlohmann::json benchJson(const JobRecord& job);
+
+// What `compare --json` prints: {"schema":1,"a":{…},"b":{…},"ratio_p50","ratio_ci95","rows":[…]}; times in ms.
+nlohmann::json comparisonJson(const RunComparison& comparison);
+
+// Chrome trace event format, also read by Perfetto: one process per run, one track per instance, one "X" event per
+// sample of a step; times in µs.
+std::string traceJson(const JobRecord& job);
+
+// RFC 4180, one line per step of every run, header first. Text that a spreadsheet would take for a formula gets a
+// leading apostrophe.
+std::string stepsCsv(const JobRecord& job);
+
+}  // namespace ipex_studio

@@ -1,0 +1,93 @@
+// Chrome trace and CSV: one line of text per event or step, appended by hand since there are hundreds of thousands.
+#include <fmt/format.h>
+
+#include <iterator>
+#include <set>
+#include <unordered_map>
+
+#include "core/plan/records_json.h"
+#include "profiler/export_json.h"
+#include "profiler/summary.h"
+
+namespace ipex_studio {
+namespace {
+
+std::string quotedJson(const std::string& text) { return dumpJson(nlohmann::json(text)); }
+
+void appendNames(const RunRecord& run, std::size_t process, std::string& out) {
+  fmt::format_to(std::back_inserter(out),
+                 "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"tid\":0,\"args\":{{\"name\":{}}}}},\n", process,
+                 quotedJson(fmt::format("{} · {} · {} threads", run.variant, run.precision, run.threads)));
+  std::set<std::int32_t> threads;
+  for (const StepTime& time : run.step_times) threads.insert(time.thread);
+  for (const std::int32_t thread : threads) {
+    fmt::format_to(std::back_inserter(out),
+                   "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"instance {}\"}}}},\n",
+                   process, thread, thread);
+  }
+}
+
+void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
+  std::unordered_map<std::int32_t, const StepRecord*> steps;
+  for (const StepRecord& step : run.steps) steps.emplace(step.index, &step);
+  for (const StepTime& time : run.step_times) {
+    const auto found = steps.find(time.step);
+    const StepRecord* step = found == steps.end() ? nullptr : found->second;
+    nlohmann::json args = nlohmann::json::object();
+    if (step) {
+      args = {{"kernel", step->kernel}, {"implementation", step->implementation}, {"layout", step->dst_layout},
+              {"shape", step->dst_shape}, {"step", step->index}};
+    }
+    const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},", process,
+                                         time.thread, quotedJson(step ? step->name : time.name),
+                                         quotedJson(step ? step->kind : time.kind), dumpJson(args));
+    for (std::size_t i = 0; i < time.begin_ns.size(); ++i) {
+      out += head;
+      fmt::format_to(std::back_inserter(out), "\"ts\":{:.3f},\"dur\":{:.3f}}},\n",
+                     static_cast<double>(time.begin_ns[i]) / 1e3, static_cast<double>(time.elapsed_ns[i]) / 1e3);
+    }
+  }
+}
+
+std::string cell(const std::string& text) {
+  std::string safe = text;
+  if (!safe.empty() && std::string_view("=+-@\t\r\n").find(safe.front()) != std::string_view::npos) safe.insert(0, 1, '\'');
+  if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
+  std::string quoted = "\"";
+  for (const char c : safe) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string traceJson(const JobRecord& job) {
+  std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  for (std::size_t i = 0; i < job.runs.size(); ++i) {
+    appendNames(job.runs[i], i + 1, out);
+    appendEvents(job.runs[i], i + 1, out);
+  }
+  if (!job.runs.empty()) out.erase(out.size() - 2);  // the last comma
+  out += "\n]}\n";
+  return out;
+}
+
+std::string stepsCsv(const JobRecord& job) {
+  std::string out =
+      "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,step_precision,"
+      "samples,p50_ns,p99_ns,share,flops,gflops_per_s\r\n";
+  for (std::size_t i = 0; i < job.runs.size(); ++i) {
+    const RunRecord& run = job.runs[i];
+    for (const StepSummary& s : digestOf(run).steps) {
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f}\r\n", i + 1,
+                     cell(run.variant), cell(run.precision), run.threads, s.step, cell(s.name), cell(s.kind), cell(s.kernel),
+                     cell(s.implementation), cell(s.src_layout), cell(s.dst_layout), cell(s.dst_shape), cell(s.precision),
+                     s.samples, s.p50_ns, s.p99_ns, s.share, s.flops, s.gflops_per_s);
+    }
+  }
+  return out;
+}
+
+}  // namespace ipex_studio

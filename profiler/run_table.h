@@ -1,0 +1,19 @@
+// What `run` and `compare` print for a person: tables of text for a terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "core/plan/records.h"
+#include "profiler/comparison.h"
+
+namespace ipex_studio {
+
+// Baseline against optimized with the speed-up and its interval, the ten slowest steps, and what was not rewritten and
+// why. Lines fit into `width` columns (at least 60); `color` adds ANSI colors. Ends with a line feed.
+std::string runTable(const JobRecord& job, std::size_t width, bool color);
+
+// The rows that changed most between two runs.
+std::string comparisonTable(const RunComparison& comparison, std::size_t width, bool color);
+
+}  // namespace ipex_studio

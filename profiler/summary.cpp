@@ -1,0 +1,121 @@
+#include "profiler/summary.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+namespace ipex_studio {
+namespace {
+
+// Samples of one item, from all instances.
+struct Gathered {
+  const StepTime* first = nullptr;
+  std::vector<std::int64_t> elapsed_ns;
+};
+
+std::string itemKey(const StepTime& time) {
+  if (time.step >= 0) return std::to_string(time.step);
+  std::string key = "n" + time.kind + '\n' + time.name;
+  for (const OriginId origin : time.origins) key += '\n' + std::to_string(origin);
+  return key;
+}
+
+StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p50_ns) {
+  StepSummary summary;
+  if (step) {
+    summary.step = step->index;
+    summary.name = step->name;
+    summary.kind = step->kind;
+    summary.kernel = step->kernel;
+    summary.implementation = step->implementation;
+    summary.src_layout = step->src_layout;
+    summary.dst_layout = step->dst_layout;
+    summary.dst_shape = step->dst_shape;
+    summary.precision = step->precision;
+    summary.origins = step->origins;
+    summary.flops = step->flops;
+  } else {
+    summary.name = item.first->name.empty() ? item.first->kind : item.first->name;
+    summary.kind = item.first->kind;
+    summary.kernel = "interpreter";
+    summary.origins = item.first->origins;
+  }
+  std::vector<std::int64_t> sorted = item.elapsed_ns;
+  std::sort(sorted.begin(), sorted.end());
+  summary.samples = static_cast<std::int64_t>(sorted.size());
+  if (sorted.empty()) return summary;
+  summary.p50_ns = percentile(sorted, 50);
+  summary.p99_ns = percentile(sorted, 99);
+  if (run_p50_ns > 0) summary.share = static_cast<double>(summary.p50_ns) / run_p50_ns;
+  if (summary.p50_ns > 0) summary.gflops_per_s = static_cast<double>(summary.flops) / static_cast<double>(summary.p50_ns);
+  return summary;
+}
+
+}  // namespace
+
+RunDigest digestOf(const RunRecord& run) {
+  RunDigest digest;
+  digest.latency = latencyStats(run.latency_ns);
+  if (digest.latency.mean_ns > 0) digest.throughput_per_s = run.instances * 1e9 / digest.latency.mean_ns;
+
+  std::unordered_map<std::int32_t, const StepRecord*> steps;
+  for (const StepRecord& step : run.steps) steps.emplace(step.index, &step);
+  std::vector<Gathered> items;
+  std::unordered_map<std::string, std::size_t> known;
+  for (const StepTime& time : run.step_times) {
+    const auto [at, is_new] = known.emplace(itemKey(time), items.size());
+    if (is_new) items.push_back({&time, {}});
+    std::vector<std::int64_t>& samples = items[at->second].elapsed_ns;
+    samples.insert(samples.end(), time.elapsed_ns.begin(), time.elapsed_ns.end());
+  }
+  for (const Gathered& item : items) {
+    const auto step = steps.find(item.first->step);
+    digest.steps.push_back(
+        summaryOf(item, step == steps.end() ? nullptr : step->second, digest.latency.p50_ns));
+    digest.steps_p50_ns += digest.steps.back().p50_ns;
+  }
+  if (!digest.steps.empty()) {
+    digest.unattributed_ns = static_cast<std::int64_t>(digest.latency.p50_ns) - digest.steps_p50_ns;
+  }
+  return digest;
+}
+
+std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps) {
+  std::vector<std::size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return steps[a].p50_ns > steps[b].p50_ns; });
+  return order;
+}
+
+const RunRecord* findRun(const JobRecord& job, std::string_view variant) {
+  for (const RunRecord& run : job.runs) {
+    if (run.variant == variant) return &run;
+  }
+  return nullptr;
+}
+
+Interval speedupOf(const JobRecord& job) {
+  const RunRecord* baseline = findRun(job, "baseline");
+  const RunRecord* optimized = findRun(job, "optimized");
+  if (!baseline || !optimized) return {};
+  return medianRatio({baseline->latency_ns, baseline->turn}, {optimized->latency_ns, optimized->turn});
+}
+
+std::vector<MissedReason> missedReasons(const JobRecord& job) {
+  std::map<std::string, MissedReason> by_reason;
+  for (const Remark& remark : job.remarks) {
+    if (remark.kind != RemarkKind::kMissed) continue;
+    MissedReason& entry = by_reason[remark.reason];
+    entry.reason = remark.reason;
+    entry.remarks.push_back(&remark);
+  }
+  std::vector<MissedReason> result;
+  for (auto& entry : by_reason) result.push_back(std::move(entry.second));
+  std::stable_sort(result.begin(), result.end(),
+                   [](const MissedReason& a, const MissedReason& b) { return a.remarks.size() > b.remarks.size(); });
+  return result;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,60 @@
+// What a run's raw records amount to: the numbers that tables, reports and comparisons show. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/plan/records.h"
+#include "profiler/statistics.h"
+
+namespace ipex_studio {
+
+// One plan step, or one node left to the interpreter, over all iterations and instances.
+struct StepSummary {
+  std::int32_t step = -1;  // StepRecord::index; -1: interpreter
+  std::string name;
+  std::string kind;
+  std::string kernel;  // "interpreter" where step < 0
+  std::string implementation;
+  std::string src_layout;
+  std::string dst_layout;
+  std::string dst_shape;
+  std::string precision;
+  std::vector<OriginId> origins;
+  std::int64_t samples = 0;
+  std::int64_t p50_ns = 0;
+  std::int64_t p99_ns = 0;
+  double share = 0;            // of the run's median, 0..1
+  std::int64_t flops = 0;
+  double gflops_per_s = 0;     // 0: unknown
+};
+
+struct RunDigest {
+  LatencyStats latency;
+  double throughput_per_s = 0;        // all instances together
+  std::vector<StepSummary> steps;     // in order of execution; empty when the run was not profiled
+  std::int64_t steps_p50_ns = 0;      // sum over steps
+  std::int64_t unattributed_ns = 0;   // run median - steps; negative when profiling slowed the steps. 0 without steps
+};
+
+RunDigest digestOf(const RunRecord& run);
+
+// Indices of `steps`, slowest first.
+std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps);
+
+// The first run of a variant; null when there is none. The pointer lives as long as the job.
+const RunRecord* findRun(const JobRecord& job, std::string_view variant);
+
+// Median of "baseline" over median of "optimized" with its interval, turns paired. All zero unless both were measured.
+Interval speedupOf(const JobRecord& job);
+
+// Missed remarks grouped by reason, most frequent first.
+struct MissedReason {
+  std::string reason;
+  std::vector<const Remark*> remarks;  // into the job
+};
+std::vector<MissedReason> missedReasons(const JobRecord& job);
+
+}  // namespace ipex_studio
