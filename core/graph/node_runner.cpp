@@ -1,7 +1,6 @@
 #include "core/graph/node_runner.h"
 
 #include <fmt/format.h>
-#include <torch/csrc/jit/runtime/vararg_functions.h>
 
 #include <chrono>
 
@@ -101,29 +100,46 @@ void NodeRunner::runNode(Node* node) {
   store(node, std::move(stack));
 }
 
-// Kinds that the interpreter has instructions for instead of operators.
+// Kinds that the interpreter has instructions for instead of operators (its functions for them are not exported).
 bool NodeRunner::runConstructor(Node* node) {
-  Stack stack = operands(node);
-  const std::size_t count = node->inputs().size();
+  Stack given = operands(node);
   switch (node->kind()) {
-    case c10::prim::ListConstruct: torch::jit::listConstruct(stack, *node->output()->type(), count); break;
-    case c10::prim::DictConstruct: torch::jit::dictConstruct(stack, *node->output()->type(), count); break;
-    case c10::prim::ListUnpack: torch::jit::listUnpack(stack, node->outputs().size()); break;
-    case c10::prim::TupleUnpack: torch::jit::tupleUnpack(stack); break;
+    case c10::prim::ListConstruct: {
+      c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
+      for (const IValue& element : given) list.push_back(element);
+      given = {IValue(std::move(list))};
+      break;
+    }
+    case c10::prim::DictConstruct: {
+      const auto& type = node->output()->type()->expectRef<c10::DictType>();
+      c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
+      for (std::size_t i = 0; i + 1 < given.size(); i += 2) dict.insert_or_assign(given[i], given[i + 1]);
+      given = {IValue(std::move(dict))};
+      break;
+    }
+    case c10::prim::ListUnpack: given = given[0].toListRef().vec(); break;
+    case c10::prim::TupleUnpack: {
+      const auto tuple = given[0].toTuple();
+      given.clear();
+      for (std::size_t e = 0; e < tuple->elements().size(); ++e) given.push_back(tuple->elements()[e]);
+      break;
+    }
     case c10::prim::TupleConstruct: {
       const auto type = node->output()->type()->expect<c10::TupleType>();
-      if (type->name()) {
-        torch::jit::namedTupleConstruct(stack, type, count);
-      } else {
-        torch::jit::tupleConstruct(stack, count);
-      }
+      given = {IValue(type->name() ? c10::ivalue::Tuple::createNamed(std::move(given), type)
+                                   : c10::ivalue::Tuple::create(std::move(given)))};
       break;
     }
     case c10::prim::unchecked_cast: break;  // the operand is the result
-    case c10::prim::isinstance: torch::jit::isinstance(stack, node->tys(c10::attr::types)); break;
+    case c10::prim::isinstance: {
+      bool any = false;
+      for (const c10::TypePtr& type : node->tys(c10::attr::types)) any = any || given[0].type()->isSubtypeOf(*type);
+      given = {IValue(any)};
+      break;
+    }
     default: return false;
   }
-  store(node, std::move(stack));
+  store(node, std::move(given));
   return true;
 }
 

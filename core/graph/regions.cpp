@@ -123,8 +123,10 @@ class RegionBuilder {
     auto region = c10::make_intrusive<Region>(planSpecToText(spec.plan), spec.constants);
     const auto type = c10::getCustomClassType<c10::intrusive_ptr<Region>>();
     torch::jit::WithInsertPoint point(nodes.back()->node->next());
-    Value* object = graph_.insertGetAttr(graph_.inputs()[0], name);
-    object->setType(type);
+    // The attribute itself is registered on the module by the caller.
+    Node* get = graph_.insertNode(graph_.create(c10::prim::GetAttr, {graph_.inputs()[0]}));
+    get->s_(c10::attr::name, name);
+    Value* object = get->output()->setType(type);
     Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), spec.tensor_inputs))->output();
     Value* ints = graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
     Node* call = graph_.insertNode(graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));

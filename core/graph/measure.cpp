@@ -1,0 +1,171 @@
+#include "core/graph/measure.h"
+
+#include <ATen/Parallel.h>
+#include <omp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/graph/node_runner.h"
+#include "core/graph/torch_error.h"
+#include "core/plan/machine_facts.h"
+#include "kernels/torch/region.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct NodeSamples {
+  std::string kind;
+  std::string name;
+  std::vector<OriginId> origins;
+  std::vector<std::int64_t> begin_ns, elapsed_ns;
+};
+
+using Profiles = std::unordered_map<std::string, std::shared_ptr<PlanProfile>>;
+
+// Region attributes of the module, by name; each gets a profile while `on`.
+Profiles profileRegions(torch::jit::Module& module) {
+  Profiles profiles;
+  for (const auto& attribute : module.named_attributes(/*recurse=*/false)) {
+    if (!attribute.value.isCustomClass() || attribute.name.rfind("region_", 0) != 0) continue;
+    auto profile = std::make_shared<PlanProfile>();
+    attribute.value.toCustomClass<Region>()->plans().setProfile(profile);
+    profiles[attribute.name] = std::move(profile);
+  }
+  return profiles;
+}
+
+void endProfiles(torch::jit::Module& module) {
+  for (const auto& attribute : module.named_attributes(false)) {
+    if (!attribute.value.isCustomClass() || attribute.name.rfind("region_", 0) != 0) continue;
+    attribute.value.toCustomClass<Region>()->plans().setProfile(nullptr);
+  }
+}
+
+void shift(std::vector<std::int64_t>& begins, std::int64_t start) {
+  for (std::int64_t& begin : begins) begin -= start;
+}
+
+std::int64_t sum(const std::vector<std::int64_t>& values) {
+  std::int64_t total = 0;
+  for (std::int64_t value : values) total += value;
+  return total;
+}
+
+// Plan steps first, in order of their regions; returns their total time.
+std::int64_t addRegionSteps(const Profiles& profiles, std::int64_t start, RunRecord& run) {
+  std::int64_t total = 0;
+  for (std::size_t index = 0; index < profiles.size(); ++index) {
+    const auto found = profiles.find("region_" + std::to_string(index));
+    if (found == profiles.end()) continue;
+    const PlanProfile& profile = *found->second;
+    const auto offset = static_cast<std::int32_t>(run.steps.size());
+    for (std::size_t s = 0; s < profile.steps.size(); ++s) {
+      StepRecord step = profile.steps[s];
+      step.index += offset;
+      step.last_use += offset;
+      step.region = static_cast<std::int32_t>(index);
+      StepTime time;
+      time.step = step.index;
+      time.begin_ns = profile.begin_ns[s];
+      time.elapsed_ns = profile.elapsed_ns[s];
+      shift(time.begin_ns, start);
+      total += sum(time.elapsed_ns);
+      run.steps.push_back(std::move(step));
+      run.step_times.push_back(std::move(time));
+    }
+    for (DispatchRecord dispatch : profile.dispatches) {
+      dispatch.step += offset;
+      run.dispatches.push_back(std::move(dispatch));
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+void setThreads(int threads) {
+  const int count = threads > 0 ? threads : usableCores();
+  at::set_num_threads(count);
+  omp_set_num_threads(count);
+}
+
+std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds, std::int64_t iterations,
+                                      const std::function<bool()>& cancelled) {
+  const torch::NoGradGuard no_grad;
+  std::vector<std::int64_t> samples;
+  const std::int64_t end = now() + static_cast<std::int64_t>(seconds * 1e9);
+  try {
+    while (iterations > 0 ? static_cast<std::int64_t>(samples.size()) < iterations : samples.empty() || now() < end) {
+      if (cancelled && cancelled()) break;
+      Inputs arguments = inputs;
+      const std::int64_t begin = now();
+      module.forward(std::move(arguments));
+      samples.push_back(now() - begin);
+    }
+  } catch (const std::runtime_error& problem) {
+    throw runError(problem);
+  } catch (const c10::Error& problem) {
+    throw runError(problem);
+  }
+  return samples;
+}
+
+void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const OriginTable* origins, RunRecord& run) {
+  const torch::NoGradGuard no_grad;
+  const auto graph = module.get_method("forward").graph();
+  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
+  std::vector<torch::jit::IValue> arguments{module._ivalue()};
+  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+  for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
+    arguments.push_back(*schema.arguments()[a].default_value());
+  }
+  std::vector<std::pair<Node*, NodeSamples>> nodes;
+  std::unordered_map<Node*, std::size_t> index;
+  NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {
+    const std::string kind = node->kind().toQualString();
+    if (kind == "ipex_studio::region" || node->owningBlock() != graph->block()) return;
+    const auto [at, fresh] = index.emplace(node, nodes.size());
+    if (fresh) {
+      nodes.push_back({node, {kind, modulePath(node), origins != nullptr ? origins->of(node) : std::vector<OriginId>{}, {}, {}}});
+    }
+    nodes[at->second].second.begin_ns.push_back(begin);
+    nodes[at->second].second.elapsed_ns.push_back(elapsed);
+  });
+  runner.run(arguments);  // plans are compiled here
+  nodes.clear();
+  index.clear();
+  const Profiles profiles = profileRegions(module);
+  const std::int64_t start = now();
+  for (int iteration = 0; iteration < iterations; ++iteration) runner.run(arguments);
+  const std::int64_t whole = now() - start;
+  endProfiles(module);
+  const std::int64_t inside = addRegionSteps(profiles, start, run);
+  for (auto& [node, samples] : nodes) {
+    StepTime time;
+    time.step = -1;
+    time.kind = samples.kind;
+    time.name = samples.name.empty() ? samples.kind : samples.name;
+    time.origins = samples.origins;
+    time.begin_ns = samples.begin_ns;
+    time.elapsed_ns = samples.elapsed_ns;
+    shift(time.begin_ns, start);
+    run.step_times.push_back(std::move(time));
+  }
+  run.coverage.time = whole > 0 ? static_cast<double>(inside) / static_cast<double>(whole) : 0;
+}
+
+std::int64_t peakRssBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace ipex_studio

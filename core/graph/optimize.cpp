@@ -1,0 +1,106 @@
+#include "core/graph/optimize.h"
+
+#include <fmt/format.h>
+#include <torch/csrc/jit/passes/shape_analysis.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/graph/pipeline.h"
+#include "core/graph/regions.h"
+#include "core/graph/torch_error.h"
+#include "core/plan/error.h"
+#include "passes/pipeline.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr const char* kLowerToPlan = "lower-to-plan";
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void requireSupported(const OptimizeOptions& options) {
+  if (options.device != "cpu") {
+    throw Error(ExitCode::kUnsupported, fmt::format("The device '{}' is not supported by this version; use --device cpu.", options.device));
+  }
+  if (options.precision != Precision::kFp32) {
+    throw Error(ExitCode::kUnsupported, "This version computes in FP32 only; use --precision fp32.");
+  }
+}
+
+bool isDisabled(const OptimizeOptions& options, const std::string& pass) {
+  return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) != options.disabled_passes.end();
+}
+
+// The last pass: it needs the module, since a region's object becomes an attribute of it.
+void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, const OptimizeOptions& options, Observer& observer,
+                 OptimizedModel& result) {
+  const auto graph = module.get_method("forward").graph();
+  PassRecord record;
+  record.index = index;
+  record.name = kLowerToPlan;
+  record.summary = "Turn each static part of the graph into one compiled plan.";
+  record.hash_before = graphHash(*graph);
+  const std::int64_t begin = now();
+  RegionResult regions = buildRegions(*graph, origins);
+  for (const auto& [name, object] : regions.attributes) module.register_attribute(name, object.type(), object);
+  if (options.verify_passes) graph->lint();
+  record.elapsed_ns = now() - begin;
+  record.hash_after = graphHash(*graph);
+  record.changed = !regions.attributes.empty();
+  record.rewrites = static_cast<std::int32_t>(regions.attributes.size());
+  record.missed = static_cast<std::int32_t>(regions.remarks.size()) - record.rewrites;
+  record.nodes_after = countNodes(*graph);
+  if (record.changed) {
+    record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(*graph, origins, index, kLowerToPlan));
+  }
+  for (const Remark& remark : regions.remarks) observer.onRemark(remark);
+  observer.onPass(record);
+  result.coverage.nodes = regions.nodes_total == 0 ? 0 : static_cast<double>(regions.nodes_inside) / regions.nodes_total;
+}
+
+}  // namespace
+
+OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options, Observer& observer,
+                             const std::function<bool()>& cancelled) {
+  requireSupported(options);
+  const torch::NoGradGuard no_grad;
+  const std::int64_t begin = now();
+  OptimizedModel result;
+  try {
+    result.module = freezeForPasses(module, options.preserved_methods);
+    const auto graph = result.module.get_method("forward").graph();
+    OriginTable origins;
+    origins.assign(*graph);
+    recordShapes(result.module, example);
+    result.nodes = countNodes(*graph);
+    result.frozen = makeSnapshot(*graph, origins, 0, "frozen");
+    result.origins = origins.origins();
+
+    std::vector<std::string> names;
+    OptimizeOptions passes_only = options;
+    auto& disabled = passes_only.disabled_passes;
+    disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlan), disabled.end());
+    runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
+    result.rewritten = result.module.clone();
+    torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());
+    if (options.plan_regions && !isDisabled(options, kLowerToPlan)) {
+      lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
+    }
+    // The example's sizes must not reach the interpreter's own optimizer as truths.
+    torch::jit::EraseShapeInformation(graph);
+  } catch (const c10::Error& problem) {
+    throw runError(problem);
+  }
+  result.compile_ns = now() - begin;
+  return result;
+}
+
+torch::jit::Module optimize(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options) {
+  Observer silent;
+  return optimizeModel(module, example, options, silent).module;
+}
+
+}  // namespace ipex_studio
