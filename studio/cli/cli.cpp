@@ -1,0 +1,77 @@
+// Dispatch of commands, and what is common to them.
+#include <signal.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "core/plan/error.h"
+#include "studio/cli/commands.h"
+#include "studio/protocol.h"
+
+namespace ipex_studio {
+namespace {
+
+int dispatch(const CommandLine& line, const WindowRunner& window) {
+  switch (line.kind) {
+    case CommandKind::kStudio: return openStudio(line, window);
+    case CommandKind::kRun:
+    case CommandKind::kBench: return runAndExport(line);
+    case CommandKind::kShow: return showGraph(line);
+    case CommandKind::kPasses: return printPasses(line);
+    case CommandKind::kInspect: return inspectModel(line);
+    case CommandKind::kVerify: return verifyModels(line);
+    case CommandKind::kCompare: return compareRecordedRuns(line);
+    case CommandKind::kReport: return writeReport(line);
+    case CommandKind::kImport: return importDatabase(line);
+    case CommandKind::kPrune: return pruneDatabase(line);
+    case CommandKind::kCompletion: return printCompletion(line);
+  }
+  return static_cast<int>(ExitCode::kFailure);
+}
+
+}  // namespace
+
+JobRequest jobRequest(const CommandLine& line, const char* command) {
+  JobRequest request;
+  request.command = command;
+  request.inputs = line.inputs;
+  request.inputs_path = line.inputs_path;
+  request.reset_method = line.reset_method;
+  request.optimize.precision = precisionFromName(line.precision).value_or(Precision::kFp32);
+  request.optimize.device = line.device;
+  request.optimize.disabled_passes = line.disabled;
+  request.optimize.rewrite_limit = line.limit;
+  request.optimize.dump_directory = line.dump_directory;
+  request.optimize.preserved_methods = line.preserved;
+  if (!line.reset_method.empty()) request.optimize.preserved_methods.push_back(line.reset_method);
+  request.measure = line.measure;
+  request.trust = line.trust;
+  request.silence_s = line.timeout_s;
+  return request;
+}
+
+void printText(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+int runCommandLine(int argc, char** argv, const WindowRunner& window) {
+  // A pipe whose reader left (`… | head`) shows as a failed write, not as a death.
+  ::signal(SIGPIPE, SIG_IGN);
+  CommandLine line;
+  try {
+    if (const auto code = parseCommandLine(argc, argv, line)) return *code;
+    return dispatch(line, window);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "ipex-studio: %s\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "ipex-studio: There is not enough memory.\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ipex-studio: %s\n", error.what());
+  }
+  return static_cast<int>(ExitCode::kFailure);
+}
+
+}  // namespace ipex_studio

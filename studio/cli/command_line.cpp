@@ -1,0 +1,299 @@
+#include "studio/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+
+#include "core/plan/error.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr char kSharedGroup[] = "Model and inputs";
+constexpr char kMeasureGroup[] = "Measuring";
+constexpr char kRewriteGroup[] = "Rewriting";
+constexpr char kWindowGroup[] = "Window";
+
+constexpr char kMainExamples[] = R"(
+Examples:
+  ipex-studio model.pt                               open the studio on a model
+  ipex-studio run model.pt -o fast.pt                optimize, verify, measure, export
+  ipex-studio run model.pt --input x:8x3x224x224     with a batch of 8
+  ipex-studio run bert.pt --input ids:1x128:int64[0,30521] --input mask:1x128:int64[1,1]
+  ipex-studio show model.pt --after fold-batch-norm  the graph after one pass
+  ipex-studio inspect model.pt                       what is in a file, without running it
+  ipex-studio compare profile.db 1 2                 two recorded runs side by side
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 bad or refused model, 4 accuracy below the bar,
+5 unsupported here, 6 database, 128+n the engine was ended by signal n.
+
+Each command explains itself: ipex-studio run --help
+)";
+
+constexpr char kRunExamples[] = R"(
+Examples:
+  ipex-studio run resnet50.pt -o fast.pt                     export in `compiled` form
+  ipex-studio run resnet50.pt -o fast.pt --form portable     for stock PyTorch, no library of ours
+  ipex-studio run vad.pt --input x:1x512 --input sr=16000 --reset reset_states
+  ipex-studio run net.pt --input x:1..32x3x224x224           verified at batch 1, 16 and 32
+  ipex-studio run net.pt --inputs samples.npz --json > result.json
+
+Baseline and optimized run in two processes that take turns, so that both see the same noise.
+An export is written only when the results are right.
+)";
+
+constexpr char kShowExamples[] = R"(
+Examples:
+  ipex-studio show model.pt                          after all passes
+  ipex-studio show model.pt --before fold-batch-norm
+  ipex-studio show model.pt --format svg > graph.svg
+)";
+
+void addModelFlags(CLI::App& app, CommandLine& line) {
+  app.add_option("--input", line.inputs,
+                 "One argument of forward: NAME:1x3x224x224[:dtype], NAME:SHAPE:int64[lo,hi] for ids, a range "
+                 "x:1..32x3x224x224 that is verified at several sizes, or NAME=VALUE for numbers, booleans and None. "
+                 "Once per argument, in order; what is missing is guessed, and the guess is said.")
+      ->type_name("SPEC")
+      ->allow_extra_args(false)
+      ->group(kSharedGroup);
+  app.add_option("--inputs", line.inputs_path,
+                 "Take the arguments from a file: .pt (list, dict or tuple of tensors), a recorded .io.pt, .npy or .npz.")
+      ->type_name("FILE")
+      ->group(kSharedGroup);
+  app.add_option("--preserve", line.preserved, "Methods and attributes that freezing must keep.")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(kSharedGroup);
+  app.add_option("--reset", line.reset_method, "Method that brings a model with state back to its beginning.")
+      ->type_name("METHOD")
+      ->group(kSharedGroup);
+  app.add_flag("--trust", line.trust, "Run the model without the sandbox. Only for files you would run as a program.")
+      ->group(kSharedGroup);
+  app.add_option("--timeout", line.timeout_s, "Give up when the engine says nothing for so long.")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(kSharedGroup);
+}
+
+void addRewriteFlags(CLI::App& app, CommandLine& line) {
+  app.add_option("--device", line.device, "Where to run: cpu, or xpu[:N] for an Intel GPU.")
+      ->type_name("DEVICE")
+      ->capture_default_str()
+      ->group(kRewriteGroup);
+  app.add_option("--precision", line.precision, "fp32, bf16, fp16 or int8.")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "int8"}))
+      ->capture_default_str()
+      ->group(kRewriteGroup);
+  app.add_option("--disable", line.disabled, "Passes to leave out; `ipex-studio passes` lists them.")
+      ->type_name("PASS,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(kRewriteGroup);
+  app.add_option("--limit", line.limit, "Stop rewriting after N rewrites: halve N until the culprit is found.")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->group(kRewriteGroup);
+  app.add_option("--dump", line.dump_directory, "Write the graph after every changing pass as numbered files to DIR.")
+      ->type_name("DIR")
+      ->group(kRewriteGroup);
+}
+
+void addMeasureFlags(CLI::App& app, CommandLine& line) {
+  MeasureOptions& measure = line.measure;
+  app.add_option("--threads", measure.threads, "Threads of each instance; 0: all usable cores, shared by the instances.")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group(kMeasureGroup);
+  app.add_option("--instances", measure.instances, "Run so many forwards at the same time.")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->group(kMeasureGroup);
+  app.add_option("--warmup", measure.warmup_s, "Run so long before measuring.")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str()
+      ->group(kMeasureGroup);
+  app.add_option("--duration", measure.duration_s, "Measure each variant for so long.")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str()
+      ->group(kMeasureGroup);
+  app.add_option("--iterations", measure.iterations, "Measure exactly N forwards of each variant; --duration is ignored.")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->group(kMeasureGroup);
+  app.add_option("--seed", measure.seed, "Seed of the made-up inputs.")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kMeasureGroup);
+}
+
+void addModel(CLI::App& app, CommandLine& line, const char* text = "A TorchScript file.") {
+  app.add_option("MODEL", line.model, text)->required()->type_name("FILE");
+}
+
+void addDatabase(CLI::App& app, CommandLine& line) {
+  app.add_option("--db", line.database,
+                 "Where to record; else $XDG_DATA_HOME/ipex-studio/profile.db (~/.local/share when that is not set).")
+      ->type_name("FILE");
+}
+
+void addJson(CLI::App& app, CommandLine& line) {
+  app.add_flag("--json", line.json, "One JSON object on stdout; messages go to stderr.");
+}
+
+CLI::App* addCommand(CLI::App& app, CommandLine& line, CommandKind kind, const char* name, const char* text) {
+  CLI::App* command = app.add_subcommand(name, text);
+  command->callback([&line, kind] { line.kind = kind; });
+  return command;
+}
+
+void addMeasuringCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* run = addCommand(app, line, CommandKind::kRun, "run",
+                             "Optimize, verify, measure against the baseline, record and export a model");
+  addModel(*run, line);
+  run->add_option("-o,--output", line.output, "Write the optimized model there; without it no file is written.")
+      ->type_name("FILE");
+  run->add_option("--form", line.form, "compiled: fastest, needs our library. portable: plain PyTorch operators.")
+      ->check(CLI::IsMember({"compiled", "portable"}))
+      ->capture_default_str();
+  run->footer(kRunExamples);
+  CLI::App* bench = addCommand(app, line, CommandKind::kBench, "bench",
+                               "Measure a model, baseline against optimized, and record it");
+  addModel(*bench, line);
+  for (CLI::App* command : {run, bench}) {
+    addDatabase(*command, line);
+    addJson(*command, line);
+    addModelFlags(*command, line);
+    addMeasureFlags(*command, line);
+    addRewriteFlags(*command, line);
+  }
+}
+
+void addLookingCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* show = addCommand(app, line, CommandKind::kShow, "show", "Print the graph before or after a pass");
+  addModel(*show, line);
+  auto* after = show->add_option("--after", line.after, "The graph after this pass; else after all.")->type_name("PASS");
+  show->add_option("--before", line.before, "The graph before this pass.")->type_name("PASS")->excludes(after);
+  show->add_option("--format", line.format, "txt, dot, svg or json.")
+      ->check(CLI::IsMember({"txt", "dot", "svg", "json"}))
+      ->capture_default_str();
+  addModelFlags(*show, line);
+  addRewriteFlags(*show, line);
+  show->footer(kShowExamples);
+
+  CLI::App* passes = addCommand(app, line, CommandKind::kPasses, "passes", "List all passes in their order");
+  addJson(*passes, line);
+
+  CLI::App* inspect = addCommand(app, line, CommandKind::kInspect, "inspect",
+                                 "Say what is in a model file, without running anything from it");
+  addModel(*inspect, line);
+  addJson(*inspect, line);
+
+  CLI::App* verify = addCommand(app, line, CommandKind::kVerify, "verify",
+                                "Compare the results of an optimized model with those of its original");
+  addModel(*verify, line, "The original.");
+  verify->add_option("OPTIMIZED", line.other, "The file to be checked against it.")->required()->type_name("FILE");
+  addJson(*verify, line);
+  addModelFlags(*verify, line);
+  verify->add_option("--threads", line.measure.threads, "0: all usable cores.")
+      ->check(CLI::Range(0, 4096))
+      ->group(kMeasureGroup);
+  verify->add_option("--seed", line.measure.seed, "Seed of the made-up inputs.")->group(kMeasureGroup);
+}
+
+void addDatabaseCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* compare = addCommand(app, line, CommandKind::kCompare, "compare", "Set two recorded runs side by side");
+  compare->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
+  compare->add_option("RUN", line.runs, "The numbers of two runs.")->required()->expected(2)->type_name("N N");
+  addJson(*compare, line);
+
+  CLI::App* report = addCommand(app, line, CommandKind::kReport, "report", "Write recorded runs as one HTML file");
+  report->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
+  report->add_option("-o,--output", line.output, "The HTML file.")->required()->type_name("FILE");
+  report->add_option("--job", line.job, "The number of a job; else the newest.")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+
+  CLI::App* db = app.add_subcommand("db", "Bring recorded runs together, or throw old ones away");
+  db->require_subcommand(1);
+  CLI::App* import = addCommand(*db, line, CommandKind::kImport, "import", "Take over the runs of another database");
+  import->add_option("FROM", line.other, "The database to read.")->required()->type_name("FILE");
+  addDatabase(*import, line);
+  CLI::App* prune = addCommand(*db, line, CommandKind::kPrune, "prune", "Remove the oldest jobs");
+  prune->add_option("--keep", line.keep_jobs, "Keep so many of the newest jobs.")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  prune->add_option("--keep-mb", line.keep_mb, "Keep as many as fit into a file of so many MB.")
+      ->type_name("MB")
+      ->check(CLI::NonNegativeNumber);
+  addDatabase(*prune, line);
+
+  CLI::App* completion = addCommand(app, line, CommandKind::kCompletion, "completion",
+                                    "Print the completion script for a shell: source <(ipex-studio completion bash)");
+  completion->add_option("SHELL", line.shell, "bash or zsh.")->required()->check(CLI::IsMember({"bash", "zsh"}));
+}
+
+void addStudio(CLI::App& app, CommandLine& line) {
+  app.add_option("FILE", line.model, "A model to open in the studio, or a profile.db of recorded runs.");
+  app.add_option("--screenshot", line.screenshot, "Do not stay open: write what the window shows as PNG.")
+      ->type_name("FILE.png")
+      ->group(kWindowGroup);
+  app.add_option("--panel", line.panel, "Show this panel alone.")->type_name("NAME")->group(kWindowGroup);
+  app.add_option("--size", line.size, "Size of the window in pixels.")
+      ->type_name("WxH")
+      ->capture_default_str()
+      ->group(kWindowGroup);
+  app.add_option("--theme", line.theme, "dark, light or contrast.")
+      ->check(CLI::IsMember({"dark", "light", "contrast"}))
+      ->capture_default_str()
+      ->group(kWindowGroup);
+  addDatabase(app, line);
+  addModelFlags(app, line);
+  addMeasureFlags(app, line);
+  addRewriteFlags(app, line);
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
+  auto app = std::make_unique<CLI::App>(
+      "Open a TorchScript model, see pass by pass what an optimizer does to it, make it measurably faster on this CPU "
+      "without losing accuracy, and take the result away.",
+      "ipex-studio");
+  app->set_version_flag("--version", "ipex-studio " IPEX_STUDIO_VERSION);
+  app->require_subcommand(0, 1);
+  app->footer(kMainExamples);
+  addStudio(*app, line);
+  addMeasuringCommands(*app, line);
+  addLookingCommands(*app, line);
+  addDatabaseCommands(*app, line);
+  return app;
+}
+
+std::optional<int> parseCommandLine(int argc, char** argv, CommandLine& line) {
+  const auto app = makeApp(line);
+  try {
+    app->parse(argc, argv);
+    if (line.kind == CommandKind::kStudio && line.model.empty()) {
+      std::cerr << "ipex-studio: which file? Give a model (.pt) or a profile.db, or one of the commands of --help.\n";
+      return static_cast<int>(ExitCode::kUsage);
+    }
+    return std::nullopt;
+  } catch (const CLI::Success& success) {
+    return app->exit(success);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "ipex-studio: " << error.what() << (std::string(error.what()).find('.') == std::string::npos ? "." : "")
+              << " Try --help.\n";
+    return static_cast<int>(ExitCode::kUsage);
+  }
+}
+
+}  // namespace ipex_studio

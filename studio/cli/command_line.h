@@ -1,0 +1,75 @@
+// The command line of ipex-studio: every command and flag with its meaning. Names here are fixed; scripts rely on them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/options.h"
+
+namespace ipex_studio {
+
+enum class CommandKind {
+  kStudio,
+  kRun,
+  kBench,
+  kShow,
+  kPasses,
+  kInspect,
+  kVerify,
+  kCompare,
+  kReport,
+  kImport,
+  kPrune,
+  kCompletion,
+};
+
+// What was asked for, as typed; checked for form alone.
+struct CommandLine {
+  CommandKind kind = CommandKind::kStudio;
+
+  std::string model;                    // the file to work on: a model, or a database for kStudio
+  std::string other;                    // kVerify: the second model; kImport: the database to take from
+  std::string database;                 // --db; empty: the default one
+  std::string output;                   // -o
+  std::string form = "compiled";        // --form
+
+  std::vector<std::string> inputs;      // --input
+  std::string inputs_path;              // --inputs
+  std::vector<std::string> preserved;   // --preserve
+  std::string reset_method;             // --reset
+  std::string device = "cpu";
+  std::string precision = "fp32";
+  std::vector<std::string> disabled;    // --disable
+  std::int64_t limit = -1;
+  std::string dump_directory;
+  MeasureOptions measure;
+  bool trust = false;
+  double timeout_s = 600;
+  bool json = false;
+
+  std::string after, before;            // kShow
+  std::string format = "txt";           // kShow
+  std::vector<std::int64_t> runs;       // kCompare: two
+  std::int64_t job = 0;                 // kReport; 0: the newest
+  std::int64_t keep_jobs = -1;          // kPrune
+  std::int64_t keep_mb = -1;            // kPrune
+  std::string shell;                    // kCompletion
+
+  std::string screenshot;               // kStudio
+  std::string panel;
+  std::string size = "1600x1000";
+  std::string theme = "dark";
+};
+
+// Flags and commands, bound to `line`, which must outlive the app. Completions and the reference in the manual page are
+// made from the same tree.
+std::unique_ptr<CLI::App> makeApp(CommandLine& line);
+
+// Parses; prints help, the version or what is wrong. An exit code when there is nothing left to do.
+std::optional<int> parseCommandLine(int argc, char** argv, CommandLine& line);
+
+}  // namespace ipex_studio

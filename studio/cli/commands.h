@@ -1,0 +1,40 @@
+// One function per command; each returns the exit code and throws Error.
+#pragma once
+
+#include <functional>
+
+#include "studio/cli/command_line.h"
+#include "studio/session_job.h"
+#include "studio/window.h"
+
+namespace ipex_studio {
+
+// Opens the window; main passes runWindow, tests something else.
+using WindowRunner = std::function<int(const WindowOptions& options, SnapshotSource& source)>;
+
+int runAndExport(const CommandLine& line);      // run, bench
+int showGraph(const CommandLine& line);
+int printPasses(const CommandLine& line);
+int inspectModel(const CommandLine& line);
+int verifyModels(const CommandLine& line);
+int compareRecordedRuns(const CommandLine& line);
+int writeReport(const CommandLine& line);
+int importDatabase(const CommandLine& line);
+int pruneDatabase(const CommandLine& line);
+int printCompletion(const CommandLine& line);
+int openStudio(const CommandLine& line, const WindowRunner& window);
+
+// The whole program but for main: parses, runs, prints errors as "ipex-studio: sentence" and returns the exit code.
+int runCommandLine(int argc, char** argv, const WindowRunner& window);
+
+// What --input, --disable, --threads … ask of a job.
+JobRequest jobRequest(const CommandLine& line, const char* command);
+
+// "#!…"-free completion scripts made from the tree of commands and flags.
+std::string bashCompletion(const CLI::App& app);
+std::string zshCompletion(const CLI::App& app);
+
+// Writes to stdout; a reader that went away is no error.
+void printText(const std::string& text);
+
+}  // namespace ipex_studio

@@ -1,0 +1,28 @@
+// Ctrl-C while engines run: the first one cancels the job, a second one ends the program at once.
+#pragma once
+
+#include <signal.h>
+
+#include <thread>
+
+#include "studio/process.h"
+
+namespace ipex_studio {
+
+// From construction to destruction SIGINT and SIGTERM request `cancellation` instead of ending the program. Make it before
+// any other thread exists, so that all of them leave the signals to it.
+class InterruptWatch {
+ public:
+  explicit InterruptWatch(Cancellation& cancellation);
+  ~InterruptWatch();
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+ private:
+  sigset_t previous_{};
+  UniqueFd signals_;
+  Cancellation stop_;
+  std::thread thread_;
+};
+
+}  // namespace ipex_studio

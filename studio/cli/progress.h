@@ -1,0 +1,40 @@
+// Progress of a job on the terminal: one line on stderr that is redrawn, and nothing at all when stderr is no terminal.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "studio/session_job.h"
+
+namespace ipex_studio {
+
+struct TerminalStyle {
+  std::size_t columns;
+  bool color;
+};
+// How wide and how colourful stdout may be; NO_COLOR and pipes mean no colour.
+TerminalStyle stdoutStyle();
+
+class TerminalProgress : public JobEvents {
+ public:
+  TerminalProgress();
+  ~TerminalProgress() override { clear(); }
+
+  void onProgress(const std::string& stage, double fraction, double eta_s) override;
+  void onLog(const std::string& text, bool warning) override;
+  // Removes the line, so that other text can be printed.
+  void clear();
+
+ private:
+  bool terminal_;
+  bool color_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_{};
+};
+
+// "[#########-----------]  45%  measure  4 s left", at most `columns` wide. Without ETA when it is negative.
+std::string progressLine(const std::string& stage, double fraction, double eta_s, bool color, int columns);
+
+}  // namespace ipex_studio

@@ -1,0 +1,75 @@
+// run and bench: the main job without a window.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "core/plan/records_json.h"
+#include "profiler/export_json.h"
+#include "profiler/run_table.h"
+#include "studio/cli/commands.h"
+#include "studio/cli/interrupt.h"
+#include "studio/cli/progress.h"
+#include "studio/session_database.h"
+#include "studio/session_files.h"
+#include "studio/snapshot_index.h"
+
+namespace ipex_studio {
+namespace {
+
+// The guess is always said, with the flag that changes it.
+void sayGuess(const ModelRecord& model, bool remembered) {
+  std::string guessed;
+  for (const InputRecord& input : model.inputs) {
+    if (input.guessed) guessed += " --input " + displayText(inputText(input));
+  }
+  if (!guessed.empty()) {
+    std::fprintf(stderr, "Inputs are a guess:%s\n", guessed.c_str());
+  } else if (remembered) {
+    std::string texts;
+    for (const InputRecord& input : model.inputs) texts += " --input " + displayText(inputText(input));
+    std::fprintf(stderr, "Inputs as in the last run:%s\n", texts.c_str());
+  }
+}
+
+void print(const CommandLine& line, const JobRecord& job) {
+  const TerminalStyle style = stdoutStyle();
+  printText(line.json ? dumpJson(benchJson(job)) + "\n" : runTable(job, style.columns, style.color));
+}
+
+}  // namespace
+
+int runAndExport(const CommandLine& line) {
+  Cancellation cancellation;
+  const InterruptWatch watch(cancellation);
+  JobRequest request = jobRequest(line, line.kind == CommandKind::kRun ? "run" : "bench");
+  checkRequest(request);
+  if (!line.output.empty()) checkOutputPath(line.output);
+  const CheckedModel model = checkModel(line.model);
+  JobDatabase database(line.database);
+  if (request.inputs.empty() && request.inputs_path.empty()) {
+    request.remembered = database.rememberedInputs(model.report.sha256);
+  }
+
+  TerminalProgress progress;
+  ModelJob job(model, request, true, progress, cancellation);
+  job.optimize();
+  progress.clear();
+  sayGuess(job.job().model, !request.remembered.empty());
+  job.measure();
+  progress.clear();
+  const auto id = database.record(job.job(), request.inputs_path.empty());
+  print(line, job.job());
+  if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
+  if (!line.output.empty()) {
+    job.exportTo(line.output, line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled);
+    progress.clear();
+    std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), line.form.c_str());
+  }
+  if (database.problem()) {
+    throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
+  }
+  std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id), database.database()->path().c_str());
+  return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,55 @@
+// The studio itself: a session behind a window.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "studio/cli/commands.h"
+#include "studio/session.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr int kSmallest = 64, kLargest = 16384;
+
+void parseSize(const std::string& text, WindowOptions& options) {
+  const char* end = text.data() + text.size();
+  const auto [cross, first] = std::from_chars(text.data(), end, options.width);
+  bool good = first == std::errc() && cross != end && *cross == 'x';
+  if (good) {
+    const auto [rest, second] = std::from_chars(cross + 1, end, options.height);
+    good = second == std::errc() && rest == end;
+  }
+  for (const int side : {options.width, options.height}) good = good && side >= kSmallest && side <= kLargest;
+  if (!good) {
+    throw Error(ExitCode::kUsage, fmt::format("--size {}: give it as 1600x1000, each side from {} to {} pixels.", text,
+                                              kSmallest, kLargest));
+  }
+}
+
+}  // namespace
+
+int openStudio(const CommandLine& line, const WindowRunner& window) {
+  WindowOptions options;
+  parseSize(line.size, options);
+  options.theme = line.theme;
+  options.panel = line.panel;
+  options.screenshot_path = line.screenshot;
+  options.title = "ipex-studio - " + line.model;
+  SessionOptions session_options;
+  session_options.file = line.model;
+  session_options.database_path = line.database;
+  session_options.request = jobRequest(line, "studio");
+  checkRequest(session_options.request);
+  // A file that is not there needs no window to be told.
+  if (!isDatabaseFile(line.model)) UniqueFd(openModelFile(line.model));
+  Session session(std::move(session_options));
+  const int code = window(options, session);
+  const SnapshotPtr last = session.latest();
+  // A screenshot of a job that failed is taken, but the script must know.
+  if (!line.screenshot.empty() && last->status.state == JobState::kFailed) {
+    throw Error(ExitCode::kFailure, last->status.message);
+  }
+  return code;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,48 @@
+#include "studio/engine/channel.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/plan/records_json.h"
+
+namespace ipex_studio {
+
+void Channel::send(const nlohmann::json& message) {
+  if (!writeFrame(fd_, message)) ::_exit(0);
+}
+
+void Channel::progress(const std::string& stage, double fraction) {
+  send({{"type", "progress"}, {"stage", stage}, {"fraction", fraction}});
+}
+
+void Channel::log(const std::string& text, bool warning) {
+  send({{"type", "log"}, {"level", warning ? "warning" : "info"}, {"text", text.substr(0, 4000)}});
+}
+
+template <class Record>
+void Channel::record(const char* type, const Record& record) {
+  send({{"type", type}, {"record", toJson(record)}});
+}
+
+template void Channel::record(const char*, const ModelRecord&);
+template void Channel::record(const char*, const GraphSnapshot&);
+
+nlohmann::json Channel::receive() {
+  auto message = readFrame(fd_, reader_);
+  if (!message) ::_exit(0);
+  return std::move(*message);
+}
+
+void ChannelObserver::onPass(const PassRecord& pass) {
+  channel_.record("pass", pass);
+  channel_.progress(pass.name, 0.2 + 0.5 * std::min(1.0, static_cast<double>(pass.index) / std::max(1, passes_)));
+}
+
+void ChannelObserver::onRemark(const Remark& remark) { channel_.record("remark", remark); }
+
+void ChannelObserver::onDispatch(const DispatchRecord& dispatch) { channel_.record("dispatch", dispatch); }
+
+void ChannelObserver::onStep(const StepRecord& step) { channel_.record("step", step); }
+
+}  // namespace ipex_studio

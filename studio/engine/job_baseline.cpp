@@ -1,0 +1,38 @@
+// The baseline: what an engineer would get today from torch::jit::freeze, on the same threads and inputs.
+#include "core/graph/measure.h"
+#include "core/plan/records_json.h"
+#include "studio/engine/job_inputs.h"
+#include "studio/engine/job_turns.h"
+#include "studio/engine/jobs.h"
+
+namespace ipex_studio {
+
+void runBaselineJob(const EngineJob& job, Channel& channel) {
+  channel.progress("load baseline", 0);
+  const std::int64_t load_begin = nowNs();
+  std::optional<Model> model = Model::load("/proc/self/fd/4");
+  const std::int64_t load_ns = nowNs() - load_begin;
+  const JobInputs inputs(*model, job);
+  channel.progress("freeze baseline", 0.4);
+  const std::int64_t freeze_begin = nowNs();
+  torch::jit::Module module = freezeBaseline(model->module(), job.optimize.preserved_methods);
+  const std::int64_t compile_ns = nowNs() - freeze_begin;
+  model.reset();
+  channel.progress("first run of the baseline", 0.6);
+  const std::int64_t first_run_ns = firstRun(module, inputs.example());
+  channel.send({{"type", "ready"},
+                {"load_ns", load_ns},
+                {"compile_ns", compile_ns},
+                {"first_run_ns", first_run_ns},
+                {"coverage_nodes", 0.0}});
+  const FinishRequest request = takeTurns(module, inputs.example(), job.measure, channel);
+  const std::int64_t peak_rss_bytes = peakRssBytes();
+  RunRecord run;
+  if (request.profile_iterations > 0) {
+    channel.progress("time the baseline's operators", 0);
+    profileSteps(module, inputs.example(), request.profile_iterations, nullptr, run);
+  }
+  channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});
+}
+
+}  // namespace ipex_studio

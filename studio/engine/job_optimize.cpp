@@ -1,0 +1,132 @@
+// The optimized variant: rewrite, plan, run, take turns, profile, verify, export.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/graph/measure.h"
+#include "core/graph/optimize.h"
+#include "core/graph/verify.h"
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+#include "passes/pipeline.h"
+#include "studio/engine/job_inputs.h"
+#include "studio/engine/job_turns.h"
+#include "studio/engine/jobs.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr const char* kModelPath = "/proc/self/fd/4";
+static_assert(kEngineModelFd == 4);
+
+// The worst record over all sequences, from models loaded afresh so that state and memory of the timed ones stay as
+// they are.
+AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, torch::jit::Module& candidate) {
+  Model original = Model::load(kModelPath);
+  AccuracyRecord worst;
+  bool first = true;
+  for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
+    for (const AccuracyRecord& record : verifyModule(original.module(), candidate, steps, job.reset_method)) {
+      if (record.output != -1) continue;
+      if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
+        worst = record;
+      }
+      first = false;
+    }
+  }
+  IPEX_CHECK(!first, "verifyModule compared nothing");
+  return worst;
+}
+
+void sendModel(const OptimizedModel& optimized, const JobInputs& inputs, Channel& channel) {
+  ModelRecord record;
+  record.nodes = optimized.nodes;
+  record.inputs = inputs.records();
+  record.origins = optimized.origins;
+  channel.record("model", record);
+}
+
+void serve(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimized, Channel& channel) {
+  bool verified = false;
+  AccuracyRecord accuracy;
+  while (true) {
+    const FinishRequest request = takeTurns(optimized.module, inputs.example(), job.measure, channel);
+    RunRecord run;
+    const std::int64_t peak_rss_bytes = peakRssBytes();
+    if (request.profile_iterations > 0) {
+      channel.progress("time every step", 0.0);
+      profileSteps(optimized.module, inputs.example(), request.profile_iterations, nullptr, run);
+    }
+    if (!verified) {
+      channel.progress("verify", 0.3);
+      accuracy = verify(job, inputs, optimized.module);
+      verified = true;
+    }
+    run.accuracy = accuracy;
+    if (request.export_form && accuracy.pass) {
+      exportModule(optimized, job.job_folder + "/" + kExportName, *request.export_form);
+    }
+    channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});
+    if (!request.stay) return;
+  }
+}
+
+}  // namespace
+
+void runOptimizeJob(const EngineJob& job, Channel& channel) {
+  channel.progress("load", 0);
+  const std::int64_t load_begin = nowNs();
+  std::optional<Model> model = Model::load(kModelPath);
+  const std::int64_t load_ns = nowNs() - load_begin;
+  const JobInputs inputs(*model, job);
+  channel.progress("freeze", 0.2);
+  ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()));
+  OptimizeOptions options = job.optimize;
+  options.plan_regions = options.plan_regions && !job.optimize_only;
+  OptimizedModel optimized = optimizeModel(model->module(), inputs.example(), options, observer);
+  model.reset();  // a program that uses the result would not keep the original either
+  channel.record("frozen", optimized.frozen);
+  sendModel(optimized, inputs, channel);
+  std::int64_t first_run_ns = 0;
+  if (!job.optimize_only) {
+    channel.progress("first run", 0.8);
+    first_run_ns = firstRun(optimized.module, inputs.example());
+  }
+  channel.send({{"type", "ready"},
+                {"load_ns", load_ns},
+                {"compile_ns", optimized.compile_ns},
+                {"first_run_ns", first_run_ns},
+                {"coverage_nodes", optimized.coverage.nodes}});
+  if (!job.optimize_only) serve(job, inputs, optimized, channel);
+}
+
+void runVerifyJob(const EngineJob& job, Channel& channel) {
+  channel.progress("load", 0);
+  Model original = Model::load(kModelPath);
+  Model candidate = Model::load("/proc/self/fd/5");
+  static_assert(kEngineOtherFd == 5);
+  const JobInputs inputs(original, job);
+  nlohmann::json records = nlohmann::json::array();
+  std::vector<AccuracyRecord> all;
+  for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
+    channel.progress("verify", 0.5);
+    const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method);
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  // The worst first, whatever sizes it came from.
+  std::stable_sort(all.begin(), all.end(), [](const AccuracyRecord& a, const AccuracyRecord& b) {
+    return std::make_tuple(a.output != -1, a.pass, -a.max_rel) < std::make_tuple(b.output != -1, b.pass, -b.max_rel);
+  });
+  for (const AccuracyRecord& record : all) records.push_back(toJson(record));
+  channel.send({{"type", "result"}, {"accuracy", records}});
+}
+
+void runPassesJob(Channel& channel) {
+  nlohmann::json passes = nlohmann::json::array();
+  for (const Pass* pass : defaultPasses()) passes.push_back({{"name", pass->name}, {"summary", pass->summary}});
+  channel.send({{"type", "result"}, {"passes", passes}});
+}
+
+}  // namespace ipex_studio

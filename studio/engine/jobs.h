@@ -1,0 +1,14 @@
+// What the engine can do, one function per JobKind. They throw Error, c10::Error and std::bad_alloc; main makes
+// sentences of them.
+#pragma once
+
+#include "studio/engine/channel.h"
+
+namespace ipex_studio {
+
+void runBaselineJob(const EngineJob& job, Channel& channel);
+void runOptimizeJob(const EngineJob& job, Channel& channel);
+void runVerifyJob(const EngineJob& job, Channel& channel);
+void runPassesJob(Channel& channel);
+
+}  // namespace ipex_studio

@@ -1,0 +1,71 @@
+// ipex-studio-engine: one job in, records out. Started by ipex-studio with descriptors 3 (channel), 4 and 5 (models); it
+// opens no database, decides no file name, and whatever goes wrong here ends this process only.
+#include <fcntl.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "core/graph/measure.h"
+#include "core/graph/torch_error.h"
+#include "kernels/onednn_version.h"
+#include "studio/engine/jobs.h"
+#include "studio/sandbox.h"
+
+namespace ipex_studio {
+namespace {
+
+void runJob(const EngineJob& job, Channel& channel) {
+  setThreads(job.measure.threads);
+  switch (job.kind) {
+    case JobKind::kBaseline: return runBaselineJob(job, channel);
+    case JobKind::kOptimize: return runOptimizeJob(job, channel);
+    case JobKind::kVerify: return runVerifyJob(job, channel);
+    case JobKind::kPasses: return runPassesJob(channel);
+  }
+}
+
+// Sentences name the file as the user knows it, not the descriptor.
+std::string named(std::string text, const std::string& model_name) {
+  for (const char* path : {"/proc/self/fd/4", "/proc/self/fd/5"}) {
+    for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path)) {
+      text.replace(at, std::char_traits<char>::length(path), model_name);
+    }
+  }
+  return text;
+}
+
+int fail(Channel& channel, ExitCode code, const std::string& sentence) {
+  channel.send({{"type", "error"}, {"code", static_cast<int>(code)}, {"text", sentence.substr(0, 4000)}});
+  return static_cast<int>(code);
+}
+
+int run() {
+  Channel channel(kEngineChannelFd);
+  channel.send({{"type", "hello"}, {"libtorch", TORCH_VERSION}, {"onednn", onednnVersion()}});
+  EngineJob job;
+  try {
+    job = engineJobFromJson(channel.receive());
+    runJob(job, channel);
+    return 0;
+  } catch (const Error& error) {
+    return fail(channel, error.code(), named(error.what(), job.model_name));
+  } catch (const std::bad_alloc&) {
+    return fail(channel, ExitCode::kFailure, "There is not enough memory for this model.");
+  } catch (const std::exception& problem) {
+    return fail(channel, ExitCode::kFailure,
+                named("libtorch gave up: " + shortMessage(problem) + ".", job.model_name));
+  }
+}
+
+}  // namespace
+}  // namespace ipex_studio
+
+int main() {
+  if (::fcntl(ipex_studio::kEngineChannelFd, F_GETFD) < 0) {
+    std::fputs("ipex-studio-engine is started by ipex-studio; run that instead.\n", stderr);
+    return static_cast<int>(ipex_studio::ExitCode::kUsage);
+  }
+  ipex_studio::denyExec();
+  return ipex_studio::run();
+}

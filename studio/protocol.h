@@ -1,0 +1,127 @@
+// The language between ipex-studio and its engine process: frames over a pair of sockets.
+//
+// A frame is a 4-byte little-endian length and so many bytes of JSON: one object with a "type". The first frame to the
+// engine is the job; what follows are turns. The engine answers with messages and ends with a result or an error.
+//
+//   to the engine      job      EngineJob
+//                      turn     Turn: run forward for a while, then answer with samples
+//                      finish   FinishRequest: profile, export, then answer with the result
+//   from the engine    hello    versions of its libraries
+//                      progress stage, fraction
+//                      log      level, text
+//                      input, origins, frozen, pass, remark       records of core/plan/records.h
+//                      ready    load, compile and first run times; accuracy; the engine now waits for turns
+//                      samples  raw times of one turn
+//                      result   depends on the job: the run record, a text, accuracy records
+//                      error    exit code, sentence
+//
+// The studio believes nothing of what arrives: frames are limited in size, every record passes records_json.h, names of
+// files never come from the engine.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/options.h"
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+// Descriptors an engine starts with.
+constexpr int kEngineChannelFd = 3;   // frames, both ways
+constexpr int kEngineModelFd = 4;     // the model, open for reading
+constexpr int kEngineOtherFd = 5;     // the second model of `verify`, if any
+
+// Name of the exported file inside the job folder.
+constexpr char kExportName[] = "export.pt";
+
+// Largest frame either side takes. A 5,000-node snapshot is about 3 MB.
+constexpr std::uint32_t kMaxFrameBytes = 256u << 20;
+
+enum class JobKind {
+  kBaseline,  // default freeze, timed turn by turn
+  kOptimize,  // passes, plan, accuracy, timed turn by turn, export
+  kPasses,    // names and summaries of all passes
+  kVerify,    // results of the second model against those of the first
+};
+
+// What one engine process is asked to do. Paths are those of the engine's view: descriptors as /proc/self/fd/N.
+struct EngineJob {
+  JobKind kind = JobKind::kOptimize;
+  std::string model_name;               // as the user wrote it, for messages
+  std::vector<std::string> inputs;      // texts of --input
+  std::vector<std::string> guessed;     // inputs that were guessed for this model before; used when `inputs` is empty
+  std::string inputs_path;              // --inputs; empty: none
+  std::string reset_method;
+  OptimizeOptions optimize;
+  MeasureOptions measure;
+  bool optimize_only = false;           // kOptimize: the result comes after the passes; nothing is run
+  std::string job_folder;               // the only folder the engine may write to
+};
+
+struct Turn {
+  std::int32_t index = 0;
+  double seconds = 0.3;
+  std::int64_t iterations = 0;          // > 0: exactly so many, `seconds` is ignored
+};
+
+struct TurnResult {
+  std::int32_t index = 0;
+  std::vector<std::int64_t> latency_ns;
+  std::int64_t wall_ns = 0;
+  std::int64_t cpu_ns = 0;
+};
+
+struct FinishRequest {
+  std::int32_t profile_iterations = 0;    // 0: no per-step times
+  std::optional<ExportForm> export_form;  // writes kExportName into the job folder
+  bool stay = false;                      // answer, then wait for more
+};
+
+nlohmann::json toJson(const EngineJob& job);
+nlohmann::json toJson(const Turn& turn);
+nlohmann::json toJson(const TurnResult& result);
+nlohmann::json toJson(const FinishRequest& request);
+// Throw Error(kFailure) when malformed.
+EngineJob engineJobFromJson(const nlohmann::json& json);
+Turn turnFromJson(const nlohmann::json& json);
+TurnResult turnResultFromJson(const nlohmann::json& json);
+FinishRequest finishRequestFromJson(const nlohmann::json& json);
+
+const char* precisionName(Precision precision);  // "fp32"
+// "fp32", "bf16", "fp16", "int8"; empty otherwise.
+std::optional<Precision> precisionFromName(const std::string& name);
+
+// Writes one frame to a socket; false when the other side is gone or does not read.
+bool writeFrame(int fd, const nlohmann::json& message);
+
+// Cuts a byte stream into frames. Not thread-safe.
+class FrameReader {
+ public:
+  explicit FrameReader(std::uint32_t max_bytes = kMaxFrameBytes) : max_bytes_(max_bytes) {}
+  void append(const char* bytes, std::size_t count) { buffer_.append(bytes, count); }
+  // The next whole frame, or nothing yet. Throws Error(kFailure) on a frame that is too large or no JSON object.
+  std::optional<nlohmann::json> next();
+  // Bytes of a frame that did not arrive whole.
+  bool hasPartial() const { return begin_ < buffer_.size(); }
+
+ private:
+  std::uint32_t max_bytes_;
+  std::string buffer_;
+  std::size_t begin_ = 0;
+};
+
+// Blocks for the next frame of `fd`; nothing at the end of the stream. Throws like FrameReader::next.
+std::optional<nlohmann::json> readFrame(int fd, FrameReader& reader);
+
+// Typed reads of one member that throw Error(kFailure, "The engine sent a malformed message: …").
+std::string messageText(const nlohmann::json& message, const char* name, std::size_t max_bytes = 1 << 20);
+std::int64_t messageInteger(const nlohmann::json& message, const char* name, std::int64_t low, std::int64_t high);
+double messageNumber(const nlohmann::json& message, const char* name);
+bool messageBool(const nlohmann::json& message, const char* name);
+std::vector<std::string> messageTexts(const nlohmann::json& message, const char* name);
+
+}  // namespace ipex_studio

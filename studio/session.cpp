@@ -1,0 +1,247 @@
+#include "studio/session.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <fstream>
+#include <utility>
+
+#include "core/plan/machine_facts.h"
+
+namespace ipex_studio {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Indexing a record costs tens of milliseconds; more often than this nobody can look.
+constexpr auto kRecordInterval = std::chrono::milliseconds(250);
+constexpr std::size_t kMaxLogLines = 2000;
+
+RunChoices runChoices(const JobRequest& request) {
+  RunChoices choices;
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16, Precision::kInt8}) {
+    PrecisionChoice choice;
+    choice.precision = precision;
+    choice.available = precision == Precision::kFp32;
+    if (!choice.available) choice.reason = "This version computes in fp32 only.";
+    choices.precisions.push_back(std::move(choice));
+  }
+  choices.precision = request.optimize.precision;
+  choices.max_threads = usableCores();
+  choices.threads = request.measure.threads > 0 ? request.measure.threads : choices.max_threads;
+  return choices;
+}
+
+}  // namespace
+
+bool isDatabaseFile(const std::string& path) {
+  constexpr char kMagic[] = "SQLite format 3";
+  char head[sizeof kMagic] = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(head, sizeof head);
+  return file.gcount() == sizeof head && std::string(head) == kMagic;
+}
+
+Session::Session(SessionOptions options) : options_(std::move(options)) {
+  parts_.choices = runChoices(options_.request);
+  parts_.status.state = JobState::kWorking;
+  parts_.status.stage = "open";
+  latest_ = makeSnapshot(nullptr, parts_, nullptr);
+  commands_.push_back(OpenCommand{options_.file});
+  thread_ = std::thread([this] { work(); });
+}
+
+Session::~Session() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_ = nullptr;
+  }
+  cancellation_.request();
+  posted_.notify_all();
+  thread_.join();
+}
+
+SnapshotPtr Session::latest() {
+  const std::lock_guard lock(mutex_);
+  return latest_;
+}
+
+void Session::setWakeup(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+void Session::post(Command command) {
+  const std::lock_guard lock(mutex_);
+  if (std::holds_alternative<CancelCommand>(command)) {
+    if (working_) cancellation_.request();
+    return;
+  }
+  // A new wish replaces the running job.
+  if (working_ && !std::holds_alternative<ExportCommand>(command)) cancellation_.request();
+  commands_.push_back(std::move(command));
+  posted_.notify_all();
+}
+
+void Session::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    posted_.wait(lock, [this] { return stopping_ || !commands_.empty(); });
+    if (stopping_) break;
+    const Command command = std::move(commands_.front());
+    commands_.pop_front();
+    cancellation_.clear();
+    working_ = true;
+    lock.unlock();
+    guarded([&] { handle(command); });
+    lock.lock();
+    working_ = false;
+  }
+  lock.unlock();
+  // Engines belong to this thread.
+  job_.reset();
+}
+
+void Session::guarded(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    job_.reset();
+    const bool cancelled = error.code() == kInterrupted;
+    log(cancelled ? LogLevel::kInfo : LogLevel::kError, error.what());
+    setState(cancelled ? JobState::kCancelled : JobState::kFailed, error.what());
+  } catch (const std::exception& error) {
+    job_.reset();
+    log(LogLevel::kError, error.what());
+    setState(JobState::kFailed, error.what());
+  }
+}
+
+void Session::handle(const Command& command) {
+  if (const auto* open_command = std::get_if<OpenCommand>(&command)) {
+    open(open_command->path);
+  } else if (const auto* optimize = std::get_if<OptimizeCommand>(&command)) {
+    options_.request.optimize.precision = optimize->precision;
+    options_.request.measure.threads = optimize->threads;
+    if (!optimize->inputs.empty()) options_.request.inputs = optimize->inputs;
+    parts_.choices = runChoices(options_.request);
+    startJob();
+  } else if (const auto* export_command = std::get_if<ExportCommand>(&command)) {
+    exportModel(*export_command);
+  }
+}
+
+void Session::open(const std::string& path) {
+  setState(JobState::kWorking, "");
+  job_.reset();
+  model_.reset();
+  if (isDatabaseFile(path)) {
+    openDatabase(path);
+    return;
+  }
+  model_ = std::make_unique<CheckedModel>(checkModel(path));
+  for (const Finding& finding : model_->report.findings) {
+    log(finding.dangerous ? LogLevel::kWarning : LogLevel::kInfo, finding.text);
+  }
+  JobRecord record;
+  record.model.path = path;
+  record.model.sha256 = model_->report.sha256;
+  record.model.file_bytes = model_->report.file_bytes;
+  record.machine = machineFacts();
+  publishRecord(record);
+  startJob();
+}
+
+void Session::openDatabase(const std::string& path) {
+  const Database database = Database::open(path, OpenMode::kReadOnly);
+  const auto jobs = database.jobs(1);
+  if (jobs.empty()) throw Error(ExitCode::kDatabase, fmt::format("{} holds no recorded runs yet.", path));
+  const JobRecord job = database.job(jobs.front().id);
+  log(LogLevel::kInfo, fmt::format("Opened job {} of {}.", jobs.front().id, path));
+  parts_.status = JobStatus{JobState::kRecorded, "", 1, -1, ""};
+  publishRecord(job);
+}
+
+void Session::startJob() {
+  if (!model_) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
+  setState(JobState::kWorking, "");
+  job_.reset();
+  JobDatabase database(options_.database_path);
+  JobRequest request = options_.request;
+  request.command = "studio";
+  if (request.inputs.empty() && request.inputs_path.empty()) {
+    request.remembered = database.rememberedInputs(model_->report.sha256);
+  }
+  job_ = std::make_unique<ModelJob>(*model_, request, true, static_cast<JobEvents&>(*this),
+                                    cancellation_);
+  job_->optimize();
+  for (const InputRecord& input : job_->job().model.inputs) {
+    log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
+        fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
+  }
+  job_->measure();
+  const auto id = database.record(job_->job(), request.inputs_path.empty());
+  if (id) log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
+  if (database.problem()) log(LogLevel::kError, fmt::format("The run is not recorded. {}", database.problem()->what()));
+  parts_.status = JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()};
+  publishRecord(job_->job());
+}
+
+void Session::exportModel(const ExportCommand& command) {
+  if (!job_) throw Error(ExitCode::kUsage, "There is nothing to export yet; optimize a model first.");
+  try {
+    checkOutputPath(command.path);
+  } catch (const Error& error) {
+    // A wrong name costs nothing but another try.
+    log(LogLevel::kError, error.what());
+    setState(JobState::kDone, error.what());
+    return;
+  }
+  setState(JobState::kWorking, "");
+  job_->exportTo(command.path, command.form);
+  const std::string message = fmt::format("Exported to {}.", command.path);
+  log(LogLevel::kInfo, message);
+  setState(JobState::kDone, message);
+}
+
+void Session::onProgress(const std::string& stage, double fraction, double eta_s) {
+  parts_.status = JobStatus{JobState::kWorking, stage, fraction, eta_s, ""};
+  publishStatus();
+}
+
+void Session::onLog(const std::string& text, bool warning) {
+  log(warning ? LogLevel::kWarning : LogLevel::kInfo, text);
+  publishStatus();
+}
+
+void Session::onRecord(const JobRecord& job) {
+  if (Clock::now() - last_record_ < kRecordInterval) return;
+  last_record_ = Clock::now();
+  publishRecord(job);
+}
+
+void Session::setState(JobState state, const std::string& message) {
+  parts_.status = JobStatus{state, "", -1, -1, message};
+  publishStatus();
+}
+
+void Session::log(LogLevel level, const std::string& text) {
+  const double time_s = std::chrono::duration<double>(Clock::now() - started_).count();
+  if (parts_.log.size() >= kMaxLogLines) parts_.log.erase(parts_.log.begin());
+  parts_.log.push_back({time_s, level, text});
+}
+
+void Session::publishRecord(const JobRecord& job) {
+  publish(makeSnapshot(std::make_shared<const JobRecord>(job), parts_, latest()));
+}
+
+void Session::publishStatus() { publish(withStatus(latest(), parts_)); }
+
+void Session::publish(SnapshotPtr snapshot) {
+  const std::lock_guard lock(mutex_);
+  latest_ = std::move(snapshot);
+  if (wake_) wake_();
+}
+
+}  // namespace ipex_studio

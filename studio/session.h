@@ -1,0 +1,79 @@
+// The session behind the window: owns the open model and its engines on a thread of its own and posts snapshots.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "studio/session_database.h"
+#include "studio/session_job.h"
+#include "studio/snapshot.h"
+
+namespace ipex_studio {
+
+struct SessionOptions {
+  std::string file;            // a model, or a database of recorded runs
+  std::string database_path;   // empty: the default one
+  JobRequest request;          // what the command line said; kept for every job
+};
+
+// True for files that begin as SQLite databases do.
+bool isDatabaseFile(const std::string& path);
+
+// Opens the file at once and, when it is a model, starts the main job on it. Failures become JobStatus::message; the
+// session stays usable.
+class Session : public SnapshotSource, private JobEvents {
+ public:
+  explicit Session(SessionOptions options);
+  ~Session() override;  // ends a running job
+
+  SnapshotPtr latest() override;
+  void setWakeup(std::function<void()> wake) override;
+  void post(Command command) override;
+
+ private:
+  void work();
+  void handle(const Command& command);
+  void open(const std::string& path);
+  void openDatabase(const std::string& path);
+  void startJob();
+  void exportModel(const ExportCommand& command);
+  // Runs `action`; an Error becomes the status.
+  void guarded(const std::function<void()>& action);
+
+  void onProgress(const std::string& stage, double fraction, double eta_s) override;
+  void onLog(const std::string& text, bool warning) override;
+  void onRecord(const JobRecord& job) override;
+
+  void setState(JobState state, const std::string& message);
+  void log(LogLevel level, const std::string& text);
+  void publishRecord(const JobRecord& job);
+  void publishStatus();
+  void publish(SnapshotPtr snapshot);
+
+  // Of the working thread.
+  SessionOptions options_;
+  SnapshotParts parts_;
+  std::unique_ptr<CheckedModel> model_;
+  std::unique_ptr<ModelJob> job_;
+  std::chrono::steady_clock::time_point last_record_{};
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  Cancellation cancellation_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable posted_;
+  std::deque<Command> commands_;
+  bool stopping_ = false;
+  bool working_ = false;
+  SnapshotPtr latest_;
+  std::function<void()> wake_;
+
+  std::thread thread_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,149 @@
+#include "studio/session_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+namespace ipex_studio {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kChunk = 1 << 20;
+
+std::string folderOf(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+[[noreturn]] void cannotWrite(const std::string& path, int code) {
+  throw Error(ExitCode::kFailure, fmt::format("Cannot write {} ({}).", path, std::strerror(code)));
+}
+
+void writeAll(int fd, const char* bytes, std::size_t count, const std::string& target) {
+  while (count > 0) {
+    const ssize_t written = ::write(fd, bytes, count);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) cannotWrite(target, written < 0 ? errno : ENOSPC);
+    bytes += written;
+    count -= static_cast<std::size_t>(written);
+  }
+}
+
+// Only a plain file that is really there: the engine may have left a link to something else.
+UniqueFd openPlainFile(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw Error(ExitCode::kFailure, "The engine did not leave a file that could be exported.");
+  }
+  return fd;
+}
+
+void copyAll(int source, int target, const std::string& target_path) {
+  std::vector<char> chunk(kChunk);
+  ssize_t count = 0;
+  while ((count = ::read(source, chunk.data(), chunk.size())) != 0) {
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) cannotWrite(target_path, errno);
+    writeAll(target, chunk.data(), static_cast<std::size_t>(count), target_path);
+  }
+}
+
+// Calls `fill` with a new file beside `target`, then puts it in target's place.
+void replaceFile(const std::string& target, const std::function<void(int fd)>& fill) {
+  std::string temporary = target + ".XXXXXX";
+  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd) cannotWrite(target, errno);
+  try {
+    fill(fd.get());
+    // mkstemp made it private; a file the user asked for follows the umask.
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::fchmod(fd.get(), 0666 & ~mask);
+    if (::fsync(fd.get()) != 0) cannotWrite(target, errno);
+    if (::rename(temporary.c_str(), target.c_str()) != 0) cannotWrite(target, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  const UniqueFd folder(::open(folderOf(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) ::fsync(folder.get());
+}
+
+}  // namespace
+
+CheckedModel checkModel(const std::string& path) {
+  CheckedModel model;
+  model.path = path;
+  model.fd.reset(openModelFile(path));
+  model.report = inspectPtFile(model.fd.get(), path, InspectOptions{true, false});
+  return model;
+}
+
+JobFolder::JobFolder() {
+  const char* base = std::getenv("TMPDIR");
+  path_ = fs::absolute(base != nullptr && *base != '\0' ? base : "/tmp").string() + "/ipex-studio-XXXXXX";
+  if (::mkdtemp(path_.data()) == nullptr) {
+    throw Error(ExitCode::kFailure, fmt::format("Cannot make a folder for temporary files as {} ({}); set TMPDIR to a "
+                                                "writable folder.", path_, std::strerror(errno)));
+  }
+}
+
+JobFolder::~JobFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void checkOutputPath(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    throw Error(ExitCode::kUsage, fmt::format("{} is a directory; -o takes the name of a file.", path));
+  }
+  const std::string folder = folderOf(path);
+  if (!fs::is_directory(folder, ignored)) {
+    throw Error(ExitCode::kUsage, fmt::format("The directory {} does not exist; make it first.", folder));
+  }
+  if (::access(folder.c_str(), W_OK) != 0) {
+    throw Error(ExitCode::kUsage, fmt::format("The directory {} is not writable; choose another with -o.", folder));
+  }
+}
+
+void moveExport(const std::string& source, const std::string& target) {
+  const UniqueFd file = openPlainFile(source);
+  replaceFile(target, [&](int fd) {
+    copyAll(file.get(), fd, target);
+    // The copy is checked, not the original, which the engine could still change.
+    try {
+      inspectPtFile(fd, target, InspectOptions{false, false});
+    } catch (const Error& error) {
+      throw Error(ExitCode::kFailure, fmt::format("The engine wrote a damaged file; nothing was exported. {}", error.what()));
+    }
+  });
+}
+
+void copyDumps(const std::string& source, const std::string& target) {
+  std::error_code code;
+  fs::create_directories(target, code);
+  if (code) cannotWrite(target, code.value());
+  for (const auto& entry : fs::directory_iterator(source, code)) {
+    if (entry.path().extension() != ".ir") continue;
+    const UniqueFd file = openPlainFile(entry.path().string());
+    const std::string path = (fs::path(target) / entry.path().filename()).string();
+    replaceFile(path, [&](int fd) { copyAll(file.get(), fd, path); });
+  }
+}
+
+void writeFileAtomically(const std::string& path, const std::string& text) {
+  replaceFile(path, [&](int fd) { writeAll(fd, text.data(), text.size(), path); });
+}
+
+}  // namespace ipex_studio

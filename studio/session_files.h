@@ -1,0 +1,50 @@
+// Files around a job: the model, checked through the descriptor it is loaded from; the engine's folder; exports moved
+// into place whole or not at all.
+#pragma once
+
+#include <string>
+
+#include "core/plan/pt_file.h"
+#include "studio/process.h"
+
+namespace ipex_studio {
+
+// A model file that passed the static checks and stays open: engines load exactly what was checked.
+struct CheckedModel {
+  std::string path;      // as the user wrote it
+  UniqueFd fd;
+  PtFileReport report;
+};
+
+// Throws Error(kBadModel).
+CheckedModel checkModel(const std::string& path);
+
+// A fresh private folder that is removed with everything in it.
+class JobFolder {
+ public:
+  // Under $TMPDIR, else /tmp. Throws Error(kFailure) when it cannot be made.
+  JobFolder();
+  ~JobFolder();
+  JobFolder(const JobFolder&) = delete;
+  JobFolder& operator=(const JobFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Throws Error(kUsage) when `path` cannot become a file: it is a folder, or its folder is missing or not writable.
+void checkOutputPath(const std::string& path);
+
+// Copies `source`, a file an engine wrote, beside `target`, checks the copy statically, syncs it and renames it over
+// `target`. Whatever happens, `target` is afterwards either what it was or the whole new file. Throws Error(kFailure).
+void moveExport(const std::string& source, const std::string& target);
+
+// Copies the plain files of `source` whose names end in ".ir" into `target`, which is made when missing.
+// Throws Error(kFailure).
+void copyDumps(const std::string& source, const std::string& target);
+
+// Writes `text` to `path` the same way moveExport does. Throws Error(kFailure).
+void writeFileAtomically(const std::string& path, const std::string& text);
+
+}  // namespace ipex_studio

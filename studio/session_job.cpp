@@ -1,0 +1,439 @@
+#include "studio/session_job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "core/plan/machine_facts.h"
+#include "core/plan/records_json.h"
+#include "profiler/statistics.h"
+#include "studio/protocol.h"
+
+namespace ipex_studio {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kTurns = 10;                    // per variant, at least; the interval resamples turns
+constexpr double kLongestTurn_s = 0.3;
+constexpr int kMostProfileIterations = 50;
+constexpr double kProfile_s = 1.0;
+// Longer than OpenMP threads spin after their last parallel region, so that the next turn has the cores for itself.
+constexpr auto kPause = std::chrono::milliseconds(20);
+
+// Where the stages of a job begin on the progress bar.
+constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = 0.40, kMeasureEnd = 0.85;
+
+EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request) {
+  const MachineFacts facts = machineFacts();
+  EngineLimits limits;
+  limits.silence_s = request.silence_s;
+  // Address space, not memory: stacks and heaps of threads are reserved long before they are used.
+  if (facts.memory_bytes > 0) {
+    limits.memory_bytes = facts.memory_bytes + (std::int64_t{4} << 30) + std::int64_t{facts.cores} * (128 << 20);
+  }
+  const std::int64_t model_bytes = model != nullptr ? model->report.file_bytes : 0;
+  limits.file_bytes = std::max<std::int64_t>(std::int64_t{1} << 30, 4 * model_bytes);
+  const double day_s = 86400;
+  limits.cpu_s = static_cast<std::int64_t>(std::max(facts.cores, 1) * (day_s + 4 * request.measure.duration_s));
+  return limits;
+}
+
+std::string absolutePath(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                    std::int32_t threads) {
+  EngineJob job;
+  job.kind = kind;
+  job.model_name = model.path;
+  job.inputs = request.inputs;
+  job.guessed = request.remembered;
+  job.inputs_path = absolutePath(request.inputs_path);
+  job.reset_method = request.reset_method;
+  job.optimize = request.optimize;
+  if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
+  job.measure = request.measure;
+  job.measure.threads = threads;
+  job.job_folder = folder.path();
+  return job;
+}
+
+std::int64_t unixNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+ModelRecord modelRecord(const CheckedModel& model) {
+  ModelRecord record;
+  record.path = model.path;
+  record.sha256 = model.report.sha256;
+  record.file_bytes = model.report.file_bytes;
+  return record;
+}
+
+[[noreturn]] void unexpected(const std::string& type) {
+  throw Error(ExitCode::kFailure, fmt::format("The engine sent a malformed message: \"{}\" is not expected here.",
+                                              type.substr(0, 40)));
+}
+
+const json& recordOf(const json& message) {
+  const auto found = message.find("record");
+  if (found == message.end()) unexpected("record");
+  return *found;
+}
+
+// Only the outline: names and values are the engine's business.
+void checkInputText(const std::string& text) {
+  const std::size_t cut = text.find_first_of(":=");
+  if (cut == std::string::npos || cut == 0 || cut + 1 == text.size()) {
+    throw Error(ExitCode::kUsage, fmt::format("--input {} is neither NAME:1x3x224x224 nor NAME=VALUE.", text));
+  }
+  if (text[cut] == '=') return;
+  const std::size_t end = text.find_first_of(":[", cut + 1);
+  const std::string shape = text.substr(cut + 1, end == std::string::npos ? end : end - cut - 1);
+  const bool plain = std::all_of(shape.begin(), shape.end(), [](unsigned char c) {
+    return std::isdigit(c) != 0 || c == 'x' || c == '.';
+  });
+  if (!plain) {
+    throw Error(ExitCode::kUsage, fmt::format("--input {}: the sizes \"{}\" must look like 1x3x224x224.", text, shape));
+  }
+}
+
+void checkDevice(const std::string& device) {
+  if (device == "cpu") return;
+  if (device == "xpu" || device.rfind("xpu:", 0) == 0) {
+    throw Error(ExitCode::kUnsupported, fmt::format("--device {}: this version runs on no Intel GPU; use --device cpu.",
+                                                    device));
+  }
+  throw Error(ExitCode::kUsage, fmt::format("--device {} is unknown; use cpu or xpu.", device));
+}
+
+}  // namespace
+
+struct ModelJob::Side {
+  Side(const EngineStart& start, const Cancellation& cancellation, const char* variant)
+      : process(start, cancellation) {
+    run.variant = variant;
+  }
+
+  EngineProcess process;
+  RunRecord run;
+  std::vector<AccuracyRecord> accuracy;
+  std::int64_t wall_ns = 0;
+  std::int64_t cpu_ns = 0;
+  double progress_begin = 0;  // the engine's own 0..1 lies between these
+  double progress_end = 0;
+};
+
+void checkRequest(const JobRequest& request) {
+  checkDevice(request.optimize.device);
+  if (request.optimize.precision != Precision::kFp32) {
+    throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: this version computes in fp32 only.",
+                                                    precisionName(request.optimize.precision)));
+  }
+  for (const std::string& text : request.inputs) checkInputText(text);
+  if (!request.inputs_path.empty() && !request.inputs.empty()) {
+    throw Error(ExitCode::kUsage, "--input and --inputs exclude each other; give one of them.");
+  }
+  if (!request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
+    throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
+  }
+}
+
+std::string inputText(const InputRecord& input) {
+  // A tensor's description ends in its dtype, a scalar's has no colon.
+  const bool tensor = input.description.find(':') != std::string::npos;
+  return input.name + (tensor ? ":" : "=") + input.description;
+}
+
+ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
+                   const Cancellation& cancellation)
+    : model_(model), request_(request), events_(events), cancellation_(cancellation) {
+  checkRequest(request_);
+  job_.command = request_.command;
+  job_.started_unix_ns = unixNow();
+  job_.model = modelRecord(model_);
+  job_.machine = machineFacts();
+  const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, folder_, threads());
+  json options = toJson(described);
+  for (const char* internal : {"type", "kind", "job_folder", "guessed"}) options.erase(internal);
+  job_.options = dumpJson(options);
+  if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_.path() + "/dump");
+  optimized_ = startEngine("optimized");
+  if (with_baseline) baseline_ = startEngine("baseline");
+}
+
+ModelJob::~ModelJob() = default;
+
+std::int32_t ModelJob::threads() const {
+  const MeasureOptions& measure = request_.measure;
+  return measure.threads > 0 ? measure.threads : std::max(1, usableCores() / std::max(1, measure.instances));
+}
+
+std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
+  EngineStart start;
+  start.program = engineProgram();
+  start.model_fd = model_.fd.get();
+  if (!request_.inputs_path.empty()) start.readable.push_back(absolutePath(request_.inputs_path));
+  start.job_folder = folder_.path();
+  start.threads = threads();
+  start.sandbox = !request_.trust;
+  start.limits = limitsFor(&model_, request_);
+  auto side = std::make_unique<Side>(start, cancellation_, variant);
+  side->run.device = request_.optimize.device;
+  side->run.precision = precisionName(request_.optimize.precision);
+  side->run.threads = start.threads;
+  side->run.instances = request_.measure.instances;
+  return side;
+}
+
+void ModelJob::progress(const std::string& stage, double fraction) {
+  const double elapsed_s = std::chrono::duration<double>(Clock::now() - started_).count();
+  const double eta_s = fraction > 0.1 ? elapsed_s * (1 - fraction) / fraction : -1;
+  events_.onProgress(stage, fraction, eta_s);
+}
+
+void ModelJob::absorb(Side& side, const json& message) {
+  const std::string type = messageText(message, "type");
+  if (type == "progress") {
+    const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
+    progress(messageText(message, "stage", 200),
+             side.progress_begin + fraction * (side.progress_end - side.progress_begin));
+  } else if (type == "log") {
+    events_.onLog(messageText(message, "text", 4000), messageText(message, "level", 20) == "warning");
+  } else if (type == "hello") {
+    job_.machine.libtorch = messageText(message, "libtorch", 100);
+    job_.machine.onednn = messageText(message, "onednn", 100);
+  } else if (type == "model") {
+    // Only what the engine alone knows; path, hash and size are ours.
+    ModelRecord record = recordFromJson<ModelRecord>(recordOf(message));
+    if (&side != optimized_.get()) return;
+    job_.model.nodes = record.nodes;
+    job_.model.inputs = std::move(record.inputs);
+    if (!record.origins.empty()) job_.model.origins = std::move(record.origins);
+  } else if (type == "frozen") {
+    job_.frozen = std::make_shared<const GraphSnapshot>(recordFromJson<GraphSnapshot>(recordOf(message)));
+    events_.onRecord(job_);
+  } else if (type == "pass") {
+    job_.passes.push_back(recordFromJson<PassRecord>(recordOf(message)));
+    if (job_.passes.back().changed) events_.onRecord(job_);
+  } else if (type == "remark") {
+    job_.remarks.push_back(recordFromJson<Remark>(recordOf(message)));
+  } else if (type == "step") {
+    side.run.steps.push_back(recordFromJson<StepRecord>(recordOf(message)));
+  } else if (type == "dispatch") {
+    side.run.dispatches.push_back(recordFromJson<DispatchRecord>(recordOf(message)));
+  } else {
+    unexpected(type);
+  }
+}
+
+json ModelJob::expect(Side& side, const char* type) {
+  while (true) {
+    json message = side.process.receive();
+    if (messageText(message, "type") == type) return message;
+    absorb(side, message);
+  }
+}
+
+void ModelJob::load(Side& side, bool only_rewrite) {
+  const bool is_baseline = &side == baseline_.get();
+  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, folder_, threads());
+  job.optimize_only = only_rewrite;
+  if (is_baseline && job.inputs_path.empty()) {
+    // Exactly the inputs that the other engine settled on.
+    job.inputs.clear();
+    for (const InputRecord& input : job_.model.inputs) job.inputs.push_back(inputText(input));
+  }
+  side.process.send(toJson(job));
+  const json ready = expect(side, "ready");
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  side.run.load_ns = messageInteger(ready, "load_ns", 0, kMax);
+  side.run.compile_ns = messageInteger(ready, "compile_ns", 0, kMax);
+  side.run.first_run_ns = messageInteger(ready, "first_run_ns", 0, kMax);
+  side.run.coverage.nodes = std::clamp(messageNumber(ready, "coverage_nodes"), 0.0, 1.0);
+}
+
+void ModelJob::keepDumps() const {
+  if (!request_.optimize.dump_directory.empty()) copyDumps(folder_.path() + "/dump", request_.optimize.dump_directory);
+}
+
+void ModelJob::optimize(bool only_rewrite) {
+  optimized_->progress_begin = kOptimizeBegin;
+  optimized_->progress_end = only_rewrite ? 1.0 : kOptimizeEnd;
+  progress("start", kOptimizeBegin);
+  try {
+    load(*optimized_, only_rewrite);
+  } catch (const Error&) {
+    keepDumps();  // among them the reproducer of a pass that failed
+    throw;
+  }
+  keepDumps();
+  events_.onRecord(job_);
+}
+
+void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iterations) {
+  std::this_thread::sleep_for(kPause);
+  side.process.send(toJson(Turn{index, seconds, iterations}));
+  const TurnResult result = turnResultFromJson(expect(side, "samples"));
+  if (result.latency_ns.empty()) unexpected("samples");
+  if (index < 0) {
+    side.run.warmup_iterations += static_cast<std::int32_t>(std::min<std::size_t>(result.latency_ns.size(), 1 << 30));
+    return;
+  }
+  side.run.latency_ns.insert(side.run.latency_ns.end(), result.latency_ns.begin(), result.latency_ns.end());
+  side.run.turn.insert(side.run.turn.end(), result.latency_ns.size(), index);
+  side.wall_ns += result.wall_ns;
+  side.cpu_ns += result.cpu_ns;
+}
+
+void ModelJob::measure() {
+  std::vector<Side*> sides{optimized_.get()};
+  if (baseline_) {
+    baseline_->progress_begin = kOptimizeEnd;
+    baseline_->progress_end = kBaselineEnd;
+    load(*baseline_, false);
+    sides.push_back(baseline_.get());
+  }
+  const MeasureOptions& options = request_.measure;
+  for (Side* side : sides) {
+    progress("warm up " + side->run.variant, kBaselineEnd);
+    if (options.warmup_s > 0) takeTurn(*side, -1, options.warmup_s, 0);
+  }
+  const double turn_s = std::min(kLongestTurn_s, options.duration_s / kTurns);
+  const auto turns = options.iterations > 0
+                         ? static_cast<int>(std::min<std::int64_t>(kTurns, options.iterations))
+                         : std::max(kTurns, static_cast<int>(std::lround(options.duration_s / turn_s)));
+  std::int64_t iterations_left = options.iterations;
+  for (int turn = 0; turn < turns; ++turn) {
+    progress("measure", kBaselineEnd + (kMeasureEnd - kBaselineEnd) * turn / turns);
+    const std::int64_t iterations = iterations_left / (turns - turn);
+    iterations_left -= iterations;
+    for (Side* side : sides) takeTurn(*side, turn, turn_s, iterations);
+    // Who goes first changes, so that a slow drift of the machine favours nobody.
+    std::reverse(sides.begin(), sides.end());
+  }
+  for (Side* side : {baseline_.get(), optimized_.get()}) {
+    if (side == nullptr) continue;
+    side->run.cpu_per_wall = side->wall_ns > 0 ? static_cast<double>(side->cpu_ns) / side->wall_ns : 0;
+    const double median_s = std::max(1e-9, static_cast<double>(median(side->run.latency_ns)) * 1e-9);
+    side->progress_begin = side->progress_end = kMeasureEnd;
+    if (side == optimized_.get()) side->progress_end = 1;
+    finish(*side, static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations})), nullptr);
+    job_.runs.push_back(side->run);
+  }
+  baseline_.reset();
+  events_.onRecord(job_);
+}
+
+void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form) {
+  FinishRequest request;
+  request.profile_iterations = profile_iterations;
+  if (form != nullptr) request.export_form = *form;
+  request.stay = &side == optimized_.get();
+  side.process.send(toJson(request));
+  const json result = expect(side, "result");
+  if (form != nullptr) return;
+  side.run.peak_rss_bytes = messageInteger(result, "peak_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());
+  RunRecord profiled = recordFromJson<RunRecord>(recordOf(result));
+  if (!profiled.steps.empty()) side.run.steps = std::move(profiled.steps);
+  if (!profiled.dispatches.empty()) side.run.dispatches = std::move(profiled.dispatches);
+  side.run.step_times = std::move(profiled.step_times);
+  side.run.coverage.time = std::clamp(profiled.coverage.time, 0.0, 1.0);
+  side.run.node_accuracy = std::move(profiled.node_accuracy);
+  checkRecord(side.run);
+  if (&side != optimized_.get()) return;
+  side.run.accuracy = std::move(profiled.accuracy);
+  accurate_ = side.run.accuracy.pass;
+}
+
+std::string ModelJob::accuracySentence() const {
+  if (accurate_ || job_.runs.empty()) return "";
+  return fmt::format("The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS "
+                     "help to find the rewrite that causes it.",
+                     job_.runs.back().accuracy.text);
+}
+
+void ModelJob::exportTo(const std::string& path, ExportForm form) {
+  if (!accurate_) throw Error(ExitCode::kAccuracy, accuracySentence());
+  events_.onProgress("export", 0.99, -1);
+  finish(*optimized_, 0, &form);
+  moveExport(folder_.path() + "/" + kExportName, path);
+}
+
+namespace {
+
+// For jobs that answer with one result. `events` may be null.
+json runToResult(EngineProcess& engine, const EngineJob& job, JobEvents* events) {
+  engine.send(toJson(job));
+  while (true) {
+    json message = engine.receive();
+    const std::string type = messageText(message, "type");
+    if (type == "result") return message;
+    if (events == nullptr) continue;
+    if (type == "progress") {
+      events->onProgress(messageText(message, "stage", 200), std::clamp(messageNumber(message, "fraction"), 0.0, 1.0), -1);
+    } else if (type == "log") {
+      events->onLog(messageText(message, "text", 4000), messageText(message, "level", 20) == "warning");
+    }
+  }
+}
+
+const json& resultList(const json& result, const char* name) {
+  const auto found = result.find(name);
+  if (found == result.end() || !found->is_array()) unexpected("result");
+  return *found;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& cancellation) {
+  const JobFolder folder;
+  EngineStart start;
+  start.program = engineProgram();
+  start.job_folder = folder.path();
+  EngineProcess engine(start, cancellation);
+  EngineJob job;
+  job.kind = JobKind::kPasses;
+  const json result = runToResult(engine, job, nullptr);
+  std::vector<std::pair<std::string, std::string>> passes;
+  for (const json& pass : resultList(result, "passes")) {
+    passes.emplace_back(messageText(pass, "name", 200), messageText(pass, "summary", 2000));
+  }
+  return passes;
+}
+
+std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
+                                        const JobRequest& request, JobEvents& events,
+                                        const Cancellation& cancellation) {
+  checkRequest(request);
+  const JobFolder folder;
+  EngineStart start;
+  start.program = engineProgram();
+  start.model_fd = original.fd.get();
+  start.other_fd = candidate.fd.get();
+  if (!request.inputs_path.empty()) start.readable.push_back(absolutePath(request.inputs_path));
+  start.job_folder = folder.path();
+  start.threads = request.measure.threads > 0 ? request.measure.threads : usableCores();
+  start.sandbox = !request.trust;
+  start.limits = limitsFor(&original, request);
+  EngineProcess engine(start, cancellation);
+  const json result =
+      runToResult(engine, engineJob(JobKind::kVerify, original, request, folder, start.threads), &events);
+  std::vector<AccuracyRecord> records;
+  for (const json& record : resultList(result, "accuracy")) records.push_back(recordFromJson<AccuracyRecord>(record));
+  if (records.empty()) unexpected("result");
+  return records;
+}
+
+}  // namespace ipex_studio

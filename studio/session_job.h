@@ -1,0 +1,101 @@
+// One job on one model: engines are started, optimize, take turns, export. Shared by the command line and the window.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/options.h"
+#include "core/plan/records.h"
+#include "studio/process.h"
+#include "studio/session_files.h"
+
+namespace ipex_studio {
+
+// What is asked for. Paths as the user wrote them.
+struct JobRequest {
+  std::string command = "run";            // "run", "bench", "studio": goes into the record
+  std::vector<std::string> inputs;        // texts of --input
+  std::vector<std::string> remembered;    // the same, from an earlier run on this model
+  std::string inputs_path;                // --inputs
+  std::string reset_method;
+  OptimizeOptions optimize;               // dump_directory: the user's
+  MeasureOptions measure;
+  bool trust = false;                     // no sandbox
+  double silence_s = 600;
+};
+
+// What happens meanwhile; called on the thread that runs the job.
+class JobEvents {
+ public:
+  virtual ~JobEvents() = default;
+  // `fraction` of the whole job, 0..1; `eta_s` is negative while unknown.
+  virtual void onProgress(const std::string& /*stage*/, double /*fraction*/, double /*eta_s*/) {}
+  virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
+  // The record has grown by something worth showing.
+  virtual void onRecord(const JobRecord& /*job*/) {}
+};
+
+// Throws Error(kUnsupported) for a device or precision that this version or machine cannot do, Error(kUsage) for texts
+// of --input that cannot be read and for impossible numbers. Needs no engine.
+void checkRequest(const JobRequest& request);
+
+// "x:1x3x224x224:float32" or "rate=16000": what --input takes.
+std::string inputText(const InputRecord& input);
+
+// Not thread-safe; everything happens on the thread that made it. Every function throws Error; after that only the
+// destructor may be called.
+class ModelJob {
+ public:
+  // Starts the engines, which load their libraries while the caller goes on. `with_baseline`: a second engine measures
+  // the default freeze.
+  ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
+           const Cancellation& cancellation);
+  ~ModelJob();
+
+  // Rewrites, plans and runs once. `only_rewrite`: stops after the passes.
+  void optimize(bool only_rewrite = false);
+  // Both engines in turns; then per-step times and accuracy.
+  void measure();
+  // Writes the optimized model. After measure(); throws Error(kAccuracy) when the results are not right.
+  void exportTo(const std::string& path, ExportForm form);
+
+  const JobRecord& job() const { return job_; }
+  bool accurate() const { return accurate_; }
+  // Why not, as a sentence.
+  std::string accuracySentence() const;
+
+ private:
+  struct Side;
+
+  std::unique_ptr<Side> startEngine(const char* variant);
+  void load(Side& side, bool only_rewrite);
+  void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
+  void finish(Side& side, int profile_iterations, const ExportForm* form);
+  // The next message that is not progress, log or record; checks its type.
+  nlohmann::json expect(Side& side, const char* type);
+  void absorb(Side& side, const nlohmann::json& message);
+  void progress(const std::string& stage, double fraction);
+  void keepDumps() const;
+  std::int32_t threads() const;
+
+  const CheckedModel& model_;
+  JobRequest request_;
+  JobEvents& events_;
+  const Cancellation& cancellation_;
+  JobFolder folder_;
+  JobRecord job_;
+  std::unique_ptr<Side> baseline_;
+  std::unique_ptr<Side> optimized_;
+  bool accurate_ = true;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+// Names and summaries of all passes, in order.
+std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& cancellation);
+
+// Compares the results of two files, worst output first. `request`: inputs, reset method, threads, seed, trust.
+std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
+                                        const JobRequest& request, JobEvents& events, const Cancellation& cancellation);
+
+}  // namespace ipex_studio
