@@ -7,8 +7,12 @@ namespace ipex_studio {
 
 extern const Pass kCanonicalizeBatchNorm;
 extern const Pass kCanonicalizeConvolution;
+extern const Pass kCanonicalizeGelu;
+extern const Pass kCanonicalizeHardswish;
 extern const Pass kCanonicalizeInplace;
+extern const Pass kCanonicalizeLayerNorm;
 extern const Pass kCanonicalizeLinear;
+extern const Pass kCanonicalizeSilu;
 extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
 extern const Pass kEliminateDropout;

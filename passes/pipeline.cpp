@@ -20,6 +20,11 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldMulAdd,
       // Parallel branches of one source are one node before anything is fused into either.
       &kEliminateCommonSubexpressions,
+      // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by now.
+      &kCanonicalizeGelu,
+      &kCanonicalizeSilu,
+      &kCanonicalizeHardswish,
+      &kCanonicalizeLayerNorm,
       // Before the two-tensor fusions, so that a sum of activations finds operations that carry their activations.
       &kFuseActivation,
       // Before the sum behind a gate, which only a fused gate can take along.

@@ -10,12 +10,6 @@
 
 namespace ipex_studio {
 
-// Why a match was declined. Without a reason there was nothing to match, and nothing is to be said.
-struct Decline {
-  const char* reason = nullptr;
-  std::string text;
-};
-
 // An operation whose result nobody but one node reads, so that this node may become its post-op.
 struct Producer {
   torch::jit::Node* node = nullptr;

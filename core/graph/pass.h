@@ -12,6 +12,13 @@
 
 namespace ipex_studio {
 
+// Why a match was left alone. Without a reason (false) it was not, or there was nothing to match and nothing is to be said.
+struct Decline {
+  const char* reason = nullptr;  // of reasons.h
+  std::string text;              // a sentence
+  explicit operator bool() const { return reason != nullptr; }
+};
+
 class PassContext {
  public:
   PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options)
@@ -22,6 +29,8 @@ class PassContext {
 
   // A match that was declined, with its reason (reasons.h) and a sentence. Say it where a user would ask "why not".
   void missed(const torch::jit::Node* node, const char* reason, const std::string& text);
+
+  void missed(const torch::jit::Node* node, const Decline& why) { missed(node, why.reason, why.text); }
 
   // Alias analysis of the graph as it is now; built on demand, dropped when the rewriter changed something.
   torch::jit::AliasDb& aliases();

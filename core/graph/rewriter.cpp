@@ -96,6 +96,8 @@ void Rewriter::replaceAll(at::ArrayRef<Node*> consumed, at::ArrayRef<Value*> fro
 
 void Rewriter::replaceInput(Node* node, std::size_t index, Value* value) { node->replaceInput(index, value); }
 
+void Rewriter::replaceUsesAfter(Node* node, Value* from, Value* to) { from->replaceAllUsesAfterNodeWith(node, to); }
+
 void Rewriter::finish(Node* node, const std::string& text) {
   const std::vector<OriginId> origins = origins_.of(node);
   for (const Node* made : created_) {

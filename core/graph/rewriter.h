@@ -41,6 +41,8 @@ class Rewriter {
                   at::ArrayRef<torch::jit::Value*> to, const std::string& text);
   // Ends a rewrite that only changed operands of `node` (made with replaceInput below).
   void replaceInput(torch::jit::Node* node, std::size_t index, torch::jit::Value* value);
+  // Uses of `from` by nodes that run after `node`, and by the end of its blocks, become uses of `to`.
+  void replaceUsesAfter(torch::jit::Node* node, torch::jit::Value* from, torch::jit::Value* to);
   void finish(torch::jit::Node* node, const std::string& text);
   // Ends a rewrite that removes `node`, whose outputs must be unused.
   void erase(torch::jit::Node* node, const std::string& text);

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <map>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,8 @@ struct IrCase {
   bool numeric = true;
   std::string error;  // set when the text itself is wrong
 };
+
+inline void PrintTo(const IrCase& test, std::ostream* out) { *out << test.title; }
 
 // All cases of a file; a malformed one carries `error`.
 std::vector<IrCase> readCases(const std::string& path);

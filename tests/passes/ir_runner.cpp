@@ -166,6 +166,7 @@ std::string checkRemarks(const IrCase& test, const std::vector<Remark>& remarks)
 std::string compareGraph(const IrCase& test, Graph& before, Graph& after, const NamedTensors& constants) {
   const CanonicalGraph actual = canonicalGraph(after);
   CanonicalGraph expected;
+  std::string wrong;
   if (test.unchanged) {
     expected = canonicalGraph(before);
   } else if (!test.expected.empty()) {
@@ -175,9 +176,12 @@ std::string compareGraph(const IrCase& test, Graph& before, Graph& after, const 
       known[name] = parseFingerprint(text);
       all[name] = at::zeros(known[name].sizes, known[name].dtype);
     }
-    expected = canonicalGraph(*parseGraph(test.expected, all), known);
+    try {
+      expected = canonicalGraph(*parseGraph(test.expected, all), known);
+    } catch (const std::exception& error) {
+      wrong = fmt::format("the expected graph cannot be read: {}\n", error.what());
+    }
   }
-  std::string wrong;
   if (actual.text != expected.text) {
     wrong += "the graph is not the expected one\nexpected:\n" + expected.text + "actual:\n" + actual.text;
   }

@@ -1,0 +1,138 @@
+// Turns in-place operators into their out-of-place form, so that every later pattern is written once.
+//   before  %y = convolution(%x, …)   %r = relu_(%y)   %s = add(%y, %r, 1)
+//   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
+// The written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another
+// name for that memory. Readers before the write keep the old value, readers after it get the new one; nothing moves.
+// Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place form keeps the
+// dtype, the other may widen it), unsupported-operator (copy_, index_put_ and others that write parts).
+// Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/pass.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+// name_ has the same arguments as name and differs only in where the result goes.
+const std::unordered_set<std::string>& plainOperators() {
+  static const std::unordered_set<std::string> names = {
+      "abs_",   "acos_",      "add_",       "addcdiv_",     "addcmul_",    "asin_",   "atan_",   "ceil_",      "celu_",
+      "clamp_", "clamp_max_", "clamp_min_", "clip_",        "cos_",        "cosh_",   "div_",    "elu_",       "erf_",
+      "erfc_",  "exp_",       "expm1_",     "floor_",       "gelu_",       "hardsigmoid_", "hardswish_", "hardtanh_",
+      "leaky_relu_", "log_",  "log1p_",     "log2_",        "masked_fill_", "mish_",  "mul_",    "neg_",       "pow_",
+      "reciprocal_", "relu_", "relu6_",     "round_",       "rsqrt_",      "selu_",   "sigmoid_", "silu_",     "sin_",
+      "sinh_",  "sqrt_",      "square_",    "sub_",         "tan_",        "tanh_",   "threshold_", "trunc_"};
+  return names;
+}
+
+// Operators whose schema promises a fresh result but which may return their input or a view of it.
+bool mayReturnInput(const Node* node) {
+  static const std::unordered_set<std::string> names = {
+      "dropout",    "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "type_as", "broadcast_tensors",
+      "atleast_1d", "atleast_2d",      "atleast_3d",    "einsum",                "meshgrid", "tensordot"};
+  return names.count(node->kind().toUnqualString()) != 0;
+}
+
+// Does the value own memory that nothing else names when it is born?
+bool isFresh(const Value* value) {
+  const Node* node = value->node();
+  if (!node->kind().is_aten() || !node->blocks().empty() || mayReturnInput(node)) return false;
+  const auto* schema = node->maybeSchema();
+  if (schema == nullptr || schema->returns().size() <= value->offset()) return false;
+  const auto& result = schema->returns()[value->offset()];
+  return result.alias_info() == nullptr && result.type()->kind() == c10::TypeKind::TensorType;
+}
+
+// Could `node` keep another name for the memory of its operand?
+bool namesOperand(const Node* node, const Value* operand) {
+  const auto* schema = node->maybeSchema();
+  if (schema == nullptr || node->inputs().size() > schema->arguments().size()) return true;
+  const auto outputs = node->outputs();
+  const bool used = std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); });
+  if (mayReturnInput(node)) return used;
+  for (std::size_t i = 0; i < node->inputs().size(); ++i) {
+    const auto* alias = schema->arguments()[i].alias_info();
+    if (node->input(i) != operand || alias == nullptr) continue;
+    if (used || alias->isWildcardAfter()) return true;
+  }
+  return false;
+}
+
+// Would the out-of-place form have the dtype of the written tensor?
+bool keepsDtype(const Node* node) {
+  std::optional<at::ScalarType> written;
+  const std::string name = node->kind().toUnqualString();
+  for (std::size_t i = 1; i < node->inputs().size(); ++i) {
+    const Value* operand = node->input(i);
+    if (operand->type()->kind() != c10::TypeKind::TensorType || isNone(operand)) continue;
+    if (name == "masked_fill_") continue;
+    const auto dtype = knownDtype(operand);
+    written = knownDtype(node->input(0));
+    if (!dtype || !written || c10::promoteTypes(*written, *dtype) != *written) return false;
+  }
+  return true;
+}
+
+Decline decline(const Node* node) {
+  const std::string name = node->kind().toUnqualString();
+  const Value* written = node->input(0);
+  if (plainOperators().count(name) == 0 || node->outputs().size() != 1) {
+    return {reasons::kUnsupportedOperator, name + " writes into a tensor in a way that has no out-of-place form here."};
+  }
+  if (!isFresh(written)) {
+    return {reasons::kAliased, name + " writes to an input, a constant or a view; others may see that."};
+  }
+  if (written->node()->owningBlock() != node->owningBlock()) {
+    return {reasons::kControlFlow, name + " is in another block than what it writes to."};
+  }
+  for (const auto& use : written->uses()) {
+    if (use.user != node && !use.user->isAfter(node) && namesOperand(use.user, written)) {
+      return {reasons::kAliased, name + " writes to memory that has a second name."};
+    }
+  }
+  if (!keepsDtype(node)) {
+    return {reasons::kMixedDtype, name + " may have operands of several dtypes; out of place the result could be wider."};
+  }
+  return {};
+}
+
+bool run(Graph& graph, PassContext& context) {
+  bool changed = false;
+  Rewriter& rewriter = context.rewriter;
+  for (Node* node : allNodes(graph)) {
+    if (!rewriter.alive(node) || !node->kind().is_aten()) continue;
+    const auto* schema = node->maybeSchema();
+    const bool writes = schema != nullptr && schema->is_mutable() && !node->inputs().empty() &&
+                        node->input(0)->type()->kind() == c10::TypeKind::TensorType;
+    if (!writes) continue;
+    const Decline why = decline(node);
+    if (why) {
+      context.missed(node, why);
+      continue;
+    }
+    if (!rewriter.permit()) break;
+    std::string kind = node->kind().toQualString();
+    kind.pop_back();
+    Node* plain = rewriter.create(kind.c_str(), node->inputs(), node);
+    plain->output()->setType(node->output()->type());
+    rewriter.replaceUsesAfter(node, node->input(0), plain->output());
+    rewriter.replace({node}, node->output(), plain->output(), "made out of place");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kCanonicalizeInplace = {"canonicalize-inplace", "Turns in-place operators into their out-of-place form.",
+                                   &run};
+
+}  // namespace ipex_studio

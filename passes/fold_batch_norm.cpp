@@ -1,0 +1,93 @@
+// Folds an inference batch_norm into the constant weights of what feeds it.
+//   before  %y = convolution(%x, W, b, …)   %z = batch_norm(%y, g, beta, mean, var, …, eps)
+//   after   %z = convolution(%x, W', b', …)      s = g / sqrt(var + eps)   W' = W·s   b' = (b - mean)·s + beta
+// Convolution and transposed convolution of any rank, and linear with a two-dimensional result.
+// Declines: weights-not-constant, operand-not-constant, producer-has-other-uses, value-is-graph-output, control-flow,
+// mixed-dtype, unsupported-dtype, training-mode, unknown-shape, shape-mismatch, unsupported-attribute (not finite).
+// Runs after canonicalize-convolution and canonicalize-batch-norm. Numerics: weights in float64, rounded once.
+#include "passes/pass_list.h"
+#include "passes/weighted_node.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+
+namespace {
+
+struct Affine {
+  at::Tensor scale, shift;  // float64, one element per channel
+};
+
+Decline readStatistics(const Node* node, const WeightedNode& weighted, Affine& affine) {
+  const auto training = constantBool(node->input(5));
+  const auto eps = constantNumber(node->input(7));
+  if (!training || !eps) return {reasons::kNotConstant, "The mode or epsilon is not constant."};
+  if (*training) return {reasons::kTrainingMode, "The normalization uses the statistics of its own input."};
+  at::Tensor parts[4];  // weight, bias, mean, variance
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto part = constantTensor(node->input(i + 1));
+    if (!part) {
+      if (i < 2 && isNone(node->input(i + 1))) continue;
+      return {reasons::kNotConstant, "A parameter of the normalization is not constant."};
+    }
+    if (part->scalar_type() != weighted.weight.scalar_type()) {
+      return {reasons::kMixedDtype, "The normalization's parameters have another dtype than the weights."};
+    }
+    if (part->dim() != 1 || part->size(0) != weighted.channels()) {
+      return {reasons::kShapeMismatch, "The normalization has another number of channels than the weights."};
+    }
+    parts[i] = part->detach().to(at::kDouble);
+  }
+  affine.scale = (parts[3] + *eps).rsqrt();
+  if (parts[0].defined()) affine.scale = affine.scale * parts[0];
+  affine.shift = -parts[2] * affine.scale;
+  if (parts[1].defined()) affine.shift = affine.shift + parts[1];
+  return checkFinite(affine.scale, affine.shift);
+}
+
+// batch_norm normalizes dimension 1: of a linear that is the channel only when the result has two dimensions.
+Decline checkRank(const Node* node, const WeightedNode& weighted) {
+  if (!weighted.isLinear()) return {};
+  const auto sizes = knownSizes(node->input(0));
+  if (!sizes) return {reasons::kUnknownShape, "The rank of the linear's result is not known."};
+  if (sizes->size() != 2) return {reasons::kShapeMismatch, "The normalized dimension is not the linear's last."};
+  return {};
+}
+
+Decline match(Node* node, PassContext& context, WeightedNode& weighted, Affine& affine) {
+  Node* producer = node->input(0)->node();
+  Decline why = checkOnlyUse(producer, node);
+  if (!why) why = readWeightedNode(producer, context, weighted);
+  if (!why) why = checkRank(node, weighted);
+  if (!why) why = readStatistics(node, weighted, affine);
+  for (std::size_t i = 1; !why && i < 5; ++i) {
+    if (context.mayBeWritten(node->input(i))) why = {reasons::kAliased, "The graph writes to the normalization's parameters."};
+  }
+  return why;
+}
+
+bool run(Graph& graph, PassContext& context) {
+  at::NoGradGuard no_gradients;
+  bool changed = false;
+  for (Node* node : allNodes(graph)) {
+    if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::batch_norm) continue;
+    if (!isWeightedNode(node->input(0)->node())) continue;
+    WeightedNode weighted;
+    Affine affine;
+    if (const Decline why = match(node, context, weighted, affine)) {
+      context.missed(node, why);
+      continue;
+    }
+    if (!context.rewriter.permit()) break;
+    foldAffine(weighted, node, affine.scale, affine.shift, context.rewriter, "folded batch normalization into the weights");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kFoldBatchNorm = {"fold-batch-norm", "Folds batch normalization into the weights before it.", &run};
+
+}  // namespace ipex_studio
