@@ -21,11 +21,13 @@ std::unique_ptr<Kernel> makeSoftmaxSimd();
 std::unique_ptr<Kernel> makeLayerNormSimd();
 std::unique_ptr<Kernel> makeGroupNormSimd();
 
-std::unique_ptr<Kernel> makeAdaptivePoolSimd();
+std::unique_ptr<Kernel> makeAdaptivePool(const Kernel* reduce, const Kernel* pool);
+std::unique_ptr<Kernel> makeAdaptivePoolWindows();
 std::unique_ptr<Kernel> makeUpsampleSimd();
 std::unique_ptr<Kernel> makeConcatCopy();
 std::unique_ptr<Kernel> makeReorderCopy();
-std::unique_ptr<Kernel> makeEmbeddingSimd();
+std::unique_ptr<Kernel> makeCastCopy();
+std::unique_ptr<Kernel> makeEmbeddingCopy();
 std::unique_ptr<Kernel> makeEmbeddingBagSimd();
 std::unique_ptr<Kernel> makeGatherCopy();
 

@@ -15,12 +15,23 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_));
     list(OpKind::kLinear, makeLinearOnednn(engine_));
     list(OpKind::kMatmul, makeMatmulOnednn(engine_));
-    list(OpKind::kPool, makePoolOnednn(engine_));
+    const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
+    const Kernel* reduce = list(OpKind::kReduce, makeReduceSimd());
+    list(OpKind::kAdaptivePool, makeAdaptivePool(reduce, pool));  // even windows, by one of the two above
+    list(OpKind::kAdaptivePool, makeAdaptivePoolWindows());
     list(OpKind::kPointwise, makePointwiseSimd());
-    list(OpKind::kReduce, makeReduceSimd());
+    list(OpKind::kLayerNorm, makeLayerNormSimd());
+    list(OpKind::kGroupNorm, makeGroupNormSimd());
+    list(OpKind::kSoftmax, makeSoftmaxSimd());
     list(OpKind::kConcat, makeConcatCopy());
-    list(OpKind::kReorder, makeReorderCopy());     // equal layouts and runs: memcpy
-    list(OpKind::kReorder, makeReorderOnednn(engine_));  // everything else that oneDNN can say
+    list(OpKind::kEmbedding, makeEmbeddingCopy());
+    list(OpKind::kEmbeddingBag, makeEmbeddingBagSimd());
+    list(OpKind::kUpsample, makeUpsampleSimd());
+    list(OpKind::kGather, makeGatherCopy());
+    list(OpKind::kReorder, makeReorderCopy());           // equal layouts and runs: memcpy
+    list(OpKind::kReorder, makeReorderOnednn(engine_));  // other layouts, f32 and bf16
+    list(OpKind::kReorder, makeCastCopy());              // other dtypes in the same layout
+    list(OpKind::kCast, makeCastCopy());
     for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
       list(static_cast<OpKind>(kind), makeReference(static_cast<OpKind>(kind)));
     }
@@ -29,9 +40,10 @@ class OrderedKernelList final : public KernelList {
   const std::vector<const Kernel*>& candidates(OpKind kind) const override { return candidates_.at(kind); }
 
  private:
-  void list(OpKind kind, std::unique_ptr<Kernel> kernel) {
+  const Kernel* list(OpKind kind, std::unique_ptr<Kernel> kernel) {
     candidates_[kind].push_back(kernel.get());
     kernels_.push_back(std::move(kernel));
+    return kernels_.back().get();
   }
 
   dnnl::engine engine_;

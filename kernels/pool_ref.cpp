@@ -24,7 +24,7 @@ struct Sampling {
 };
 
 Sampling samplingOf(const OpSpec& spec, std::int64_t in, std::int64_t out) {
-  const bool align = spec.intOr("align_corners", 0) != 0;
+  const bool align = spec.intOr("align_corners", 0) != 0 && spec.stringOr("mode", "nearest") != "nearest";
   if (align) return {out > 1 ? double(in - 1) / double(out - 1) : 0, true};
   return {double(in) / double(out), false};
 }
@@ -37,7 +37,10 @@ struct Taps {
 };
 
 Taps tapsFor(const std::string& mode, const Sampling& s, std::int64_t out) {
-  if (mode == "nearest") return {static_cast<std::int64_t>(std::floor(out * s.scale)), 1, {1}};
+  // torch computes nearest indices in single precision.
+  if (mode == "nearest") {
+    return {static_cast<std::int64_t>(std::floor(static_cast<float>(out) * static_cast<float>(s.scale))), 1, {1}};
+  }
   double at = s.align_corners ? out * s.scale : (out + 0.5) * s.scale - 0.5;
   if (mode == "bilinear") {
     at = std::max(at, 0.0);

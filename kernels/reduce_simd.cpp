@@ -26,16 +26,31 @@ struct Sum {
   static float start() { return 0; }
   static HWY_INLINE VF join(VF a, VF v) { return hn::Add(a, v); }
   static HWY_INLINE float joinOne(float a, float v) { return a + v; }
+  static HWY_INLINE float joinLanes(VF v) { return hn::GetLane(hn::SumOfLanes(F32(), v)); }
 };
+
+// The library's maximum over lanes drops NaN.
+template <class Op>
+HWY_INLINE float joinLanesOneByOne(VF v) {
+  const F32 d;
+  HWY_ALIGN float parts[hn::MaxLanes(d)];
+  hn::Store(v, d, parts);
+  float total = parts[0];
+  for (std::size_t l = 1; l < hn::Lanes(d); ++l) total = Op::joinOne(total, parts[l]);
+  return total;
+}
+
 struct Highest {
   static float start() { return -std::numeric_limits<float>::infinity(); }
   static HWY_INLINE VF join(VF a, VF v) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, v)); }
   static HWY_INLINE float joinOne(float a, float v) { return a != a || a > v ? a : v; }
+  static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Highest>(v); }
 };
 struct Lowest {
   static float start() { return std::numeric_limits<float>::infinity(); }
   static HWY_INLINE VF join(VF a, VF v) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, v)); }
   static HWY_INLINE float joinOne(float a, float v) { return a != a || a < v ? a : v; }
+  static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Lowest>(v); }
 };
 
 // One value from `count` neighbours.
@@ -52,10 +67,7 @@ float reduceRun(const float* x, std::int64_t count) {
     e = Op::join(e, hn::LoadU(d, x + i + 3 * lanes));
   }
   for (; i + lanes <= count; i += lanes) a = Op::join(a, hn::LoadU(d, x + i));
-  HWY_ALIGN float parts[hn::MaxLanes(d)];
-  hn::Store(Op::join(Op::join(a, b), Op::join(c, e)), d, parts);
-  float total = parts[0];
-  for (std::int64_t l = 1; l < lanes; ++l) total = Op::joinOne(total, parts[l]);
+  float total = Op::joinLanes(Op::join(Op::join(a, b), Op::join(c, e)));
   for (; i < count; ++i) total = Op::joinOne(total, x[i]);
   return total;
 }

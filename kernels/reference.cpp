@@ -6,24 +6,11 @@
 #include <limits>
 
 #include "core/plan/error.h"
+#include "kernels/bf16.h"
 #include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
-
-float bf16ToFloat(std::uint16_t bits) {
-  const std::uint32_t wide = std::uint32_t{bits} << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof(value));
-  return value;
-}
-
-std::uint16_t floatToBf16(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
-  return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
 
 std::int64_t elementOffset(const TensorDesc& desc, const Dims& at) {
   std::int64_t offset = 0;

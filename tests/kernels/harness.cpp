@@ -7,7 +7,9 @@
 
 #include "core/plan/error.h"
 #include "core/plan/shape_inference.h"
+#include "kernels/bf16.h"
 #include "kernels/kernel_list.h"
+#include "kernels/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {
@@ -90,6 +92,7 @@ void writeTensor(const TensorDesc& desc, const Values& values, void* data) {
       case DType::kS64: static_cast<std::int64_t*>(data)[at] = static_cast<std::int64_t>(values[i]); break;
       case DType::kS32: static_cast<std::int32_t*>(data)[at] = static_cast<std::int32_t>(values[i]); break;
       case DType::kBool: static_cast<std::uint8_t*>(data)[at] = values[i] != 0; break;
+      case DType::kBf16: static_cast<std::uint16_t*>(data)[at] = floatToBf16(static_cast<float>(values[i])); break;
       default: IPEX_CHECK(false, "dtype without test support");
     }
   }
@@ -104,6 +107,7 @@ Values readTensor(const TensorDesc& desc, const void* data) {
       case DType::kS64: values[i] = static_cast<double>(static_cast<const std::int64_t*>(data)[at]); break;
       case DType::kS32: values[i] = static_cast<const std::int32_t*>(data)[at]; break;
       case DType::kBool: values[i] = static_cast<const std::uint8_t*>(data)[at]; break;
+      case DType::kBf16: values[i] = bf16ToFloat(static_cast<const std::uint16_t*>(data)[at]); break;
       default: IPEX_CHECK(false, "dtype without test support");
     }
   }
@@ -137,18 +141,18 @@ Problem makeProblem(const Case& test) {
   return problem;
 }
 
-PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& setup, WeightCache* cache,
+PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& conditions, WeightCache* cache,
                      std::vector<std::unique_ptr<Buffer>>* constants) {
   PrepareArgs args;
   args.spec = problem.spec;
   args.dst = problem.dst;
-  args.target.threads = setup.threads;
-  args.target.isa = setup.isa;
+  args.target.threads = conditions.threads;
+  args.target.isa = conditions.isa;
   args.weights = cache;
   for (std::size_t s = 0; s < problem.src.size(); ++s) {
     const Source& source = test.src[s];
     TensorDesc desc = problem.src[s];
-    if (!source.absent && !source.constant) desc = laidOut(desc, setup.layout, problem.dst[0].dims.rank);
+    if (!source.absent && !source.constant) desc = laidOut(desc, conditions.layout, problem.dst[0].dims.rank);
     args.src.push_back(desc);
     args.src_dies.push_back(source.dies);
     args.constant.push_back(nullptr);
@@ -160,11 +164,11 @@ PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions&
   return args;
 }
 
-Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& setup) {
+Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions) {
   Outcome outcome;
   WeightCache cache;
   std::vector<std::unique_ptr<Buffer>> constants;
-  const PrepareArgs args = makeArgs(test, problem, setup, &cache, &constants);
+  const PrepareArgs args = makeArgs(test, problem, conditions, &cache, &constants);
   const Verdict verdict = kernel.supports(args);
   std::unique_ptr<PreparedOp> op;
   if (verdict.ok) op = kernel.prepare(args, &outcome.reason);
@@ -189,9 +193,9 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
   }
   int shared = op->in_place_src;
   if (shared >= 0 && !args.src_dies[shared]) outcome.problem = "in-place source does not die";
-  if (shared < 0 && setup.alias_src >= 0 && op->may_alias && op->src[setup.alias_src].dims == op->dst[0].dims &&
-      op->src[setup.alias_src].sameLayout(op->dst[0])) {
-    shared = setup.alias_src;
+  if (shared < 0 && conditions.alias_src >= 0 && op->may_alias && op->src[conditions.alias_src].dims == op->dst[0].dims &&
+      op->src[conditions.alias_src].sameLayout(op->dst[0])) {
+    shared = conditions.alias_src;
     outcome.aliased = true;
   }
   if (shared >= 0) dst_data[0] = src[shared]->data();
@@ -201,6 +205,7 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
   std::size_t room = op->scratch_bytes + 64;
   std::align(64, op->scratch_bytes, aligned, room);
   const std::unique_ptr<ExecState> state = op->newState();
+  const ThreadCountScope threads(conditions.threads);
   // Twice: nothing may depend on the first run's leftovers, unless it overwrites its own source.
   for (int run = 0; run < (shared >= 0 ? 1 : 2); ++run) {
     op->execute(state.get(), src_data.data(), dst_data.data(), op->scratch_bytes > 0 ? aligned : nullptr);

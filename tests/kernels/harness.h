@@ -60,9 +60,9 @@ struct Outcome {
 };
 
 // The case's sources in `layout` where their rank allows, and everything a kernel is asked with.
-PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& setup, WeightCache* cache,
+PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& conditions, WeightCache* cache,
                      std::vector<std::unique_ptr<Buffer>>* constants);
 
-Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& setup);
+Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions);
 
 }  // namespace ipex_studio::kernel_test

@@ -9,6 +9,7 @@
 
 #include "harness.h"
 #include "kernels/kernel_list.h"
+#include "kernels/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {
@@ -54,6 +55,7 @@ void bench(const Kernel& kernel, const Case& test, const Problem& problem, const
   if (op->in_place_src >= 0) dst[0] = const_cast<void*>(src[op->in_place_src]);
   const AlignedBuffer scratch(op->scratch_bytes);
   const auto state = op->newState();
+  const ThreadCountScope threads(conditions.threads);
   const double seconds = medianSeconds(*op, state.get(), src.data(), dst.data(), scratch.data());
   std::printf("%-20s %-24s t%d %-12s > %-8s %9.1f us %8.1f GFLOP/s %7.1f GB/s  %s\n", kernel.name(),
               op->implementation.c_str(), conditions.threads, layoutText(conditions.layout),

@@ -15,15 +15,15 @@ class KernelCases : public testing::TestWithParam<Case> {
     return *kernels;
   }
 
-  static std::string text(const Conditions& setup) {
-    return std::string(layoutText(setup.layout)) + " threads " + std::to_string(setup.threads) + " " + setup.isa +
-           " alias " + std::to_string(setup.alias_src);
+  static std::string text(const Conditions& conditions) {
+    return std::string(layoutText(conditions.layout)) + " threads " + std::to_string(conditions.threads) + " " + conditions.isa +
+           " alias " + std::to_string(conditions.alias_src);
   }
 
   // Returns whether the kernel took the case.
-  static Outcome check(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& setup) {
-    SCOPED_TRACE(std::string(kernel.name()) + " " + test.spec + " " + text(setup));
-    const Outcome outcome = runCase(kernel, test, problem, setup);
+  static Outcome check(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions) {
+    SCOPED_TRACE(std::string(kernel.name()) + " " + test.spec + " " + text(conditions));
+    const Outcome outcome = runCase(kernel, test, problem, conditions);
     EXPECT_EQ(outcome.problem, "");
     if (!outcome.declined) {
       EXPECT_LE(outcome.error, test.tolerance);
@@ -41,25 +41,25 @@ TEST_P(KernelCases, AgreesWithReference) {
     if (kernel == candidates.back() && test.bench) break;  // the reference is too slow for large cases again and again
     const bool simd = std::string(kernel->name()).find("_simd") != std::string::npos;
     for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kBlocked8, Layout::kGaps}) {
-      Conditions setup{layout, 1, "avx512_core", -1};
-      const Outcome plain = check(*kernel, test, problem, setup);
+      Conditions conditions{layout, 1, "avx512_core", -1};
+      const Outcome plain = check(*kernel, test, problem, conditions);
       if (layout == Layout::kPlain && test.kernel == kernel->name()) {
         taken = true;
         EXPECT_FALSE(plain.declined) << test.spec << ": " << kernel->name() << " declines: " << plain.reason;
       }
       if (plain.declined) continue;
-      setup.threads = 2;
-      check(*kernel, test, problem, setup);
+      conditions.threads = 2;
+      check(*kernel, test, problem, conditions);
       if (test.bench) continue;
       for (std::size_t s = 0; s < test.src.size(); ++s) {
         if (!test.src[s].dies) continue;
-        setup.alias_src = static_cast<int>(s);
-        check(*kernel, test, problem, setup);
+        conditions.alias_src = static_cast<int>(s);
+        check(*kernel, test, problem, conditions);
       }
-      setup.alias_src = -1;
+      conditions.alias_src = -1;
       for (const char* isa : {"avx2", "sse41"}) {
-        setup.isa = isa;
-        if (simd) check(*kernel, test, problem, setup);
+        conditions.isa = isa;
+        if (simd) check(*kernel, test, problem, conditions);
       }
     }
   }

@@ -1,0 +1,137 @@
+// Sums or means of table rows per bag. Rows lie anywhere in a table far larger than the caches, so the rows of coming bags
+// are fetched while the present one is added.
+//
+// Declines: device, dtype, post-ops.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/embedding_bag_simd.cpp"
+#include "kernels/highway_targets.h"
+// highway_targets.h comes first.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "kernels/embedding_bag_job.h"
+#include "kernels/index_rows.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+
+void addRow(const float* row, std::int64_t width, float* sum) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= width; i += lanes) hn::StoreU(hn::Add(hn::LoadU(d, sum + i), hn::LoadU(d, row + i)), d, sum + i);
+  for (; i < width; ++i) sum[i] += row[i];
+}
+
+void fetchRow(const EmbeddingBagJob& job, const void* ids, const float* table, std::int64_t i) {
+  if (i >= job.ids) return;
+  const std::int64_t row = indexAt(ids, job.index_type, i);
+  if (row < 0 || row >= job.rows) return;
+  constexpr std::int64_t kLine = 16;  // floats
+  for (std::int64_t e = 0; e < job.width; e += kLine) hwy::Prefetch(table + row * job.width + e);
+}
+
+void runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
+                     std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kAhead = 8;  // rows
+  const auto offset = [&](std::int64_t bag) {
+    const std::int64_t at = bag < job.offsets ? indexAt(offsets, job.index_type, bag) : job.ids;
+    return std::clamp<std::int64_t>(at, 0, job.ids);
+  };
+  for (std::int64_t bag = begin; bag < end; ++bag) {
+    float* const sum = y + bag * job.width;
+    const std::int64_t first = offset(bag), last = std::max(first, offset(bag + 1));
+    std::fill(sum, sum + job.width, 0.0f);
+    for (std::int64_t i = first; i < last; ++i) {
+      fetchRow(job, ids, table, i + kAhead);
+      const std::int64_t row = indexAt(ids, job.index_type, i);
+      if (row < 0 || row >= job.rows) {
+        fillInvalid(DType::kF32, sum, job.width * static_cast<std::int64_t>(sizeof(float)));
+      } else {
+        addRow(table + row * job.width, job.width, sum);
+      }
+    }
+    if (!job.mean || last == first) continue;
+    const float factor = 1.0f / static_cast<float>(last - first);
+    for (std::int64_t e = 0; e < job.width; ++e) sum[e] *= factor;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/factories.h"
+#include "kernels/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(runEmbeddingBag);
+
+using EmbeddingBagRun = void (*)(const EmbeddingBagJob&, const void*, const void*, const float*, float*, std::int64_t,
+                                 std::int64_t);
+
+class EmbeddingBagOp final : public PreparedOp {
+ public:
+  EmbeddingBagJob job;
+  EmbeddingBagRun run = nullptr;
+  std::int64_t bags = 0, grain = 1;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
+    parallelFor(bags, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      run(job, from[0], from[1], static_cast<const float*>(from[2]), static_cast<float*>(to[0]), begin, end);
+    });
+  }
+};
+
+class EmbeddingBagSimd final : public Kernel {
+ public:
+  const char* name() const override { return "embedding_bag_simd"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    const DType ids = args.src[0].dtype;
+    if ((ids != DType::kS64 && ids != DType::kS32) || args.src[1].dtype != ids || args.src[2].dtype != DType::kF32) {
+      return Verdict::no("dtype");
+    }
+    return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
+    auto op = std::make_unique<EmbeddingBagOp>();
+    for (const TensorDesc& src : args.src) op->src.push_back(contiguousDesc(src.dtype, src.dims));
+    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+    op->packed.assign(args.src.size(), false);
+    EmbeddingBagJob& job = op->job;
+    job.index_type = args.src[0].dtype;
+    job.ids = args.src[0].dims.count();
+    job.offsets = args.src[1].dims.count();
+    job.rows = args.src[2].dims[0];
+    job.width = args.src[2].dims[1];
+    job.mean = args.spec.stringOr("mode", "sum") == "mean";
+    op->bags = args.dst[0].dims[0];
+    op->grain = grainFor((job.ids / std::max<std::int64_t>(1, op->bags) + 1) * job.width);
+    op->threads = args.target.threads;
+    op->run = IPEX_SELECT_TARGET(runEmbeddingBag, args.target.isa);
+    op->flops = job.ids * job.width;
+    return op;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeEmbeddingBagSimd() { return std::make_unique<EmbeddingBagSimd>(); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE
