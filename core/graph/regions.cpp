@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
@@ -127,7 +128,13 @@ class RegionBuilder {
     Node* get = graph_.insertNode(graph_.create(c10::prim::GetAttr, {graph_.inputs()[0]}));
     get->s_(c10::attr::name, name);
     Value* object = get->output()->setType(type);
-    Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), spec.tensor_inputs))->output();
+    // Results of earlier regions: the lowered operands still name the values that those regions replaced.
+    std::vector<Value*> inputs;
+    for (Value* value : spec.tensor_inputs) {
+      const auto found = replaced_.find(value);
+      inputs.push_back(found == replaced_.end() ? value : found->second);
+    }
+    Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), inputs))->output();
     Value* ints = graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
     Node* call = graph_.insertNode(graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));
     call->output()->setType(c10::ListType::ofTensors());
@@ -137,6 +144,7 @@ class RegionBuilder {
       unpack->output(o)->setType(outputs[o]->type());
       origins_.set(unpack->output(o), origins_.of(outputs[o]));
       outputs[o]->replaceAllUsesWith(unpack->output(o));
+      replaced_[outputs[o]] = unpack->output(o);
     }
     for (const PlacedNode* placed : nodes) all = mergeOrigins(all, origins_.of(placed->node));
     origins_.set(call->output(), all);
@@ -172,6 +180,7 @@ class RegionBuilder {
   std::unordered_set<const Node*> lowered_;
   std::unordered_set<const Node*> needed_;
   mutable std::unordered_set<const Node*> carriers_;
+  std::unordered_map<Value*, Value*> replaced_;
   RegionResult result_;
 };
 
