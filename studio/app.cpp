@@ -65,11 +65,9 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, ui_.theme.panel);
   const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                                  ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("studio", nullptr, flags);
-  ImGui::PopStyleColor();
   if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive()) selection_.clear();
   if (alone_ != nullptr) {
     if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {

@@ -24,7 +24,7 @@ class App {
   App(const AppOptions& options, std::function<void()> wake);
   ~App();
 
-  // Draws over the whole display; to be called between ImGui::NewFrame and ImGui::Render.
+  // Draws over the whole display, which has been cleared to theme().panel; to be called between ImGui::NewFrame and ImGui::Render.
   void frame(const StudioSnapshot& snapshot, Commands& commands);
   // True when the next frame, given the same snapshot and no input, would look the same.
   bool settled() const;

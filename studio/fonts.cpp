@@ -18,7 +18,7 @@ const char* const kFolders[] = {"/usr/share/fonts/opentype/inter/", "/usr/share/
 // small and the first frame early.
 const ImWchar kTextRanges[] = {0x0020, 0x007E, 0x00A0, 0x00FF, 0x2013, 0x2014, 0x2018, 0x201D, 0x2022, 0x2022,
                                0x2026, 0x2026, 0x2190, 0x2193, 0x2212, 0x2212, 0x2248, 0x2248, 0x2264, 0x2265, 0};
-const ImWchar kHeadRanges[] = {0x0020, 0x007E, 0x00B1, 0x00B7, 0x00D7, 0x00D7, 0x2013, 0x2014, 0x2026, 0x2026, 0x2192, 0x2192, 0};
+const ImWchar kHeadRanges[] = {0x0020, 0x007E, 0x00B1, 0x00B7, 0x00D7, 0x00D7, 0x2013, 0x2014, 0x2026, 0x2026, 0x2190, 0x2193, 0};
 const ImWchar kBigRanges[] = {0x0020, 0x007E, 0x00D7, 0x00D7, 0x2013, 0x2013, 0x2026, 0x2026, 0};
 const ImWchar kDigits[] = {'0', '9', 0};
 
@@ -49,11 +49,12 @@ ImFont* defaultFont(float pixels) {
 
 // ImGui knows no tabular figures: the digits are added a second time, each as wide as the widest. The first source of
 // a glyph wins, so the digits go in before the rest.
-ImFont* addFont(const std::string& path, float pixels, const ImWchar* ranges, float digit_em) {
+ImFont* addFont(const std::string& path, float em_pixels, float height_em, const ImWchar* ranges, float digit_em) {
+  const float pixels = std::round(em_pixels * height_em);
   if (path.empty()) return defaultFont(pixels);
   ImFontAtlas* atlas = ImGui::GetIO().Fonts;
   ImFontConfig digits = sharpConfig();
-  digits.GlyphMinAdvanceX = digits.GlyphMaxAdvanceX = digit_em > 0 ? std::round(pixels * digit_em * 4) / 4 : 0;
+  digits.GlyphMinAdvanceX = digits.GlyphMaxAdvanceX = digit_em > 0 ? std::round(pixels / height_em * digit_em * 4) / 4 : 0;
   if (digit_em <= 0) digits.GlyphMaxAdvanceX = ImFontConfig().GlyphMaxAdvanceX;
   ImFont* font = atlas->AddFontFromFileTTF(path.c_str(), pixels, &digits, kDigits);
   if (font == nullptr) return defaultFont(pixels);
@@ -75,16 +76,16 @@ Fonts loadFonts(float scale) {
   // Width of the widest digit of Inter in em.
   constexpr float kRegularDigit = 0.642F;
   constexpr float kSemiboldDigit = 0.667F;
-  // ImGui's pixel size is ascent to descent; these factors give the em sizes of the style.
+  // ImGui's pixel size is ascent to descent; the style counts in em.
   constexpr float kInter = 1.21F;
   constexpr float kMono = 1.32F;
   Fonts fonts;
-  fonts.text = addFont(regular, 13 * kInter * scale, kTextRanges, kRegularDigit);
-  fonts.head = addFont(semibold, 12 * kInter * scale, kHeadRanges, kSemiboldDigit);
-  fonts.strong = addFont(semibold, 15 * kInter * scale, kHeadRanges, kSemiboldDigit);
-  fonts.big = addFont(semibold, 26 * kInter * scale, kBigRanges, kSemiboldDigit);
-  fonts.mono = addFont(mono, 12 * kMono * scale, kTextRanges, 0);
-  fonts.small_mono = addFont(mono, 11 * kMono * scale, kTextRanges, 0);
+  fonts.text = addFont(regular, 13 * scale, kInter, kTextRanges, kRegularDigit);
+  fonts.head = addFont(semibold, 12 * scale, kInter, kHeadRanges, kSemiboldDigit);
+  fonts.strong = addFont(semibold, 15 * scale, kInter, kHeadRanges, kSemiboldDigit);
+  fonts.big = addFont(semibold, 26 * scale, kInter, kBigRanges, kSemiboldDigit);
+  fonts.mono = addFont(mono, 12 * scale, kMono, kTextRanges, 0);
+  fonts.small_mono = addFont(mono, 11 * scale, kMono, kTextRanges, 0);
   ImGui::GetIO().FontDefault = fonts.text;
   return fonts;
 }

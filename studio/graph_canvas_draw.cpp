@@ -92,7 +92,7 @@ void GraphCanvas::drawNode(const View& view, const CanvasNode& node, bool select
   }
   const float rounding = view.detail() >= kFullDetail ? kRounding * zoom : 0;
   const float strip = std::max(2.F, std::floor(kStrip * zoom));
-  const ImU32 face = selected ? view.theme.selection : view.theme.raised;
+  const ImU32 face = selected ? view.theme.selection : view.theme.node;
   view.list->AddRectFilled(low, high, face, rounding);
   if (node.hatched) {
     drawHatch(view.list, {low.x + strip, low.y + 1}, {high.x - 1, high.y - 1}, kHatchStep * zoom,
@@ -103,7 +103,8 @@ void GraphCanvas::drawNode(const View& view, const CanvasNode& node, bool select
     const float room = high.x - low.x - strip;
     const float bar = std::max(2 * zoom, room * std::min(node.heat, 1.F));
     const float thick = std::max(2.F, std::floor(3 * zoom));
-    view.list->AddRectFilled({low.x + strip, high.y - thick}, {low.x + strip + bar, high.y}, view.theme.warning);
+    view.list->AddRectFilled({low.x + strip, high.y - thick}, {std::min(low.x + strip + bar, high.x), high.y}, view.theme.warning,
+                              rounding, bar >= room - rounding ? ImDrawFlags_RoundCornersBottomRight : ImDrawFlags_RoundCornersNone);
   }
   const ImU32 border = selected || hovered ? view.theme.accent : view.theme.line;
   view.list->AddRect(low, high, border, rounding, 0, selected ? std::max(1.5F, 2 * view.scale) : 1);
@@ -170,8 +171,10 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
     // Beside the first stretch, in the gap below the node that makes the value.
     const CanvasNode& from = view.scene.nodes[edge.from];
     const float gap = std::min(second.y, from.corner.y + from.size.height + 30) - first.y;
-    if (gap * view.zoom < pixels || std::abs(second.x - first.x) > 40) continue;
-    const ImVec2 at = {view.x(std::max(first.x, second.x)) + 8 * view.zoom, view.y(first.y + gap / 2) - pixels / 2};
+    const bool steep = std::abs(second.x - first.x) <= 40;
+    if (gap * view.zoom < pixels || (!steep && edge.cost.empty())) continue;
+    const float beside = steep ? std::max(first.x, second.x) : (first.x + second.x) / 2;
+    const ImVec2 at = {view.x(beside) + 8 * view.zoom, view.y(first.y + gap / 2) - pixels / 2};
     const ImVec2 size = textSize(view.fonts.small_mono, pixels, text);
     if (!edge.cost.empty()) {
       view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y}, withAlpha(view.theme.ground, 0.85F), 3);

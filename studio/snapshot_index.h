@@ -114,6 +114,8 @@ std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<Ori
 
 // "12.3 ms", "870 µs", "1.24 s"; `decimals` digits after the point.
 std::string formatTime(double ns, int decimals = 2);
+// "2.17 ± 0.01 ms": a median and half of its interval in one unit.
+std::string formatSpread(const TimeStatistics& time);
 // "1x64x56x56" and "Float(1, 64, 56, 56)" as "1×64×56×56"; other text as it is.
 std::string formatShape(const std::string& text);
 // For display: control characters become spaces, at most `max_bytes` bytes, cut at a character with "…".

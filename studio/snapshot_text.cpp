@@ -81,6 +81,13 @@ std::string formatTime(double ns, int decimals) {
   return fmt::format("{:.{}f} µs", ns / 1e3, decimals > 1 ? 1 : decimals);
 }
 
+std::string formatSpread(const TimeStatistics& time) {
+  if (!std::isfinite(time.p50_ns) || !std::isfinite(time.half_width_ns)) return "–";
+  if (time.p50_ns >= 1e9) return fmt::format("{:.2f} ± {:.2f} s", time.p50_ns / 1e9, time.half_width_ns / 1e9);
+  if (time.p50_ns >= 1e5) return fmt::format("{:.2f} ± {:.2f} ms", time.p50_ns / 1e6, time.half_width_ns / 1e6);
+  return fmt::format("{:.1f} ± {:.1f} µs", time.p50_ns / 1e3, time.half_width_ns / 1e3);
+}
+
 std::string formatShape(const std::string& text) {
   std::string shape = displayText(text, 96);
   const std::size_t open = shape.find('(');

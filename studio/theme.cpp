@@ -15,6 +15,7 @@ Theme darkTheme() {
   theme.ground = rgb(0x12151a);
   theme.panel = rgb(0x181c22);
   theme.raised = rgb(0x1e232b);
+  theme.node = rgb(0x1e232b);
   theme.line = rgb(0x2b323c);
   theme.text = rgb(0xdde2ea);
   theme.dim = rgb(0x8d97a6);
@@ -35,6 +36,7 @@ Theme lightTheme() {
   theme.ground = rgb(0xf5f6f8);
   theme.panel = rgb(0xffffff);
   theme.raised = rgb(0xeef0f4);
+  theme.node = rgb(0xffffff);
   theme.line = rgb(0xd5dae2);
   theme.text = rgb(0x1b2028);
   theme.dim = rgb(0x5a6472);
@@ -55,6 +57,7 @@ Theme contrastTheme() {
   theme.ground = rgb(0x000000);
   theme.panel = rgb(0x000000);
   theme.raised = rgb(0x1a1a1a);
+  theme.node = rgb(0x101010);
   theme.line = rgb(0x8a8a8a);
   theme.text = rgb(0xffffff);
   theme.dim = rgb(0xd0d0d0);
@@ -90,6 +93,7 @@ void applyTheme(const Theme& theme, float scale) {
   style.PopupRounding = 6;
   style.PopupBorderSize = 1;
   style.FrameRounding = 4;
+  style.FrameBorderSize = 1;
   style.FramePadding = {10, 6};
   style.ItemSpacing = {8, 6};
   style.ItemInnerSpacing = {6, 4};

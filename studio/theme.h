@@ -13,7 +13,8 @@ namespace ipex_studio {
 struct Theme {
   ImU32 ground;       // behind the canvas
   ImU32 panel;
-  ImU32 raised;       // nodes, buttons, hovered rows
+  ImU32 raised;       // buttons, hovered rows
+  ImU32 node;         // faces of nodes on the canvas
   ImU32 line;         // hairlines, borders
   ImU32 text;
   ImU32 dim;          // secondary text

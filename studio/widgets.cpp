@@ -65,6 +65,36 @@ void labelRight(ImU32 color, const std::string& text, float right, ImFont* font)
   label(color, text);
 }
 
+bool paragraphWithLink(const Ui& ui, const std::string& text, const std::string& link_text, float width) {
+  ImFont* font = ImGui::GetFont();
+  const float size = ImGui::GetFontSize();
+  const float line = std::floor(size * 1.18F);
+  const float left = ImGui::GetCursorPosX();
+  float y = ImGui::GetCursorPosY();
+  float used = 0;
+  const char* begin = text.data();
+  const char* const end = begin + text.size();
+  while (begin < end) {
+    const char* stop = font->CalcWordWrapPositionA(size / font->FontSize, begin, end, std::max(width, size));
+    if (stop == begin) ++stop;
+    ImGui::SetCursorPos({left, y});
+    label(ui.theme.text, std::string(begin, stop));
+    used = font->CalcTextSizeA(size, 1e6F, 0, begin, stop).x;
+    for (begin = stop; begin < end && *begin == ' ';) ++begin;
+    if (begin < end) y += line;
+  }
+  bool clicked = false;
+  if (!link_text.empty()) {
+    const float gap = ui.px(6);
+    const bool fits = used + gap + sizeOf(link_text).x <= width;
+    if (!fits) y += line;
+    ImGui::SetCursorPos({fits ? left + used + gap : left, y});
+    clicked = link(ui, "link", link_text);
+  }
+  ImGui::SetCursorPos({left, y + line});
+  return clicked;
+}
+
 bool link(const Ui& ui, const char* id, const std::string& text) {
   ImGui::PushID(id);
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -82,7 +112,7 @@ bool link(const Ui& ui, const char* id, const std::string& text) {
 
 ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font) {
   const FontScope scope(font);
-  return {std::floor(sizeOf(text).x + ui.px(24)), std::floor(ui.px(30))};
+  return {std::floor(sizeOf(text).x + ui.px(24)), std::floor(ui.px(font == ui.fonts.head ? 24 : 30))};
 }
 
 bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, bool enabled, ImFont* font) {
@@ -103,7 +133,7 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   if (look == ButtonLook::kQuiet) ink = theme.dim;
   if (!enabled) {
     face = look == ButtonLook::kQuiet ? face : theme.raised;
-    ink = theme.faint;
+    ink = mixColors(theme.faint, theme.dim, 0.4F);
   }
   const ImVec2 high = {at.x + size.x, at.y + size.y};
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -174,7 +204,8 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
 }
 
 bool beginArea(const Ui& ui, const char* id, ImVec2 size, ImU32 color, ImVec2 padding, ImGuiWindowFlags flags) {
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, color);
+  // The window is cleared to the panel colour: filling it again would only cost time.
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, color == ui.theme.panel ? 0 : color);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui.px(padding.x), ui.px(padding.y)});
   const bool open = ImGui::BeginChild(id, size, false, flags | ImGuiWindowFlags_AlwaysUseWindowPadding);
   ImGui::PopStyleVar();

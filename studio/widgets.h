@@ -31,6 +31,9 @@ void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width
 // One line whose right end is `right` pixels from the window's left edge.
 void labelRight(ImU32 color, const std::string& text, float right, ImFont* font = nullptr);
 
+// Wrapped to `width` pixels, with a link (none when empty) after the last word; whether the link was clicked.
+bool paragraphWithLink(const Ui& ui, const std::string& text, const std::string& link_text, float width);
+
 // Accent-coloured text that is clicked. `id` tells equal texts apart.
 bool link(const Ui& ui, const char* id, const std::string& text);
 

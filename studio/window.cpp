@@ -98,7 +98,7 @@ void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, in
   Commands commands;
   app.frame(*snapshot, commands);
   ImGui::Render();
-  const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(app.theme().ground);
+  const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(app.theme().panel);
   glViewport(0, 0, width, height);
   glClearColor(ground.x, ground.y, ground.z, 1);
   glClear(GL_COLOR_BUFFER_BIT);

@@ -112,7 +112,7 @@ class GraphPanel : public Panel {
     float x = width - ui_.px(8);
     const auto placeLeft = [&](const std::string& text) {
       x -= buttonSize(ui_, text, ui_.fonts.head).x - ui_.px(8);
-      ImGui::SetCursorPos({x, std::floor(ui_.px(2))});
+      ImGui::SetCursorPos({x, std::floor(ui_.px(5))});
     };
     GraphCanvas& shown = panes_[arrangement_ == Arrangement::kBefore ? 0 : 1].canvas;
     const std::string percent = fmt::format("{:.0f} %", shown.zoom() * 100);
@@ -133,13 +133,11 @@ class GraphPanel : public Panel {
   }
 
   void drawSearch(Selection& selection) {
-    ImGui::SetCursorPos({ui_.px(10), std::floor(ui_.px(4))});
+    ImGui::SetCursorPos({ui_.px(10), std::floor(ui_.px(5))});
     ImGui::SetNextItemWidth(ui_.px(180));
-    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(5))});
-    ImGui::PushFont(ui_.fonts.head);
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
     const bool entered = ImGui::InputTextWithHint("##search", "search nodes", search_.data(), search_.size(),
                                                   ImGuiInputTextFlags_EnterReturnsTrue);
-    ImGui::PopFont();
     ImGui::PopStyleVar();
     if (!entered) return;
     ImGui::SetKeyboardFocusHere(-1);

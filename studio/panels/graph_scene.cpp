@@ -8,7 +8,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kLeastWidth = 116;
-constexpr float kMostWidth = 236;
+constexpr float kMostWidth = 292;
 constexpr float kNodeHeight = 40;
 constexpr float kPillHeight = 26;
 constexpr float kSides = 28;         // strip and padding

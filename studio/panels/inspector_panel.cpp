@@ -45,7 +45,7 @@ class InspectorPanel : public Panel {
     const float left = ImGui::GetCursorPosX();
     fittedLabel(ui_, ui_.theme.dim, key, ui_.px(kKeyPoints - 8));
     ImGui::SameLine(left + ui_.px(kKeyPoints), 0);
-    const float room = ImGui::GetWindowWidth() - ImGui::GetCursorPosX() - ui_.px(14);
+    const float room = ImGui::GetContentRegionAvail().x;
     fittedLabel(ui_, ui_.theme.text, text, room, mono ? ui_.fonts.mono : nullptr);
   }
 
@@ -84,7 +84,7 @@ class InspectorPanel : public Panel {
     if (index.run == nullptr) return;
     const RunRecord& run = *index.run;
     heading(head);
-    entry("latency p50", fmt::format("{} ± {}", formatTime(index.latency.p50_ns), formatTime(index.latency.half_width_ns)));
+    entry("latency p50", formatSpread(index.latency));
     entry("runs", fmt::format("{} on {} thread{}", index.latency.samples, run.threads, run.threads == 1 ? "" : "s"));
     if (run.compile_ns > 0) entry("compile", formatTime(static_cast<double>(run.compile_ns), 0));
     if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns), 0));
@@ -142,8 +142,14 @@ class InspectorPanel : public Panel {
   }
 
   void drawSteps(const JobIndex& index, const std::vector<std::int32_t>& rows, const Selection& selection) const {
+    // What the steps are made of, which may be more than what was clicked: like is compared with like.
+    std::vector<OriginId> origins = selection.origins();
+    for (const std::int32_t r : rows) {
+      const auto& more = index.optimized.rows[r].origins;
+      origins.insert(origins.end(), more.begin(), more.end());
+    }
     double baseline_ns = 0;
-    for (const std::int32_t r : rowsOf(index.baseline, selection.origins())) baseline_ns += index.baseline.rows[r].time.p50_ns;
+    for (const std::int32_t r : rowsOf(index.baseline, origins)) baseline_ns += index.baseline.rows[r].time.p50_ns;
     if (rows.empty() && baseline_ns <= 0) return;
     double optimized_ns = 0;
     for (const std::int32_t r : rows) optimized_ns += index.optimized.rows[r].time.p50_ns;
@@ -157,7 +163,7 @@ class InspectorPanel : public Panel {
         ImGui::Dummy({1, ui_.px(2)});
         fittedLabel(ui_, ui_.theme.text, row.name, ImGui::GetContentRegionAvail().x);
       }
-      entry("step", fmt::format("{} ± {}  ({:.1f} %)", formatTime(row.time.p50_ns), formatTime(row.time.half_width_ns), row.share * 100));
+      entry("step", fmt::format("{}  ({:.1f} %)", formatSpread(row.time), row.share * 100));
       entry("kernel", row.kernel);
       entry("layout", row.layout);
       entry("output", row.output + (row.precision.empty() ? "" : " " + row.precision));
@@ -211,7 +217,7 @@ class InspectorPanel : public Panel {
     list->AddCircle(dot, radius, dispatch.chosen ? ui_.theme.accent : ui_.theme.dim, 16, ui_.scale);
     if (dispatch.chosen) list->AddCircleFilled(dot, radius - 1.5F * ui_.scale, ui_.theme.accent, 16);
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ui_.px(17));
-    const float right = ImGui::GetWindowWidth() - ui_.px(14);
+    const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
     const std::string result = dispatch.elapsed_ns > 0 ? formatTime(static_cast<double>(dispatch.elapsed_ns))
                                                        : displayText(dispatch.reason, 28);
     const float result_width = ImGui::CalcTextSize(result.data(), result.data() + result.size()).x;

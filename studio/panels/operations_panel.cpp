@@ -80,11 +80,11 @@ class OperationsPanel : public Panel {
 
   void drawTools(bool both, const RunIndex& run) {
     const float top = ImGui::GetCursorPosY();
-    ImGui::SetCursorPos({ui_.px(13), top + std::floor(ui_.px(4))});
+    ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
     ImGui::SetNextItemWidth(ui_.px(240));
-    ImGui::PushFont(ui_.fonts.head);
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
     if (ImGui::InputTextWithHint("##filter", "filter by name, kernel, layout", filter_.data(), filter_.size())) stale_ = true;
-    ImGui::PopFont();
+    ImGui::PopStyleVar();
     for (const bool baseline : {false, true}) {
       if (!both) break;
       ImGui::SameLine(0, ui_.px(baseline ? 2 : 12));
@@ -264,7 +264,7 @@ class OperationsPanel : public Panel {
     const MachineFacts& machine = snapshot.job->machine;
     if (!machine.cpu.empty()) text += " · " + displayText(machine.cpu, 40) + ", " + displayText(machine.isa, 24);
     if (!machine.libtorch.empty()) text += " · libtorch " + displayText(machine.libtorch, 16) + ", oneDNN " + displayText(machine.onednn, 16);
-    ImGui::SetCursorPos({ui_.px(13), ImGui::GetWindowHeight() - std::floor(ui_.px(24))});
+    ImGui::SetCursorPos({ui_.px(10), ImGui::GetWindowHeight() - std::floor(ui_.px(24))});
     fittedLabel(ui_, ui_.theme.dim, text, ImGui::GetWindowWidth() - ui_.px(26));
   }
 

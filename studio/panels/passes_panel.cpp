@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kRowPoints = 30;
-constexpr float kDonePoints = 66;    // right edge of the column, from the right
+constexpr float kDonePoints = 68;    // right edge of the column, from the right
 constexpr float kMissedPoints = 14;
 
 class PassesPanel : public Panel {
@@ -103,7 +103,7 @@ class PassesPanel : public Panel {
     ImGui::SetCursorPosY(text_y);
     labelRight(ui_.theme.dim, std::to_string(stage), ui_.px(26));
     ImGui::SetCursorPos({ui_.px(36), text_y});
-    fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - ui_.px(36 + kDonePoints + 44));
+    fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - ui_.px(36 + kDonePoints + 28));
     ImGui::SetCursorPosY(text_y);
     const bool done = pass.rewrites > 0;
     labelRight(done ? ui_.theme.good : ui_.theme.dim, done ? fmt::format("+{}", pass.rewrites) : "0", width - ui_.px(kDonePoints));
@@ -141,14 +141,8 @@ class PassesPanel : public Panel {
                                                                 : ui_.theme.accent;
       swatch(ui_, color);
       ImGui::SameLine(ui_.px(30), 0);
-      ImGui::BeginGroup();
-      ImGui::PushTextWrapPos(ImGui::GetWindowWidth() - ui_.px(12));
-      label(ui_.theme.text, advice.text);
-      ImGui::PopTextWrapPos();
-      ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 0});
-      if (!advice.link.empty() && link(ui_, "go", advice.link)) follow(advice, selection);
-      ImGui::PopStyleVar();
-      ImGui::EndGroup();
+      const float width = ImGui::GetContentRegionAvail().x - ui_.px(12);
+      if (paragraphWithLink(ui_, advice.text, advice.link, width)) follow(advice, selection);
       ImGui::Dummy({1, ui_.px(3)});
       ImGui::PopID();
     }

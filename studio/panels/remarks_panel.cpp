@@ -49,11 +49,11 @@ class RemarksPanel : public Panel {
  private:
   void drawTools() {
     const float top = ImGui::GetCursorPosY();
-    ImGui::SetCursorPos({ui_.px(13), top + std::floor(ui_.px(4))});
+    ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
     ImGui::SetNextItemWidth(ui_.px(240));
-    ImGui::PushFont(ui_.fonts.head);
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
     if (ImGui::InputTextWithHint("##filter", "filter by pass, reason, text", filter_.data(), filter_.size())) stale_ = true;
-    ImGui::PopFont();
+    ImGui::PopStyleVar();
     constexpr std::array<std::pair<const char*, Show>, 3> kChoices = {{{"missed", Show::kMissed}, {"done", Show::kApplied}, {"all", Show::kAll}}};
     for (const auto& [text, show] : kChoices) {
       ImGui::SameLine(0, ui_.px(show == Show::kMissed ? 12 : 2));

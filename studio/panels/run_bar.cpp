@@ -25,6 +25,18 @@ std::string fileName(const std::string& path) {
   return displayText(slash == std::string::npos ? path : path.substr(slash + 1), 48);
 }
 
+// "1x3x224x224:float32" as "1×3×224×224 f32".
+std::string inputText(const std::string& description) {
+  std::string text = displayText(description, 60);
+  constexpr std::pair<const char*, const char*> kShort[] = {{":float32", " f32"}, {":float64", " f64"}, {":int64", " i64"},
+                                                            {":int32", " i32"}, {":bfloat16", " bf16"}};
+  for (const auto& [from, to] : kShort) {
+    const std::size_t at = text.find(from);
+    if (at != std::string::npos) text.replace(at, std::string(from).size(), to);
+  }
+  return formatShape(text);
+}
+
 std::string exportName(const std::string& path) {
   const std::size_t dot = path.rfind(".pt");
   return (dot == std::string::npos ? path : path.substr(0, dot)) + ".optimized.pt";
@@ -79,7 +91,7 @@ class RunBar : public Panel {
     const auto& inputs = snapshot.job->model.inputs;
     if (inputs.empty()) return;
     const InputRecord& first = inputs.front();
-    std::string text = displayText(first.name, 16) + "  " + formatShape(first.description);
+    std::string text = displayText(first.name, 16) + "  " + inputText(first.description);
     if (inputs.size() > 1) text += fmt::format("  +{}", inputs.size() - 1);
     text = displayText(text, 44);
     middle(ui_.px(30));

@@ -22,6 +22,12 @@ double niceStep(double range, double ticks) {
   return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
 }
 
+// "layer1.0.conv3 + add" as "conv3 + add".
+std::string shortName(const std::string& name) {
+  const std::size_t dot = name.rfind('.', name.find(' '));
+  return dot == std::string::npos ? name : name.substr(dot + 1);
+}
+
 class TimelinePanel : public Panel {
  public:
   explicit TimelinePanel(const Ui& ui) : ui_(ui) {}
@@ -97,16 +103,16 @@ class TimelinePanel : public Panel {
       const float right = std::max(x0 + 0.75F, x1 - (x1 - x0 > 3 ? 1.F : 0.F));
       list->AddRectFilled({x0, bar_top}, {right, bar_bottom}, selected || under == &row ? color : withAlpha(color, 0.62F), 1);
       if (selected) list->AddRect({x0, bar_top - 2}, {right, bar_bottom + 2}, ui_.theme.text, 1);
-      if (x1 - x0 > ui_.px(46)) {
+      if (x1 - x0 > ui_.px(40)) {
         drawFittedText(list, ui_.fonts.small_mono, ui_.fonts.small_mono->FontSize, {x0 + ui_.px(5), (bar_top + bar_bottom) / 2 - ui_.px(7)},
-                       x1 - x0 - ui_.px(10), ui_.theme.text, row.name);
+                       x1 - x0 - ui_.px(8), ui_.theme.text, shortName(row.name));
       }
     }
     const float end = low.x + static_cast<float>(run.latency.p50_ns * pixels_per_ns);
     list->AddLine({end, bar_top - ui_.px(3)}, {end, bar_bottom + ui_.px(3)}, ui_.theme.text, ui_.scale);
     if (under == nullptr) return;
-    tooltip(fmt::format("{}\n{} · {}\n{} ± {} ({:.1f} %)", under->name, under->kind, under->kernel, formatTime(under->time.p50_ns),
-                        formatTime(under->time.half_width_ns), under->share * 100));
+    tooltip(fmt::format("{}\n{} · {}\n{} ({:.1f} %)", under->name, under->kind, under->kernel, formatSpread(under->time),
+                        under->share * 100));
     if (clicked) selection.select(under->origins, true);
   }
 
