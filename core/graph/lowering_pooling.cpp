@@ -107,15 +107,22 @@ LoweredNode reduction(Node* node, const char* mode) {
 LoweredNode lowerMean(Node* node) { return reduction(node, "mean"); }
 LoweredNode lowerSum(Node* node) { return reduction(node, "sum"); }
 
-// Spatial sizes of a resize: given, or the source's times a whole factor.
-void resizeOutput(Node* node, Value* sizes, Value* factors, OpSpec& spec, std::vector<LoweredRef>& refs) {
+// Spatial sizes of a resize: given, or the source's times whole factors.
+void resizeOutput(Value* sizes, Value* factors, OpSpec& spec, std::vector<LoweredRef>& refs) {
   if (!isNone(sizes)) {
     intsOrRefs(sizes, "output", spec, refs);
     return;
   }
-  const auto known = knownSizes(node->output());
-  if (!known || isNone(factors)) decline(reasons::kUnknownShape, "The output size is computed at run time.");
-  decline(reasons::kUnsupportedAttribute, "Resizing by a factor stays in the interpreter.");
+  const auto given = torch::jit::constant_as<c10::List<double>>(factors);
+  if (!given) decline(reasons::kNotConstant, "The factors are computed at run time.");
+  Ints whole;
+  for (const double factor : *given) {
+    if (factor < 1 || factor != std::floor(factor)) {
+      decline(reasons::kUnsupportedAttribute, "Resizing by a fraction stays in the interpreter.");
+    }
+    whole.push_back(static_cast<std::int64_t>(factor));
+  }
+  spec.attributes["factors"] = whole;
 }
 
 // aten::upsample_nearest2d(x, output_size?, scale_factors?)  [.vec]
@@ -126,7 +133,7 @@ LoweredNode lowerNearest(Node* node) {
   std::vector<LoweredRef> refs;
   spec.kind = OpKind::kUpsample;
   spec.attributes["mode"] = std::string("nearest");
-  resizeOutput(node, node->input(1), node->input(2), spec, refs);
+  resizeOutput(node->input(1), node->input(2), spec, refs);
   return single(spec, {use(node->input(0))}, {node->output()}, refs);
 }
 
@@ -139,7 +146,7 @@ LoweredNode lowerBilinear(Node* node) {
   spec.kind = OpKind::kUpsample;
   spec.attributes["mode"] = std::string("bilinear");
   spec.attributes["align_corners"] = std::int64_t{needBool(node->input(2), "align_corners")};
-  resizeOutput(node, node->input(1), node->input(3), spec, refs);
+  resizeOutput(node->input(1), node->input(3), spec, refs);
   return single(spec, {use(node->input(0))}, {node->output()}, refs);
 }
 

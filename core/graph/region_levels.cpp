@@ -26,7 +26,7 @@ bool hasEffects(const Node* node, const torch::jit::AliasDb& aliases) {
 // Lists that only carry operands or sizes of a lowered node are read through, never lowered themselves.
 bool isTransparent(const Node* node) {
   const std::string kind = node->kind().toQualString();
-  return kind == "prim::ListConstruct" || kind == "aten::chunk" || kind == "aten::split" || kind == "aten::split_with_sizes" ||
+  return kind == "prim::ListConstruct" || kind == "prim::TupleConstruct" || kind == "aten::chunk" || kind == "aten::split" || kind == "aten::split_with_sizes" ||
          kind == "aten::unbind" || isSizeArithmetic(node);
 }
 

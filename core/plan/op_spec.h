@@ -35,7 +35,7 @@ enum class OpKind : std::uint8_t {
   kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
   kEmbedding,      // ids(s64/s32), table[V,E]
   kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset
-  kUpsample,       // x; mode=nearest|bilinear|bicubic, output=[…], align_corners, [scales]
+  kUpsample,       // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kGather,         // x, index(s64); axis — index_select
   // Views: no work where the source is strided; the plan copies where it is not.
   kReshape,        // x; shape (one entry may be -1), or flatten_begin, flatten_end

@@ -183,7 +183,11 @@ Verdict inferPool(const OpSpec& spec, const Descs& src, Descs* dst) {
 // adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims& x = src[0].dims;
-  const Ints output = spec.ints("output");
+  Ints output = spec.ints("output");
+  const Ints factors = spec.ints("factors");
+  if (output.empty() && static_cast<int>(factors.size()) == x.rank - 2 && inRange(factors, 1, kMaxWindow)) {
+    for (int axis = 2; axis < x.rank; ++axis) output.push_back(x[axis] * factors[axis - 2]);
+  }
   if (x.rank < 3 || x.rank > 5 || static_cast<int>(output.size()) != x.rank - 2 || !inRange(output, 1, kMaxElements)) {
     return Verdict::no("output sizes are wrong");
   }
