@@ -23,7 +23,6 @@ inline std::size_t highwayIndex(const std::string& isa) {
   // Better targets have lower bits.
   if (isa.rfind("avx2", 0) == 0) allowed = ~(HWY_AVX2 - 1);
   if (isa.rfind("sse", 0) == 0) allowed = ~(HWY_SSE4 - 1);
-  if (isa == "scalar") allowed = 0;
   hwy::ChosenTarget chosen;
   chosen.Update(hwy::SupportedTargets() & allowed);
   return chosen.GetIndex();

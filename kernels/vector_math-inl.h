@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// e^x by 2^n · e^r, |r| ≤ ln2/2, with a polynomial of degree 6. Overflows to inf, underflows to 0, keeps NaN.
+// e^x by 2^n · e^r, |r| ≤ ln2/2, with a polynomial of degree 7. Overflows to inf, underflows to 0, keeps NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V expV(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -28,11 +28,12 @@ HWY_INLINE V expV(D d, V x) {
   const V n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504088896341f)));
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), clamped);
   r = hn::NegMulAdd(n, hn::Set(d, 1.42860682030941723e-6f), r);
-  V p = hn::Set(d, 1.3981999e-3f);
-  p = hn::MulAdd(p, r, hn::Set(d, 8.3334519e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 4.1665795e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.6666667e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  V p = hn::Set(d, 1.9875691500e-4f);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.3981999507e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 8.3334519073e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.1665795894e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1f));
   p = hn::MulAdd(p, hn::Mul(r, r), r);
   p = hn::Add(p, hn::Set(d, 1.0f));
   // Two factors: 2^n alone does not fit the exponent at the ends of the range.

@@ -34,7 +34,7 @@ struct Source {
 struct Case {
   std::string spec;
   std::vector<Source> src;
-  std::string kernel;        // must take the case in row-major layout; empty: any may decline
+  std::string kernel = {};   // must take the case in row-major layout; empty: any may decline
   double tolerance = 2e-6;   // of max|reference|
   bool bench = false;        // large enough to be timed
 };

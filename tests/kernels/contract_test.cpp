@@ -1,0 +1,211 @@
+// What plans count on beyond numbers: accumulation in place, packed constants shared through the cache, strided sources read
+// where they lie, reasons for declining, and that executing allocates nothing of ours.
+#include <gtest/gtest.h>
+
+#include "allocation_count.h"
+#include "harness.h"
+#include "kernels/kernel_list.h"
+#include "kernels/parallel.h"
+
+namespace ipex_studio::kernel_test {
+namespace {
+
+struct Prepared {
+  WeightCache cache;
+  std::vector<std::unique_ptr<Buffer>> constants;
+  Problem problem;
+  PrepareArgs args;
+  std::unique_ptr<PreparedOp> op;
+  std::string reason;
+};
+
+const KernelList& kernels() {
+  static const std::unique_ptr<KernelList> list = makeKernelList();
+  return *list;
+}
+
+void prepareFirst(const Case& test, Prepared* p) {
+  p->problem = makeProblem(test);
+  p->args = makeArgs(test, p->problem, Conditions(), &p->cache, &p->constants);
+  const Kernel& kernel = *kernels().candidates(p->problem.spec.kind).front();
+  const Verdict verdict = kernel.supports(p->args);
+  p->reason = verdict.reason;
+  if (verdict.ok) p->op = kernel.prepare(p->args, &p->reason);
+}
+
+using S = Source;
+
+TEST(Contract, DyingSummandIsAccumulatedInPlace) {
+  for (const char* spec : {"convolution{}|add(0)|relu", "convolution{}|relu|add(0)"}) {
+    Prepared p;
+    prepareFirst({spec, {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::dying({1, 64, 8, 8})}}, &p);
+    ASSERT_TRUE(p.op) << p.reason;
+    EXPECT_EQ(p.op->in_place_src, 3);
+    EXPECT_TRUE(p.op->src[3].sameLayout(p.op->dst[0]));
+  }
+  Prepared p;
+  prepareFirst({"linear{}|add(0)", {S::of({7, 32}), S::weight({64, 32}), S::none(), S::dying({7, 64})}}, &p);
+  ASSERT_TRUE(p.op) << p.reason;
+  EXPECT_EQ(p.op->in_place_src, 3);
+}
+
+TEST(Contract, LivingSummandIsLeftAlone) {
+  Prepared p;
+  prepareFirst({"convolution{}|add(0)", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::of({1, 64, 8, 8})}}, &p);
+  ASSERT_TRUE(p.op) << p.reason;
+  EXPECT_EQ(p.op->in_place_src, -1);
+}
+
+TEST(Contract, BroadcastSummandIsNeverInPlace) {
+  Prepared p;
+  prepareFirst({"convolution{}|add(0)", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::dying({1, 64, 1, 1})}}, &p);
+  ASSERT_TRUE(p.op) << p.reason;
+  EXPECT_EQ(p.op->in_place_src, -1);
+}
+
+TEST(Contract, ConstantsArePackedOnce) {
+  const Case test{"convolution{padding=[1,1]}", {S::of({1, 32, 8, 8}), S::weight({64, 32, 3, 3}), S::weight({64})}};
+  Prepared p;
+  prepareFirst(test, &p);
+  ASSERT_TRUE(p.op) << p.reason;
+  EXPECT_TRUE(p.op->packed[1]);
+  EXPECT_FALSE(p.op->packed[0]);
+  const std::size_t bytes = p.cache.bytes();
+  EXPECT_GE(bytes, 64u * 32 * 9 * 4);
+  const auto again = kernels().candidates(OpKind::kConvolution).front()->prepare(p.args, &p.reason);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(p.cache.bytes(), bytes);
+}
+
+TEST(Contract, PostOpsThatNoImplementationTakesAreDeclinedByName) {
+  Prepared p;
+  prepareFirst({"convolution{}|erf", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none()}}, &p);
+  EXPECT_FALSE(p.op);
+  EXPECT_EQ(p.reason, "post-ops");
+  Prepared q;
+  prepareFirst({"linear{}|add(0)", {S::of({2, 3, 8}), S::weight({8, 8}), S::none(), S::of({2, 1, 8})}}, &q);
+  EXPECT_FALSE(q.op);
+  EXPECT_EQ(q.reason, "post-ops");
+}
+
+TEST(Contract, EveryKindEndsInItsReference) {
+  for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
+    const auto& candidates = kernels().candidates(static_cast<OpKind>(kind));
+    ASSERT_FALSE(candidates.empty());
+    EXPECT_EQ(candidates.back()->name(), std::string(opKindName(static_cast<OpKind>(kind))) + "_ref");
+  }
+}
+
+TEST(Contract, OtherDevicesAreDeclinedByAll) {
+  PrepareArgs args;
+  args.src.assign(4, contiguousDesc(DType::kF32, Dims{1, 16, 4, 4}));
+  args.dst.assign(1, args.src[0]);
+  args.constant.assign(4, nullptr);
+  args.src_dies.assign(4, false);
+  args.target.device.kind = DeviceKind::kXpu;
+  for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
+    for (const Kernel* kernel : kernels().candidates(static_cast<OpKind>(kind))) {
+      args.spec.kind = static_cast<OpKind>(kind);
+      EXPECT_EQ(kernel->supports(args).reason, "device") << kernel->name();
+    }
+  }
+}
+
+// [batch, sequence, heads, depth] seen as [batch, heads, sequence, depth].
+TensorDesc headsView(std::int64_t batch, std::int64_t heads, std::int64_t sequence, std::int64_t depth) {
+  TensorDesc desc = contiguousDesc(DType::kF32, Dims{batch, heads, sequence, depth});
+  desc.strides = Dims{sequence * heads * depth, depth, heads * depth, 1};
+  return desc;
+}
+
+TEST(Contract, AttentionHeadsAreReadWhereTheyLie) {
+  const Case test{"matmul{scale=0.125,transpose_b=1}", {S::of({2, 12, 32, 64}), S::of({2, 12, 32, 64})}};
+  Problem problem = makeProblem(test);
+  PrepareArgs args;
+  args.spec = problem.spec;
+  args.src = {headsView(2, 12, 32, 64), headsView(2, 12, 32, 64)};
+  args.dst = problem.dst;
+  args.constant.assign(2, nullptr);
+  args.src_dies.assign(2, false);
+  std::string reason;
+  const auto op = kernels().candidates(OpKind::kMatmul).front()->prepare(args, &reason);
+  ASSERT_TRUE(op) << reason;
+  EXPECT_TRUE(op->src[0].sameLayout(args.src[0]));
+  EXPECT_TRUE(op->src[1].sameLayout(args.src[1]));
+  Buffer a(args.src[0].bytes()), b(args.src[1].bytes()), y(op->dst[0].bytes());
+  writeTensor(args.src[0], problem.values[0], a.data());
+  writeTensor(args.src[1], problem.values[1], b.data());
+  const AlignedBuffer scratch(op->scratch_bytes);
+  const void* src[] = {a.data(), b.data()};
+  void* dst[] = {y.data()};
+  const auto state = op->newState();
+  const ThreadCountScope one(1);
+  op->execute(state.get(), src, dst, scratch.data());
+  const Values result = readTensor(op->dst[0], y.data());
+  for (std::size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], problem.expected[0][i], 1e-4);
+}
+
+TEST(Contract, LinearReadsRowsWithGaps) {
+  const Case test{"linear{}", {S::of({4, 32}), S::weight({8, 32}), S::none()}};
+  Prepared p;
+  prepareFirst(test, &p);
+  p.args.src[0].strides = Dims{96, 1};
+  const auto op = kernels().candidates(OpKind::kLinear).front()->prepare(p.args, &p.reason);
+  ASSERT_TRUE(op) << p.reason;
+  EXPECT_EQ(op->src[0].strides[0], 96);
+}
+
+// Allocations of one warm execution.
+long allocationsOf(const Case& test) {
+  Prepared p;
+  prepareFirst(test, &p);
+  EXPECT_TRUE(p.op) << test.spec << ": " << p.reason;
+  if (!p.op) return 0;
+  std::vector<AlignedBuffer> memory;
+  std::vector<const void*> src;
+  for (std::size_t s = 0; s < p.args.src.size(); ++s) {
+    memory.emplace_back(p.args.src[s].absent() ? 0 : p.op->src[s].bytes());
+    if (!p.args.src[s].absent()) writeTensor(p.op->src[s], p.problem.values[s], memory.back().data());
+    src.push_back(memory.back().data());
+  }
+  const AlignedBuffer result(p.op->dst[0].bytes()), scratch(p.op->scratch_bytes);
+  void* dst[] = {p.op->in_place_src >= 0 ? const_cast<void*>(src[p.op->in_place_src]) : result.data()};
+  const auto state = p.op->newState();
+  const ThreadCountScope one(1);
+  p.op->execute(state.get(), src.data(), dst, scratch.data());
+  const long before = allocationCount();
+  p.op->execute(state.get(), src.data(), dst, scratch.data());
+  return allocationCount() - before;
+}
+
+TEST(Contract, OwnKernelsAllocateNothing) {
+  const Case own[] = {
+      {"pointwise{}|add(0)|relu", {S::of({1, 17, 9, 9}), S::of({17, 1, 1})}},
+      {"reduce{axes=[2,3],keepdim=1,mode=mean}", {S::of({1, 17, 9, 9})}},
+      {"softmax{axis=-1}", {S::of({3, 40}), S::none()}},
+      {"layer_norm{axes=1}", {S::of({3, 40}), S::none(), S::none(), S::none()}},
+      {"group_norm{groups=2}", {S::of({3, 8, 5}), S::none(), S::none()}},
+      {"concat{axis=1}", {S::of({3, 8}), S::of({3, 5})}},
+      {"embedding{}", {S::ids({5}, 9), S::of({9, 4})}},
+      {"embedding_bag{mode=sum}", {S::ids({5}, 9), S::offsets(2, 5), S::of({9, 4})}},
+      {"gather{axis=0}", {S::of({9, 4}), S::ids({5}, 9)}},
+      {"upsample{mode=bilinear,output=[6,6]}", {S::of({1, 3, 4, 4})}},
+      {"reorder{}", {S::of({3, 8})}},
+      {"cast{dtype=f32}", {S::ids({5}, 9)}},
+  };
+  for (const Case& test : own) EXPECT_EQ(allocationsOf(test), 0) << test.spec;
+}
+
+TEST(Contract, OnednnKernelsAllocateOnlyInsideTheLibrary) {
+  const Case cases[] = {
+      {"convolution{}|add(0)|relu", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::weight({64}), S::dying({1, 64, 8, 8})}},
+      {"linear{}|relu", {S::of({7, 32}), S::weight({64, 32}), S::weight({64})}},
+      {"matmul{}", {S::of({2, 7, 32}), S::of({2, 32, 5})}},
+      {"pool{kernel=[2,2],mode=max,stride=[2,2]}", {S::of({1, 16, 8, 8})}},
+  };
+  constexpr long kLibrary = 12;
+  for (const Case& test : cases) EXPECT_LE(allocationsOf(test), kLibrary) << test.spec;
+}
+
+}  // namespace
+}  // namespace ipex_studio::kernel_test
