@@ -91,7 +91,7 @@ void PlanCompiler::findLastUses() {
   for (std::size_t n = 0; n < spec_.nodes.size(); ++n) {
     const PlanNode& node = spec_.nodes[n];
     if (node.is_int) continue;
-    if (isView(node.op.kind) && node.src[0] >= 0) values_[node.dst[0]].group = values_[node.src[0]].group;
+    if (isView(node.op.kind) && !node.src.empty() && node.src[0] >= 0) values_[node.dst[0]].group = values_[node.src[0]].group;
     for (std::int32_t src : node.src) {
       if (src >= 0) last_use_[values_[src].group] = static_cast<std::int32_t>(n);
     }
@@ -237,7 +237,8 @@ void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const s
 
 void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
                              const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label) {
-  const std::size_t base = static_cast<std::size_t>(baseSourceCount(op.kind));
+  const int declared = baseSourceCount(op.kind);
+  const std::size_t base = declared < 0 ? src.size() : static_cast<std::size_t>(declared);
   OpSpec head = op;
   OpSpec tail;
   tail.kind = OpKind::kPointwise;

@@ -72,7 +72,8 @@ std::int32_t PlanCompiler::reorderConstant(std::int32_t index, const TensorDesc&
   const Choice choice = choose(args, true);
   declined_ = outer;
   if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
-  const std::string form = fmt::format("{} -> {} {}", args.src[0].str(), wanted.str(), fmt::join(wanted.strides.toVector(), ","));
+  const std::string form = fmt::format("{} {} -> {} {}", args.src[0].str(), fmt::join(args.src[0].strides.toVector(), ","), wanted.str(),
+                                       fmt::join(wanted.strides.toVector(), ","));
   const WeightCache::Packed packed = weights_.getOrPack(source, form, [&] {
     AlignedBuffer buffer(wanted.bytes());
     AlignedBuffer scratch(choice.op->scratch_bytes);

@@ -15,9 +15,10 @@ bool smallEnough(const Dims& dims) {
   std::int64_t count = 1;
   for (int axis = 0; axis < dims.rank; ++axis) {
     if (dims[axis] < 0 || dims[axis] > kMaxElements) return false;
-    if (dims[axis] == 0) return true;
-    if (count > kMaxElements / dims[axis]) return false;
-    count *= dims[axis];
+    // A size of 0 must not hide others that overflow when strides are computed.
+    const std::int64_t size = std::max<std::int64_t>(dims[axis], 1);
+    if (count > kMaxElements / size) return false;
+    count *= size;
   }
   return true;
 }

@@ -154,11 +154,16 @@ Verdict unsqueezeDims(const OpSpec& spec, const Dims& x, Dims* y) {
   return Verdict::yes();
 }
 
+// A step beyond the dimension is never taken; its product with a stride might overflow.
+std::int64_t stepWithin(const Range& range, const Dims& x) {
+  return std::min(range.step, std::max<std::int64_t>(x[range.axis], 1));
+}
+
 // Slices of a channel-blocked source stay views as long as they cut between blocks.
 bool sliceBlocked(const Range& range, const TensorDesc& src, TensorDesc* view, std::int64_t* offset_elements) {
   if (range.axis != 1) {
     *offset_elements = range.begin * src.strides[range.axis];
-    view->strides[range.axis] *= range.step;
+    view->strides[range.axis] *= stepWithin(range, src.dims);
     return true;
   }
   const bool whole_blocks = range.step == 1 && range.begin % src.block == 0 &&
@@ -238,7 +243,7 @@ bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dim
       Range range{};
       readSlice(spec, src.dims, &range);
       *offset_elements = range.begin * src.strides[range.axis];
-      strides[range.axis] *= range.step;
+      strides[range.axis] *= stepWithin(range, src.dims);
       return true;
     }
     case OpKind::kSelect: {
