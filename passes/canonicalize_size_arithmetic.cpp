@@ -1,0 +1,117 @@
+// Turns sizes that tracing carried as tensors back into integers, which a plan can compute and a shape can use.
+//
+//   before  %t = prim::NumToTensor(%n)   %u = aten::floor_divide(%t, %two)   %i = aten::Int(%u)
+//   after   %i = aten::floordiv(%n, 2)
+//
+// Takes NumToTensor and 0-dimensional int64 constants through add, sub (alpha 1), mul, floor_divide. What else uses the
+// tensors keeps them.
+// Declines: nothing with a remark: an aten::Int of data is no size.
+// Runs before fold-constants, which turns arithmetic on constants into one. Numerics: exact.
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/fused_op.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+const char* integerKind(const Node* node) {
+  static const std::unordered_map<std::string, const char*> kKinds = {{"aten::add", "aten::add"},
+                                                                      {"aten::sub", "aten::sub"},
+                                                                      {"aten::mul", "aten::mul"},
+                                                                      {"aten::floor_divide", "aten::floordiv"}};
+  const auto found = kKinds.find(node->kind().toQualString());
+  if (found == kKinds.end() || node->inputs().size() < 2) return nullptr;
+  const bool scaled = node->inputs().size() > 2 && constantNumber(node->input(2)).value_or(0) != 1;
+  return scaled ? nullptr : found->second;
+}
+
+std::optional<std::int64_t> integerTensor(const Value* value) {
+  const auto tensor = constantTensor(value);
+  if (!tensor || tensor->dim() != 0 || tensor->scalar_type() != at::kLong) return std::nullopt;
+  return tensor->item<std::int64_t>();
+}
+
+enum class Source { kNone, kInteger, kNumber, kConstant, kArithmetic };
+
+Source sourceOf(const Value* value) {
+  if (value->type()->isSubtypeOf(*c10::IntType::get())) return Source::kInteger;
+  if (integerTensor(value)) return Source::kConstant;
+  const Node* node = value->node();
+  if (node->kind() == c10::prim::NumToTensor && node->input()->type()->isSubtypeOf(*c10::IntType::get())) return Source::kNumber;
+  return integerKind(node) != nullptr ? Source::kArithmetic : Source::kNone;
+}
+
+// The tensors behind `root`, operands before users; empty when one of them is no size.
+std::vector<Value*> chainOf(Value* root) {
+  std::vector<Value*> order;
+  std::vector<Value*> open{root};
+  std::unordered_map<Value*, bool> expanded;
+  while (!open.empty()) {
+    Value* value = open.back();
+    const Source source = sourceOf(value);
+    if (source == Source::kNone) return {};
+    const auto [at, fresh] = expanded.emplace(value, false);
+    if (fresh && source == Source::kArithmetic) {
+      open.push_back(value->node()->input(0));
+      open.push_back(value->node()->input(1));
+      continue;
+    }
+    open.pop_back();
+    if (!at->second) order.push_back(value);
+    at->second = true;
+  }
+  return order;
+}
+
+Value* integerOf(Rewriter& rewriter, Value* value, const std::unordered_map<Value*, Value*>& known, Node* before) {
+  switch (sourceOf(value)) {
+    case Source::kInteger: return value;
+    case Source::kNumber: return value->node()->input();
+    case Source::kConstant: return rewriter.constant(*integerTensor(value), before);
+    default: break;
+  }
+  Node* node = value->node();
+  Node* made = rewriter.create(integerKind(node), {known.at(node->input(0)), known.at(node->input(1))}, before);
+  made->output()->setType(c10::IntType::get());
+  return made->output();
+}
+
+bool rewrite(Node* node, PassContext& context) {
+  const std::vector<Value*> chain = chainOf(node->input());
+  if (chain.empty() || !context.rewriter.permit()) return false;
+  std::unordered_map<Value*, Value*> known;
+  std::vector<Node*> consumed;
+  for (Value* value : chain) {
+    known[value] = integerOf(context.rewriter, value, known, node);
+    if (sourceOf(value) == Source::kNumber || sourceOf(value) == Source::kArithmetic) consumed.push_back(value->node());
+  }
+  consumed.push_back(node);
+  context.rewriter.replace(consumed, node->output(), known.at(node->input()), "a size is an integer again");
+  return true;
+}
+
+bool runOnBlock(torch::jit::Block* block, PassContext& context) {
+  bool changed = false;
+  for (auto at = block->nodes().begin(); at != block->nodes().end();) {
+    Node* node = *at++;
+    for (torch::jit::Block* inner : node->blocks()) changed |= runOnBlock(inner, context);
+    const std::string kind = node->kind().toQualString();
+    const bool asks = (kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") && node->inputs().size() == 1 &&
+                      node->output()->type()->isSubtypeOf(*c10::IntType::get()) && node->input()->type()->isSubtypeOf(*c10::TensorType::get());
+    if (asks) changed |= rewrite(node, context);
+  }
+  return changed;
+}
+
+bool run(torch::jit::Graph& graph, PassContext& context) { return runOnBlock(graph.block(), context); }
+
+}  // namespace
+
+const Pass kCanonicalizeSizeArithmetic = {"canonicalize-size-arithmetic", "Turn sizes that tracing carried as tensors back into integers.", run};
+
+}  // namespace ipex_studio
