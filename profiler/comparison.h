@@ -14,11 +14,11 @@ namespace ipex_studio {
 // Steps of a and of b that stem from the same nodes of the model. Steps are joined as far as they share an origin, so
 // that convolution, batch norm and relu of one run stand beside the fused step of the other.
 struct ComparedRow {
-  std::string name;         // of b's steps, or of a's where b has none
+  std::string name;  // of b's steps, or of a's where b has none
   std::string kind;
   std::int32_t steps_a = 0;  // count
   std::int32_t steps_b = 0;  // count
-  std::int64_t a_ns = 0;    // sum of medians
+  std::int64_t a_ns = 0;     // sum of medians
   std::int64_t b_ns = 0;
   std::int64_t delta_ns() const { return b_ns - a_ns; }
 };
@@ -26,12 +26,12 @@ struct ComparedRow {
 struct RunComparison {
   RunSummary a;
   RunSummary b;
-  Interval ratio;                  // median of a / median of b: above 1, b is faster. Paired by turn within one job
-  std::vector<ComparedRow> rows;   // largest change first
+  Interval ratio;                 // median of a / median of b: above 1, b is faster. Paired by turn within one job
+  std::vector<ComparedRow> rows;  // largest change first
   std::int64_t a_unattributed_ns = 0;
   std::int64_t b_unattributed_ns = 0;
   bool same_model = false;
-  bool same_machine = false;       // all facts equal, library versions included
+  bool same_machine = false;  // all facts equal, library versions included
 };
 
 // Runs of one job, or of two. `summary` fields that only the database knows (ids) stay 0.

@@ -10,10 +10,9 @@
 
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
-#include "profiler/job_rows.h"
 #include "profiler/embedded.h"
+#include "profiler/job_rows.h"
 #include "profiler/sqlite.h"
-#include "profiler/statistics.h"
 
 namespace ipex_studio {
 namespace {
@@ -52,10 +51,11 @@ void checkPath(const fs::path& path, OpenMode mode) {
   }
   // Asked for now, so that a run does not measure for minutes and then cannot be recorded.
   if (access(directory.c_str(), W_OK) != 0 || (exists && access(path.c_str(), W_OK) != 0)) {
-    throw Error(ExitCode::kDatabase,
-                fmt::format("The profile database {} cannot be written; make it and its directory writable or name another "
-                            "file with --db.",
-                            path.string()));
+    throw Error(
+        ExitCode::kDatabase,
+        fmt::format("The profile database {} cannot be written; make it and its directory writable or name another "
+                    "file with --db.",
+                    path.string()));
   }
 }
 
@@ -82,24 +82,6 @@ void requireOurs(Connection& connection, OpenMode mode) {
 std::int64_t nowUnixNs() {
   using namespace std::chrono;
   return duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
-}
-
-// Median of a JSON array of integers, as stored in run.latency_ns.
-void addLatency(std::string_view text, RunSummary& run) {
-  std::vector<std::int64_t> samples;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    if (*at >= '0' && *at <= '9') {
-      char* stop = nullptr;
-      samples.push_back(std::strtoll(at, &stop, 10));  // the text of a column ends with a zero byte
-      at = stop;
-    } else {
-      ++at;
-    }
-  }
-  run.samples = static_cast<std::int64_t>(samples.size());
-  run.p50_ns = median(std::move(samples));
 }
 
 }  // namespace
@@ -131,7 +113,8 @@ Database Database::open(const std::string& path, OpenMode mode) {
     connection->execute("PRAGMA query_only = ON");
     return Database(std::move(connection), true);
   }
-  connection->execute(walIsSafe(sqlite3_libversion_number()) ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = TRUNCATE");
+  connection->execute(walIsSafe(sqlite3_libversion_number()) ? "PRAGMA journal_mode = WAL"
+                                                             : "PRAGMA journal_mode = TRUNCATE");
   connection->execute("PRAGMA synchronous = FULL");
   if (connection->integer("PRAGMA user_version") < kSchemaVersion) migrate(*connection);
   return Database(std::move(connection), false);
@@ -153,10 +136,11 @@ const std::string& Database::path() const { return connection_->path(); }
 
 Connection& Database::writable() const {
   if (read_only_) {
-    throw Error(ExitCode::kDatabase,
-                fmt::format("The profile database {} is open for reading only: it was opened so, or a newer version of this "
-                            "program wrote it; name another file with --db.",
-                            path()));
+    throw Error(
+        ExitCode::kDatabase,
+        fmt::format("The profile database {} is open for reading only: it was opened so, or a newer version of this "
+                    "program wrote it; name another file with --db.",
+                    path()));
   }
   return *connection_;
 }
@@ -184,13 +168,15 @@ std::pair<JobRecord, std::size_t> Database::run(std::int64_t run_id) const {
 }
 
 std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sha256) const {
-  Statement row(*connection_,
-                "SELECT job.id, command, path, sha256, started_unix_ns, cpu, isa FROM job JOIN model ON model.id = model_id "
-                "JOIN machine ON machine.id = machine_id WHERE ?1 = '' OR sha256 = ?1 "
-                "ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?2");
-  Statement runs(*connection_,
-                 "SELECT id, variant, device, precision, threads, instances, latency_ns FROM run WHERE job_id = ?1 "
-                 "ORDER BY position");
+  Statement row(
+      *connection_,
+      "SELECT job.id, command, path, sha256, started_unix_ns, cpu, isa FROM job JOIN model ON model.id = model_id "
+      "JOIN machine ON machine.id = machine_id WHERE ?1 = '' OR sha256 = ?1 "
+      "ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?2");
+  Statement runs(
+      *connection_,
+      "SELECT id, variant, device, precision, threads, instances, samples, p50_ns FROM run WHERE job_id = ?1 "
+      "ORDER BY position");
   std::vector<JobSummary> result;
   for (row.bind(sha256, limit); row.next();) {
     JobSummary job = {row.integer(0), row.text(1), row.text(2), row.text(3), row.integer(4), 0, 0, {}};
@@ -209,7 +195,8 @@ std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sh
       run.precision = runs.text(3);
       run.threads = runs.integer32(4);
       run.instances = runs.integer32(5);
-      addLatency(runs.view(6), run);
+      run.samples = runs.integer(6);
+      run.p50_ns = runs.integer(7);
       if (run.variant == "baseline" && job.baseline_p50_ns == 0) job.baseline_p50_ns = run.p50_ns;
       if (run.variant == "optimized" && job.optimized_p50_ns == 0) job.optimized_p50_ns = run.p50_ns;
       job.runs.push_back(std::move(run));

@@ -89,7 +89,7 @@ class Database {
   bool readOnly() const { return read_only_; }
   const std::string& path() const;
 
-  // Writes a job as one short transaction and returns its id. Samples beyond the size budget (200,000 step samples and
+  // Writes a job as one short transaction and returns its id. Samples beyond the size budget (60,000 step samples and
   // 100,000 latencies per run) are thinned evenly.
   std::int64_t record(const JobRecord& job);
   JobRecord job(std::int64_t id, JobParts parts = JobParts::kAll) const;

@@ -10,8 +10,8 @@ namespace ipex_studio {
 namespace {
 
 Tuning tuningFrom(const Statement& row) {
-  return {row.text(0), row.text(1), row.text(2), row.text(3), row.integer32(4), row.text(5), row.text(6), row.integer(7),
-          row.real(8)};
+  return {row.text(0), row.text(1), row.text(2),    row.text(3), row.integer32(4),
+          row.text(5), row.text(6), row.integer(7), row.real(8)};
 }
 
 // Rows that no job uses any more. Tuning and remembered inputs stay.
@@ -37,16 +37,18 @@ void Database::putTuning(const Tuning& t) {
 }
 
 bool Database::getTuning(Tuning& t) const {
-  Statement row(*connection_,
-                "SELECT * FROM tuning WHERE spec = ?1 AND device = ?2 AND isa = ?3 AND libraries = ?4 AND threads = ?5");
+  Statement row(
+      *connection_,
+      "SELECT * FROM tuning WHERE spec = ?1 AND device = ?2 AND isa = ?3 AND libraries = ?4 AND threads = ?5");
   if (!row.bind(t.spec, t.device, t.isa, t.libraries, t.threads).next()) return false;
   t = tuningFrom(row);
   return true;
 }
 
 std::vector<Tuning> Database::tunings(const Tuning& key) const {
-  Statement row(*connection_,
-                "SELECT * FROM tuning WHERE device = ?1 AND isa = ?2 AND libraries = ?3 AND threads = ?4 ORDER BY spec");
+  Statement row(
+      *connection_,
+      "SELECT * FROM tuning WHERE device = ?1 AND isa = ?2 AND libraries = ?3 AND threads = ?4 ORDER BY spec");
   std::vector<Tuning> result;
   for (row.bind(key.device, key.isa, key.libraries, key.threads); row.next();) result.push_back(tuningFrom(row));
   return result;

@@ -27,7 +27,7 @@ struct Report {
   const RunRecord* optimized;
   const RunRecord* shown;  // whose steps are listed: optimized, else the last run; null when there is none
   RunDigest baseline_digest;
-  RunDigest digest;        // of `shown`
+  RunDigest digest;  // of `shown`
   Interval speedup;
 };
 
@@ -45,28 +45,39 @@ std::string header(const Report& r) {
   const MachineFacts& m = r.job.machine;
   std::string inputs;
   for (const InputRecord& i : r.job.model.inputs) {
-    inputs += fmt::format(" · <code>{} {}</code>{}", htmlText(i.name), htmlText(i.description), i.guessed ? " (guessed)" : "");
+    inputs += fmt::format(" · <code>{} {}</code>{}", htmlText(i.name), htmlText(i.description),
+                          i.guessed ? " (guessed)" : "");
   }
-  const std::string run = r.shown ? fmt::format(" · {} thread{} · {} · {}", r.shown->threads, r.shown->threads == 1 ? "" : "s",
-                                                htmlText(r.shown->precision), htmlText(r.shown->device))
-                                  : "";
-  return fmt::format("<header><h1>{}</h1><span class=\"facts\">{} nodes{}{} · {}</span><span class=\"tool\">{}</span></header>\n",
-                     htmlText(fileName(r.job.model.path)), r.job.model.nodes, inputs, run, htmlText(m.cpu),
-                     dateText(r.job.started_unix_ns));
+  const std::string run =
+      r.shown ? fmt::format(" · {} thread{} · {} · {}", r.shown->threads, r.shown->threads == 1 ? "" : "s",
+                            htmlText(r.shown->precision), htmlText(r.shown->device))
+              : "";
+  return fmt::format(
+      "<header><h1>{}</h1><span class=\"facts\">{} nodes{}{} · {}</span><span class=\"tool\">{}</span></header>\n",
+      htmlText(fileName(r.job.model.path)), r.job.model.nodes, inputs, run, htmlText(m.cpu),
+      dateText(r.job.started_unix_ns));
 }
 
 std::string heroNumber(const Report& r) {
   if (r.speedup.value <= 0) {
-    return fmt::format("<div><div class=\"number\">{}<small> ms</small></div><div class=\"interval\">median of {} "
-                       "iterations</div></div>",
-                       msText(r.digest.latency.p50_ns), r.digest.latency.samples);
+    return fmt::format(
+        "<div><div class=\"number\">{}<small> ms</small></div><div class=\"interval\">median of {} "
+        "iterations</div></div>",
+        msText(r.digest.latency.p50_ns), r.digest.latency.samples);
   }
   const bool faster = r.speedup.low > 1;
   const bool slower = r.speedup.high < 1;
-  return fmt::format("<div><div class=\"number\">{}</div><div class=\"interval\"><span class=\"{}\">{}</span> · 95 % "
-                     "interval {:.2f}–{:.2f}</div></div>",
-                     ratioText(r.speedup.value), faster ? "good" : slower ? "bad" : "warning",
-                     faster ? "▲ faster" : slower ? "▼ slower" : "≈ no clear difference", r.speedup.low, r.speedup.high);
+  return fmt::format(
+      "<div><div class=\"number\">{}</div><div class=\"interval\"><span class=\"{}\">{}</span> · 95 % "
+      "interval {:.2f}–{:.2f}</div></div>",
+      ratioText(r.speedup.value),
+      faster   ? "good"
+      : slower ? "bad"
+               : "warning",
+      faster   ? "▲ faster"
+      : slower ? "▼ slower"
+               : "≈ no clear difference",
+      r.speedup.low, r.speedup.high);
 }
 
 std::string race(const Report& r) {
@@ -89,21 +100,24 @@ std::string hero(const Report& r) {
   if (!r.shown) return "<p>Nothing was measured.</p>";
   const AccuracyRecord& accuracy = r.shown->accuracy;
   std::string tiles = tile("accuracy",
-                           fmt::format("<span class=\"{}\" style=\"display:inline;font-size:inherit\">{}</span> {}",
-                                       accuracy.pass ? "good" : "bad", accuracy.pass ? "✓" : "✗ too far off",
-                                       accuracyText(accuracy.sqnr_db)),
+                           fmt::format("<span class=\"{}\">{}</span> {}", accuracy.pass ? "good" : "bad",
+                                       accuracy.pass ? "✓" : "✗ too far off", accuracyText(accuracy.sqnr_db)),
                            htmlText(accuracy.text));
-  tiles += tile("throughput", fmt::format("{:.1f} / s", r.digest.throughput_per_s),
-                r.baseline && r.baseline != r.shown ? fmt::format("was {:.1f}", r.baseline_digest.throughput_per_s) : "");
-  tiles += tile("p99", msText(r.digest.latency.p99_ns) + " ms",
-                r.baseline && r.baseline != r.shown ? fmt::format("was {}", msText(r.baseline_digest.latency.p99_ns)) : "");
-  tiles += tile("peak memory", megabytes(r.shown->peak_rss_bytes) + " MB",
-                r.baseline && r.baseline != r.shown ? fmt::format("was {}", megabytes(r.baseline->peak_rss_bytes)) : "");
+  tiles +=
+      tile("throughput", fmt::format("{:.1f} / s", r.digest.throughput_per_s),
+           r.baseline && r.baseline != r.shown ? fmt::format("was {:.1f}", r.baseline_digest.throughput_per_s) : "");
+  tiles +=
+      tile("p99", msText(r.digest.latency.p99_ns) + " ms",
+           r.baseline && r.baseline != r.shown ? fmt::format("was {}", msText(r.baseline_digest.latency.p99_ns)) : "");
+  tiles +=
+      tile("peak memory", megabytes(r.shown->peak_rss_bytes) + " MB",
+           r.baseline && r.baseline != r.shown ? fmt::format("was {}", megabytes(r.baseline->peak_rss_bytes)) : "");
   if (r.shown->coverage.time > 0) {
     tiles += tile("in compiled plans", shareText(r.shown->coverage.time) + " of time",
                   shareText(r.shown->coverage.nodes) + " of nodes");
   }
-  return fmt::format("<section class=\"hero\">{}{}</section><div class=\"tiles\">{}</div>\n", heroNumber(r), race(r), tiles);
+  return fmt::format("<section class=\"hero\">{}{}</section><div class=\"tiles\">{}</div>\n", heroNumber(r), race(r),
+                     tiles);
 }
 
 std::string latencyTable(const Report& r) {
@@ -115,7 +129,8 @@ std::string latencyTable(const Report& r) {
   for (const RunRecord& run : r.job.runs) {
     const LatencyStats s = latencyStats(run.latency_ns);
     out += fmt::format("<tr><td>{} <span class=\"dim\">{}</span></td>", htmlText(run.variant), htmlText(run.precision));
-    for (const double ns : {s.min_ns, s.mean_ns, s.p50_ns, s.p90_ns, s.p95_ns, s.p99_ns, s.max_ns}) out += number(msText(ns));
+    for (const double ns : {s.min_ns, s.mean_ns, s.p50_ns, s.p90_ns, s.p95_ns, s.p99_ns, s.max_ns})
+      out += number(msText(ns));
     out += number(s.mean_ns > 0 ? fmt::format("{:.1f}", run.instances * 1e9 / s.mean_ns) : "–");
     out += number(std::to_string(s.samples)) + "</tr>";
   }
@@ -124,8 +139,8 @@ std::string latencyTable(const Report& r) {
 
 std::string costTable(const Report& r) {
   std::string out = "<table><thead><tr><th>run</th>";
-  for (const char* name : {"load ms", "compile", "tune", "first run", "peak MB", "CPU / wall", "max |Δ|", "max |Δ| / max |ref|",
-                           "SQNR", "cosine"}) {
+  for (const char* name : {"load ms", "compile", "tune", "first run", "peak MB", "CPU / wall", "max |Δ|",
+                           "max |Δ| / max |ref|", "SQNR", "cosine"}) {
     out += fmt::format("<th class=\"n\">{}</th>", name);
   }
   out += "<th>verdict</th></tr></thead><tbody>";
@@ -145,11 +160,15 @@ std::string costTable(const Report& r) {
 
 std::string latency(const Report& r) {
   if (!r.shown) return {};
-  return fmt::format("<h2>Latency<small>each iteration, {} turns taken in alternation</small></h2>{}<div class=\"scroll\">{}</div>"
-                     "<div class=\"scroll\" style=\"margin-top:18px\">{}</div>\n",
-                     r.shown->turn.empty() ? 0 : 1 + *std::max_element(r.shown->turn.begin(), r.shown->turn.end()),
-                     histogramSvg(r.baseline, r.optimized ? r.optimized : r.baseline ? nullptr : r.shown), latencyTable(r),
-                     costTable(r));
+  const char* turns = r.baseline && r.optimized && !r.optimized->turn.empty() ? ", the two variants took turns" : "";
+  return fmt::format(
+      "<h2>Latency<small>each iteration{}</small></h2><div class=\"scroll plot\">{}</div><div class=\"scroll\">{}</div>"
+      "<div class=\"scroll\" style=\"margin-top:18px\">{}</div>\n",
+      turns,
+      histogramSvg(r.baseline, r.optimized  ? r.optimized
+                               : r.baseline ? nullptr
+                                            : r.shown),
+      latencyTable(r), costTable(r));
 }
 
 std::string kindSwatch(const std::string& kind) {
@@ -162,36 +181,42 @@ std::string topSteps(const Report& r) {
   const auto longest = static_cast<double>(std::max(r.digest.steps[order[0]].p50_ns, r.digest.unattributed_ns));
   std::string out = fmt::format(
       "<h2>Where the time goes<small>{} · {} steps · {} ms in steps, {} ms unattributed of {} ms</small></h2>{}"
-      "<table><tbody>",
+      "<table class=\"steps\"><tbody>",
       htmlText(r.shown->variant), r.digest.steps.size(), msText(static_cast<double>(r.digest.steps_p50_ns)),
       msText(static_cast<double>(r.digest.unattributed_ns)), msText(r.digest.latency.p50_ns), kindStripHtml(r.digest));
   for (std::size_t i = 0; i < std::min(order.size(), kTopSteps); ++i) {
     const StepSummary& s = r.digest.steps[order[i]];
-    out += fmt::format("<tr><td class=\"name\">{}</td><td class=\"chart mid\">{}</td>{}{}<td class=\"mono\">{}</td></tr>",
-                       htmlText(s.name), barSvg(static_cast<double>(s.p50_ns) / longest, kindClass(s.kind)),
-                       number(msText(static_cast<double>(s.p50_ns)) + " ms"), number(shareText(s.share)),
-                       htmlText(s.implementation.empty() ? s.kernel : s.implementation));
+    out +=
+        fmt::format("<tr><td class=\"name\">{}</td><td class=\"chart mid\">{}</td>{}{}<td class=\"mono\">{}</td></tr>",
+                    htmlText(s.name), barSvg(static_cast<double>(s.p50_ns) / longest, kindClass(s.kind)),
+                    number(msText(static_cast<double>(s.p50_ns)) + " ms"), number(shareText(s.share)),
+                    htmlText(s.implementation.empty() ? s.kernel : s.implementation));
   }
-  const double share = r.digest.latency.p50_ns > 0 ? static_cast<double>(r.digest.unattributed_ns) / r.digest.latency.p50_ns : 0;
-  out += fmt::format("<tr><td class=\"name dim\">unattributed: run median less all steps</td><td class=\"chart mid\">{}</td>{}{}"
-                     "<td></td></tr>",
-                     barSvg(static_cast<double>(r.digest.unattributed_ns) / longest, "k-unattributed"),
-                     number(msText(static_cast<double>(r.digest.unattributed_ns)) + " ms"), number(shareText(share)));
+  const double share =
+      r.digest.latency.p50_ns > 0 ? static_cast<double>(r.digest.unattributed_ns) / r.digest.latency.p50_ns : 0;
+  out += fmt::format(
+      "<tr><td class=\"name dim\">unattributed: run median less all steps</td><td class=\"chart mid\">{}</td>{}{}"
+      "<td></td></tr>",
+      barSvg(static_cast<double>(r.digest.unattributed_ns) / longest, "k-unattributed"),
+      number(msText(static_cast<double>(r.digest.unattributed_ns)) + " ms"), number(shareText(share)));
   return out + "</tbody></table>\n";
 }
 
 std::string passes(const Report& r) {
   if (r.job.passes.empty()) return {};
   std::string out =
-      "<h2>Passes</h2><div class=\"scroll\"><table><thead><tr><th class=\"n\">#</th><th>pass</th><th class=\"n\">done</th>"
-      "<th class=\"n\">missed</th><th class=\"n\">nodes after</th><th class=\"n\">ms</th><th>what it does</th></tr></thead>"
+      "<h2>Passes</h2><div class=\"scroll\"><table><thead><tr><th class=\"n\">#</th><th>pass</th><th "
+      "class=\"n\">done</th>"
+      "<th class=\"n\">missed</th><th class=\"n\">nodes after</th><th class=\"n\">ms</th><th>what it "
+      "does</th></tr></thead>"
       "<tbody>";
   for (const PassRecord& p : r.job.passes) {
-    out += fmt::format("<tr><td class=\"n dim\">{}</td><td>{}</td><td class=\"n {}\">{}</td><td class=\"n {}\">{}</td>{}{}<td "
-                       "class=\"dim\">{}</td></tr>",
-                       p.index, htmlText(p.name), p.rewrites > 0 ? "good" : "dim", p.rewrites > 0 ? fmt::format("+{}", p.rewrites) : "0",
-                       p.missed > 0 ? "warning" : "dim", p.missed, number(std::to_string(p.nodes_after)),
-                       number(msText(static_cast<double>(p.elapsed_ns))), htmlText(p.summary));
+    out += fmt::format(
+        "<tr><td class=\"n dim\">{}</td><td>{}</td><td class=\"n {}\">{}</td><td class=\"n {}\">{}</td>{}{}<td "
+        "class=\"dim\">{}</td></tr>",
+        p.index, htmlText(p.name), p.rewrites > 0 ? "good" : "dim",
+        p.rewrites > 0 ? fmt::format("+{}", p.rewrites) : "0", p.missed > 0 ? "warning" : "dim", p.missed,
+        number(std::to_string(p.nodes_after)), number(msText(static_cast<double>(p.elapsed_ns))), htmlText(p.summary));
   }
   return out + "</tbody></table></div>\n";
 }
@@ -248,7 +273,8 @@ std::string allSteps(const Report& r) {
   std::string out =
       "<h2>All steps<small>in order of execution</small></h2><div class=\"scroll\"><table><thead><tr><th>step</th>"
       "<th>kind</th><th>kernel</th><th>layout</th><th>output</th><th>precision</th><th class=\"n\">p50 ms</th><th "
-      "class=\"n\">p99</th><th class=\"n\">share</th><th class=\"n\">GFLOP/s</th><th class=\"n\">v baseline</th></tr></thead>"
+      "class=\"n\">p99</th><th class=\"n\">share</th><th class=\"n\">GFLOP/s</th><th class=\"n\">v "
+      "baseline</th></tr></thead>"
       "<tbody>";
   for (const StepSummary& s : r.digest.steps) {
     const auto speedup = speedups.find(s.name);
@@ -258,11 +284,14 @@ std::string allSteps(const Report& r) {
                    "<tr><td class=\"name\">{}{}</td><td>{}</td><td class=\"mono\">{}</td><td class=\"mono\">{}</td><td "
                    "class=\"mono\">{}</td><td>{}</td>{}{}{}{}<td class=\"n {}\">{}</td></tr>\n",
                    kindSwatch(s.kind), htmlText(s.name), htmlText(s.kind),
-                   htmlText(s.implementation.empty() ? s.kernel : s.implementation), htmlText(layout), htmlText(s.dst_shape),
-                   htmlText(s.precision), number(msText(static_cast<double>(s.p50_ns))),
+                   htmlText(s.implementation.empty() ? s.kernel : s.implementation), htmlText(layout),
+                   htmlText(s.dst_shape), htmlText(s.precision), number(msText(static_cast<double>(s.p50_ns))),
                    number(msText(static_cast<double>(s.p99_ns))), number(shareText(s.share)),
                    number(s.gflops_per_s > 0 ? fmt::format("{:.0f}", s.gflops_per_s) : "–"),
-                   !known ? "dim" : speedup->second >= 1 ? "good" : "bad", known ? ratioText(speedup->second) : "–");
+                   !known                 ? "dim"
+                   : speedup->second >= 1 ? "good"
+                                          : "bad",
+                   known ? ratioText(speedup->second) : "–");
   }
   return out + "</tbody></table></div>\n";
 }
@@ -278,15 +307,16 @@ std::string footer(const Report& r) {
   std::string features;
   for (const std::string& feature : m.features) features += (features.empty() ? "" : " ") + feature;
   return fmt::format(
-      "<footer>{} · {} ({}) · {} usable cores · {:.1f} GB · {} · governor {} · libtorch {} · oneDNN {}<br>{} · {:.1f} MB · "
+      "<footer>{} · {} ({}) · {} usable cores · {:.1f} GB · {} · governor {} · libtorch {} · oneDNN {}<br>{} · {:.1f} "
+      "MB · "
       "sha256 <code>{}</code><br>{} <code>{}</code><br>Percentiles are by nearest rank. The interval is a percentile "
       "bootstrap over turns. Step times are medians, so their sum and the median run differ by what is shown as "
       "unattributed.</footer>\n",
       htmlText(m.cpu), htmlText(m.isa), htmlText(features), m.cores, static_cast<double>(m.memory_bytes) / 1e9,
-      htmlText(m.os), m.governor.empty() ? "unknown" : htmlText(m.governor), m.libtorch.empty() ? "–" : htmlText(m.libtorch),
-      m.onednn.empty() ? "–" : htmlText(m.onednn), htmlText(r.job.model.path),
-      static_cast<double>(r.job.model.file_bytes) / 1e6, htmlText(r.job.model.sha256), htmlText(r.job.command),
-      htmlText(r.job.options));
+      htmlText(m.os), m.governor.empty() ? "unknown" : htmlText(m.governor),
+      m.libtorch.empty() ? "–" : htmlText(m.libtorch), m.onednn.empty() ? "–" : htmlText(m.onednn),
+      htmlText(r.job.model.path), static_cast<double>(r.job.model.file_bytes) / 1e6, htmlText(r.job.model.sha256),
+      htmlText(r.job.command), htmlText(r.job.options));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "profiler/export_json.h"
 
-
 #include "core/plan/records_json.h"
 #include "profiler/summary.h"
 
@@ -42,18 +41,12 @@ json runJson(const RunRecord& run) {
 }
 
 json summaryJson(const RunSummary& run) {
-  return {{"run", run.id},
-          {"model", run.model_path},
-          {"sha256", run.sha256},
-          {"cpu", run.cpu},
-          {"isa", run.isa},
-          {"variant", run.variant},
-          {"device", run.device},
-          {"precision", run.precision},
-          {"threads", run.threads},
-          {"instances", run.instances},
-          {"samples", run.samples},
-          {"p50_ms", ms(static_cast<double>(run.p50_ns))}};
+  return {{"run", run.id},          {"model", run.model_path},
+          {"sha256", run.sha256},   {"cpu", run.cpu},
+          {"isa", run.isa},         {"variant", run.variant},
+          {"device", run.device},   {"precision", run.precision},
+          {"threads", run.threads}, {"instances", run.instances},
+          {"samples", run.samples}, {"p50_ms", ms(static_cast<double>(run.p50_ns))}};
 }
 
 }  // namespace
@@ -93,16 +86,17 @@ json comparisonJson(const RunComparison& comparison) {
                     {"b_ms", ms(static_cast<double>(row.b_ns))},
                     {"delta_ms", ms(static_cast<double>(row.delta_ns()))}});
   }
-  return {{"schema", 1},
-          {"a", summaryJson(comparison.a)},
-          {"b", summaryJson(comparison.b)},
-          {"same_model", comparison.same_model},
-          {"same_machine", comparison.same_machine},
-          {"ratio_p50", comparison.ratio.value},
-          {"ratio_ci95", {comparison.ratio.low, comparison.ratio.high}},
-          {"unattributed_ms",
-           {ms(static_cast<double>(comparison.a_unattributed_ns)), ms(static_cast<double>(comparison.b_unattributed_ns))}},
-          {"rows", std::move(rows)}};
+  return {
+      {"schema", 1},
+      {"a", summaryJson(comparison.a)},
+      {"b", summaryJson(comparison.b)},
+      {"same_model", comparison.same_model},
+      {"same_machine", comparison.same_machine},
+      {"ratio_p50", comparison.ratio.value},
+      {"ratio_ci95", {comparison.ratio.low, comparison.ratio.high}},
+      {"unattributed_ms",
+       {ms(static_cast<double>(comparison.a_unattributed_ns)), ms(static_cast<double>(comparison.b_unattributed_ns))}},
+      {"rows", std::move(rows)}};
 }
 
 }  // namespace ipex_studio

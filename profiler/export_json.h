@@ -1,4 +1,5 @@
-// The JSON that scripts rely on, a Chrome trace, and CSV. Pure functions; text is UTF-8 whatever the model's names hold.
+// The JSON that scripts rely on, a Chrome trace, and CSV. Pure functions; text is UTF-8 whatever the model's names
+// hold.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -21,9 +21,10 @@ void appendNames(const RunRecord& run, std::size_t process, std::string& out) {
   std::set<std::int32_t> threads;
   for (const StepTime& time : run.step_times) threads.insert(time.thread);
   for (const std::int32_t thread : threads) {
-    fmt::format_to(std::back_inserter(out),
-                   "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"instance {}\"}}}},\n",
-                   process, thread, thread);
+    fmt::format_to(
+        std::back_inserter(out),
+        "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"instance {}\"}}}},\n",
+        process, thread, thread);
   }
 }
 
@@ -35,11 +36,14 @@ void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
     const StepRecord* step = found == steps.end() ? nullptr : found->second;
     nlohmann::json args = nlohmann::json::object();
     if (step) {
-      args = {{"kernel", step->kernel}, {"implementation", step->implementation}, {"layout", step->dst_layout},
-              {"shape", step->dst_shape}, {"step", step->index}};
+      args = {{"kernel", step->kernel},
+              {"implementation", step->implementation},
+              {"layout", step->dst_layout},
+              {"shape", step->dst_shape},
+              {"step", step->index}};
     }
-    const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},", process,
-                                         time.thread, quotedJson(step ? step->name : time.name),
+    const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},",
+                                         process, time.thread, quotedJson(step ? step->name : time.name),
                                          quotedJson(step ? step->kind : time.kind), dumpJson(args));
     for (std::size_t i = 0; i < time.begin_ns.size(); ++i) {
       out += head;
@@ -51,7 +55,8 @@ void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
 
 std::string cell(const std::string& text) {
   std::string safe = text;
-  if (!safe.empty() && std::string_view("=+-@\t\r\n").find(safe.front()) != std::string_view::npos) safe.insert(0, 1, '\'');
+  if (!safe.empty() && std::string_view("=+-@\t\r\n").find(safe.front()) != std::string_view::npos)
+    safe.insert(0, 1, '\'');
   if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
   std::string quoted = "\"";
   for (const char c : safe) {
@@ -76,15 +81,16 @@ std::string traceJson(const JobRecord& job) {
 
 std::string stepsCsv(const JobRecord& job) {
   std::string out =
-      "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,step_precision,"
+      "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,step_"
+      "precision,"
       "samples,p50_ns,p99_ns,share,flops,gflops_per_s\r\n";
   for (std::size_t i = 0; i < job.runs.size(); ++i) {
     const RunRecord& run = job.runs[i];
     for (const StepSummary& s : digestOf(run).steps) {
-      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f}\r\n", i + 1,
-                     cell(run.variant), cell(run.precision), run.threads, s.step, cell(s.name), cell(s.kind), cell(s.kernel),
-                     cell(s.implementation), cell(s.src_layout), cell(s.dst_layout), cell(s.dst_shape), cell(s.precision),
-                     s.samples, s.p50_ns, s.p99_ns, s.share, s.flops, s.gflops_per_s);
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f}\r\n",
+                     i + 1, cell(run.variant), cell(run.precision), run.threads, s.step, cell(s.name), cell(s.kind),
+                     cell(s.kernel), cell(s.implementation), cell(s.src_layout), cell(s.dst_layout), cell(s.dst_shape),
+                     cell(s.precision), s.samples, s.p50_ns, s.p99_ns, s.share, s.flops, s.gflops_per_s);
     }
   }
   return out;

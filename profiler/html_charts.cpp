@@ -67,10 +67,11 @@ std::string histogramBars(const RunRecord& run, const Axis& axis, const char* cs
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     if (counts[bin] == 0) continue;
     const double height = (kPlotBottom - kPlotTop) * counts[bin] / tallest;
-    out += fmt::format("<rect class=\"{}\" opacity=\"0.85\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">"
-                       "<title>{} of {}</title></rect>",
-                       css_class, static_cast<double>(bin) * bin_width + 0.5, kPlotBottom - height, bin_width - 1, height,
-                       counts[bin], run.latency_ns.size());
+    out += fmt::format(
+        "<rect class=\"{}\" opacity=\"0.85\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">"
+        "<title>{} of {}</title></rect>",
+        css_class, static_cast<double>(bin) * bin_width + 0.5, kPlotBottom - height, bin_width - 1, height, counts[bin],
+        run.latency_ns.size());
   }
   return out;
 }
@@ -79,22 +80,24 @@ std::string medianMark(const RunRecord& run, const Axis& axis, const char* css_c
   const double ms = static_cast<double>(median(run.latency_ns)) / 1e6;
   const double x = axis.x(ms);
   const bool at_right = x > kChartWidth - 180;
-  return fmt::format("<line class=\"median {}\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"4\" y2=\"{}\"/><text class=\"strong\" "
-                     "x=\"{:.1f}\" y=\"13\" text-anchor=\"{}\">{} p50 {} ms</text>",
-                     css_class, x, x, kPlotBottom, at_right ? x - 6 : x + 6, at_right ? "end" : "start",
-                     htmlText(run.variant), msText(ms * 1e6));
+  return fmt::format(
+      "<line class=\"median {}\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"4\" y2=\"{}\"/><text class=\"strong\" "
+      "x=\"{:.1f}\" y=\"13\" text-anchor=\"{}\">{} p50 {} ms</text>",
+      css_class, x, x, kPlotBottom, at_right ? x - 6 : x + 6, at_right ? "end" : "start", htmlText(run.variant),
+      msText(ms * 1e6));
 }
 
 std::string axisSvg(const Axis& axis) {
-  std::string out = fmt::format("<line class=\"axis\" x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kChartWidth, kPlotBottom,
-                                kPlotBottom);
+  std::string out = fmt::format("<line class=\"axis\" x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kChartWidth,
+                                kPlotBottom, kPlotBottom);
   const double step = tickStep(axis.end_ms - axis.begin_ms, 9);
   for (double tick = std::ceil(axis.begin_ms / step) * step; tick < axis.end_ms; tick += step) {
     const double x = axis.x(tick);
     if (x < 12 || x > kChartWidth - 34) continue;
-    out += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text x=\"{0:.1f}\" "
-                       "y=\"{3}\" text-anchor=\"middle\">{4}</text>",
-                       x, kPlotBottom, kPlotBottom + 4, kPlotBottom + 18, tickText(tick, step));
+    out += fmt::format(
+        "<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text x=\"{0:.1f}\" "
+        "y=\"{3}\" text-anchor=\"middle\">{4}</text>",
+        x, kPlotBottom, kPlotBottom + 4, kPlotBottom + 18, tickText(tick, step));
   }
   return out + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">ms</text>", kChartWidth, kPlotBottom + 18);
 }
@@ -105,17 +108,38 @@ std::string kindClass(const std::string& kind) {
   static constexpr struct {
     const char* part;
     const char* css_class;
-  } kRules[] = {{"attention", "k-attention"},   {"softmax", "k-attention"},     {"conv", "k-convolution"},
-                {"linear", "k-linear"},         {"matmul", "k-linear"},         {"addmm", "k-linear"},
-                {"bmm", "k-linear"},            {"::mm", "k-linear"},           {"pool", "k-pooling"},
-                {"upsample", "k-pooling"},      {"interpolate", "k-pooling"},   {"resize", "k-pooling"},
-                {"norm", "k-normalization"},    {"embedding", "k-embedding"},   {"reorder", "k-reorder"},
-                {"quantize", "k-reorder"},      {"cast", "k-reorder"},          {"aten::to", "k-reorder"},
-                {"pointwise", "k-elementwise"}, {"relu", "k-elementwise"},      {"gelu", "k-elementwise"},
-                {"silu", "k-elementwise"},      {"sigmoid", "k-elementwise"},   {"tanh", "k-elementwise"},
-                {"swish", "k-elementwise"},     {"clamp", "k-elementwise"},     {"aten::add", "k-elementwise"},
-                {"aten::mul", "k-elementwise"}, {"aten::sub", "k-elementwise"}, {"aten::div", "k-elementwise"},
-                {"binary", "k-elementwise"},    {"eltwise", "k-elementwise"}};
+  } kRules[] = {{"attention", "k-attention"},
+                {"softmax", "k-attention"},
+                {"conv", "k-convolution"},
+                {"linear", "k-linear"},
+                {"matmul", "k-linear"},
+                {"addmm", "k-linear"},
+                {"bmm", "k-linear"},
+                {"::mm", "k-linear"},
+                {"pool", "k-pooling"},
+                {"upsample", "k-pooling"},
+                {"interpolate", "k-pooling"},
+                {"resize", "k-pooling"},
+                {"norm", "k-normalization"},
+                {"embedding", "k-embedding"},
+                {"reorder", "k-reorder"},
+                {"quantize", "k-reorder"},
+                {"cast", "k-reorder"},
+                {"aten::to", "k-reorder"},
+                {"pointwise", "k-elementwise"},
+                {"relu", "k-elementwise"},
+                {"gelu", "k-elementwise"},
+                {"silu", "k-elementwise"},
+                {"sigmoid", "k-elementwise"},
+                {"tanh", "k-elementwise"},
+                {"swish", "k-elementwise"},
+                {"clamp", "k-elementwise"},
+                {"aten::add", "k-elementwise"},
+                {"aten::mul", "k-elementwise"},
+                {"aten::sub", "k-elementwise"},
+                {"aten::div", "k-elementwise"},
+                {"binary", "k-elementwise"},
+                {"eltwise", "k-elementwise"}};
   for (const auto& rule : kRules) {
     if (kind.find(rule.part) != std::string::npos) return rule.css_class;
   }
@@ -124,9 +148,10 @@ std::string kindClass(const std::string& kind) {
 
 std::string barSvg(double share, const std::string& css_class) {
   const double percent = std::isfinite(share) ? std::clamp(100 * share, 0.0, 100.0) : 0;
-  return fmt::format("<svg class=\"bar\" aria-hidden=\"true\"><rect class=\"{}\" width=\"{:.2f}%\" height=\"100%\" "
-                     "rx=\"2\"/></svg>",
-                     css_class, percent);
+  return fmt::format(
+      "<svg class=\"bar\" aria-hidden=\"true\"><rect class=\"{}\" width=\"{:.2f}%\" height=\"100%\" "
+      "rx=\"2\"/></svg>",
+      css_class, percent);
 }
 
 std::string histogramSvg(const RunRecord* baseline, const RunRecord* optimized) {
@@ -137,14 +162,16 @@ std::string histogramSvg(const RunRecord* baseline, const RunRecord* optimized) 
   if (runs.empty()) return {};
   const Axis axis = histogramAxis(runs);
   std::size_t beyond = 0;
-  std::string out = fmt::format("<svg viewBox=\"0 0 {} 172\" role=\"img\" aria-label=\"histogram of latencies\">", kChartWidth);
+  std::string out =
+      fmt::format("<svg viewBox=\"0 0 {} 172\" role=\"img\" aria-label=\"histogram of latencies\">", kChartWidth);
   out += axisSvg(axis);
   for (const RunRecord* run : runs) out += histogramBars(*run, axis, run == optimized ? "after" : "before", beyond);
   for (const RunRecord* run : runs) out += medianMark(*run, axis, run == optimized ? "after" : "before");
   out += "</svg>";
   if (beyond > 0) {
-    out += fmt::format("<p class=\"dim\">{} slower iteration{} to the right of the axis; the table has the maximum.</p>", beyond,
-                       beyond == 1 ? "" : "s");
+    out +=
+        fmt::format("<p class=\"dim\">{} slower iteration{} to the right of the axis; the table has the maximum.</p>",
+                    beyond, beyond == 1 ? "" : "s");
   }
   return out;
 }
@@ -160,7 +187,8 @@ std::string kindStripHtml(const RunDigest& digest) {
   if (total <= 0) return {};
 
   std::string strip =
-      "<svg viewBox=\"0 0 1116 26\" preserveAspectRatio=\"none\" style=\"height:26px\" role=\"img\" aria-label=\"time by "
+      "<svg viewBox=\"0 0 1116 26\" preserveAspectRatio=\"none\" style=\"height:26px\" role=\"img\" aria-label=\"time "
+      "by "
       "kind\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path d=\"M-1,7 "
       "L7,-1\"/></pattern></defs>";
   std::string legend = "<div class=\"legend\">";
@@ -168,8 +196,8 @@ std::string kindStripHtml(const RunDigest& digest) {
   for (const auto& [css_class, ns] : parts) {
     const double width = static_cast<double>(ns) / total * kChartWidth;
     const std::string name = css_class.substr(2);
-    strip += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"26\"><title>{}</title></rect>", css_class,
-                         x, std::max(0.5, width - 1), name);
+    strip += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"26\"><title>{}</title></rect>",
+                         css_class, x, std::max(0.5, width - 1), name);
     x += width;
     legend += fmt::format("<span><span class=\"swatch {}\"></span>{} <b>{} ms</b> {}</span>", css_class, name,
                           msText(static_cast<double>(ns)), shareText(static_cast<double>(ns) / total));
@@ -188,11 +216,13 @@ std::string historySvg(const std::vector<JobSummary>& newest_first) {
   const double step = tickStep(highest / 1e6, 3);
   const double top = std::ceil(highest / 1e6 / step) * step;
   const auto y = [&](double ms) { return 112 - ms / top * 100; };
-  std::string out = fmt::format("<svg viewBox=\"0 0 {} 134\" role=\"img\" aria-label=\"median over time\">", kChartWidth);
+  std::string out =
+      fmt::format("<svg viewBox=\"0 0 {} 134\" role=\"img\" aria-label=\"median over time\">", kChartWidth);
   for (double tick = 0; tick <= top + step / 2; tick += step) {
-    out += fmt::format("<line class=\"axis\" x1=\"44\" x2=\"{0}\" y1=\"{1:.1f}\" y2=\"{1:.1f}\"/><text x=\"36\" y=\"{2:.1f}\" "
-                       "text-anchor=\"end\">{3}</text>",
-                       kChartWidth, y(tick), y(tick) + 4, tickText(tick, step));
+    out += fmt::format(
+        "<line class=\"axis\" x1=\"44\" x2=\"{0}\" y1=\"{1:.1f}\" y2=\"{1:.1f}\"/><text x=\"36\" y=\"{2:.1f}\" "
+        "text-anchor=\"end\">{3}</text>",
+        kChartWidth, y(tick), y(tick) + 4, tickText(tick, step));
   }
   std::string line;
   std::string dots;
@@ -200,8 +230,9 @@ std::string historySvg(const std::vector<JobSummary>& newest_first) {
     const double x = 60 + (kChartWidth - 90) * static_cast<double>(i) / static_cast<double>(jobs.size() - 1);
     const double at = y(static_cast<double>(jobs[i]->optimized_p50_ns) / 1e6);
     line += fmt::format("{:.1f},{:.1f} ", x, at);
-    dots += fmt::format("<circle class=\"after\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"><title>{}: {} ms</title></circle>", x, at,
-                        dateText(jobs[i]->started_unix_ns), msText(static_cast<double>(jobs[i]->optimized_p50_ns)));
+    dots +=
+        fmt::format("<circle class=\"after\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"><title>{}: {} ms</title></circle>",
+                    x, at, dateText(jobs[i]->started_unix_ns), msText(static_cast<double>(jobs[i]->optimized_p50_ns)));
   }
   out += fmt::format("<polyline class=\"trend\" points=\"{}\"/>{}", line, dots);
   out += fmt::format("<text x=\"44\" y=\"130\">{}</text><text x=\"{}\" y=\"130\" text-anchor=\"end\">{}</text></svg>",

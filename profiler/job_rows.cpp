@@ -8,11 +8,12 @@
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
 #include "profiler/sqlite.h"
+#include "profiler/statistics.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMaxStepSamples = 200'000;
+constexpr std::size_t kMaxStepSamples = 60'000;  // about 1 MB
 constexpr std::size_t kMaxLatencies = 100'000;
 
 // ---- JSON arrays of numbers: by hand, because a run has a hundred thousand of them.
@@ -68,11 +69,13 @@ std::int64_t modelRow(Connection& connection, const ModelRecord& model) {
     origins += fmt::format("{}\t{}\t{}\t{}\t{}\n", o.id, o.module_path, o.kind, o.ordinal, o.source);
   }
   const std::int64_t key = digest(origins);
-  Statement find(connection,
-                 "SELECT id FROM model WHERE sha256 = ?1 AND path = ?2 AND file_bytes = ?3 AND nodes = ?4 AND digest = ?5");
+  Statement find(
+      connection,
+      "SELECT id FROM model WHERE sha256 = ?1 AND path = ?2 AND file_bytes = ?3 AND nodes = ?4 AND digest = ?5");
   if (find.bind(model.sha256, model.path, model.file_bytes, model.nodes, key).next()) return find.integer(0);
 
-  Statement insert(connection, "INSERT INTO model (sha256, path, file_bytes, nodes, digest) VALUES (?1, ?2, ?3, ?4, ?5)");
+  Statement insert(connection,
+                   "INSERT INTO model (sha256, path, file_bytes, nodes, digest) VALUES (?1, ?2, ?3, ?4, ?5)");
   insert.bind(model.sha256, model.path, model.file_bytes, model.nodes, key).run();
   const std::int64_t id = connection.lastId();
   Statement add(connection, "INSERT INTO origin VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
@@ -85,15 +88,18 @@ std::int64_t modelRow(Connection& connection, const ModelRecord& model) {
 
 std::int64_t machineRow(Connection& connection, const MachineFacts& machine) {
   const std::string features = dumpJson(nlohmann::json(machine.features));
-  Statement find(connection,
-                 "SELECT id FROM machine WHERE cpu = ?1 AND isa = ?2 AND features = ?3 AND cores = ?4 AND libtorch = ?5 AND "
-                 "onednn = ?6 AND os = ?7 AND governor = ?8 AND memory_bytes = ?9");
+  Statement find(
+      connection,
+      "SELECT id FROM machine WHERE cpu = ?1 AND isa = ?2 AND features = ?3 AND cores = ?4 AND libtorch = ?5 AND "
+      "onednn = ?6 AND os = ?7 AND governor = ?8 AND memory_bytes = ?9");
   find.bind(machine.cpu, machine.isa, features, machine.cores, machine.libtorch, machine.onednn, machine.os,
             machine.governor, machine.memory_bytes);
   if (find.next()) return find.integer(0);
   Statement insert(connection, "INSERT INTO machine VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
-  insert.bind(machine.cpu, machine.isa, features, machine.cores, machine.libtorch, machine.onednn, machine.os,
-              machine.governor, machine.memory_bytes).run();
+  insert
+      .bind(machine.cpu, machine.isa, features, machine.cores, machine.libtorch, machine.onednn, machine.os,
+            machine.governor, machine.memory_bytes)
+      .run();
   return connection.lastId();
 }
 
@@ -115,19 +121,25 @@ void insertPasses(Connection& connection, std::int64_t job_id, const JobRecord& 
     const auto before = static_cast<std::int64_t>(p.hash_before);
     const auto after = static_cast<std::int64_t>(p.hash_after);
     if (p.snapshot) {
-      insert.bind(job_id, p.index, p.name, p.summary, p.changed, p.rewrites, p.missed, p.elapsed_ns, before, after,
-                  p.nodes_after, snapshotRow(connection, *p.snapshot)).run();
+      insert
+          .bind(job_id, p.index, p.name, p.summary, p.changed, p.rewrites, p.missed, p.elapsed_ns, before, after,
+                p.nodes_after, snapshotRow(connection, *p.snapshot))
+          .run();
     } else {
-      insert.bind(job_id, p.index, p.name, p.summary, p.changed, p.rewrites, p.missed, p.elapsed_ns, before, after,
-                  p.nodes_after, nullptr).run();
+      insert
+          .bind(job_id, p.index, p.name, p.summary, p.changed, p.rewrites, p.missed, p.elapsed_ns, before, after,
+                p.nodes_after, nullptr)
+          .run();
     }
   }
   Statement remark(connection, "INSERT INTO remark VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
   std::int64_t position = 0;
   for (const Remark& r : job.remarks) {
     const std::string origins = jsonArray(r.origins);
-    remark.bind(job_id, position++, r.pass, r.kind == RemarkKind::kApplied ? "applied" : "missed", r.reason, r.text,
-                origins).run();
+    remark
+        .bind(job_id, position++, r.pass, r.kind == RemarkKind::kApplied ? "applied" : "missed", r.reason, r.text,
+              origins)
+        .run();
   }
 }
 
@@ -136,23 +148,27 @@ void insertAccuracy(Connection& connection, std::int64_t run_id, const RunRecord
   std::int64_t position = 0;
   const auto add = [&](const AccuracyRecord& a) {
     const std::string origins = jsonArray(a.origins);
-    insert.bind(run_id, position++, origins, a.output, a.reference, a.max_abs, a.max_rel, a.sqnr_db, a.cosine, a.pass,
-                a.text).run();
+    insert
+        .bind(run_id, position++, origins, a.output, a.reference, a.max_abs, a.max_rel, a.sqnr_db, a.cosine, a.pass,
+              a.text)
+        .run();
   };
   add(run.accuracy);
   for (const AccuracyRecord& accuracy : run.node_accuracy) add(accuracy);
 }
 
 void insertSteps(Connection& connection, std::int64_t run_id, const RunRecord& run) {
-  Statement step(connection,
-                 "INSERT INTO plan_step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                 "?18, ?19)");
+  Statement step(
+      connection,
+      "INSERT INTO plan_step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+      "?18, ?19)");
   std::int64_t position = 0;
   for (const StepRecord& s : run.steps) {
     const std::string origins = jsonArray(s.origins);
     step.bind(run_id, s.index, position++, s.region, s.name, s.kind, s.spec, s.kernel, s.implementation, s.src_layout,
               s.dst_layout, s.dst_shape, s.precision, origins, s.flops, s.bytes, s.arena_begin, s.arena_size,
-              s.last_use).run();
+              s.last_use)
+        .run();
   }
   Statement dispatch(connection, "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
   position = 0;
@@ -164,8 +180,8 @@ void insertSteps(Connection& connection, std::int64_t run_id, const RunRecord& r
 void insertStepTimes(Connection& connection, std::int64_t run_id, const RunRecord& run) {
   std::size_t total = 0;
   for (const StepTime& time : run.step_times) total += time.elapsed_ns.size();
-  const std::size_t most = total <= kMaxStepSamples ? kMaxStepSamples
-                                                    : std::max<std::size_t>(16, kMaxStepSamples / run.step_times.size());
+  const std::size_t most =
+      total <= kMaxStepSamples ? kMaxStepSamples : std::max<std::size_t>(16, kMaxStepSamples / run.step_times.size());
   Statement insert(connection, "INSERT INTO step_time VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
   std::int64_t position = 0;
   for (const StepTime& t : run.step_times) {
@@ -179,12 +195,16 @@ void insertStepTimes(Connection& connection, std::int64_t run_id, const RunRecor
 void insertRun(Connection& connection, std::int64_t job_id, std::int64_t position, const RunRecord& run) {
   const std::string latency = jsonArray(run.latency_ns, kMaxLatencies);
   const std::string turn = jsonArray(run.turn, kMaxLatencies);
-  Statement insert(connection,
-                   "INSERT INTO run VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
-                   "?17, ?18)");
-  insert.bind(job_id, position, run.variant, run.device, run.precision, run.threads, run.instances, run.warmup_iterations,
-              latency, turn, run.load_ns, run.compile_ns, run.tune_ns, run.first_run_ns, run.peak_rss_bytes,
-              run.cpu_per_wall, run.coverage.nodes, run.coverage.time).run();
+  Statement insert(
+      connection,
+      "INSERT INTO run VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
+      "?17, ?18, ?19, ?20)");
+  insert
+      .bind(job_id, position, run.variant, run.device, run.precision, run.threads, run.instances, run.warmup_iterations,
+            static_cast<std::int64_t>(run.latency_ns.size()), median(run.latency_ns), latency, turn, run.load_ns,
+            run.compile_ns, run.tune_ns, run.first_run_ns, run.peak_rss_bytes, run.cpu_per_wall, run.coverage.nodes,
+            run.coverage.time)
+      .run();
   const std::int64_t run_id = connection.lastId();
   insertSteps(connection, run_id, run);
   insertStepTimes(connection, run_id, run);
@@ -204,8 +224,7 @@ ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int6
   Statement origin(connection,
                    "SELECT id, module_path, kind, ordinal, source FROM origin WHERE model_id = ?1 ORDER BY position");
   for (origin.bind(model_id); origin.next();) {
-    model.origins.push_back(
-        {origin.integer32(0), origin.text(1), origin.text(2), origin.integer32(3), origin.text(4)});
+    model.origins.push_back({origin.integer32(0), origin.text(1), origin.text(2), origin.integer32(3), origin.text(4)});
   }
   Statement input(connection, "SELECT name, description, guessed FROM job_input WHERE job_id = ?1 ORDER BY position");
   for (input.bind(job_id); input.next();) {
@@ -215,8 +234,9 @@ ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int6
 }
 
 MachineFacts selectMachine(Connection& connection, std::int64_t id) {
-  Statement row(connection,
-                "SELECT cpu, isa, features, cores, libtorch, onednn, os, governor, memory_bytes FROM machine WHERE id = ?1");
+  Statement row(
+      connection,
+      "SELECT cpu, isa, features, cores, libtorch, onednn, os, governor, memory_bytes FROM machine WHERE id = ?1");
   if (!row.bind(id).next()) malformed(connection, "a job has no machine");
   nlohmann::json features = nlohmann::json::object();
   features["features"] = parseRecordText(row.view(2));
@@ -274,8 +294,8 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
     StepRecord s;
     s.index = row.integer32(0);
     s.region = row.integer32(1);
-    std::string* const texts[] = {&s.name, &s.kind, &s.spec, &s.kernel, &s.implementation, &s.src_layout, &s.dst_layout,
-                                  &s.dst_shape, &s.precision};
+    std::string* const texts[] = {&s.name,       &s.kind,       &s.spec,      &s.kernel,   &s.implementation,
+                                  &s.src_layout, &s.dst_layout, &s.dst_shape, &s.precision};
     int column = 2;
     for (std::string* text : texts) *text = row.text(column++);
     s.origins = parseArray<OriginId>(connection, row.view(11));
@@ -286,9 +306,10 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
     s.last_use = row.integer32(16);
     run.steps.push_back(std::move(s));
   }
-  Statement dispatch(connection,
-                     "SELECT step, kernel, layout, chosen, reason, elapsed_ns, max_error FROM dispatch WHERE run_id = ?1 "
-                     "ORDER BY position");
+  Statement dispatch(
+      connection,
+      "SELECT step, kernel, layout, chosen, reason, elapsed_ns, max_error FROM dispatch WHERE run_id = ?1 "
+      "ORDER BY position");
   for (dispatch.bind(run_id); dispatch.next();) {
     run.dispatches.push_back({dispatch.integer32(0), dispatch.text(1), dispatch.text(2), dispatch.integer(3) != 0,
                               dispatch.text(4), dispatch.integer(5), dispatch.real(6)});
@@ -309,9 +330,15 @@ void selectTimesAndAccuracy(Connection& connection, std::int64_t run_id, RunReco
                      "SELECT position, origins, output, reference, max_abs, max_rel, sqnr_db, cosine, pass, text "
                      "FROM accuracy WHERE run_id = ?1 ORDER BY position");
   for (accuracy.bind(run_id); accuracy.next();) {
-    AccuracyRecord record = {parseArray<OriginId>(connection, accuracy.view(1)), accuracy.integer32(2), accuracy.text(3),
-                             accuracy.real(4), accuracy.real(5), accuracy.real(6), accuracy.real(7),
-                             accuracy.integer(8) != 0, accuracy.text(9)};
+    AccuracyRecord record = {parseArray<OriginId>(connection, accuracy.view(1)),
+                             accuracy.integer32(2),
+                             accuracy.text(3),
+                             accuracy.real(4),
+                             accuracy.real(5),
+                             accuracy.real(6),
+                             accuracy.real(7),
+                             accuracy.integer(8) != 0,
+                             accuracy.text(9)};
     if (accuracy.integer(0) == 0) {
       run.accuracy = std::move(record);
     } else {
@@ -321,10 +348,11 @@ void selectTimesAndAccuracy(Connection& connection, std::int64_t run_id, RunReco
 }
 
 void selectRuns(Connection& connection, std::int64_t job_id, JobRecord& job) {
-  Statement row(connection,
-                "SELECT id, variant, device, precision, threads, instances, warmup_iterations, latency_ns, turn, load_ns, "
-                "compile_ns, tune_ns, first_run_ns, peak_rss_bytes, cpu_per_wall, coverage_nodes, coverage_time "
-                "FROM run WHERE job_id = ?1 ORDER BY position");
+  Statement row(
+      connection,
+      "SELECT id, variant, device, precision, threads, instances, warmup_iterations, latency_ns, turn, load_ns, "
+      "compile_ns, tune_ns, first_run_ns, peak_rss_bytes, cpu_per_wall, coverage_nodes, coverage_time "
+      "FROM run WHERE job_id = ?1 ORDER BY position");
   for (row.bind(job_id); row.next();) {
     RunRecord run;
     run.variant = row.text(1);
@@ -355,8 +383,9 @@ std::int64_t insertJob(Connection& connection, const JobRecord& job) {
   const std::int64_t machine_id = machineRow(connection, job.machine);
   Statement insert(connection, "INSERT INTO job VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)");
   if (job.frozen) {
-    insert.bind(model_id, machine_id, job.command, job.options, job.started_unix_ns,
-                snapshotRow(connection, *job.frozen)).run();
+    insert
+        .bind(model_id, machine_id, job.command, job.options, job.started_unix_ns, snapshotRow(connection, *job.frozen))
+        .run();
   } else {
     insert.bind(model_id, machine_id, job.command, job.options, job.started_unix_ns, nullptr).run();
   }

@@ -44,9 +44,10 @@ struct Columns {
   std::vector<std::size_t> optional;
 };
 
-// Columns as wide as their widest cell; those without any content are left out. When leaving out the optional ones is not
-// enough, the first column gives way.
-std::string table(const std::vector<std::vector<Cell>>& rows, const Columns& columns, std::size_t width, const Pen& pen) {
+// Columns as wide as their widest cell; those without any content are left out. When leaving out the optional ones is
+// not enough, the first column gives way.
+std::string table(const std::vector<std::vector<Cell>>& rows, const Columns& columns, std::size_t width,
+                  const Pen& pen) {
   const std::size_t count = rows.front().size();
   std::vector<std::size_t> widths(count, 0);
   for (std::size_t c = 0; c < count; ++c) {
@@ -89,9 +90,9 @@ std::string headline(const JobRecord& job, std::size_t width, const Pen& pen) {
   const MachineFacts& m = job.machine;
   const std::int32_t threads = job.runs.empty() ? 0 : job.runs.front().threads;
   const std::string name = printable(fileName(job.model.path));
-  const std::string facts = printable(fmt::format(
-      " · {} nodes · {} {}, {} thread{} · libtorch {}, oneDNN {}", job.model.nodes, m.cpu, m.isa, threads,
-      threads == 1 ? "" : "s", m.libtorch.empty() ? "–" : m.libtorch, m.onednn.empty() ? "–" : m.onednn));
+  const std::string facts = printable(
+      fmt::format(" · {} nodes · {} {}, {} thread{} · libtorch {}, oneDNN {}", job.model.nodes, m.cpu, m.isa, threads,
+                  threads == 1 ? "" : "s", m.libtorch.empty() ? "–" : m.libtorch, m.onednn.empty() ? "–" : m.onednn));
   const std::string shown = ellipsized(name, width);
   return pen(Ink::kBold, shown) + pen(Ink::kDim, ellipsized(facts, width - displayWidth(shown))) + '\n';
 }
@@ -105,9 +106,9 @@ std::string variants(const JobRecord& job, std::size_t width, const Pen& pen) {
     rows.push_back({{printable(fmt::format("{} {}", run.variant, run.precision))},
                     {msText(digest.latency.p50_ns)},
                     {msText(digest.latency.p99_ns)},
-                    {digest.throughput_per_s > 0 ? fmt::format("{:.{}f}", digest.throughput_per_s,
-                                                               digest.throughput_per_s >= 100 ? 0 : 1)
-                                                 : "–"},
+                    {digest.throughput_per_s > 0
+                         ? fmt::format("{:.{}f}", digest.throughput_per_s, digest.throughput_per_s >= 100 ? 0 : 1)
+                         : "–"},
                     {megabytes(run.peak_rss_bytes)},
                     {accuracyText(run.accuracy.sqnr_db)},
                     {ok ? "ok" : "too far off", ok ? Ink::kGood : Ink::kBad},
@@ -122,7 +123,9 @@ std::string speedupLine(const JobRecord& job, const Pen& pen) {
   const bool faster = speedup.low > 1;
   const bool slower = speedup.high < 1;
   return fmt::format("{}  {}\n",
-                     pen(Ink::kBold, pen(faster ? Ink::kGood : slower ? Ink::kBad : Ink::kWarning,
+                     pen(Ink::kBold, pen(faster   ? Ink::kGood
+                                         : slower ? Ink::kBad
+                                                  : Ink::kWarning,
                                          ratioText(speedup.value) + (faster   ? " faster"
                                                                      : slower ? " as fast: slower than before"
                                                                               : ": no clear difference"))),
@@ -135,8 +138,8 @@ std::string slowest(const JobRecord& job, std::size_t width, const Pen& pen) {
   if (!run) return {};
   const RunDigest digest = digestOf(*run);
   if (digest.steps.empty()) return {};
-  std::vector<std::vector<Cell>> rows = {{head("slowest steps"), head("kernel"), head("shape"), head("ms"), head("share"),
-                                          head("GFLOP/s")}};
+  std::vector<std::vector<Cell>> rows = {
+      {head("slowest steps"), head("kernel"), head("shape"), head("ms"), head("share"), head("GFLOP/s")}};
   std::vector<std::size_t> order = slowestFirst(digest.steps);
   order.resize(std::min(order.size(), kTopSteps));
   for (const std::size_t i : order) {
@@ -148,7 +151,8 @@ std::string slowest(const JobRecord& job, std::size_t width, const Pen& pen) {
                     {shareText(s.share)},
                     {s.gflops_per_s > 0 ? fmt::format("{:.0f}", s.gflops_per_s) : "–"}});
   }
-  const double share = digest.latency.p50_ns > 0 ? static_cast<double>(digest.unattributed_ns) / digest.latency.p50_ns : 0;
+  const double share =
+      digest.latency.p50_ns > 0 ? static_cast<double>(digest.unattributed_ns) / digest.latency.p50_ns : 0;
   return '\n' + table(rows, {{1, 2}, {2, 1, 5}}, width, pen) +
          pen(Ink::kDim, fmt::format("{} steps, {} ms in steps, {} ms ({}) unattributed", digest.steps.size(),
                                     msText(static_cast<double>(digest.steps_p50_ns)),
@@ -182,8 +186,8 @@ std::string comparisonTable(const RunComparison& comparison, std::size_t width, 
   const Pen pen(color);
   width = std::max(width, kMinWidth);
   std::string out;
-  std::vector<std::vector<Cell>> runs = {{head("run"), head("model"), head("variant"), head("threads"), head("p50 ms"),
-                                          head("samples")}};
+  std::vector<std::vector<Cell>> runs = {
+      {head("run"), head("model"), head("variant"), head("threads"), head("p50 ms"), head("samples")}};
   for (const RunSummary* run : {&comparison.a, &comparison.b}) {
     runs.push_back({{std::to_string(run->id)},
                     {ellipsized(printable(fileName(run->model_path)), 24)},
@@ -198,10 +202,12 @@ std::string comparisonTable(const RunComparison& comparison, std::size_t width, 
   out += fmt::format("\n{}  {}\n", pen(ink, ratioText(ratio.value) + " of run a over run b"),
                      pen(Ink::kDim, fmt::format("95 % interval {:.2f}–{:.2f}", ratio.low, ratio.high)));
   if (!comparison.same_model) out += pen(Ink::kWarning, "The runs are of different models.") + '\n';
-  if (!comparison.same_machine) out += pen(Ink::kWarning, "The runs were made on different machines or libraries.") + '\n';
+  if (!comparison.same_machine)
+    out += pen(Ink::kWarning, "The runs were made on different machines or libraries.") + '\n';
   if (comparison.rows.empty()) return out;
 
-  std::vector<std::vector<Cell>> rows = {{head("largest changes"), head("a ms"), head("b ms"), head("b - a"), head("a / b")}};
+  std::vector<std::vector<Cell>> rows = {
+      {head("largest changes"), head("a ms"), head("b ms"), head("b - a"), head("a / b")}};
   for (std::size_t i = 0; i < std::min(comparison.rows.size(), kTopRows); ++i) {
     const ComparedRow& row = comparison.rows[i];
     const double quotient = row.b_ns > 0 ? static_cast<double>(row.a_ns) / static_cast<double>(row.b_ns) : NAN;

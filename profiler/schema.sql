@@ -124,6 +124,8 @@ CREATE TABLE run (
   threads           INTEGER NOT NULL,       -- count per instance
   instances         INTEGER NOT NULL,       -- count running at the same time
   warmup_iterations INTEGER NOT NULL,       -- count, not part of latency_ns
+  samples           INTEGER NOT NULL,       -- count of timed iterations, before thinning to the size budget
+  p50_ns            INTEGER NOT NULL,       -- ns, median of all of them: kept so that lists and shares are quick
   latency_ns        TEXT    NOT NULL,       -- JSON array of ns, one per timed iteration
   turn              TEXT    NOT NULL,       -- JSON array, as long as latency_ns or empty: turn of the interleaving
   load_ns           INTEGER NOT NULL,       -- ns, file to frozen module
@@ -189,6 +191,7 @@ CREATE TABLE step_time (
   elapsed_ns TEXT    NOT NULL,              -- JSON array of ns, one per iteration kept
   PRIMARY KEY (run_id, position)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX step_time_by_step ON step_time (run_id, step, kind, name, origins);
 
 -- How far results are from their reference.
 CREATE TABLE accuracy (
@@ -246,63 +249,79 @@ CREATE VIEW run_turn AS
 SELECT run.id AS run_id, sample.key AS iteration, sample.value AS turn
 FROM run, json_each(run.turn) AS sample;
 
--- One row per run. Throughput counts all instances.
+-- One row per run. Throughput counts all instances. (Each statistic is a subquery of its own so that a query for one run
+-- touches that run alone.)
 CREATE VIEW run_stat AS
-WITH ranked AS (
-  SELECT run.id AS run_id, run.instances, sample.value AS ns,
-         row_number() OVER (PARTITION BY run.id ORDER BY sample.value) AS place,
-         count(*) OVER (PARTITION BY run.id) AS samples
-  FROM run, json_each(run.latency_ns) AS sample)
-SELECT run_id, samples, min(ns) AS min_ns, avg(ns) AS mean_ns,
-       max(ns) FILTER (WHERE place = (samples * 50 + 99) / 100) AS p50_ns,
-       max(ns) FILTER (WHERE place = (samples * 90 + 99) / 100) AS p90_ns,
-       max(ns) FILTER (WHERE place = (samples * 95 + 99) / 100) AS p95_ns,
-       max(ns) FILTER (WHERE place = (samples * 99 + 99) / 100) AS p99_ns,
-       max(ns) AS max_ns, instances * 1e9 / avg(ns) AS throughput_per_s
-FROM ranked GROUP BY run_id;
+SELECT id AS run_id, samples,
+       (SELECT min(value) FROM json_each(run.latency_ns)) AS min_ns,
+       (SELECT avg(value) FROM json_each(run.latency_ns)) AS mean_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 50 + 99) / 100) AS p50_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 90 + 99) / 100) AS p90_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 95 + 99) / 100) AS p95_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 99 + 99) / 100) AS p99_ns,
+       (SELECT max(value) FROM json_each(run.latency_ns)) AS max_ns,
+       (SELECT run.instances * 1e9 / avg(value) FROM json_each(run.latency_ns)) AS throughput_per_s
+FROM run;
 
 -- One row per job that measured both: how many times faster.
 CREATE VIEW job_speedup AS
 SELECT job.id AS job_id, model.path AS model, datetime(job.started_unix_ns / 1000000000, 'unixepoch') AS started,
        b.precision AS precision, b.threads AS threads,
-       sa.p50_ns AS baseline_p50_ns, sb.p50_ns AS optimized_p50_ns,
-       sa.p50_ns * 1.0 / sb.p50_ns AS speedup_p50
+       a.p50_ns AS baseline_p50_ns, b.p50_ns AS optimized_p50_ns, a.p50_ns * 1.0 / b.p50_ns AS speedup_p50
 FROM job
 JOIN model ON model.id = job.model_id
 JOIN run a ON a.job_id = job.id AND a.variant = 'baseline'
-JOIN run b ON b.job_id = job.id AND b.variant = 'optimized'
-JOIN run_stat sa ON sa.run_id = a.id
-JOIN run_stat sb ON sb.run_id = b.id;
+JOIN run b ON b.job_id = job.id AND b.variant = 'optimized';
 
--- One row per sample of a step; `item` names the step, or the interpreter node where step < 0.
+-- One row per sample of a step or of a node left to the interpreter (step < 0).
 CREATE VIEW step_sample AS
-SELECT t.run_id, t.step, coalesce(s.name, t.name) AS name, coalesce(s.kind, t.kind) AS kind,
-       CASE WHEN t.step >= 0 THEN 's' || t.step ELSE 'n' || t.kind || t.name || t.origins END AS item,
-       t.thread, sample.key AS iteration, sample.value AS elapsed_ns
+SELECT t.run_id, t.step, coalesce(s.name, t.name) AS name, coalesce(s.kind, t.kind) AS kind, t.thread,
+       sample.key AS iteration, sample.value AS elapsed_ns
 FROM step_time t
 LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.step
 JOIN json_each(t.elapsed_ns) AS sample;
 
--- One row per step: its median, over all instances, and its share of the median run.
+-- One row per step: its median over all instances, and its share of the median run.
 CREATE VIEW step_stat AS
-WITH ranked AS (
-  SELECT run_id, item, step, name, kind, elapsed_ns AS ns,
-         row_number() OVER (PARTITION BY run_id, item ORDER BY elapsed_ns) AS place,
-         count(*) OVER (PARTITION BY run_id, item) AS samples
-  FROM step_sample)
-SELECT r.run_id, r.step, r.name, r.kind, r.samples, min(r.ns) AS min_ns,
-       max(r.ns) FILTER (WHERE r.place = (r.samples * 50 + 99) / 100) AS p50_ns,
-       max(r.ns) FILTER (WHERE r.place = (r.samples * 99 + 99) / 100) AS p99_ns,
-       max(r.ns) FILTER (WHERE r.place = (r.samples * 50 + 99) / 100) * 1.0
-         / (SELECT p50_ns FROM run_stat WHERE run_stat.run_id = r.run_id) AS share
-FROM ranked r GROUP BY r.run_id, r.item;
+SELECT run_id, step, name, kind, p50_ns, p99_ns, p50_ns * 1.0 / run_p50_ns AS share
+FROM (
+SELECT t.run_id, t.step, coalesce(s.name, t.name) AS name, coalesce(s.kind, t.kind) AS kind, run.p50_ns AS run_p50_ns,
+       (SELECT value FROM (SELECT sample.value AS value, row_number() OVER (ORDER BY sample.value) AS place,
+                             count(*) OVER () AS n
+                      FROM step_time u, json_each(u.elapsed_ns) AS sample
+                      WHERE u.run_id = t.run_id AND u.step = t.step
+                        AND u.kind = t.kind AND u.name = t.name
+                        AND u.origins = t.origins)
+        WHERE place = (n * 50 + 99) / 100) AS p50_ns,
+       (SELECT value FROM (SELECT sample.value AS value, row_number() OVER (ORDER BY sample.value) AS place,
+                             count(*) OVER () AS n
+                      FROM step_time u, json_each(u.elapsed_ns) AS sample
+                      WHERE u.run_id = t.run_id AND u.step = t.step
+                        AND u.kind = t.kind AND u.name = t.name
+                        AND u.origins = t.origins)
+        WHERE place = (n * 99 + 99) / 100) AS p99_ns
+FROM step_time t
+JOIN run ON run.id = t.run_id
+LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.step
+WHERE t.position = (SELECT min(u.position) FROM step_time u
+                    WHERE u.run_id = t.run_id AND u.step = t.step AND u.kind = t.kind
+                      AND u.name = t.name AND u.origins = t.origins));
 
 -- One row per run with step times: what the steps do not explain. Negative when profiling slowed the steps.
 CREATE VIEW run_unattributed AS
-SELECT run_stat.run_id, run_stat.p50_ns AS run_p50_ns, sum(step_stat.p50_ns) AS steps_p50_ns,
-       run_stat.p50_ns - sum(step_stat.p50_ns) AS unattributed_ns
-FROM run_stat JOIN step_stat ON step_stat.run_id = run_stat.run_id
-GROUP BY run_stat.run_id;
+SELECT run_id, run_p50_ns, steps_p50_ns, run_p50_ns - steps_p50_ns AS unattributed_ns
+FROM (SELECT id AS run_id, p50_ns AS run_p50_ns,
+             (SELECT sum(step_stat.p50_ns) FROM step_stat WHERE step_stat.run_id = run.id) AS steps_p50_ns
+      FROM run)
+WHERE steps_p50_ns IS NOT NULL;
 
 -- One row per node of every stored graph: the frozen one (pass 0) and the one after each pass that changed it.
 CREATE VIEW node AS

@@ -17,25 +17,30 @@ std::string sentenceFor(sqlite3* handle, const std::string& path) {
   const int code = sqlite3_errcode(handle) & 0xff;
   switch (code) {
     case SQLITE_FULL:
-      return fmt::format("The profile database {} cannot grow because the disk is full; free some space and run again. What "
-                         "it held before is intact.", path);
+      return fmt::format(
+          "The profile database {} cannot grow because the disk is full; free some space and run again. What "
+          "it held before is intact.",
+          path);
     case SQLITE_IOERR:
-      return fmt::format("The profile database {} could not be read or written ({}); look for a quota, a size limit or a "
-                         "failing disk and run again. What it held before is intact.",
-                         path, sqlite3_errstr(sqlite3_extended_errcode(handle)));
+      return fmt::format(
+          "The profile database {} could not be read or written ({}); look for a quota, a size limit or a "
+          "failing disk and run again. What it held before is intact.",
+          path, sqlite3_errstr(sqlite3_extended_errcode(handle)));
     case SQLITE_NOTADB:
       return fmt::format("{} is not a profile database; name another file with --db.", path);
     case SQLITE_CORRUPT:
-      return fmt::format("The profile database {} is damaged; take what is readable over with `db import` into a new one.",
-                         path);
+      return fmt::format(
+          "The profile database {} is damaged; take what is readable over with `db import` into a new one.", path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return fmt::format("The profile database {} is in use by another program; close it and run again.", path);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
-      return fmt::format("The profile database {} cannot be written; make it and its directory writable or name another "
-                         "file with --db.", path);
+      return fmt::format(
+          "The profile database {} cannot be written; make it and its directory writable or name another "
+          "file with --db.",
+          path);
     default:
       return fmt::format("The profile database {} failed: {}.", path, sqlite3_errmsg(handle));
   }
@@ -46,8 +51,9 @@ std::string sentenceFor(sqlite3* handle, const std::string& path) {
 Connection::Connection(const std::string& path, bool create) : path_(path) {
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
   if (sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr) != SQLITE_OK) {
-    const std::string sentence = fmt::format("The profile database {} cannot be opened: {}; name another file with --db.",
-                                             path, handle_ ? sqlite3_errmsg(handle_) : "out of memory");
+    const std::string sentence =
+        fmt::format("The profile database {} cannot be opened: {}; name another file with --db.", path,
+                    handle_ ? sqlite3_errmsg(handle_) : "out of memory");
     sqlite3_close(handle_);
     throw Error(ExitCode::kDatabase, sentence);
   }
@@ -102,7 +108,8 @@ void Statement::bindOne(int index, double value) {
 
 void Statement::bindOne(int index, std::string_view value) {
   const char* data = value.data() ? value.data() : "";
-  if (sqlite3_bind_text64(handle_, index, data, value.size(), SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK) connection_.fail();
+  if (sqlite3_bind_text64(handle_, index, data, value.size(), SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
+    connection_.fail();
 }
 
 void Statement::bindOne(int index, std::nullptr_t) {
@@ -123,8 +130,9 @@ std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(
 std::int32_t Statement::integer32(int column) const {
   const std::int64_t value = integer(column);
   if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ExitCode::kDatabase, fmt::format("The profile database {} holds a malformed record: {} is out of range.",
-                                                 connection_.path(), value));
+    throw Error(ExitCode::kDatabase,
+                fmt::format("The profile database {} holds a malformed record: {} is out of range.", connection_.path(),
+                            value));
   }
   return static_cast<std::int32_t>(value);
 }

@@ -61,7 +61,7 @@ class Statement {
   std::int32_t integer32(int column) const;  // throws when it does not fit
   double real(int column) const;             // NULL: NaN
   std::string text(int column) const;
-  std::string_view view(int column) const;   // valid until the next call of next()
+  std::string_view view(int column) const;  // valid until the next call of next()
 
  private:
   void reset();

@@ -43,9 +43,10 @@ struct TurnSamples {
 };
 
 // median(a) / median(b), that is the speed-up of b over a, with a percentile-bootstrap interval.
-// Noise on a busy machine lasts longer than one sample, so whole turns are resampled. Where both have equally many turns,
-// the i-th turn of a is resampled together with the i-th of b (`paired`), since neighbours in time share their noise.
-// Fewer than two turns: single samples are resampled. Deterministic for a given seed. All zero when a side is empty.
+// Noise on a busy machine lasts longer than one sample, so whole turns are resampled. Where both have equally many
+// turns, the i-th turn of a is resampled together with the i-th of b (`paired`), since neighbours in time share their
+// noise. Fewer than two turns: single samples are resampled. Deterministic for a given seed. All zero when a side is
+// empty.
 Interval medianRatio(const TurnSamples& a, const TurnSamples& b, bool paired = true, std::uint64_t seed = 0);
 
 }  // namespace ipex_studio

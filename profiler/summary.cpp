@@ -48,7 +48,8 @@ StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p
   summary.p50_ns = percentile(sorted, 50);
   summary.p99_ns = percentile(sorted, 99);
   if (run_p50_ns > 0) summary.share = static_cast<double>(summary.p50_ns) / run_p50_ns;
-  if (summary.p50_ns > 0) summary.gflops_per_s = static_cast<double>(summary.flops) / static_cast<double>(summary.p50_ns);
+  if (summary.p50_ns > 0)
+    summary.gflops_per_s = static_cast<double>(summary.flops) / static_cast<double>(summary.p50_ns);
   return summary;
 }
 
@@ -71,8 +72,7 @@ RunDigest digestOf(const RunRecord& run) {
   }
   for (const Gathered& item : items) {
     const auto step = steps.find(item.first->step);
-    digest.steps.push_back(
-        summaryOf(item, step == steps.end() ? nullptr : step->second, digest.latency.p50_ns));
+    digest.steps.push_back(summaryOf(item, step == steps.end() ? nullptr : step->second, digest.latency.p50_ns));
     digest.steps_p50_ns += digest.steps.back().p50_ns;
   }
   if (!digest.steps.empty()) {

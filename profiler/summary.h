@@ -26,17 +26,17 @@ struct StepSummary {
   std::int64_t samples = 0;
   std::int64_t p50_ns = 0;
   std::int64_t p99_ns = 0;
-  double share = 0;            // of the run's median, 0..1
+  double share = 0;  // of the run's median, 0..1
   std::int64_t flops = 0;
-  double gflops_per_s = 0;     // 0: unknown
+  double gflops_per_s = 0;  // 0: unknown
 };
 
 struct RunDigest {
   LatencyStats latency;
-  double throughput_per_s = 0;        // all instances together
-  std::vector<StepSummary> steps;     // in order of execution; empty when the run was not profiled
-  std::int64_t steps_p50_ns = 0;      // sum over steps
-  std::int64_t unattributed_ns = 0;   // run median - steps; negative when profiling slowed the steps. 0 without steps
+  double throughput_per_s = 0;       // all instances together
+  std::vector<StepSummary> steps;    // in order of execution; empty when the run was not profiled
+  std::int64_t steps_p50_ns = 0;     // sum over steps
+  std::int64_t unattributed_ns = 0;  // run median - steps; negative when profiling slowed the steps. 0 without steps
 };
 
 RunDigest digestOf(const RunRecord& run);

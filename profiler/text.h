@@ -22,11 +22,11 @@ std::string ellipsized(std::string_view text, std::size_t width);
 
 // Nanoseconds as milliseconds with three or four significant digits: "124.1", "64.70", "0.082"; "–" for nothing.
 std::string msText(double ns);
-std::string shareText(double share);    // 0.0331: "3.3 %"
-std::string ratioText(double ratio);    // 1.918: "1.92×"
+std::string shareText(double share);  // 0.0331: "3.3 %"
+std::string ratioText(double ratio);  // 1.918: "1.92×"
 std::string megabytes(std::int64_t bytes);
 std::string dateText(std::int64_t unix_ns);  // "2026-11-21 14:03 UTC"
 std::string fileName(std::string_view path);
-std::string accuracyText(double sqnr_db);    // "117.9 dB", "equal", "not finite"
+std::string accuracyText(double sqnr_db);  // "117.9 dB", "equal", "not finite"
 
 }  // namespace ipex_studio

@@ -292,9 +292,10 @@ class Reader {
     }
     // nlohmann keeps what fits as unsigned only when it was parsed; a json built in code may hold a signed number.
     const auto number = source.get<std::int64_t>();
-    const std::int64_t smallest = range == Range::kNonNegative ? 0 : range == Range::kAtLeastMinusOne ? -1
-                                  : Limits::is_signed          ? static_cast<std::int64_t>(Limits::min())
-                                                               : 0;
+    const std::int64_t smallest = range == Range::kNonNegative       ? 0
+                                  : range == Range::kAtLeastMinusOne ? -1
+                                  : Limits::is_signed                ? static_cast<std::int64_t>(Limits::min())
+                                                                     : 0;
     if (number < smallest) malformed(fmt::format("\"{}\" is {}, the least possible is {}", name, number, smallest));
     if (number > 0 && static_cast<std::uint64_t>(number) > static_cast<std::uint64_t>(Limits::max())) {
       malformed(fmt::format("\"{}\" is too large", name));
@@ -445,8 +446,8 @@ Record recordFromJson(const json& source) {
   return record;
 }
 
-#define IPEX_RECORD(Type)                                       \
-  json toJson(const Type& record) { return write(record); }     \
+#define IPEX_RECORD(Type)                                   \
+  json toJson(const Type& record) { return write(record); } \
   template Type recordFromJson<Type>(const json& source);
 IPEX_RECORD(Origin)
 IPEX_RECORD(Remark)

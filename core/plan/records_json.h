@@ -2,9 +2,9 @@
 //
 // Writing never fails: text that is not UTF-8 is repaired by dumpJson, numbers that are not finite become null.
 // Reading trusts nothing. Wrong types, numbers that do not fit, negative sizes, over-long strings and arrays, and
-// ids that point outside their tables throw Error(kFailure, "The engine sent a malformed record: …"). A missing field keeps
-// its default and an unknown field is ignored, so that a newer engine can talk to an older studio.
-// All functions are pure and thread-safe.
+// ids that point outside their tables throw Error(kFailure, "The engine sent a malformed record: …"). A missing field
+// keeps its default and an unknown field is ignored, so that a newer engine can talk to an older studio. All functions
+// are pure and thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -21,9 +21,9 @@ namespace ipex_studio {
 namespace {
 
 using nlohmann::json;
-using testing::syntheticJob;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::syntheticJob;
 
 constexpr const char* kHostile = "<script>alert('x')</script>\"&\x1b[31m\xff\xe2\x80\xae,=1+1\n";
 
@@ -220,7 +220,8 @@ TEST(ExportHtml, EscapesWhateverAModelIsNamed) {
 TEST(ExportHtml, LoadsNothingFromOutsideAndIsClosed) {
   const std::string html = htmlReport(syntheticJob());
   EXPECT_FALSE(std::regex_search(html, std::regex("https?:|src=|@import|<link|url\\([^#]")));
-  for (const char* tag : {"table", "tr", "td", "th", "svg", "div", "details", "section", "header", "footer", "b", "ul"}) {
+  for (const char* tag :
+       {"table", "tr", "td", "th", "svg", "div", "details", "section", "header", "footer", "b", "ul"}) {
     const auto count = [&](const std::string& pattern) {
       const std::regex expression(pattern);
       return std::distance(std::sregex_iterator(html.begin(), html.end(), expression), std::sregex_iterator());
@@ -233,8 +234,9 @@ TEST(ExportHtml, ShowsTheAnswersFirst) {
   const JobRecord job = syntheticJob();
   const std::string html = htmlReport(job);
   EXPECT_THAT(html, HasSubstr("<div class=\"number\">1.92×</div>"));
-  for (const char* part : {"▲ faster", "117.9 dB", "unattributed", "fuse-residual-add", "other-layout-wanted",
-                           "layer1.0.conv3 + add + relu", "brgconv:avx512_core", "AMD EPYC 9654", "1x3x224x224:float32"}) {
+  for (const char* part :
+       {"▲ faster", "117.9 dB", "unattributed", "fuse-residual-add", "other-layout-wanted",
+        "layer1.0.conv3 + add + relu", "brgconv:avx512_core", "AMD EPYC 9654", "1x3x224x224:float32"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }
   if (const char* keep = std::getenv("IPEX_KEEP_REPORT")) {
@@ -263,7 +265,8 @@ TEST(RunTable, FitsTheTerminalAndHidesNothing) {
     const std::string table = runTable(syntheticJob(), width, false);
     std::istringstream lines(table);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(displayWidth(line), width) << line;
-    for (const char* part : {"baseline", "optimized", "1.92× faster", "95 % interval", "unattributed", "other-layout-wanted"}) {
+    for (const char* part :
+         {"baseline", "optimized", "1.92× faster", "95 % interval", "unattributed", "other-layout-wanted"}) {
       EXPECT_THAT(table, HasSubstr(part)) << width;
     }
     EXPECT_THAT(table, Not(HasSubstr("\x1b")));
@@ -288,8 +291,12 @@ TEST(Text, NumbersAndNames) {
   EXPECT_EQ(shareText(0.0331), "3.3 %");
   EXPECT_EQ(ellipsized("übermäßig", 4), "übe…");
   EXPECT_EQ(ellipsized("kurz", 4), "kurz");
-  EXPECT_EQ(printable("a\xc0\xaf" "b\xe2\x82\xac"), "a\xEF\xBF\xBD\xEF\xBF\xBD" "b€");
-  EXPECT_EQ(printable("\xed\xa0\x80\xe2\x82"), std::string("\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"));
+  EXPECT_EQ(printable("a\xc0\xaf"
+                      "b\xe2\x82\xac"),
+            "a\xEF\xBF\xBD\xEF\xBF\xBD"
+            "b€");
+  EXPECT_EQ(printable("\xed\xa0\x80\xe2\x82"),
+            std::string("\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"));
   EXPECT_EQ(dateText(0), "1970-01-01 00:00 UTC");
   EXPECT_EQ(fileName("a/b.pt"), "b.pt");
 }

@@ -49,8 +49,12 @@ TEST(RecordsJson, NumbersThatAreNotFiniteBecomeNaN) {
 
 TEST(RecordsJson, BytesThatAreNotUtf8AreRepaired) {
   Remark remark;
-  remark.text = "a\xff" "b";
-  EXPECT_EQ(recordFromJson<Remark>(parseRecordText(dumpJson(toJson(remark)))).text, "a\xEF\xBF\xBD" "b");
+  remark.text =
+      "a\xff"
+      "b";
+  EXPECT_EQ(recordFromJson<Remark>(parseRecordText(dumpJson(toJson(remark)))).text,
+            "a\xEF\xBF\xBD"
+            "b");
 }
 
 TEST(RecordsJson, MissingFieldsKeepDefaultsAndUnknownOnesAreIgnored) {
@@ -88,38 +92,39 @@ TEST_P(RecordsJsonHostile, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, RecordsJsonHostile,
-    ::testing::Values(
-        Hostile{"/command", "5", "\"command\" must be a string"}, Hostile{"/model", "null", "an object was expected"},
-        Hostile{"/model/file_bytes", "-1", "\"file_bytes\" is -1"},
-        Hostile{"/model/file_bytes", "1.5", "\"file_bytes\" must be a whole number"},
-        Hostile{"/model/file_bytes", "18446744073709551615", "\"file_bytes\" is too large"},
-        Hostile{"/model/nodes", "2147483648", "\"nodes\" is too large"},
-        Hostile{"/model/origins/1/id", "0", "two origins have the same id"},
-        Hostile{"/passes/0/changed", "1", "\"changed\" must be true or false"},
-        Hostile{"/passes/0/hash_before", "-1", "\"hash_before\" is -1"},
-        Hostile{"/passes/1/index", "1", "two passes have the same index"},
-        Hostile{"/passes/0/snapshot", "[]", "an object was expected"},
-        Hostile{"/frozen/nodes/3/id", "4", "a node's id is not its index"},
-        Hostile{"/frozen/nodes/3/parent", "3", "a node's parent does not come before it"},
-        Hostile{"/frozen/nodes/3/inputs", "[99999]", "a node reads a value that does not exist"},
-        Hostile{"/frozen/nodes/3/inputs", "[-1]", "\"inputs\" is -1"},
-        Hostile{"/frozen/nodes/3/inputs", "[10]", "a node reads a value that is made later"},
-        Hostile{"/frozen/nodes/3/outputs", "[19]", "a node writes a value that does not exist"},
-        Hostile{"/frozen/nodes/3/attributes", R"([["a"]])", "\"attributes\" must hold pairs"},
-        Hostile{"/frozen/values/3/id", "2", "a value's id is not its index"},
-        Hostile{"/frozen/values/3/producer", "18", "a value names a producer that does not exist"},
-        Hostile{"/frozen/outputs", "[2147483647]", "a graph output is not among the values"},
-        Hostile{"/frozen/inputs", R"({"0":1})", "\"inputs\" must be an array"},
-        Hostile{"/remarks/0/kind", "\"maybe\"", "neither applied nor missed"},
-        Hostile{"/remarks/0/origins", "[-3]", "\"origins\" is -3"},
-        Hostile{"/runs/1/turn", "[0]", "turn and latency_ns differ in length"},
-        Hostile{"/runs/1/latency_ns/0", "-5", "\"latency_ns\" is -5"},
-        Hostile{"/runs/1/cpu_per_wall", "\"2\"", "\"cpu_per_wall\" must be a number"},
-        Hostile{"/runs/1/steps/1/index", "0", "two steps have the same index"},
-        Hostile{"/runs/1/steps/1/arena_begin", "-2", "\"arena_begin\" is -2, the least possible is -1"},
-        Hostile{"/runs/1/dispatches/0/step", "77", "a dispatch names a step that does not exist"},
-        Hostile{"/runs/1/step_times/0/step", "77", "a time names a step that does not exist"},
-        Hostile{"/runs/1/step_times/0/begin_ns", "[1]", "begin_ns and elapsed_ns of a step differ in length"}));
+    ::testing::Values(Hostile{"/command", "5", "\"command\" must be a string"},
+                      Hostile{"/model", "null", "an object was expected"},
+                      Hostile{"/model/file_bytes", "-1", "\"file_bytes\" is -1"},
+                      Hostile{"/model/file_bytes", "1.5", "\"file_bytes\" must be a whole number"},
+                      Hostile{"/model/file_bytes", "18446744073709551615", "\"file_bytes\" is too large"},
+                      Hostile{"/model/nodes", "2147483648", "\"nodes\" is too large"},
+                      Hostile{"/model/origins/1/id", "0", "two origins have the same id"},
+                      Hostile{"/passes/0/changed", "1", "\"changed\" must be true or false"},
+                      Hostile{"/passes/0/hash_before", "-1", "\"hash_before\" is -1"},
+                      Hostile{"/passes/1/index", "1", "two passes have the same index"},
+                      Hostile{"/passes/0/snapshot", "[]", "an object was expected"},
+                      Hostile{"/frozen/nodes/3/id", "4", "a node's id is not its index"},
+                      Hostile{"/frozen/nodes/3/parent", "3", "a node's parent does not come before it"},
+                      Hostile{"/frozen/nodes/3/inputs", "[99999]", "a node reads a value that does not exist"},
+                      Hostile{"/frozen/nodes/3/inputs", "[-1]", "\"inputs\" is -1"},
+                      Hostile{"/frozen/nodes/3/inputs", "[10]", "a node reads a value that is made later"},
+                      Hostile{"/frozen/nodes/3/outputs", "[19]", "a node writes a value that does not exist"},
+                      Hostile{"/frozen/nodes/3/attributes", R"([["a"]])", "\"attributes\" must hold pairs"},
+                      Hostile{"/frozen/values/3/id", "2", "a value's id is not its index"},
+                      Hostile{"/frozen/values/3/producer", "18", "a value names a producer that does not exist"},
+                      Hostile{"/frozen/outputs", "[2147483647]", "a graph output is not among the values"},
+                      Hostile{"/frozen/inputs", R"({"0":1})", "\"inputs\" must be an array"},
+                      Hostile{"/remarks/0/kind", "\"maybe\"", "neither applied nor missed"},
+                      Hostile{"/remarks/0/origins", "[-3]", "\"origins\" is -3"},
+                      Hostile{"/runs/1/turn", "[0]", "turn and latency_ns differ in length"},
+                      Hostile{"/runs/1/latency_ns/0", "-5", "\"latency_ns\" is -5"},
+                      Hostile{"/runs/1/cpu_per_wall", "\"2\"", "\"cpu_per_wall\" must be a number"},
+                      Hostile{"/runs/1/steps/1/index", "0", "two steps have the same index"},
+                      Hostile{"/runs/1/steps/1/arena_begin", "-2", "\"arena_begin\" is -2, the least possible is -1"},
+                      Hostile{"/runs/1/dispatches/0/step", "77", "a dispatch names a step that does not exist"},
+                      Hostile{"/runs/1/step_times/0/step", "77", "a time names a step that does not exist"},
+                      Hostile{"/runs/1/step_times/0/begin_ns", "[1]",
+                              "begin_ns and elapsed_ns of a step differ in length"}));
 
 TEST(RecordsJson, RefusesOverLongStringsAndArrays) {
   json origin = toJson(Origin{});
@@ -127,14 +132,16 @@ TEST(RecordsJson, RefusesOverLongStringsAndArrays) {
   EXPECT_THAT(refusal([&] { recordFromJson<Origin>(origin); }), ::testing::HasSubstr("\"kind\" has 1048577 bytes"));
   json run = toJson(RunRecord{});
   run["latency_ns"] = json(std::vector<int>((std::size_t{1} << 22) + 1, 1));
-  EXPECT_THAT(refusal([&] { recordFromJson<RunRecord>(run); }), ::testing::HasSubstr("\"latency_ns\" has 4194305 elements"));
+  EXPECT_THAT(refusal([&] { recordFromJson<RunRecord>(run); }),
+              ::testing::HasSubstr("\"latency_ns\" has 4194305 elements"));
 }
 
 // Every leaf of a job replaced by each kind of wrong value: either accepted or refused, never a crash.
 TEST(RecordsJson, AnyLeafMayBeAnything) {
   const json job = toJson(testing::syntheticJob(3, {1, 2}));
   const json flat = job.flatten();
-  const json wrong[] = {nullptr, true, -1, 1e300, "x", json::array({1}), json::object({{"a", 1}}), INT64_MIN, UINT64_MAX};
+  const json wrong[] = {nullptr,   true,      -1, 1e300, "x", json::array({1}), json::object({{"a", 1}}),
+                        INT64_MIN, UINT64_MAX};
   std::size_t refused = 0;
   std::size_t seen = 0;
   for (auto leaf = flat.begin(); leaf != flat.end(); ++leaf) {

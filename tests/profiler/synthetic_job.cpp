@@ -39,7 +39,8 @@ std::vector<Layer> layers(std::int32_t blocks) {
     const std::int32_t side = 112 >> stage;
     for (std::int32_t c = 1; c <= 3; ++c) {
       const std::int32_t channels = (c == 3 ? 256 : 64) << (stage - 1);
-      result.push_back({fmt::format("layer{}.{}.conv{}", stage, b % 4, c), fmt::format("1x{}x{}x{}", channels, side, side),
+      result.push_back({fmt::format("layer{}.{}.conv{}", stage, b % 4, c),
+                        fmt::format("1x{}x{}x{}", channels, side, side),
                         (c == 2 ? 231'211'008 : 102'760'448) + b * 1'000'000, c == 3});
     }
   }
@@ -56,8 +57,8 @@ void addOrigins(const std::vector<Layer>& all, ModelRecord& model) {
 }
 
 // One chain of nodes: enough structure for ids, types and attributes to matter.
-std::shared_ptr<GraphSnapshot> snapshot(std::int32_t pass_index, const std::string& after, const std::vector<Layer>& all,
-                                        bool fused) {
+std::shared_ptr<GraphSnapshot> snapshot(std::int32_t pass_index, const std::string& after,
+                                        const std::vector<Layer>& all, bool fused) {
   auto graph = std::make_shared<GraphSnapshot>();
   graph->pass_index = pass_index;
   graph->after_pass = after;
@@ -66,7 +67,14 @@ std::shared_ptr<GraphSnapshot> snapshot(std::int32_t pass_index, const std::stri
   const auto add = [&](const std::string& kind, const Layer& layer, std::vector<OriginId> origins) {
     const auto id = static_cast<std::int32_t>(graph->nodes.size());
     const auto value = static_cast<std::int32_t>(graph->values.size());
-    graph->nodes.push_back({id, -1, kind, layer.path, layer.path, std::move(origins), {value - 1}, {value},
+    graph->nodes.push_back({id,
+                            -1,
+                            kind,
+                            layer.path,
+                            layer.path,
+                            std::move(origins),
+                            {value - 1},
+                            {value},
                             {{"stride", "1, 1"}, {"padding", "0, 0"}}});
     graph->values.push_back({value, fmt::format("v.{}", value), "Float(1, 64, 56, 56)", id, ""});
     graph->text += fmt::format("%v.{} : Tensor = {}(%v.{})\n", value, kind, value - 1);
@@ -104,7 +112,8 @@ StepRecord convolutionStep(std::int32_t index, const Layer& layer) {
   return step;
 }
 
-void addSamples(Random& random, double center_ns, std::int32_t samples, double period_ns, double offset_ns, StepTime& time) {
+void addSamples(Random& random, double center_ns, std::int32_t samples, double period_ns, double offset_ns,
+                StepTime& time) {
   for (std::int32_t i = 0; i < samples; ++i) {
     time.begin_ns.push_back(static_cast<std::int64_t>(i * period_ns + offset_ns));
     time.elapsed_ns.push_back(random.latency(center_ns));
@@ -132,8 +141,10 @@ RunRecord baselineRun(Random& random, const std::vector<Layer>& all, std::int32_
   run.accuracy = {{}, -1, "fp64", 3.1e-6, 4.2e-7, 118.4, 1.0, true, "within 1e-5 of the fp64 reference"};
   double offset = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    static constexpr struct { const char* kind; double share; } kParts[] = {
-        {"aten::conv2d", 0.75}, {"aten::batch_norm", 0.15}, {"aten::relu_", 0.10}};
+    static constexpr struct {
+      const char* kind;
+      double share;
+    } kParts[] = {{"aten::conv2d", 0.75}, {"aten::batch_norm", 0.15}, {"aten::relu_", 0.10}};
     for (std::int32_t part = 0; part < 3; ++part) {
       StepTime time;
       time.step = -1;
@@ -151,7 +162,8 @@ RunRecord baselineRun(Random& random, const std::vector<Layer>& all, std::int32_
 
 void addDispatches(const StepRecord& step, std::int64_t chosen_ns, RunRecord& run) {
   run.dispatches.push_back({step.index, "convolution_onednn", "nChw16c", true, "chosen", chosen_ns, 1.2e-7});
-  run.dispatches.push_back({step.index, "convolution_onednn", "nhwc", false, "slower", chosen_ns + chosen_ns / 9, 1.2e-7});
+  run.dispatches.push_back(
+      {step.index, "convolution_onednn", "nhwc", false, "slower", chosen_ns + chosen_ns / 9, 1.2e-7});
   run.dispatches.push_back({step.index, "convolution_winograd", "nChw16c", false, "kernel-size-not-3x3", 0, 0});
 }
 
@@ -187,7 +199,12 @@ RunRecord optimizedRun(Random& random, const std::vector<Layer>& all, std::int32
 }
 
 void addPasses(const std::vector<Layer>& all, JobRecord& job) {
-  static constexpr struct { const char* name; const char* summary; std::int32_t done; std::int32_t missed; } kPasses[] = {
+  static constexpr struct {
+    const char* name;
+    const char* summary;
+    std::int32_t done;
+    std::int32_t missed;
+  } kPasses[] = {
       {"canonicalize-in-place", "write in-place operators as out-of-place ones where nothing aliases", 49, 0},
       {"canonicalize-batch-norm", "give every batch norm one form", 53, 0},
       {"eliminate-dropout", "remove dropout, which does nothing in inference", 0, 0},
@@ -213,12 +230,16 @@ void addPasses(const std::vector<Layer>& all, JobRecord& job) {
     if (pass.changed) pass.snapshot = snapshot(index, pass.name, all, index >= 6);
     job.passes.push_back(std::move(pass));
     for (std::int32_t i = 0; i < std::min(entry.done, 3); ++i) {
-      job.remarks.push_back({entry.name, RemarkKind::kApplied, "applied", "folded into weight and bias", {3 * i, 3 * i + 1}});
+      job.remarks.push_back(
+          {entry.name, RemarkKind::kApplied, "applied", "folded into weight and bias", {3 * i, 3 * i + 1}});
     }
     for (std::int32_t i = 0; i < entry.missed; ++i) {
       const bool layout = std::string(entry.name) == "propagate-layout";
-      job.remarks.push_back({entry.name, RemarkKind::kMissed, layout ? "other-layout-wanted" : "several-users",
-                             layout ? "the next step prefers nhwc: the reorder is kept" : "the sum has two users", {3 * i}});
+      job.remarks.push_back({entry.name,
+                             RemarkKind::kMissed,
+                             layout ? "other-layout-wanted" : "several-users",
+                             layout ? "the next step prefers nhwc: the reorder is kept" : "the sum has two users",
+                             {3 * i}});
     }
   }
 }
@@ -237,8 +258,15 @@ JobRecord syntheticJob(std::uint64_t seed, SyntheticSize size) {
   job.model.file_bytes = 102'501'224;
   job.model.inputs = {{"x", "1x3x224x224:float32", true}};
   addOrigins(all, job.model);
-  job.machine = {"AMD EPYC 9654", "avx512_core_bf16", {"avx2", "avx512f", "avx512_vnni"}, 2, "1.13.1", "2.6.3",
-                 "Linux 6.1 Debian 12", "performance", 8'589'934'592};
+  job.machine = {"AMD EPYC 9654",
+                 "avx512_core_bf16",
+                 {"avx2", "avx512f", "avx512_vnni"},
+                 2,
+                 "1.13.1",
+                 "2.6.3",
+                 "Linux 6.1 Debian 12",
+                 "performance",
+                 8'589'934'592};
   job.frozen = snapshot(0, "frozen", all, false);
   addPasses(all, job);
   job.runs.push_back(baselineRun(random, all, size.samples));
