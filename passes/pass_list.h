@@ -13,13 +13,21 @@ extern const Pass kCanonicalizeInplace;
 extern const Pass kCanonicalizeLayerNorm;
 extern const Pass kCanonicalizeLinear;
 extern const Pass kCanonicalizeSilu;
+extern const Pass kCanonicalizeSizeArithmetic;
 extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
 extern const Pass kEliminateDropout;
 extern const Pass kFoldBatchNorm;
+extern const Pass kFoldConstants;
 extern const Pass kFoldMulAdd;
+extern const Pass kFoldPad;
 extern const Pass kFuseActivation;
+extern const Pass kFuseAddLayerNorm;
 extern const Pass kFuseBinary;
+extern const Pass kFuseConcatLinear;
+extern const Pass kFuseMatmulTranspose;
+extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;
+extern const Pass kFuseSoftmax;
 
 }  // namespace ipex_studio

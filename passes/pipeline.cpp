@@ -11,6 +11,10 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateDropout,
       // Every later pattern is written for the out-of-place operators only.
       &kCanonicalizeInplace,
+      // Before fold-constants, which merges what is constant of the integers it brings back.
+      &kCanonicalizeSizeArithmetic,
+      // Before whatever asks for constants, weights behind a transpose first of all.
+      &kFoldConstants,
       // One form per operation, before anything looks for it.
       &kCanonicalizeConvolution,
       &kCanonicalizeBatchNorm,
@@ -18,6 +22,8 @@ const std::vector<const Pass*>& defaultPasses() {
       // Before fold-mul-add: what is scaled or added behind a normalization reaches the weights only once it is gone.
       &kFoldBatchNorm,
       &kFoldMulAdd,
+      // After the folds into weights: unequal sides turn a convolution into one of ours.
+      &kFoldPad,
       // Parallel branches of one source are one node before anything is fused into either.
       &kEliminateCommonSubexpressions,
       // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by now.
@@ -25,12 +31,22 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeSilu,
       &kCanonicalizeHardswish,
       &kCanonicalizeLayerNorm,
+      // Before any other fusion: here transposes and factors cost nothing.
+      &kFuseMatmulTranspose,
+      // Before fuse-residual-add, which would make the mask a post-operation of the scores' product.
+      &kFuseSoftmax,
       // Before the two-tensor fusions, so that a sum of activations finds operations that carry their activations.
       &kFuseActivation,
       // Before the sum behind a gate, which only a fused gate can take along.
       &kFuseBinary,
       // Takes the activation behind the sum itself: fuse-activation has run.
       &kFuseResidualAdd,
+      // After fuse-residual-add: a sum is cheaper in the product before it than in the normalization behind it.
+      &kFuseAddLayerNorm,
+      // After all that gives a linear post-operations, which keep it out of a group.
+      &kFuseConcatLinear,
+      // What no operation took.
+      &kFusePointwise,
       // Last: what lost its users on the way.
       &kEliminateDeadCode,
   };

@@ -129,6 +129,18 @@ void Rewriter::destroy(Node* node) {
   }
 }
 
+void Rewriter::inlineBlock(Node* node, torch::jit::Block* block, const std::string& text) {
+  const std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
+  for (Node* inner : nodes) inner->moveBefore(node);
+  const std::vector<Value*> from(node->outputs().begin(), node->outputs().end());
+  const std::vector<Value*> to(block->outputs().begin(), block->outputs().end());
+  for (torch::jit::Block* other : node->blocks()) {
+    for (const Node* gone : other->nodes()) destroyed_.insert(gone);
+  }
+  replaceAll({node}, from, to, text);
+  if (alive(node)) destroy(node);
+}
+
 void Rewriter::stock(const std::vector<OriginId>& before, const std::string& text) {
   const std::vector<OriginId> after = origins_.liveIds(graph_);
   std::vector<OriginId> gone;

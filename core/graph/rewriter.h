@@ -52,6 +52,8 @@ class Rewriter {
   // False for nodes that a rewrite destroyed.
   bool alive(const torch::jit::Node* node) const { return destroyed_.count(node) == 0; }
 
+  // Ends a rewrite that puts the nodes of `block` in the place of `node`, which owns it; their origins stay.
+  void inlineBlock(torch::jit::Node* node, torch::jit::Block* block, const std::string& text);
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
   void stock(const std::vector<OriginId>& before, const std::string& text);
 

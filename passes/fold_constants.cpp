@@ -1,0 +1,230 @@
+// Computes now what depends on constants only, and takes the branch a constant decides.
+//   before  %n = mul(2, 3)   %w' = t(%w)   %y = matmul(%x, %w')   with a constant %w
+//   after   %y = matmul(%x, %w'')
+// Bounded, unlike libtorch's own pass: a result may be as large as the constants it came from or 1 MiB, which is found
+// out on meta tensors before anything is allocated; zeros(100000, 100000) stays as it is.
+// Declines: not-profitable (too large), value-may-be-aliased-or-written, value-is-graph-output (the caller owns results
+// and may write to them; a constant must not be handed out).
+// Runs after canonicalize-inplace and before whatever asks for constants. Numerics: the same operators, run once.
+#include <torch/csrc/jit/passes/constant_propagation.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/pass.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::IValue;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace prim = torch::jit::prim;
+
+namespace {
+
+using Misses = std::vector<std::pair<const Node*, Decline>>;
+
+constexpr double kSmallBytes = 1 << 20;
+// What an operator that cannot run on meta tensors may be asked to make before its result is measured.
+constexpr double kTrialBytes = 16 << 20;
+
+bool mayRun(const Node* node) {
+  static const std::unordered_set<std::string> never = {
+      "aten::dequantize", "aten::empty",   "aten::empty_like",    "aten::empty_strided", "aten::new_empty", "prim::Constant",
+      "prim::Guard",      "prim::profile", "prim::profile_ivalue", "prim::unchecked_unwrap_optional",
+      "prim::Uninitialized"};
+  const auto kind = node->kind();
+  if (!kind.is_aten() && !kind.is_prim()) return false;
+  if (never.count(kind.toQualString()) != 0 || !node->blocks().empty() || node->outputs().empty()) return false;
+  const bool builds = kind == prim::ListConstruct || kind == prim::TupleConstruct;
+  if (!builds && node->maybeSchema() == nullptr) return false;
+  return !node->isNondeterministic() && !node->hasSideEffects();
+}
+
+bool holdsTensors(const Value* value) {
+  const auto& type = value->type();
+  if (type->kind() == c10::TypeKind::TensorType) return true;
+  const auto contained = type->containedTypes();
+  return std::any_of(contained.begin(), contained.end(),
+                     [](const auto& inner) { return inner->kind() == c10::TypeKind::TensorType; });
+}
+
+// Could someone write to the value? Numbers, strings and None stay what they are.
+bool isMutable(const Value* value) {
+  static const std::vector<c10::TypeKind> fixed = {c10::TypeKind::IntType,    c10::TypeKind::FloatType,
+                                                   c10::TypeKind::BoolType,   c10::TypeKind::NumberType,
+                                                   c10::TypeKind::StringType, c10::TypeKind::NoneType,
+                                                   c10::TypeKind::DeviceObjType};
+  return std::find(fixed.begin(), fixed.end(), value->type()->kind()) == fixed.end();
+}
+
+double bytesOf(const IValue& value) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    return tensor.defined() ? static_cast<double>(tensor.numel()) * static_cast<double>(tensor.element_size()) : 0;
+  }
+  double bytes = 0;
+  if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) bytes += bytesOf(tensor);
+  }
+  return bytes;
+}
+
+at::Tensor onMeta(const at::Tensor& tensor) {
+  return tensor.defined() ? at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta)) : tensor;
+}
+
+// Product of all whole numbers among the arguments: no factory makes more elements than that.
+double largestCount(const std::vector<IValue>& arguments) {
+  double count = 1;
+  for (const IValue& argument : arguments) {
+    if (argument.isInt()) count *= std::max(1.0, std::abs(static_cast<double>(argument.toInt())));
+    if (argument.isDouble()) count *= std::max(1.0, std::abs(argument.toDouble()));
+    if (!argument.isIntList()) continue;
+    for (const auto number : argument.toIntVector()) count *= std::max(1.0, std::abs(static_cast<double>(number)));
+  }
+  return count;
+}
+
+// Bytes of the results without computing them; negative: the operator does not run on meta tensors.
+double metaBytes(const Node* node, const std::vector<IValue>& arguments) {
+  torch::jit::Stack stack;
+  for (const IValue& argument : arguments) {
+    if (argument.isTensor()) {
+      if (argument.toTensor().layout() != at::kStrided) return -1;
+      stack.emplace_back(onMeta(argument.toTensor()));
+    } else if (argument.isTensorList()) {
+      std::vector<at::Tensor> list;
+      for (const at::Tensor& tensor : argument.toTensorVector()) list.push_back(onMeta(tensor));
+      stack.emplace_back(list);
+    } else {
+      stack.push_back(argument);
+    }
+  }
+  try {
+    node->getOperation()(stack);
+  } catch (const std::exception&) {
+    return -1;
+  }
+  double bytes = 0;
+  for (const IValue& result : stack) bytes += bytesOf(result);
+  return bytes;
+}
+
+bool fits(const Node* node, double* bytes) {
+  std::vector<IValue> arguments;
+  double from = 0;
+  for (const Value* input : node->inputs()) {
+    arguments.push_back(*torch::jit::toIValue(input));
+    from += bytesOf(arguments.back());
+  }
+  const bool makes_tensors = std::any_of(node->outputs().begin(), node->outputs().end(), holdsTensors);
+  if (!makes_tensors || node->kind() == prim::ListConstruct || node->kind() == prim::TupleConstruct) return true;
+  *bytes = from > 0 ? metaBytes(node, arguments) : -1;
+  if (*bytes >= 0) return *bytes <= std::max(kSmallBytes, from);
+  *bytes = largestCount(arguments) * std::max(from, 8.0);
+  return *bytes <= kTrialBytes;
+}
+
+// Nodes that depend on constants only, and whose results nobody may write to or hand out. Decided before anything
+// changes, on one alias analysis.
+std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses) {
+  torch::jit::AliasDb& aliases = context.aliases();
+  std::unordered_set<const Node*> constant;
+  std::vector<Node*> found;
+  for (Node* node : allNodes(graph)) {
+    if (!mayRun(node)) continue;
+    const auto inputs = node->inputs();
+    const bool fixed = std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+      return input->node()->kind() == prim::Constant || constant.count(input->node()) != 0;
+    });
+    if (!fixed) continue;
+    const bool mutable_result = std::any_of(node->outputs().begin(), node->outputs().end(), isMutable);
+    if (mutable_result && aliases.hasWriters(node)) {
+      misses.emplace_back(node, Decline{reasons::kAliased, "The result may be written to."});
+      continue;
+    }
+    const bool escapes = mutable_result && std::any_of(node->outputs().begin(), node->outputs().end(), [&](Value* output) {
+      return aliases.mayContainAlias(output, graph.outputs());
+    });
+    if (escapes) {
+      misses.emplace_back(node, Decline{reasons::kGraphOutput, "A result of the model must not be a constant that the caller may write to."});
+      continue;
+    }
+    constant.insert(node);
+    found.push_back(node);
+  }
+  // A list of tensors is folded only on the way to its users, where every one of them is folded too.
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [&](const Node* node) {
+                               if (node->kind() != prim::ListConstruct && node->kind() != prim::TupleConstruct) return false;
+                               if (!holdsTensors(node->output())) return false;
+                               const auto& uses = node->output()->uses();
+                               return !std::all_of(uses.begin(), uses.end(),
+                                                   [&](const auto& use) { return constant.count(use.user) != 0; });
+                             }),
+              found.end());
+  return found;
+}
+
+bool foldNode(Node* node, PassContext& context, Misses& misses) {
+  const bool ready = std::all_of(node->inputs().begin(), node->inputs().end(),
+                                 [](const Value* input) { return torch::jit::toIValue(input).has_value(); });
+  if (!ready) return false;
+  double bytes = 0;
+  if (!fits(node, &bytes)) {
+    misses.emplace_back(node, Decline{reasons::kNotProfitable, "The constant would be much larger than what it is made from."});
+    return false;
+  }
+  at::NoGradGuard no_gradients;
+  const auto results = torch::jit::runNodeIfInputsAreConstant(node);
+  if (!results) return false;
+  if (!context.rewriter.permit()) return false;
+  std::vector<Value*> from;
+  std::vector<Value*> to;
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    const IValue& result = (*results)[i];
+    if (bytes > kSmallBytes && bytesOf(result) > std::max(kSmallBytes, bytes)) return false;
+    Value* constant = context.rewriter.constant(result.isTensor() ? IValue(result.toTensor().detach()) : result, node);
+    from.push_back(node->output(i));
+    to.push_back(constant);
+  }
+  context.rewriter.replaceAll({node}, from, to, std::string("computed ") + node->kind().toUnqualString());
+  return true;
+}
+
+bool foldOnce(Graph& graph, PassContext& context, Misses& misses) {
+  bool changed = false;
+  for (Node* node : candidates(graph, context, misses)) {
+    if (context.rewriter.alive(node)) changed |= foldNode(node, context, misses);
+  }
+  for (Node* node : allNodes(graph)) {
+    if (!context.rewriter.alive(node) || node->kind() != prim::If) continue;
+    const auto condition = constantBool(node->input(0));
+    if (!condition || !context.rewriter.permit()) continue;
+    context.rewriter.inlineBlock(node, node->blocks()[*condition ? 0 : 1], "took the only possible branch");
+    changed = true;
+  }
+  return changed;
+}
+
+bool run(Graph& graph, PassContext& context) {
+  bool changed = false;
+  Misses misses;
+  // A branch that is taken brings new constants in reach.
+  while (foldOnce(graph, context, misses)) {
+    changed = true;
+    misses.clear();
+  }
+  for (const auto& [node, why] : misses) context.missed(node, why);
+  return changed;
+}
+
+}  // namespace
+
+const Pass kFoldConstants = {"fold-constants", "Computes now what depends on constants only.", &run};
+
+}  // namespace ipex_studio
