@@ -15,6 +15,11 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeSizeArithmetic,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
+      // Before the canonical forms: a copy or view in between hides a pattern.
+      &kEliminateIdentity,
+      &kEliminateTranspose,
+      // After the identities, which leave fewer shapes in a row.
+      &kEliminateReshape,
       // One form per operation, before anything looks for it.
       &kCanonicalizeConvolution,
       &kCanonicalizeBatchNorm,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/plan/error.h"
+
 namespace ipex_studio {
 
 using torch::jit::Node;
@@ -37,22 +39,6 @@ bool weightsConstant(const FusedOp& op) {
   return !has_weights || constantTensor(op.base[1]);
 }
 
-void append(FusedOp* op, const Elementwise& elementwise) {
-  for (PostOp next : elementwise.post_ops) {
-    if (isBinary(next.kind)) {
-      next.operand = static_cast<std::int32_t>(op->post_args.size());
-      op->post_args.push_back(elementwise.operand);
-    }
-    if (next.kind == PostOpKind::kLinear && !op->spec.post_ops.empty() &&
-        op->spec.post_ops.back().kind == PostOpKind::kLinear) {
-      PostOp& last = op->spec.post_ops.back();
-      last = unaryPostOp(PostOpKind::kLinear, next.alpha * last.alpha, next.alpha * last.beta + next.beta);
-    } else {
-      op->spec.post_ops.push_back(next);
-    }
-  }
-}
-
 // A unary node directly behind a two-tensor post-op, as an activation behind a sum.
 bool followsBinary(const PostOpMatch& match) {
   const auto& post_ops = match.producer.op.spec.post_ops;
@@ -68,6 +54,16 @@ std::string shortName(const Node* node) {
   return name == "convolution" && node->inputs().size() == 9 && constantBool(node->input(6)).value_or(false)
              ? "deconvolution"
              : name;
+}
+
+std::optional<std::pair<double, Value*>> readFactor(Value* value) {
+  for (std::size_t side : {0, 1}) {
+    const auto elementwise = readElementwise(value->node(), side);
+    if (!elementwise || elementwise->operand) continue;
+    const PostOp& op = elementwise->post_ops[0];
+    if (op.kind == PostOpKind::kLinear && op.beta == 0) return std::pair(op.alpha, elementwise->data);
+  }
+  return std::nullopt;
 }
 
 std::optional<Producer> readProducer(Value* data, const Node* user, Decline* decline) {
@@ -148,9 +144,27 @@ std::optional<PostOpMatch> matchBinary(PassContext& context, Node* node, Decline
   return matches[second ? 1 : 0];
 }
 
+bool appendTo(FusedOp* op, const Elementwise& elementwise) {
+  if (op->spec.post_ops.size() + elementwise.post_ops.size() > kMaxPostOps) return false;
+  for (PostOp next : elementwise.post_ops) {
+    if (isBinary(next.kind)) {
+      next.operand = static_cast<std::int32_t>(op->post_args.size());
+      op->post_args.push_back(elementwise.operand);
+    }
+    if (next.kind == PostOpKind::kLinear && !op->spec.post_ops.empty() &&
+        op->spec.post_ops.back().kind == PostOpKind::kLinear) {
+      PostOp& last = op->spec.post_ops.back();
+      last = unaryPostOp(PostOpKind::kLinear, next.alpha * last.alpha, next.alpha * last.beta + next.beta);
+    } else {
+      op->spec.post_ops.push_back(next);
+    }
+  }
+  return true;
+}
+
 void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise, Node* node) {
   FusedOp op = producer.op;
-  append(&op, elementwise);
+  IPEX_CHECK(appendTo(&op, elementwise), "too many post-operations for one operation");
   Node* fused = writeFusedOp(context.rewriter, op, elementwise.operand ? node : producer.node);
   context.rewriter.replace({producer.node, node}, node->output(), fused->output(),
                            fmt::format("fused {} into {}", shortName(node), opKindName(op.spec.kind)));

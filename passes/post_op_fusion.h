@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/graph/elementwise.h"
@@ -25,8 +26,12 @@ std::optional<Producer> readProducer(torch::jit::Value* data, const torch::jit::
 bool operandFits(PassContext& context, torch::jit::Value* operand, const torch::jit::Value* data, Decline* decline);
 bool mayBeReadLater(PassContext& context, const FusedOp& op);
 
+// Appends post-ops and operand to the operation; neighbouring factors and offsets become one. False, and nothing appended, when
+// there is no room for more.
+bool appendTo(FusedOp* op, const Elementwise& elementwise);
+
 // Appends the elementwise `node` to `producer`, at the producer's place for unary post-ops, else at the node's. The
-// caller has asked permit(). Neighbouring factors and offsets become one.
+// caller has asked permit().
 void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise,
                    torch::jit::Node* node);
 
@@ -34,6 +39,9 @@ void appendPostOps(PassContext& context, const Producer& producer, const Element
 bool isFloat32(const torch::jit::Value* value);
 // "relu" of aten::relu and ipex_studio::relu alike.
 std::string shortName(const torch::jit::Node* node);
+
+// factor·data, when `value` is a product of a tensor with a number.
+std::optional<std::pair<double, torch::jit::Value*>> readFactor(torch::jit::Value* value);
 
 // One node as a post-op of the producer of one of its operands; the later producer where both could take it.
 // nullopt: declined, see `decline`.

@@ -1,0 +1,112 @@
+// Fuses the sum in front of a layer normalization into it.
+//   before  %s = add(%x, %r, 1)   %y = layer_norm(%s, [768], gamma, beta, 1e-12)
+//   after   %y = ipex_studio::layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12}")
+// Where the sum is read elsewhere, behind the normalization, it is the second result:
+//   after   %y, %s = ipex_studio::add_layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12,sum_output=1}")
+// Declines: unsupported-attribute, unsupported-dtype, unknown-shape, operand-broadcasts-result (the sum is of two tensors of one
+// size), would-create-a-cycle (the sum is read before the normalization), control-flow, value-may-be-aliased-or-written.
+// Runs after fuse-residual-add: a sum is cheaper in the matrix product before it. Numerics: the same sum; the operator
+// computes mean and variance of it in another order, a few ulp.
+#include <algorithm>
+
+#include "passes/pass_list.h"
+#include "passes/post_op_fusion.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+struct Match {
+  Node* norm = nullptr;
+  Node* sum = nullptr;
+  std::vector<std::int64_t> sizes;  // normalized
+  double eps = 0;
+};
+
+// A layer_norm of a sum of two tensors.
+std::optional<Match> matchNorm(Node* norm) {
+  if (std::string("aten::layer_norm") != norm->kind().toQualString() || norm->inputs().size() != 6) return std::nullopt;
+  Node* sum = norm->input(0)->node();
+  if (std::string("aten::add") != sum->kind().toQualString()) return std::nullopt;
+  const auto elementwise = readElementwise(sum, 0);
+  if (!elementwise || !elementwise->operand) return std::nullopt;
+  return Match{norm, sum, {}, 0};
+}
+
+bool isAffine(const Value* value, const std::vector<std::int64_t>& sizes) {
+  return isNone(value) || (isFloat32(value) && knownSizes(value) == sizes);
+}
+
+// Every other reader of the sum runs after the normalization.
+bool readBehind(const Match& match) {
+  const auto& uses = match.sum->output()->uses();
+  return std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
+    return use.user == match.norm || use.user->isAfter(match.norm);
+  });
+}
+
+Decline whyNot(PassContext& context, Match* match) {
+  const Value* x = match->sum->input(0);
+  const Value* residual = match->sum->input(1);
+  const auto sizes = constantInts(match->norm->input(1));
+  const auto eps = constantNumber(match->norm->input(4));
+  if (!sizes || !eps || constantNumber(match->sum->input(2)) != 1.0) {
+    return {reasons::kUnsupportedAttribute, "Sizes, eps or the factor of the sum are not constant, or the factor is not 1."};
+  }
+  match->sizes = *sizes;
+  match->eps = *eps;
+  if (!isFloat32(x) || !isFloat32(residual)) return {reasons::kUnsupportedDtype, "The sum is not known to be of float32."};
+  if (!knownSizes(x) || !knownSizes(residual)) return {reasons::kUnknownShape, "The sizes of the sum are not known."};
+  if (knownSizes(x) != knownSizes(residual)) return {reasons::kBroadcast, "The sum is of tensors of two sizes."};
+  if (!isAffine(match->norm->input(2), *sizes) || !isAffine(match->norm->input(3), *sizes)) {
+    return {reasons::kUnsupportedDtype, "Factor or offset are not known to be float32 of the normalized sizes."};
+  }
+  if (match->sum->owningBlock() != match->norm->owningBlock()) return {reasons::kControlFlow, "The sum stands in another block."};
+  if (!readBehind(*match)) return {reasons::kDependencyCycle, "The sum is read before the normalization."};
+  for (const Value* value : {x, residual, const_cast<const Value*>(match->sum->output())}) {
+    if (context.mayBeWritten(value)) return {reasons::kAliased, "The sum or its operands may be written to."};
+  }
+  return {};
+}
+
+void rewrite(Rewriter& rewriter, const Match& match) {
+  const bool sum_is_read = match.sum->output()->uses().size() > 1;
+  FusedOp op;
+  op.spec.kind = OpKind::kLayerNorm;
+  op.spec.attributes = {{"axes", static_cast<std::int64_t>(match.sizes.size())}, {"eps", match.eps}};
+  if (sum_is_read) op.spec.attributes["sum_output"] = std::int64_t{1};
+  op.base = {match.sum->input(0), match.norm->input(2), match.norm->input(3), match.sum->input(1)};
+  Node* fused = writeFusedOp(rewriter, op, match.norm);
+  if (!sum_is_read) {
+    rewriter.replace({match.sum, match.norm}, match.norm->output(), fused->output(), "fused a sum into a layer normalization");
+    return;
+  }
+  rewriter.replaceAll({match.sum, match.norm}, {match.norm->output(), match.sum->output()},
+                      {fused->output(0), fused->output(1)}, "fused a sum into a layer normalization that returns it");
+}
+
+bool run(torch::jit::Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (Node* node : allNodes(graph)) {
+    if (!context.rewriter.alive(node)) continue;
+    auto match = matchNorm(node);
+    if (!match) continue;
+    if (const Decline decline = whyNot(context, &*match); decline.reason) {
+      context.missed(node, decline.reason, decline.text);
+      continue;
+    }
+    if (!context.rewriter.permit()) break;
+    rewrite(context.rewriter, *match);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm", "Fuses the sum in front of a layer normalization into it.", &run};
+
+}  // namespace ipex_studio
