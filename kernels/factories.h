@@ -9,7 +9,7 @@
 namespace ipex_studio {
 
 std::unique_ptr<Kernel> makeConvolutionOnednn(const dnnl::engine& engine);
-std::unique_ptr<Kernel> makeDeconvolutionOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeDeconvolutionOnednn(const dnnl::engine& engine, const Kernel* pointwise);
 std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeMatmulOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makePoolOnednn(const dnnl::engine& engine);

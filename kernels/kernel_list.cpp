@@ -12,14 +12,14 @@ class OrderedKernelList final : public KernelList {
   OrderedKernelList() : engine_(dnnl::engine::kind::cpu, 0) {
     // Most special first. Every kind ends in its reference, which takes anything.
     list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
-    list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_));
+    const Kernel* pointwise = list(OpKind::kPointwise, makePointwiseSimd());
+    list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
     list(OpKind::kLinear, makeLinearOnednn(engine_));
     list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
     const Kernel* reduce = list(OpKind::kReduce, makeReduceSimd());
     list(OpKind::kAdaptivePool, makeAdaptivePool(reduce, pool));  // even windows, by one of the two above
     list(OpKind::kAdaptivePool, makeAdaptivePoolWindows());
-    list(OpKind::kPointwise, makePointwiseSimd());
     list(OpKind::kLayerNorm, makeLayerNormSimd());
     list(OpKind::kGroupNorm, makeGroupNormSimd());
     list(OpKind::kSoftmax, makeSoftmaxSimd());

@@ -5,6 +5,9 @@
 
 namespace ipex_studio {
 
+// Rows of kept values up to this width are summed in registers.
+constexpr std::int64_t kReduceNarrow = 64;
+
 enum class ReduceMode { kSum, kMax, kMin };
 
 // Order of work: kept loops, then pieces of the innermost loop where that one is kept; for each, the reduced loops, then

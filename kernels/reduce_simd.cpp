@@ -72,7 +72,31 @@ float reduceRun(const float* x, std::int64_t count) {
   return total;
 }
 
-// `width` neighbours each from `rows` rows; joins into y.
+// Wide rows: one after the other, as they lie in memory, joined into y (which stays in the first-level cache).
+template <class Op>
+void reduceWideRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float *a = x + r * stride, *b = a + stride, *c = b + stride, *e = c + stride;
+    std::int64_t i = 0;
+    for (; i + lanes <= width; i += lanes) {
+      const VF ab = Op::join(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+      const VF ce = Op::join(hn::LoadU(d, c + i), hn::LoadU(d, e + i));
+      hn::StoreU(Op::join(hn::LoadU(d, y + i), Op::join(ab, ce)), d, y + i);
+    }
+    for (; i < width; ++i) y[i] = Op::joinOne(y[i], Op::joinOne(Op::joinOne(a[i], b[i]), Op::joinOne(c[i], e[i])));
+  }
+  for (; r < rows; ++r) {
+    const float* a = x + r * stride;
+    std::int64_t i = 0;
+    for (; i + lanes <= width; i += lanes) hn::StoreU(Op::join(hn::LoadU(d, y + i), hn::LoadU(d, a + i)), d, y + i);
+    for (; i < width; ++i) y[i] = Op::joinOne(y[i], a[i]);
+  }
+}
+
+// Narrow rows: `width` neighbours each from `rows` rows, sums held in registers; joins into y.
 template <class Op>
 void reduceRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
   const F32 d;
@@ -113,6 +137,8 @@ void reduceItems(const ReduceJob& job, const float* x, float* y, std::int64_t be
         for (std::int64_t r = 0; r < job.rows; ++r) {
           *to = Op::joinOne(*to, reduceRun<Op>(at + r * job.row_stride, job.inner));
         }
+      } else if (width > kReduceNarrow) {
+        reduceWideRows<Op>(at, job.rows, job.row_stride, width, to);
       } else {
         reduceRows<Op>(at, job.rows, job.row_stride, width, to);
       }
@@ -185,7 +211,7 @@ void takeLoop(const LoopNest& from, int loop, LoopNest* to) {
   for (std::size_t t = 0; t < from.stride.size(); ++t) to->stride[t].push_back(from.stride[t][loop]);
 }
 
-void planLoops(const LoopNest& nest, ReduceJob* job) {
+void planLoops(const LoopNest& nest, std::int64_t threads, ReduceJob* job) {
   const int last = nest.loops() - 1;
   job->inner = nest.size[last];
   job->inner_reduced = nest.stride[1][last] == 0 && nest.size[last] > 1;
@@ -205,9 +231,11 @@ void planLoops(const LoopNest& nest, ReduceJob* job) {
     job->row_stride = nest.stride[0][row_loop];
   }
   job->outer_positions = job->reduced.count();
-  // Long rows of kept values are shared among threads in pieces.
-  constexpr std::int64_t kPiece = 64;
-  if (!job->inner_reduced) job->piece_width = std::min(job->inner, kPiece);
+  // Where there are fewer outer items than threads, long rows of kept values are shared in pieces.
+  if (!job->inner_reduced && job->kept.count() < threads) {
+    const std::int64_t share = (job->inner + threads - 1) / threads;
+    job->piece_width = std::min(job->inner, std::max(kReduceNarrow, (share + 15) / 16 * 16));
+  }
   job->pieces = (job->inner + job->piece_width - 1) / job->piece_width;
 }
 
@@ -246,7 +274,7 @@ class ReduceSimd final : public Kernel {
     if (nest.stride[0][last] != 1 || (inner_kept && nest.stride[1][last] != 1)) return nullptr;
 
     auto op = std::make_unique<ReduceOp>();
-    planLoops(nest, &op->job);
+    planLoops(nest, args.target.threads, &op->job);
     const std::string mode = args.spec.stringOr("mode", "mean");
     op->job.mode = mode == "max" ? ReduceMode::kMax : mode == "min" ? ReduceMode::kMin : ReduceMode::kSum;
     if (mode == "mean") op->job.factor = static_cast<float>(double(y.dims.count()) / double(x.dims.count()));

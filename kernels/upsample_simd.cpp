@@ -35,6 +35,18 @@ void combine(const float* from, float weight, std::int64_t count, bool add, floa
 
 void columnsOf(const UpsampleJob& job, const float* row, float* y) {
   const AxisTaps& taps = job.columns;
+  if (job.inner == 1 && taps.count == 1) {
+    for (std::int64_t w = 0; w < job.out_width; ++w) y[w] = row[taps.index[w]];
+    return;
+  }
+  if (job.inner == 1 && taps.count == 2) {
+    const std::int64_t* index = taps.index.data();
+    const float* weight = taps.weight.data();
+    for (std::int64_t w = 0; w < job.out_width; ++w) {
+      y[w] = row[index[2 * w]] * weight[2 * w] + row[index[2 * w + 1]] * weight[2 * w + 1];
+    }
+    return;
+  }
   for (std::int64_t w = 0; w < job.out_width; ++w) {
     const std::int64_t* index = taps.index.data() + w * taps.count;
     const float* weight = taps.weight.data() + w * taps.count;

@@ -64,6 +64,11 @@ const std::vector<Case>& convolutionCases() {
       {"deconvolution{stride=[2,2],padding=[1,1],output_padding=[1,1]}",
        {S::of({2, 16, 7, 7}), S::weight({16, 32, 3, 3}), S::none()}, "deconvolution_onednn"},
       {"deconvolution{groups=2,stride=[2,2]}", {S::of({1, 32, 7, 7}), S::weight({32, 16, 2, 2}), S::weight({32})}, ""},
+      {"deconvolution{stride=[2,2]}|mul(0)|add(1)|hardswish",
+       {S::of({1, 16, 6, 6}), S::weight({16, 17, 2, 2}), S::weight({17}), S::of({1, 17, 1, 1}), S::of({1, 17, 12, 12})},
+       "deconvolution_onednn"},
+      {"deconvolution{stride=[2,2]}|relu", {S::of({1, 64, 64, 64}), S::weight({64, 32, 2, 2}), S::weight({32})},
+       "deconvolution_onednn", 5e-6, true},
       {"deconvolution{stride=[2]}", {S::of({1, 16, 9}), S::weight({16, 16, 4}), S::weight({16})}, "deconvolution_onednn"},
   };
   return cases;
