@@ -11,6 +11,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
+#include "passes/aliasing.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -31,24 +32,6 @@ const std::unordered_set<std::string>& plainOperators() {
       "reciprocal_", "relu_", "relu6_",     "round_",       "rsqrt_",      "selu_",   "sigmoid_", "silu_",     "sin_",
       "sinh_",  "sqrt_",      "square_",    "sub_",         "tan_",        "tanh_",   "threshold_", "trunc_"};
   return names;
-}
-
-// Operators whose schema promises a fresh result but which may return their input or a view of it.
-bool mayReturnInput(const Node* node) {
-  static const std::unordered_set<std::string> names = {
-      "dropout",    "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "type_as", "broadcast_tensors",
-      "atleast_1d", "atleast_2d",      "atleast_3d",    "einsum",                "meshgrid", "tensordot"};
-  return names.count(node->kind().toUnqualString()) != 0;
-}
-
-// Does the value own memory that nothing else names when it is born?
-bool isFresh(const Value* value) {
-  const Node* node = value->node();
-  if (!node->kind().is_aten() || !node->blocks().empty() || mayReturnInput(node)) return false;
-  const auto* schema = node->maybeSchema();
-  if (schema == nullptr || schema->returns().size() <= value->offset()) return false;
-  const auto& result = schema->returns()[value->offset()];
-  return result.alias_info() == nullptr && result.type()->kind() == c10::TypeKind::TensorType;
 }
 
 // Could `node` keep another name for the memory of its operand?
