@@ -1,0 +1,183 @@
+// Fused operators written out in stock operators give the numbers of the fused ones.
+#include "core/graph/decompose.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include "core/graph/fused_op.h"
+#include "core/plan/error.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::IValue;
+using torch::jit::Node;
+
+std::shared_ptr<Graph> parse(const std::string& text) {
+  auto graph = std::make_shared<Graph>();
+  torch::jit::parseIR(text, graph.get());
+  return graph;
+}
+
+std::vector<at::Tensor> runGraph(const std::shared_ptr<Graph>& graph, const std::vector<at::Tensor>& inputs) {
+  at::NoGradGuard no_gradients;
+  torch::jit::Code code(graph, "test");
+  torch::jit::Stack stack(inputs.begin(), inputs.end());
+  torch::jit::InterpreterState(code).run(stack);
+  std::vector<at::Tensor> results;
+  for (const IValue& value : stack) results.push_back(value.toTensor());
+  return results;
+}
+
+bool hasFusedOps(Graph& graph) {
+  for (const Node* node : allNodes(graph)) {
+    if (std::string(node->kind().toQualString()).rfind("ipex_studio::", 0) == 0) return true;
+  }
+  return false;
+}
+
+void decompose(Graph& graph) {
+  OriginTable origins;
+  origins.assign(graph);
+  Rewriter rewriter(graph, origins, -1);
+  decomposeFusedOps(graph, rewriter);
+  graph.lint();
+}
+
+// The graph gives the same numbers before and after it is written out.
+void expectSameNumbers(const std::string& text, const std::vector<at::Tensor>& inputs, double rtol = 1e-5) {
+  const auto fused = parse(text);
+  const auto stock = parse(text);
+  decompose(*stock);
+  EXPECT_TRUE(hasFusedOps(*fused));
+  EXPECT_FALSE(hasFusedOps(*stock)) << stock->toString(false);
+  const auto expected = runGraph(fused, inputs);
+  const auto actual = runGraph(stock, inputs);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_EQ(actual[i].sizes(), expected[i].sizes()) << stock->toString(false);
+    const double largest = expected[i].abs().max().item().toDouble();
+    EXPECT_LE((actual[i] - expected[i]).abs().max().item().toDouble(), rtol * std::max(largest, 1e-3))
+        << text << stock->toString(false);
+  }
+}
+
+std::string convolutionGraph(const std::string& kind, const std::string& spec, const std::string& operands = "") {
+  return fmt::format(
+      "graph(%x : Tensor, %w : Tensor, %b : Tensor{0}{1}):\n  %args : Tensor[] = prim::ListConstruct({1})\n"
+      "  %spec : str = prim::Constant[value=\"{2}\"]()\n"
+      "  %y : Tensor = ipex_studio::{3}(%x, %w, %b, %args, %spec)\n  return (%y)\n",
+      operands.empty() ? "" : ", ", operands, spec, kind);
+}
+
+class Decompose : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_NE(dlopen(IPEX_BINARY_DIR "/libipex_studio_ops.so", RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+  }
+  void SetUp() override { at::manual_seed(7); }
+};
+
+TEST_F(Decompose, Convolution) {
+  const auto x = at::randn({2, 4, 9, 8});
+  expectSameNumbers(convolutionGraph("convolution", "convolution{dilation=[1,2],groups=2,padding=[1,0],stride=[2,1]}|relu"),
+                    {x, 0.3 * at::randn({6, 2, 3, 3}), at::randn({6})});
+  expectSameNumbers(
+      convolutionGraph("convolution", "convolution{dilation=[1],groups=1,padding=[2],stride=[1]}|add(0)|mul(1)", "%r, %g"),
+      {at::randn({2, 4, 9}), 0.3 * at::randn({6, 4, 3}), at::randn({6}), at::randn({2, 6, 11}), at::randn({6, 1})});
+}
+
+TEST_F(Decompose, AsymmetricPaddingBecomesAPad) {
+  const std::string text = convolutionGraph(
+      "convolution", "convolution{dilation=[1,1],groups=1,padding=[0,1],padding_end=[1,2],stride=[2,2]}");
+  expectSameNumbers(text, {at::randn({1, 3, 8, 7}), 0.3 * at::randn({5, 3, 3, 3}), at::randn({5})});
+}
+
+TEST_F(Decompose, TransposedConvolution) {
+  const std::string spec = "deconvolution{dilation=[1,1],groups=1,output_padding=[1,0],padding=[1,1],stride=[2,2]}|clip(-1.0,inf)";
+  expectSameNumbers(convolutionGraph("deconvolution", spec),
+                    {at::randn({2, 4, 5, 6}), 0.3 * at::randn({4, 6, 3, 3}), at::randn({6})});
+}
+
+TEST_F(Decompose, Matmul) {
+  const std::string text =
+      "graph(%a : Tensor, %b : Tensor, %m : Tensor):\n  %args : Tensor[] = prim::ListConstruct(%m)\n"
+      "  %spec : str = prim::Constant[value=\"matmul{scale=0.5,transpose_a=1,transpose_b=1}|add(0,2.0)\"]()\n"
+      "  %y : Tensor = ipex_studio::matmul(%a, %b, %args, %spec)\n  return (%y)\n";
+  expectSameNumbers(text, {at::randn({2, 4, 3}), at::randn({2, 5, 4}), at::randn({5})});
+}
+
+TEST_F(Decompose, EveryUnaryPostOp) {
+  for (const char* post_op :
+       {"relu", "clip(-0.5,0.7)", "clip(-inf,0.2)", "sigmoid", "tanh", "gelu_erf", "gelu_tanh", "silu", "hardswish",
+        "hardsigmoid", "leaky_relu(0.1)", "elu(0.7)", "mish", "abs", "exp", "log", "sqrt", "rsqrt", "square", "neg",
+        "reciprocal", "erf", "softplus(2.0,5.0)", "floor", "round", "pow(1.5)", "sin", "cos", "linear(2.0,-0.5)",
+        "linear(-1.0,0.0)"}) {
+    const std::string text = fmt::format(
+        "graph(%x : Tensor):\n  %args : Tensor[] = prim::ListConstruct()\n"
+        "  %spec : str = prim::Constant[value=\"pointwise{{}}|{}\"]()\n"
+        "  %y : Tensor = ipex_studio::pointwise(%x, %args, %spec)\n  return (%y)\n",
+        post_op);
+    expectSameNumbers(text, {at::rand({3, 7}) * 3 + 0.1});
+  }
+}
+
+TEST_F(Decompose, EveryBinaryPostOp) {
+  for (const char* post_op : {"add(0)", "add(0,0.5)", "sub(0)", "sub(0,-2.0)", "rsub(0)", "rsub(0,3.0)", "mul(0)", "div(0)",
+                              "rdiv(0)", "max(0)", "min(0)"}) {
+    const std::string text = fmt::format(
+        "graph(%x : Tensor, %y : Tensor):\n  %args : Tensor[] = prim::ListConstruct(%y)\n"
+        "  %spec : str = prim::Constant[value=\"pointwise{{}}|{}\"]()\n"
+        "  %z : Tensor = ipex_studio::pointwise(%x, %args, %spec)\n  return (%z)\n",
+        post_op);
+    expectSameNumbers(text, {at::rand({3, 7}) + 0.5, at::rand({3, 1}) + 0.5});
+  }
+}
+
+TEST_F(Decompose, Softmax) {
+  const std::string text =
+      "graph(%x : Tensor, %m : Tensor):\n  %none : NoneType = prim::Constant()\n"
+      "  %spec : str = prim::Constant[value=\"softmax{axis=-1,log=0,scale=0.125}\"]()\n"
+      "  %log : str = prim::Constant[value=\"softmax{axis=-1,log=1,scale=2.0}\"]()\n"
+      "  %y : Tensor = ipex_studio::softmax(%x, %m, %spec)\n"
+      "  %z : Tensor = ipex_studio::softmax(%x, %none, %log)\n  return (%y, %z)\n";
+  expectSameNumbers(text, {at::randn({2, 3, 4, 5}), at::randn({2, 1, 1, 5})});
+}
+
+TEST_F(Decompose, LayerNormAsksForSizesWhereNoFactorTellsThem) {
+  const std::string text =
+      "graph(%x : Tensor, %r : Tensor):\n  %none : NoneType = prim::Constant()\n"
+      "  %one : str = prim::Constant[value=\"layer_norm{axes=2,eps=1e-05}\"]()\n"
+      "  %two : str = prim::Constant[value=\"layer_norm{axes=1,eps=1e-05,sum_output=1}\"]()\n"
+      "  %y : Tensor = ipex_studio::layer_norm(%x, %none, %none, %r, %one)\n"
+      "  %z : Tensor, %s : Tensor = ipex_studio::add_layer_norm(%x, %none, %none, %r, %two)\n  return (%y, %z, %s)\n";
+  expectSameNumbers(text, {at::randn({4, 3, 6}), at::randn({4, 3, 6})});
+}
+
+TEST_F(Decompose, WorksInsideBranchesAndKeepsWhatIsStock) {
+  const auto graph = parse(
+      "graph(%x : Tensor, %c : bool):\n  %args : Tensor[] = prim::ListConstruct()\n"
+      "  %spec : str = prim::Constant[value=\"pointwise{}|relu|neg\"]()\n  %a : Tensor = aten::tanh(%x)\n"
+      "  %z : Tensor = prim::If(%c)\n    block0():\n"
+      "      %y : Tensor = ipex_studio::pointwise(%a, %args, %spec)\n      -> (%y)\n    block1():\n      -> (%a)\n"
+      "  return (%z)\n");
+  decompose(*graph);
+  std::vector<std::string> kinds;
+  for (const Node* node : allNodes(*graph)) kinds.push_back(node->kind().toQualString());
+  EXPECT_EQ(kinds, (std::vector<std::string>{"aten::tanh", "prim::If", "aten::relu", "aten::neg"}));
+}
+
+TEST_F(Decompose, RefusesADamagedDescription) {
+  const auto graph = parse(
+      "graph(%x : Tensor):\n  %args : Tensor[] = prim::ListConstruct()\n"
+      "  %spec : str = prim::Constant[value=\"pointwise{}|add(3)\"]()\n"
+      "  %y : Tensor = ipex_studio::pointwise(%x, %args, %spec)\n  return (%y)\n");
+  EXPECT_THROW(decompose(*graph), Error);
+}
+
+}  // namespace
+}  // namespace ipex_studio
