@@ -23,7 +23,20 @@ float wanted(float dragged, float preferred, float window, float share, float le
 
 }  // namespace
 
+void App::check(const AppOptions& options) {
+  themeByName(options.theme);
+  if (options.panel.empty()) return;
+  const Ui ui;
+  std::string names;
+  for (const auto& panel : makePanels(ui)) {
+    if (options.panel == panel->name()) return;
+    names += (names.empty() ? "" : ", ") + std::string(panel->name());
+  }
+  throw Error(ExitCode::kUsage, "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
+}
+
 App::App(const AppOptions& options, std::function<void()> wake) {
+  check(options);
   ui_.theme = themeByName(options.theme);
   ui_.scale = std::clamp(options.scale, 0.5F, 4.F);
   applyTheme(ui_.theme, ui_.scale);
@@ -42,10 +55,6 @@ App::App(const AppOptions& options, std::function<void()> wake) {
   for (const auto& panel : panels_) {
     if (options.panel == panel->name()) alone_ = panel.get();
   }
-  if (options.panel.empty() || alone_ != nullptr) return;
-  std::string names;
-  for (const auto& panel : panels_) names += (names.empty() ? "" : ", ") + std::string(panel->name());
-  throw Error(ExitCode::kUsage, "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
 }
 
 App::~App() = default;
@@ -105,13 +114,10 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   if (beginArea(ui_, "bottom", {size.x, bottom}, ui_.theme.panel, {0, 0}, kStill)) drawBottom(snapshot, commands);
   endArea();
 
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  const float pixel = 1;
-  list->AddRectFilled({0, top - pixel}, {size.x, top}, ui_.theme.line);
-  list->AddRectFilled({0, top + middle - pixel}, {size.x, top + middle}, ui_.theme.line);
-  list->AddRectFilled({left - pixel, top}, {left, top + middle}, ui_.theme.line);
-  list->AddRectFilled({left + centre, top}, {left + centre + pixel, top + middle}, ui_.theme.line);
   const float grip = ui_.px(kGrip);
+  // Each grip draws the hairline in its middle.
+  ImGui::SetCursorPos({0, top - 1});
+  hairline(ui_);
   const float moved_left = splitter("left", {left - grip / 2, top}, {grip, middle}, true);
   const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true);
   const float moved_bottom = splitter("bottom", {0, top + middle - grip / 2}, {size.x, grip}, false);
@@ -126,6 +132,10 @@ float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical) {
   ImGui::PushID(id);
   float moved = 0;
   if (ImGui::BeginChild("splitter", size, false, ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollbar)) {
+    const ImVec2 corner = ImGui::GetWindowPos();
+    const ImVec2 low = vertical ? ImVec2(corner.x + std::floor(size.x / 2), corner.y) : ImVec2(corner.x, corner.y + std::floor(size.y / 2));
+    const ImVec2 high = vertical ? ImVec2(low.x + 1, low.y + size.y) : ImVec2(low.x + size.x, low.y + 1);
+    ImGui::GetWindowDrawList()->AddRectFilled(low, high, ui_.theme.line);
     ImGui::InvisibleButton("grip", size);
     if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
       ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);

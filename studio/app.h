@@ -19,6 +19,9 @@ struct AppOptions {
 
 class App {
  public:
+  // Throws what the constructor would throw, without needing a context.
+  static void check(const AppOptions& options);
+
   // Needs a current ImGui context and fills its font atlas. `wake` is called from another thread when a new frame would
   // look different. Throws Error(kUsage) for an unknown theme or panel.
   App(const AppOptions& options, std::function<void()> wake);

@@ -112,6 +112,7 @@ std::int32_t GraphCanvas::nodeAt(const View& view, ImVec2 mouse) {
 
 bool GraphCanvas::drawMinimap(const View& view, bool hovered) {
   const Layout& layout = view.scene.layout;
+  if (view.scene.nodes.empty()) return false;
   const SpatialIndex::Box seen = view.visible();
   const bool whole = seen.left <= 0 && seen.top <= 0 && seen.right >= layout.width && seen.bottom >= layout.height;
   if (whole && !dragging_minimap_) return false;

@@ -174,6 +174,7 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
   if (options.width < 64 || options.height < 64 || options.width > 16384 || options.height > 16384) {
     throw Error(ExitCode::kUsage, "A window is between 64 and 16384 pixels wide and high; choose another --size.");
   }
+  App::check({1, options.theme, options.panel});
   const GlfwLibrary library;
   const WindowPtr window = openWindow(options);
   const ImguiScope imgui(window.get());

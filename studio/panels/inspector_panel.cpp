@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kMostEntries = 40;
-constexpr float kKeyPoints = 104;
+constexpr float kKeyPoints = 98;
 
 class InspectorPanel : public Panel {
  public:
@@ -137,7 +137,7 @@ class InspectorPanel : public Panel {
     ImGui::SameLine(0, ui_.px(7));
     const std::size_t count = node->origins.size();
     const std::string made = count > 1 ? fmt::format(" · made of {} original nodes", count) : std::string();
-    label(ui_.theme.dim, displayText(node->kind, 48) + made);
+    fittedLabel(ui_, ui_.theme.dim, displayText(node->kind, 48) + made, ImGui::GetContentRegionAvail().x);
     if (!node->scope.empty()) entry("module", displayText(node->scope, 120));
   }
 
@@ -163,7 +163,8 @@ class InspectorPanel : public Panel {
         ImGui::Dummy({1, ui_.px(2)});
         fittedLabel(ui_, ui_.theme.text, row.name, ImGui::GetContentRegionAvail().x);
       }
-      entry("step", fmt::format("{}  ({:.1f} %)", formatSpread(row.time), row.share * 100));
+      entry("step", formatSpread(row.time));
+      entry("share", fmt::format("{:.1f} % of the run", row.share * 100));
       entry("kernel", row.kernel);
       entry("layout", row.layout);
       entry("output", row.output + (row.precision.empty() ? "" : " " + row.precision));

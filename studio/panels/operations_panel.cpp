@@ -129,18 +129,22 @@ class OperationsPanel : public Panel {
 
   void setUpColumns() const {
     const ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
+    // What can be seen elsewhere gives way to the names on small windows.
+    const float points = ImGui::GetWindowWidth() / ui_.scale;
+    const ImGuiTableColumnFlags roomy = points < 1400 ? fixed | ImGuiTableColumnFlags_Disabled : fixed;
+    const ImGuiTableColumnFlags tight = points < 1000 ? fixed | ImGuiTableColumnFlags_Disabled : fixed;
     const ImGuiTableColumnFlags number = fixed | ImGuiTableColumnFlags_PreferSortDescending;
     ImGui::TableSetupColumn("operation", ImGuiTableColumnFlags_WidthStretch, 2.2F);
-    ImGui::TableSetupColumn("kind", fixed, ui_.px(96));
+    ImGui::TableSetupColumn("kind", tight, ui_.px(96));
     ImGui::TableSetupColumn("kernel", ImGuiTableColumnFlags_WidthStretch, 1.4F);
-    ImGui::TableSetupColumn("layout", fixed, ui_.px(128));
-    ImGui::TableSetupColumn("output", fixed, ui_.px(120));
-    ImGui::TableSetupColumn("precision", fixed, ui_.px(66));
+    ImGui::TableSetupColumn("layout", roomy, ui_.px(128));
+    ImGui::TableSetupColumn("output", tight, ui_.px(120));
+    ImGui::TableSetupColumn("precision", roomy, ui_.px(66));
     ImGui::TableSetupColumn("ms", number | ImGuiTableColumnFlags_DefaultSort, ui_.px(52));
     ImGui::TableSetupColumn("±", number, ui_.px(48));
     ImGui::TableSetupColumn("share", number, ui_.px(52));
     ImGui::TableSetupColumn("##bar", fixed | ImGuiTableColumnFlags_NoSort, ui_.px(112));
-    ImGui::TableSetupColumn("GFLOP/s", number, ui_.px(62));
+    ImGui::TableSetupColumn("GFLOP/s", number | tight, ui_.px(62));
     ImGui::TableSetupColumn("v as it is", number, ui_.px(66));
     ImGui::TableSetupScrollFreeze(0, 1);
   }

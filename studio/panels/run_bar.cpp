@@ -51,8 +51,7 @@ class RunBar : public Panel {
 
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     adopt(snapshot);
-    drawResult(snapshot);
-    const bool narrow = ImGui::GetWindowWidth() < ui_.px(1150);
+    const float result_left = drawResult(snapshot);
     x_ = ui_.px(16);
     middle(ui_.fonts.strong->FontSize);
     label(ui_.theme.text, "ipex-studio", ui_.fonts.strong);
@@ -64,7 +63,7 @@ class RunBar : public Panel {
       advance(14);
     }
     if (snapshot.status.state != JobState::kEmpty) {
-      if (!narrow) drawInputs(snapshot);
+      drawInputs(snapshot, result_left - x_ - restWidth(snapshot));
       drawThreads(snapshot);
       drawPrecisions(snapshot);
     }
@@ -87,13 +86,26 @@ class RunBar : public Panel {
     x_ = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(points);
   }
 
-  void drawInputs(const StudioSnapshot& snapshot) {
+  static const char* optimizeText(const StudioSnapshot& snapshot) {
+    return snapshot.index->optimized.run != nullptr ? "Optimize again" : "Optimize";
+  }
+
+  // What stands between the inputs and the result.
+  float restWidth(const StudioSnapshot& snapshot) const {
+    float width = buttonSize(ui_, "00 threads").x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
+    for (const PrecisionChoice& choice : snapshot.choices.precisions) width += buttonSize(ui_, precisionLabel(choice.precision)).x;
+    return width + ui_.px(70);
+  }
+
+  // Left out where there is no room.
+  void drawInputs(const StudioSnapshot& snapshot, float room) {
     const auto& inputs = snapshot.job->model.inputs;
-    if (inputs.empty()) return;
+    if (inputs.empty() || room < ui_.px(90)) return;
     const InputRecord& first = inputs.front();
     std::string text = displayText(first.name, 16) + "  " + inputText(first.description);
     if (inputs.size() > 1) text += fmt::format("  +{}", inputs.size() - 1);
-    text = displayText(text, 44);
+    const float letters = (std::min(room, ui_.px(340)) - ui_.px(30)) / ui_.fonts.mono->GetCharAdvance('0');
+    text = displayText(text, static_cast<std::size_t>(std::max(letters, 4.F)));
     middle(ui_.px(30));
     button(ui_, "inputs", text, ButtonLook::kPlain, true, ui_.fonts.mono);
     if (ImGui::IsItemHovered()) {
@@ -157,8 +169,7 @@ class RunBar : public Panel {
     } else {
       const bool can_start = state == JobState::kReady || state == JobState::kDone || state == JobState::kCancelled ||
                              (state == JobState::kFailed && snapshot.job->frozen != nullptr);
-      const char* again = snapshot.index->optimized.run != nullptr ? "Optimize again" : "Optimize";
-      if (button(ui_, "optimize", again, can_start ? ButtonLook::kPrimary : ButtonLook::kPlain, can_start)) {
+      if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain, can_start)) {
         commands.post(OptimizeCommand{precision_, threads_, {}});
       }
       if (state == JobState::kRecorded && ImGui::IsItemHovered()) {
@@ -178,8 +189,8 @@ class RunBar : public Panel {
     advance(10);
   }
 
-  // From the right edge leftwards.
-  void drawResult(const StudioSnapshot& snapshot) {
+  // From the right edge leftwards; returns where it begins.
+  float drawResult(const StudioSnapshot& snapshot) {
     const float height = ImGui::GetWindowHeight();
     float x = ImGui::GetWindowWidth() - ui_.px(16);
     const auto place = [&](ImFont* font, ImU32 color, const std::string& text, float gap) {
@@ -192,26 +203,27 @@ class RunBar : public Panel {
     };
     if (snapshot.status.state == JobState::kWorking) {
       drawStage(snapshot, place);
-      return;
+      return x;
     }
     const JobIndex& index = *snapshot.index;
     if (index.optimized.run == nullptr) {
-      if (index.baseline.run == nullptr || index.baseline.latency.p50_ns <= 0) return;
+      if (index.baseline.run == nullptr || index.baseline.latency.p50_ns <= 0) return x;
       place(ui_.fonts.big, ui_.theme.text, formatTime(index.baseline.latency.p50_ns, 1), 14);
       place(ui_.fonts.text, ui_.theme.dim, "p50 as it is", 0);
-      return;
+      return x;
     }
     drawAccuracy(index.optimized.run->accuracy, place);
-    if (index.speedup.value <= 0) return;
-    place(ui_.fonts.text, ui_.theme.dim, fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high), 14);
+    if (index.speedup.value <= 0) return x;
+    if (ImGui::GetWindowWidth() >= ui_.px(900)) place(ui_.fonts.text, ui_.theme.dim, fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high), 14);
     place(ui_.fonts.big, ui_.theme.text, fmt::format("{:.2f}×", index.speedup.value), 16);
-    if (ImGui::GetWindowWidth() < ui_.px(1250)) return;
+    if (ImGui::GetWindowWidth() < ui_.px(1400)) return x;
     place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
     const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);
     const ImVec2 low = ImGui::GetItemRectMin();
     const float y = std::floor((low.y + ImGui::GetItemRectMax().y) / 2) + 1;
     ImGui::GetWindowDrawList()->AddLine({low.x, y}, {low.x + width, y}, ui_.theme.dim, ui_.scale);
     place(ui_.fonts.text, ui_.theme.dim, "p50", 0);
+    return x;
   }
 
   template <class Place>

@@ -24,7 +24,10 @@ double niceStep(double range, double ticks) {
 
 // "layer1.0.conv3 + add" as "conv3 + add".
 std::string shortName(const std::string& name) {
-  const std::size_t dot = name.rfind('.', name.find(' '));
+  std::size_t dot = name.rfind('.', name.find(' '));
+  // A bare number says nothing: "downsample.0".
+  const bool number = dot != std::string::npos && dot + 1 < name.size() && name[dot + 1] >= '0' && name[dot + 1] <= '9';
+  if (number && dot > 0) dot = name.rfind('.', dot - 1);
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 

@@ -1,0 +1,162 @@
+// Indexes and advice over synthetic jobs, and text made fit for display.
+#include "studio/snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "studio/selection.h"
+#include "tests/studio/synthetic_job.h"
+
+namespace ipex_studio {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Snapshot, IndexesTheResnetJob) {
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  const JobIndex& index = *snapshot->index;
+  ASSERT_EQ(index.stages.size(), 11U);
+  EXPECT_EQ(index.stages[0].name, "frozen");
+  // The last pass leaves one region; what is shown by default is the stage before it.
+  EXPECT_EQ(index.default_stage, 9);
+  EXPECT_EQ(index.stages[6].graph, index.stages[5].graph) << "a pass that changed nothing shows the graph before it";
+  ASSERT_NE(index.optimized.run, nullptr);
+  EXPECT_GT(index.speedup.value, 1.2);
+  EXPECT_LE(index.speedup.low, index.speedup.value);
+  EXPECT_GE(index.speedup.high, index.speedup.value);
+  EXPECT_NEAR(index.optimized.steps_ns + index.optimized.unattributed_ns, index.optimized.latency.p50_ns, 1);
+  double share = 0;
+  for (const OperationRow& row : index.optimized.rows) share += row.share;
+  EXPECT_NEAR(share, index.optimized.steps_ns / index.optimized.latency.p50_ns, 1e-9);
+}
+
+TEST(Snapshot, OriginsLeadFromEveryStageToTheSameRows) {
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  const JobIndex& index = *snapshot->index;
+  const GraphIndex& frozen = index.graphs[index.stages[0].graph];
+  const GraphIndex& after = index.graphs[index.stages[9].graph];
+  for (const GraphNode& node : frozen.graph->nodes) {
+    const std::vector<std::int32_t> nodes = nodesOf(after, node.origins);
+    ASSERT_EQ(nodes.size(), 1U) << node.name;
+    EXPECT_FALSE(rowsOf(index.optimized, node.origins).empty()) << node.name;
+  }
+}
+
+TEST(Snapshot, BaselineOfAStepIsTheSumOverItsOrigins) {
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  const JobIndex& index = *snapshot->index;
+  double total = 0;
+  for (const OperationRow& row : index.optimized.rows) {
+    EXPECT_TRUE(row.group != KindGroup::kReorder || row.baseline_ns == 0);
+    total += row.baseline_ns;
+  }
+  EXPECT_NEAR(total, index.baseline.steps_ns, 1);
+}
+
+TEST(Snapshot, AdviceNamesNumbersAndLeadsSomewhere) {
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  const auto& advice = snapshot->index->advice;
+  ASSERT_GE(advice.size(), 3U);
+  EXPECT_LE(advice.size(), 6U);
+  EXPECT_THAT(advice[0].text, HasSubstr("3 reorders cost"));
+  for (const Advice& a : advice) {
+    EXPECT_TRUE(a.link.empty() || !a.origins.empty() || !a.tab.empty()) << a.text;
+  }
+}
+
+TEST(Snapshot, EmptyJobHasEmptyIndexes) {
+  const SnapshotPtr snapshot = makeSnapshot(nullptr, {}, nullptr);
+  EXPECT_TRUE(snapshot->index->stages.empty());
+  EXPECT_EQ(snapshot->index->optimized.run, nullptr);
+  EXPECT_TRUE(snapshot->index->advice.empty());
+  EXPECT_EQ(snapshot->index->speedup.value, 0);
+}
+
+TEST(Snapshot, StatusKeepsTheIndexAndCounts) {
+  const SnapshotPtr first = testing::resnetSnapshot();
+  SnapshotParts parts;
+  parts.status.state = JobState::kWorking;
+  const SnapshotPtr second = withStatus(first, parts);
+  EXPECT_EQ(second->index, first->index);
+  EXPECT_EQ(second->job, first->job);
+  EXPECT_EQ(second->revision, first->revision + 1);
+  EXPECT_EQ(second->status.state, JobState::kWorking);
+}
+
+TEST(Snapshot, IndexKeepsItsRecordsAlive) {
+  std::shared_ptr<const JobIndex> index = testing::resnetSnapshot()->index;
+  EXPECT_EQ(index->optimized.run->variant, "optimized");
+}
+
+TEST(Snapshot, HostileRecordsAreIndexed) {
+  const auto job = testing::hostileJob();
+  const SnapshotPtr snapshot = makeSnapshot(job, {}, nullptr);
+  for (const OperationRow& row : snapshot->index->optimized.rows) {
+    EXPECT_LE(row.name.size(), 200U);
+    EXPECT_EQ(std::count(row.name.begin(), row.name.end(), '\n'), 0);
+  }
+}
+
+TEST(Text, DisplayTextCutsAtCharactersAndDropsControls) {
+  EXPECT_EQ(displayText("a\nb\x1b[0m\tc"), "a b [0m c");
+  EXPECT_EQ(displayText("short"), "short");
+  const std::string cut = displayText(std::string(1 << 20, 'x'), 20);
+  EXPECT_EQ(cut.size(), 20U);
+  EXPECT_EQ(displayText("ééééééé", 9), "ééé…");
+}
+
+TEST(Text, Shapes) {
+  EXPECT_EQ(formatShape("Float(1, 64, 56, 56, strides=[1, 2, 3, 4], requires_grad=0)"), "1×64×56×56");
+  EXPECT_EQ(formatShape("1x3x224x224:float32"), "1×3×224×224:float32");
+  EXPECT_EQ(formatShape("int[]"), "int[]");
+  EXPECT_EQ(formatShape("Tensor"), "Tensor");
+  EXPECT_EQ(formatShape("0x1f"), "0×1f");
+}
+
+TEST(Text, Times) {
+  EXPECT_EQ(formatTime(2.444e6), "2.44 ms");
+  EXPECT_EQ(formatTime(870e3), "0.87 ms");
+  EXPECT_EQ(formatTime(62.04e3), "62.0 µs");
+  EXPECT_EQ(formatTime(1.5e9), "1.50 s");
+  EXPECT_EQ(formatSpread({2.17e6, 0.01e6, 5}), "2.17 ± 0.01 ms");
+}
+
+TEST(Text, KindGroups) {
+  EXPECT_EQ(kindGroup("aten::conv2d"), KindGroup::kConvolution);
+  EXPECT_EQ(kindGroup("ipex_studio::convolution"), KindGroup::kConvolution);
+  EXPECT_EQ(kindGroup("aten::layer_norm"), KindGroup::kNormalization);
+  EXPECT_EQ(kindGroup("aten::scaled_dot_product_attention"), KindGroup::kAttention);
+  EXPECT_EQ(kindGroup("aten::add_"), KindGroup::kElementwise);
+  EXPECT_EQ(kindGroup("reorder"), KindGroup::kReorder);
+  EXPECT_EQ(kindGroup("aten::addmm"), KindGroup::kLinear);
+  EXPECT_EQ(kindGroup("prim::If"), KindGroup::kOther);
+}
+
+TEST(Statistics, IntervalOfTheMedian) {
+  EXPECT_EQ(timeStatistics({}).samples, 0);
+  EXPECT_EQ(timeStatistics({5}).p50_ns, 5);
+  std::vector<std::int64_t> samples;
+  for (int i = 1; i <= 101; ++i) samples.push_back(i);
+  const TimeStatistics statistics = timeStatistics(samples);
+  EXPECT_EQ(statistics.p50_ns, 51);
+  EXPECT_NEAR(statistics.half_width_ns, 10.5, 1);
+}
+
+TEST(SelectionTest, SetsAreSortedAndCounted) {
+  Selection selection;
+  selection.select({5, 1, 5, 3}, false);
+  EXPECT_EQ(selection.origins(), (std::vector<OriginId>{1, 3, 5}));
+  const std::uint64_t generation = selection.generation();
+  selection.select({1, 3, 5}, true);
+  EXPECT_EQ(selection.generation(), generation) << "nothing changed";
+  EXPECT_EQ(selection.revealGeneration(), 1U);
+  EXPECT_TRUE(selection.overlaps({9, 3}));
+  EXPECT_FALSE(selection.overlaps({2, 4}));
+  selection.clear();
+  EXPECT_TRUE(selection.empty());
+}
+
+}  // namespace
+}  // namespace ipex_studio

@@ -1,0 +1,177 @@
+// The real window, under Xvfb where there is no display: screenshots have the right size and a picture in them.
+#include "studio/window.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stb_image.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "core/plan/error.h"
+#include "tests/studio/synthetic_job.h"
+
+namespace ipex_studio {
+namespace {
+
+// Starts Xvfb when DISPLAY is not set and ends it with the tests. Without Xvfb the tests fail, they are not skipped.
+class Display {
+ public:
+  Display() {
+    if (std::getenv("DISPLAY") != nullptr) return;
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    server_ = fork();
+    if (server_ == 0) {
+      close(ends[0]);
+      dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+      const std::string number = std::to_string(ends[1]);
+      // Without -noreset it restarts, and refuses connections meanwhile, whenever its last window closes.
+      execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", number.c_str(), "-screen", "0", "1280x1024x24", "-nolisten", "tcp", nullptr);
+      _exit(127);
+    }
+    close(ends[1]);
+    std::string number;
+    for (char c = 0; read(ends[0], &c, 1) == 1 && c != '\n';) number += c;
+    close(ends[0]);
+    if (!number.empty()) setenv("DISPLAY", (":" + number).c_str(), 1);
+  }
+  ~Display() {
+    if (server_ <= 0) return;
+    kill(server_, SIGTERM);
+    waitpid(server_, nullptr, 0);
+    unsetenv("DISPLAY");
+  }
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+  bool ready() const { return std::getenv("DISPLAY") != nullptr; }
+
+ private:
+  pid_t server_ = -1;
+};
+
+class WindowTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { display_ = std::make_unique<Display>(); }
+  static void TearDownTestSuite() { display_.reset(); }
+
+  void SetUp() override {
+    ASSERT_TRUE(display_->ready()) << "There is no display and Xvfb did not start; install the package xvfb.";
+    std::string pattern = ::testing::TempDir() + "window_test_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override {
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  struct Picture {
+    int width = 0;
+    int height = 0;
+    std::size_t colors = 0;
+  };
+  static Picture load(const std::string& path) {
+    Picture picture;
+    int channels = 0;
+    unsigned char* pixels = stbi_load(path.c_str(), &picture.width, &picture.height, &channels, 4);
+    if (pixels == nullptr) return picture;
+    std::set<unsigned> colors;
+    for (int i = 0; i < picture.width * picture.height; ++i) {
+      colors.insert(pixels[i * 4] | pixels[i * 4 + 1] << 8 | pixels[i * 4 + 2] << 16);
+    }
+    stbi_image_free(pixels);
+    picture.colors = colors.size();
+    return picture;
+  }
+
+  std::filesystem::path folder_;
+  static std::unique_ptr<Display> display_;
+};
+std::unique_ptr<Display> WindowTest::display_;
+
+TEST_F(WindowTest, ScreenshotOfTheWholeStudio) {
+  WindowOptions options;
+  options.width = 1600;
+  options.height = 900;
+  options.screenshot_path = folder_ / "studio.png";
+  testing::FixedSource source(testing::resnetSnapshot());
+  EXPECT_EQ(runWindow(options, source), 0);
+  const Picture picture = load(options.screenshot_path);
+  EXPECT_EQ(picture.width, 1600);
+  EXPECT_EQ(picture.height, 900);
+  EXPECT_GT(picture.colors, 200U);
+  EXPECT_TRUE(source.posted.empty());
+}
+
+TEST_F(WindowTest, ScreenshotOfEachPanel) {
+  for (const std::string& panel : panelNames()) {
+    WindowOptions options;
+    options.width = 700;
+    options.height = 300;
+    options.theme = "light";
+    options.panel = panel;
+    options.screenshot_path = folder_ / (panel + ".png");
+    testing::FixedSource source(testing::resnetSnapshot());
+    EXPECT_EQ(runWindow(options, source), 0);
+    const Picture picture = load(options.screenshot_path);
+    EXPECT_EQ(picture.width, 700);
+    EXPECT_EQ(picture.height, 300);
+    EXPECT_GT(picture.colors, 20U) << panel;
+  }
+}
+
+TEST_F(WindowTest, NothingOpenIsAPictureToo) {
+  WindowOptions options;
+  options.screenshot_path = folder_ / "empty.png";
+  testing::FixedSource source(makeSnapshot(nullptr, {}, nullptr));
+  EXPECT_EQ(runWindow(options, source), 0);
+  EXPECT_EQ(load(options.screenshot_path).width, options.width);
+}
+
+TEST_F(WindowTest, BadRequestsAreRefused) {
+  testing::FixedSource source(testing::resnetSnapshot());
+  const auto codeOf = [&](const WindowOptions& options) {
+    try {
+      runWindow(options, source);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ExitCode::kOk;
+  };
+  WindowOptions options;
+  options.screenshot_path = folder_ / "no" / "such" / "folder.png";
+  EXPECT_EQ(codeOf(options), ExitCode::kFailure);
+  options.screenshot_path = folder_ / "x.png";
+  options.panel = "nonsense";
+  EXPECT_EQ(codeOf(options), ExitCode::kUsage);
+  options.panel.clear();
+  options.theme = "pink";
+  EXPECT_EQ(codeOf(options), ExitCode::kUsage);
+  options.theme = "dark";
+  options.width = 3;
+  EXPECT_EQ(codeOf(options), ExitCode::kUsage);
+}
+
+TEST_F(WindowTest, WithoutADisplayTheErrorSaysWhatToDo) {
+  const std::string display = std::getenv("DISPLAY");
+  unsetenv("DISPLAY");
+  testing::FixedSource source(testing::resnetSnapshot());
+  try {
+    runWindow({}, source);
+    ADD_FAILURE() << "a window opened without a display";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUnsupported);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("ipex-studio run"));
+  }
+  setenv("DISPLAY", display.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace ipex_studio
