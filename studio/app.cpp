@@ -32,7 +32,8 @@ void App::check(const AppOptions& options) {
     if (options.panel == panel->name()) return;
     names += (names.empty() ? "" : ", ") + std::string(panel->name());
   }
-  throw Error(ExitCode::kUsage, "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
+  throw Error(ExitCode::kUsage,
+              "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
 }
 
 App::App(const AppOptions& options, std::function<void()> wake) {
@@ -60,7 +61,8 @@ App::App(const AppOptions& options, std::function<void()> wake) {
 App::~App() = default;
 
 bool App::settled() const {
-  return !scenes_->busy() && std::all_of(panels_.begin(), panels_.end(), [](const auto& panel) { return panel->settled(); });
+  return !scenes_->busy() &&
+         std::all_of(panels_.begin(), panels_.end(), [](const auto& panel) { return panel->settled(); });
 }
 
 Panel* App::panelAt(PanelPlace place) const {
@@ -74,8 +76,9 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
-  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                                 ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                 ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                                 ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("studio", nullptr, flags);
   if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive()) selection_.clear();
   if (alone_ != nullptr) {
@@ -103,7 +106,8 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   const auto area = [&](PanelPlace place, ImVec2 at, ImVec2 extent) {
     Panel* panel = panelAt(place);
     ImGui::SetCursorPos(at);
-    if (beginArea(ui_, panel->name(), extent, ui_.theme.panel, {0, 0}, kStill)) panel->draw(snapshot, selection_, commands);
+    if (beginArea(ui_, panel->name(), extent, ui_.theme.panel, {0, 0}, kStill))
+      panel->draw(snapshot, selection_, commands);
     endArea();
   };
   area(PanelPlace::kTop, {0, 0}, {size.x, top});
@@ -133,7 +137,8 @@ float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical) {
   float moved = 0;
   if (ImGui::BeginChild("splitter", size, false, ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollbar)) {
     const ImVec2 corner = ImGui::GetWindowPos();
-    const ImVec2 low = vertical ? ImVec2(corner.x + std::floor(size.x / 2), corner.y) : ImVec2(corner.x, corner.y + std::floor(size.y / 2));
+    const ImVec2 low = vertical ? ImVec2(corner.x + std::floor(size.x / 2), corner.y)
+                                : ImVec2(corner.x, corner.y + std::floor(size.y / 2));
     const ImVec2 high = vertical ? ImVec2(low.x + 1, low.y + size.y) : ImVec2(low.x + size.x, low.y + 1);
     ImGui::GetWindowDrawList()->AddRectFilled(low, high, ui_.theme.line);
     ImGui::InvisibleButton("grip", size);
@@ -166,15 +171,21 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
     if (ImGui::InvisibleButton(panel->name(), extent)) tab_ = panel->name();
     const bool hovered = ImGui::IsItemHovered();
     const ImU32 ink = chosen || hovered ? ui_.theme.text : ui_.theme.dim;
-    list->AddText(font, font->FontSize, {window.x + x + ui_.px(14), window.y + std::floor((height - font->FontSize) / 2)}, ink, title.c_str());
-    if (chosen) list->AddRectFilled({window.x + x, window.y + height - ui_.px(2)}, {window.x + x + extent.x, window.y + height}, ui_.theme.accent);
+    list->AddText(font, font->FontSize,
+                  {window.x + x + ui_.px(14), window.y + std::floor((height - font->FontSize) / 2)}, ink,
+                  title.c_str());
+    if (chosen)
+      list->AddRectFilled({window.x + x, window.y + height - ui_.px(2)}, {window.x + x + extent.x, window.y + height},
+                          ui_.theme.accent);
     x += extent.x;
   }
-  list->AddLine({window.x, window.y + height - 1}, {window.x + ImGui::GetWindowWidth(), window.y + height - 1}, ui_.theme.line);
+  list->AddLine({window.x, window.y + height - 1}, {window.x + ImGui::GetWindowWidth(), window.y + height - 1},
+                ui_.theme.line);
   ImGui::SetCursorPos({0, height});
   if (front == nullptr) return;
   constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
-  if (beginArea(ui_, front->name(), {0, 0}, ui_.theme.panel, {0, 0}, kStill)) front->draw(snapshot, selection_, commands);
+  if (beginArea(ui_, front->name(), {0, 0}, ui_.theme.panel, {0, 0}, kStill))
+    front->draw(snapshot, selection_, commands);
   endArea();
 }
 

@@ -14,7 +14,7 @@ namespace ipex_studio {
 struct AppOptions {
   float scale = 1;
   std::string theme = "dark";
-  std::string panel;             // one of the panels' names: it alone is drawn; empty: all
+  std::string panel;  // one of the panels' names: it alone is drawn; empty: all
 };
 
 class App {
@@ -27,7 +27,8 @@ class App {
   App(const AppOptions& options, std::function<void()> wake);
   ~App();
 
-  // Draws over the whole display, which has been cleared to theme().panel; to be called between ImGui::NewFrame and ImGui::Render.
+  // Draws over the whole display, which has been cleared to theme().panel; to be called between ImGui::NewFrame and
+  // ImGui::Render.
   void frame(const StudioSnapshot& snapshot, Commands& commands);
   // True when the next frame, given the same snapshot and no input, would look the same.
   bool settled() const;

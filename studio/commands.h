@@ -18,8 +18,8 @@ struct OpenCommand {
 // Optimize, verify and measure the open model with these choices.
 struct OptimizeCommand {
   Precision precision = Precision::kFp32;
-  std::int32_t threads = 0;             // 0: all usable cores
-  std::vector<std::string> inputs;      // texts of --input; empty: as given or guessed before
+  std::int32_t threads = 0;         // 0: all usable cores
+  std::vector<std::string> inputs;  // texts of --input; empty: as given or guessed before
 };
 
 // End the running job; what was recorded is kept.

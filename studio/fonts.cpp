@@ -16,9 +16,10 @@ const char* const kFolders[] = {"/usr/share/fonts/opentype/inter/", "/usr/share/
 
 // What the studio itself writes, beyond ASCII and Latin-1: dashes, ellipsis, arrows, signs. Few glyphs keep the atlas
 // small and the first frame early.
-const ImWchar kTextRanges[] = {0x0020, 0x007E, 0x00A0, 0x00FF, 0x2013, 0x2014, 0x2018, 0x201D, 0x2022, 0x2022,
-                               0x2026, 0x2026, 0x2190, 0x2193, 0x2212, 0x2212, 0x2248, 0x2248, 0x2264, 0x2265, 0};
-const ImWchar kHeadRanges[] = {0x0020, 0x007E, 0x00B1, 0x00B7, 0x00D7, 0x00D7, 0x2013, 0x2014, 0x2026, 0x2026, 0x2190, 0x2193, 0};
+const ImWchar kTextRanges[] = {0x0020, 0x007E, 0x00A0, 0x00FF, 0x2013, 0x2014, 0x2018, 0x201D, 0x2022, 0x2022, 0x2026,
+                               0x2026, 0x2190, 0x2193, 0x2212, 0x2212, 0x2248, 0x2248, 0x2264, 0x2265, 0};
+const ImWchar kHeadRanges[] = {0x0020, 0x007E, 0x00B1, 0x00B7, 0x00D7, 0x00D7, 0x2013,
+                               0x2014, 0x2026, 0x2026, 0x2190, 0x2193, 0};
 const ImWchar kBigRanges[] = {0x0020, 0x007E, 0x00D7, 0x00D7, 0x2013, 0x2013, 0x2026, 0x2026, 0};
 const ImWchar kDigits[] = {'0', '9', 0};
 
@@ -54,7 +55,8 @@ ImFont* addFont(const std::string& path, float em_pixels, float height_em, const
   if (path.empty()) return defaultFont(pixels);
   ImFontAtlas* atlas = ImGui::GetIO().Fonts;
   ImFontConfig digits = sharpConfig();
-  digits.GlyphMinAdvanceX = digits.GlyphMaxAdvanceX = digit_em > 0 ? std::round(pixels / height_em * digit_em * 4) / 4 : 0;
+  digits.GlyphMinAdvanceX = digits.GlyphMaxAdvanceX =
+      digit_em > 0 ? std::round(pixels / height_em * digit_em * 4) / 4 : 0;
   if (digit_em <= 0) digits.GlyphMaxAdvanceX = ImFontConfig().GlyphMaxAdvanceX;
   ImFont* font = atlas->AddFontFromFileTTF(path.c_str(), pixels, &digits, kDigits);
   if (font == nullptr) return defaultFont(pixels);

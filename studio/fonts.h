@@ -6,11 +6,11 @@
 namespace ipex_studio {
 
 struct Fonts {
-  ImFont* text = nullptr;    // 13 px; digits have equal widths in all of them
-  ImFont* head = nullptr;    // 12 px semibold
-  ImFont* strong = nullptr;  // 15 px semibold
-  ImFont* big = nullptr;     // 26 px semibold
-  ImFont* mono = nullptr;    // 12 px
+  ImFont* text = nullptr;        // 13 px; digits have equal widths in all of them
+  ImFont* head = nullptr;        // 12 px semibold
+  ImFont* strong = nullptr;      // 15 px semibold
+  ImFont* big = nullptr;         // 26 px semibold
+  ImFont* mono = nullptr;        // 12 px
   ImFont* small_mono = nullptr;  // 11 px
 };
 

@@ -54,7 +54,8 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
     // Things far from the first one are not pulled into the same view.
     if (box.left < 1e29F && node.corner.y - box.top > size.y / scale / zoom_ * 0.7F) break;
     box = {std::min(box.left, node.corner.x), std::min(box.top, node.corner.y),
-           std::max(box.right, node.corner.x + node.size.width), std::max(box.bottom, node.corner.y + node.size.height)};
+           std::max(box.right, node.corner.x + node.size.width),
+           std::max(box.bottom, node.corner.y + node.size.height)};
   }
   reveal_.clear();
   if (box.left > 1e29F) return;
@@ -124,14 +125,16 @@ bool GraphCanvas::drawMinimap(const View& view, bool hovered) {
   const ImVec2 low = {view.origin.x + view.size.x - box.x - margin, view.origin.y + view.size.y - box.y - margin};
   const ImVec2 high = {low.x + box.x, low.y + box.y};
   const float pad = 6 * view.scale;
-  view.list->AddRectFilled({low.x - pad, low.y - pad}, {high.x + pad, high.y + pad}, withAlpha(view.theme.panel, 0.94F), 5);
+  view.list->AddRectFilled({low.x - pad, low.y - pad}, {high.x + pad, high.y + pad}, withAlpha(view.theme.panel, 0.94F),
+                           5);
   view.list->AddRect({low.x - pad, low.y - pad}, {high.x + pad, high.y + pad}, view.theme.line, 5);
   const ImVec2 shift = {low.x + (box.x - layout.width * factor) / 2, low.y + (box.y - layout.height * factor) / 2};
   const std::size_t step = view.scene.nodes.size() / kMostMapNodes + 1;
   for (std::size_t n = 0; n < view.scene.nodes.size(); n += step) {
     const CanvasNode& node = view.scene.nodes[n];
     const ImVec2 at = {shift.x + node.corner.x * factor, shift.y + node.corner.y * factor};
-    const ImVec2 to = {at.x + std::max(3.F, node.size.width * factor), at.y + std::max(1.5F, node.size.height * factor)};
+    const ImVec2 to = {at.x + std::max(3.F, node.size.width * factor),
+                       at.y + std::max(1.5F, node.size.height * factor)};
     view.list->AddRectFilled(at, to, view.theme.kind(node.group));
   }
   const auto clampX = [&](float x) { return std::clamp(shift.x + x * factor, low.x - pad + 2, high.x + pad - 2); };

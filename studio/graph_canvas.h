@@ -20,18 +20,18 @@ struct CanvasNode {
   LayoutPoint corner;
   LayoutSize size;
   std::string title;
-  std::string facts;               // second line
-  std::string corner_text;         // at the right of the title: a time
+  std::string facts;        // second line
+  std::string corner_text;  // at the right of the title: a time
   KindGroup group = KindGroup::kOther;
-  float heat = 0;                  // 0..1: length of the bar at the lower edge
-  bool hatched = false;            // left to the interpreter
+  float heat = 0;        // 0..1: length of the bar at the lower edge
+  bool hatched = false;  // left to the interpreter
 };
 
 struct CanvasEdge {
   std::int32_t from = 0;
   std::int32_t to = 0;
-  std::string label;               // a shape
-  std::string cost;                // non-empty: drawn thick with this text
+  std::string label;  // a shape
+  std::string cost;   // non-empty: drawn thick with this text
 };
 
 // Which things touch which cell of a grid over the scene.
@@ -60,7 +60,7 @@ class SpatialIndex {
 struct CanvasScene {
   std::vector<CanvasNode> nodes;
   std::vector<CanvasEdge> edges;
-  Layout layout;                   // corners are copied into the nodes by finish()
+  Layout layout;  // corners are copied into the nodes by finish()
   SpatialIndex node_index;
   SpatialIndex edge_index;
   std::vector<std::int32_t> edges_of_begin;  // edges_of[edges_of_begin[n] .. edges_of_begin[n + 1]): edges at node n
@@ -71,8 +71,8 @@ struct CanvasScene {
 };
 
 struct CanvasResult {
-  std::int32_t clicked = -1;       // node
-  std::int32_t hovered = -1;       // node
+  std::int32_t clicked = -1;  // node
+  std::int32_t hovered = -1;  // node
   bool clicked_ground = false;
 };
 
@@ -84,7 +84,7 @@ class GraphCanvas {
 
   // The following take effect with the next draw.
   void requestFit() { request_ = Request::kFit; }
-  void requestStart() { request_ = Request::kStart; }        // 100 %, the top of the graph in view
+  void requestStart() { request_ = Request::kStart; }  // 100 %, the top of the graph in view
   void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
   // A point of the scene moved: keep it where it is on the screen.
   void follow(LayoutPoint from, LayoutPoint to);
@@ -114,7 +114,7 @@ class GraphCanvas {
   void drawNodeTexts(const View& view, const CanvasNode& node, ImVec2 low, ImVec2 high, float zoom);
   std::int32_t nodeAt(const View& view, ImVec2 mouse);
 
-  LayoutPoint centre_;             // of the view, in the scene
+  LayoutPoint centre_;  // of the view, in the scene
   float zoom_ = 1;
   Request request_ = Request::kStart;
   std::vector<std::int32_t> reveal_;

@@ -87,7 +87,8 @@ void GraphCanvas::drawNode(const View& view, const CanvasNode& node, bool select
                        std::max(low.y + 2, std::floor(low.y + node.size.height * zoom))};
   const ImU32 kind = view.theme.kind(node.group);
   if (view.detail() < kTitleDetail) {
-    view.list->AddRectFilled(low, high, selected ? view.theme.text : mixColors(view.theme.ground, kind, 0.55F + 0.45F * node.heat));
+    view.list->AddRectFilled(
+        low, high, selected ? view.theme.text : mixColors(view.theme.ground, kind, 0.55F + 0.45F * node.heat));
     return;
   }
   const float rounding = view.detail() >= kFullDetail ? kRounding * zoom : 0;
@@ -103,8 +104,9 @@ void GraphCanvas::drawNode(const View& view, const CanvasNode& node, bool select
     const float room = high.x - low.x - strip;
     const float bar = std::max(2 * zoom, room * std::min(node.heat, 1.F));
     const float thick = std::max(2.F, std::floor(3 * zoom));
-    view.list->AddRectFilled({low.x + strip, high.y - thick}, {std::min(low.x + strip + bar, high.x), high.y}, view.theme.warning,
-                              rounding, bar >= room - rounding ? ImDrawFlags_RoundCornersBottomRight : ImDrawFlags_RoundCornersNone);
+    view.list->AddRectFilled(
+        {low.x + strip, high.y - thick}, {std::min(low.x + strip + bar, high.x), high.y}, view.theme.warning, rounding,
+        bar >= room - rounding ? ImDrawFlags_RoundCornersBottomRight : ImDrawFlags_RoundCornersNone);
   }
   const ImU32 border = selected || hovered ? view.theme.accent : view.theme.line;
   view.list->AddRect(low, high, border, rounding, 0, selected ? std::max(1.5F, 2 * view.scale) : 1);
@@ -137,13 +139,15 @@ void GraphCanvas::drawEdge(const View& view, std::int32_t e, ImU32 color, float 
       continue;
     }
     const float bend = (b.y - a.y) * 0.5F;
-    view.list->AddBezierCubic(a, {a.x, a.y + bend}, {b.x, b.y - bend}, b, color, thickness, std::abs(b.x - a.x) > 40 ? 20 : 10);
+    view.list->AddBezierCubic(a, {a.x, a.y + bend}, {b.x, b.y - bend}, b, color, thickness,
+                              std::abs(b.x - a.x) > 40 ? 20 : 10);
   }
 }
 
 void GraphCanvas::drawEdges(const View& view, const std::vector<std::int32_t>& selected, std::int32_t hovered) {
   const float thin = view.detail() >= kTitleDetail ? std::max(1.F, 1.2F * view.scale) : 1.F;
-  const ImU32 plain = view.detail() >= kTitleDetail ? withAlpha(view.theme.faint, 0.85F) : withAlpha(view.theme.faint, 0.5F);
+  const ImU32 plain =
+      view.detail() >= kTitleDetail ? withAlpha(view.theme.faint, 0.85F) : withAlpha(view.theme.faint, 0.5F);
   for (const std::int32_t e : visible_edges_) {
     const CanvasEdge& edge = view.scene.edges[e];
     ++drawn_.edges;
@@ -177,9 +181,11 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
     const ImVec2 at = {view.x(beside) + 8 * view.zoom, view.y(first.y + gap / 2) - pixels / 2};
     const ImVec2 size = textSize(view.fonts.small_mono, pixels, text);
     if (!edge.cost.empty()) {
-      view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y}, withAlpha(view.theme.ground, 0.85F), 3);
+      view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y},
+                               withAlpha(view.theme.ground, 0.85F), 3);
     }
-    drawFittedText(view.list, view.fonts.small_mono, pixels, at, size.x + 1, edge.cost.empty() ? view.theme.dim : view.theme.warning, text);
+    drawFittedText(view.list, view.fonts.small_mono, pixels, at, size.x + 1,
+                   edge.cost.empty() ? view.theme.dim : view.theme.warning, text);
     ++drawn_.texts;
   }
 }

@@ -45,7 +45,8 @@ void SpatialIndex::query(const Box& view, std::vector<std::int32_t>* found) cons
   const Cells cells = cellsOf(view);
   for (std::int32_t r = cells.top; r <= cells.bottom; ++r) {
     const std::int32_t row = r * columns_;
-    found->insert(found->end(), items_.begin() + begin_[row + cells.left], items_.begin() + begin_[row + cells.right + 1]);
+    found->insert(found->end(), items_.begin() + begin_[row + cells.left],
+                  items_.begin() + begin_[row + cells.right + 1]);
   }
   std::sort(found->begin(), found->end());
   found->erase(std::unique(found->begin(), found->end()), found->end());

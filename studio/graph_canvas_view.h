@@ -10,10 +10,10 @@ struct GraphCanvas::View {
   const Theme& theme;
   const Fonts& fonts;
   ImDrawList* list;
-  ImVec2 origin;                   // upper left corner on the screen
+  ImVec2 origin;  // upper left corner on the screen
   ImVec2 size;
-  float scale;                     // of the interface
-  float zoom;                      // screen pixels per scene pixel
+  float scale;  // of the interface
+  float zoom;   // screen pixels per scene pixel
   LayoutPoint centre;
 
   float x(float scene_x) const { return origin.x + size.x / 2 + (scene_x - centre.x) * zoom; }
@@ -32,8 +32,8 @@ struct GraphCanvas::View {
 };
 
 // Levels of detail, by View::detail().
-constexpr float kFullDetail = 0.62F;    // both lines of text, labels on edges, rounded corners
-constexpr float kTitleDetail = 0.38F;   // titles, curves
+constexpr float kFullDetail = 0.62F;   // both lines of text, labels on edges, rounded corners
+constexpr float kTitleDetail = 0.38F;  // titles, curves
 // Below: filled boxes and straight lines.
 
 }  // namespace ipex_studio

@@ -76,13 +76,15 @@ std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wir
   const Adjacency up = layout_internal::adjacencyOf(nodes, edges, false);
   std::vector<std::int32_t> layer(static_cast<std::size_t>(nodes), 0);
   for (std::int32_t v = 0; v < nodes; ++v) {
-    for (std::int32_t i = up.begin[v]; i < up.begin[v + 1]; ++i) layer[v] = std::max(layer[v], layer[up.targets[i]] + 1);
+    for (std::int32_t i = up.begin[v]; i < up.begin[v + 1]; ++i)
+      layer[v] = std::max(layer[v], layer[up.targets[i]] + 1);
   }
   for (std::int32_t v = nodes - 1; v >= 0; --v) {
     if (down.degree(v) == 0 || down.degree(v) < up.degree(v)) continue;
     if (down.degree(v) == up.degree(v) && up.degree(v) > 0) continue;
     std::int32_t nearest = std::numeric_limits<std::int32_t>::max();
-    for (std::int32_t i = down.begin[v]; i < down.begin[v + 1]; ++i) nearest = std::min(nearest, layer[down.targets[i]]);
+    for (std::int32_t i = down.begin[v]; i < down.begin[v + 1]; ++i)
+      nearest = std::min(nearest, layer[down.targets[i]]);
     layer[v] = std::max(layer[v], nearest - 1);
   }
   return layer;
@@ -193,7 +195,8 @@ class Ports {
 
 void appendPoint(Layout* layout, std::int32_t begin, LayoutPoint point) {
   const auto size = static_cast<std::int32_t>(layout->points.size());
-  const bool straight = size - begin >= 2 && layout->points[size - 1].x == point.x && layout->points[size - 2].x == point.x;
+  const bool straight =
+      size - begin >= 2 && layout->points[size - 1].x == point.x && layout->points[size - 2].x == point.x;
   if (straight) {
     layout->points.back() = point;
   } else {

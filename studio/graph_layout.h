@@ -23,14 +23,14 @@ struct LayoutEdge {
 };
 
 struct LayoutGraph {
-  std::vector<LayoutSize> nodes;     // in the order in which they should read, best topological
-  std::vector<LayoutEdge> edges;     // several between the same nodes are allowed
+  std::vector<LayoutSize> nodes;  // in the order in which they should read, best topological
+  std::vector<LayoutEdge> edges;  // several between the same nodes are allowed
 };
 
 struct LayoutOptions {
-  float node_gap = 28;               // between neighbours in a layer
-  float layer_gap = 30;              // between layers
-  std::int32_t portal_span = 40;     // edges over more layers are not routed
+  float node_gap = 28;            // between neighbours in a layer
+  float layer_gap = 30;           // between layers
+  std::int32_t portal_span = 40;  // edges over more layers are not routed
 };
 
 struct LayoutPoint {
@@ -39,18 +39,18 @@ struct LayoutPoint {
 };
 
 struct LayoutRoute {
-  std::int32_t begin = 0;            // points of edge e: Layout::points[begin .. begin + count)
-  std::int32_t count = 0;            // 0: a portal, or a self loop: draw a stub at both ends
+  std::int32_t begin = 0;  // points of edge e: Layout::points[begin .. begin + count)
+  std::int32_t count = 0;  // 0: a portal, or a self loop: draw a stub at both ends
 };
 
 struct Layout {
   std::vector<LayoutPoint> corners;  // upper left corner of each node; all >= 0
   std::vector<std::int32_t> layers;  // of each node
   std::vector<LayoutPoint> points;
-  std::vector<LayoutRoute> routes;   // per edge, from its source's lower side to its target's upper side
+  std::vector<LayoutRoute> routes;  // per edge, from its source's lower side to its target's upper side
   float width = 0;
   float height = 0;
-  bool cancelled = false;            // everything else is then empty
+  bool cancelled = false;  // everything else is then empty
 };
 
 // Ends of edges outside the nodes are dropped (their route is empty). `cancel` may be null; when it turns true the

@@ -41,11 +41,11 @@ class Placement {
 
   const LayeredGraph& graph_;
   const float gap_;
-  std::vector<bool> conflict_;            // per entry of graph_.up.targets
+  std::vector<bool> conflict_;  // per entry of graph_.up.targets
   std::vector<std::int32_t> root_;
   std::vector<std::int32_t> align_;
-  Adjacency after_;                       // blocks right of a block; entries are vertices at its right
-  std::vector<std::int32_t> before_of_;   // for each entry of after_: the vertex at the left
+  Adjacency after_;                      // blocks right of a block; entries are vertices at its right
+  std::vector<std::int32_t> before_of_;  // for each entry of after_: the vertex at the left
   std::vector<float> x_;
 };
 
@@ -241,8 +241,8 @@ std::vector<float> placeVertices(const LayeredGraph& graph, float node_gap, cons
     if (extent[d].high - extent[d].low < extent[narrowest].high - extent[narrowest].low) narrowest = d;
   }
   for (std::size_t d = 0; d < 4; ++d) {
-    const float shift = kDirections[d].leftmost ? extent[narrowest].low - extent[d].low
-                                                : extent[narrowest].high - extent[d].high;
+    const float shift =
+        kDirections[d].leftmost ? extent[narrowest].low - extent[d].low : extent[narrowest].high - extent[d].high;
     for (float& value : x[d]) value += shift;
   }
   std::vector<float> centre(static_cast<std::size_t>(graph.size()));

@@ -21,9 +21,9 @@ struct Adjacency {
 struct LayeredGraph {
   std::int32_t nodes = 0;
   std::vector<std::int32_t> layer;
-  std::vector<std::int32_t> rank;        // tie-break: the node's order; a dummy has that of its source
+  std::vector<std::int32_t> rank;  // tie-break: the node's order; a dummy has that of its source
   std::vector<float> width;
-  Adjacency up;                          // sorted by position once ordering is done
+  Adjacency up;  // sorted by position once ordering is done
   Adjacency down;
   std::vector<std::vector<std::int32_t>> order;
   std::vector<std::int32_t> position;

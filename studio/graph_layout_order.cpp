@@ -72,7 +72,8 @@ std::int64_t countCrossings(const LayeredGraph& graph) {
 }
 
 void initialOrder(LayeredGraph* graph) {
-  const std::int32_t layers = graph->layer.empty() ? 0 : *std::max_element(graph->layer.begin(), graph->layer.end()) + 1;
+  const std::int32_t layers =
+      graph->layer.empty() ? 0 : *std::max_element(graph->layer.begin(), graph->layer.end()) + 1;
   graph->order.assign(static_cast<std::size_t>(layers), {});
   std::vector<std::int32_t> by_rank(graph->layer.size());
   std::iota(by_rank.begin(), by_rank.end(), 0);

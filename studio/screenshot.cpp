@@ -2,6 +2,8 @@
 #include "studio/screenshot.h"
 
 #include <GLFW/glfw3.h>
+
+// Needs the types of gl.h, which GLFW includes.
 #include <GL/glext.h>
 #include <stb_image_write.h>
 
@@ -15,7 +17,8 @@ namespace {
 template <class Function>
 Function load(const char* name) {
   const auto function = reinterpret_cast<Function>(glfwGetProcAddress(name));
-  if (function == nullptr) throw Error(ExitCode::kUnsupported, "This OpenGL cannot draw off-screen; use a display with OpenGL 3.");
+  if (function == nullptr)
+    throw Error(ExitCode::kUnsupported, "This OpenGL cannot draw off-screen; use a display with OpenGL 3.");
   return function;
 }
 
@@ -27,7 +30,8 @@ OffscreenTarget::OffscreenTarget(int width, int height) : width_(width), height_
   load<PFNGLBINDRENDERBUFFERPROC>("glBindRenderbuffer")(GL_RENDERBUFFER, color_);
   load<PFNGLRENDERBUFFERSTORAGEPROC>("glRenderbufferStorage")(GL_RENDERBUFFER, GL_RGBA8, width, height);
   bind();
-  load<PFNGLFRAMEBUFFERRENDERBUFFERPROC>("glFramebufferRenderbuffer")(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, color_);
+  load<PFNGLFRAMEBUFFERRENDERBUFFERPROC>("glFramebufferRenderbuffer")(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0,
+                                                                      GL_RENDERBUFFER, color_);
   if (load<PFNGLCHECKFRAMEBUFFERSTATUSPROC>("glCheckFramebufferStatus")(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE) {
     throw Error(ExitCode::kUnsupported, "This OpenGL cannot draw a picture of that size; choose a smaller --size.");
   }
@@ -39,7 +43,9 @@ OffscreenTarget::~OffscreenTarget() {
   load<PFNGLDELETEFRAMEBUFFERSPROC>("glDeleteFramebuffers")(1, &frame_buffer_);
 }
 
-void OffscreenTarget::bind() const { load<PFNGLBINDFRAMEBUFFERPROC>("glBindFramebuffer")(GL_FRAMEBUFFER, frame_buffer_); }
+void OffscreenTarget::bind() const {
+  load<PFNGLBINDFRAMEBUFFERPROC>("glBindFramebuffer")(GL_FRAMEBUFFER, frame_buffer_);
+}
 
 std::vector<std::uint8_t> OffscreenTarget::pixels() const {
   bind();
@@ -49,8 +55,8 @@ std::vector<std::uint8_t> OffscreenTarget::pixels() const {
   glReadPixels(0, 0, width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, bottom_up.data());
   std::vector<std::uint8_t> rgba(bottom_up.size());
   for (std::size_t y = 0; y < static_cast<std::size_t>(height_); ++y) {
-    std::copy_n(bottom_up.begin() + static_cast<std::ptrdiff_t>((static_cast<std::size_t>(height_) - 1 - y) * stride), stride,
-                rgba.begin() + static_cast<std::ptrdiff_t>(y * stride));
+    std::copy_n(bottom_up.begin() + static_cast<std::ptrdiff_t>((static_cast<std::size_t>(height_) - 1 - y) * stride),
+                stride, rgba.begin() + static_cast<std::ptrdiff_t>(y * stride));
   }
   for (std::size_t a = 3; a < rgba.size(); a += 4) rgba[a] = 255;
   return rgba;
@@ -58,7 +64,8 @@ std::vector<std::uint8_t> OffscreenTarget::pixels() const {
 
 void writePng(const std::string& path, int width, int height, const std::vector<std::uint8_t>& rgba) {
   if (stbi_write_png(path.c_str(), width, height, 4, rgba.data(), width * 4) != 0) return;
-  throw Error(ExitCode::kFailure, "The screenshot could not be written to '" + path + "'; choose a folder that can be written.");
+  throw Error(ExitCode::kFailure,
+              "The screenshot could not be written to '" + path + "'; choose a folder that can be written.");
 }
 
 }  // namespace ipex_studio

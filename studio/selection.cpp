@@ -5,9 +5,7 @@
 
 namespace ipex_studio {
 
-bool Selection::contains(OriginId origin) const {
-  return std::binary_search(origins_.begin(), origins_.end(), origin);
-}
+bool Selection::contains(OriginId origin) const { return std::binary_search(origins_.begin(), origins_.end(), origin); }
 
 bool Selection::overlaps(const std::vector<OriginId>& origins) const {
   return std::any_of(origins.begin(), origins.end(), [this](OriginId origin) { return contains(origin); });

@@ -17,9 +17,9 @@
 namespace ipex_studio {
 
 enum class JobState {
-  kEmpty,      // nothing is open
-  kReady,      // a model is open, nothing was optimized yet
-  kRecorded,   // recorded runs are open, the model is not at hand: nothing can be started
+  kEmpty,     // nothing is open
+  kReady,     // a model is open, nothing was optimized yet
+  kRecorded,  // recorded runs are open, the model is not at hand: nothing can be started
   kWorking,
   kDone,
   kFailed,
@@ -28,16 +28,16 @@ enum class JobState {
 
 struct JobStatus {
   JobState state = JobState::kEmpty;
-  std::string stage;           // "measure baseline"; set while kWorking
-  double fraction = -1;        // of the whole job, 0..1; negative: unknown
-  double eta_s = -1;           // negative: unknown
-  std::string message;         // one sentence: why it failed, or where the export went
+  std::string stage;     // "measure baseline"; set while kWorking
+  double fraction = -1;  // of the whole job, 0..1; negative: unknown
+  double eta_s = -1;     // negative: unknown
+  std::string message;   // one sentence: why it failed, or where the export went
 };
 
 enum class LogLevel { kInfo, kWarning, kError };
 
 struct LogLine {
-  double time_s = 0;           // since the program began
+  double time_s = 0;  // since the program began
   LogLevel level = LogLevel::kInfo;
   std::string text;
 };
@@ -46,7 +46,7 @@ struct LogLine {
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   bool available = true;
-  std::string reason;          // why not, as a sentence: "This CPU has no BF16 instructions."
+  std::string reason;  // why not, as a sentence: "This CPU has no BF16 instructions."
 };
 
 // What may be chosen in the run bar, and what is in force.
@@ -58,12 +58,12 @@ struct RunChoices {
 };
 
 struct StudioSnapshot {
-  std::uint64_t revision = 0;                           // rises by one with each snapshot of a session
-  std::shared_ptr<const JobRecord> job;                 // never null; empty record when nothing is open
-  std::shared_ptr<const JobIndex> index;                // never null
+  std::uint64_t revision = 0;             // rises by one with each snapshot of a session
+  std::shared_ptr<const JobRecord> job;   // never null; empty record when nothing is open
+  std::shared_ptr<const JobIndex> index;  // never null
   JobStatus status;
   RunChoices choices;
-  std::shared_ptr<const std::vector<LogLine>> log;      // never null
+  std::shared_ptr<const std::vector<LogLine>> log;  // never null
 };
 
 using SnapshotPtr = std::shared_ptr<const StudioSnapshot>;

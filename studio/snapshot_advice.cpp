@@ -58,11 +58,11 @@ void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
   }
   const double latency_ns = index.optimized.latency.p50_ns;
   if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kLeastShare) return;
-  advice->push_back({Advice::Tone::kWarning,
-                     fmt::format("{} reorder{} cost{} {} ({}).", group.count, plural(group.count),
-                                 group.count == 1 ? "s" : "", formatTime(group.total_ns),
-                                 percent(group.total_ns / latency_ns)),
-                     "Show", std::move(group.origins), "operations"});
+  advice->push_back(
+      {Advice::Tone::kWarning,
+       fmt::format("{} reorder{} cost{} {} ({}).", group.count, plural(group.count), group.count == 1 ? "s" : "",
+                   formatTime(group.total_ns), percent(group.total_ns / latency_ns)),
+       "Show", std::move(group.origins), "operations"});
 }
 
 void adviseOnSlowest(const JobIndex& index, std::vector<Advice>* advice) {
@@ -98,7 +98,8 @@ void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
   }
   std::vector<const Declines*> order;
   for (const auto& [key, group] : groups) order.push_back(&group);
-  std::stable_sort(order.begin(), order.end(), [](const Declines* a, const Declines* b) { return a->count > b->count; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Declines* a, const Declines* b) { return a->count > b->count; });
   if (order.size() > 2) order.resize(2);
   for (const Declines* group : order) {
     std::string why = displayText(group->first->text.empty() ? group->first->reason : group->first->text, 140);
@@ -117,8 +118,8 @@ void adviseOnInputs(const JobRecord& job, std::vector<Advice>* advice) {
     guessed += (guessed.empty() ? "" : ", ") + displayText(input.name, 24) + " " + formatShape(input.description);
   }
   if (guessed.empty()) return;
-  advice->push_back({Advice::Tone::kHint,
-                     fmt::format("The inputs are a guess ({}). Give yours with --input.", guessed), "", {}, ""});
+  advice->push_back(
+      {Advice::Tone::kHint, fmt::format("The inputs are a guess ({}). Give yours with --input.", guessed), "", {}, ""});
 }
 
 void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
@@ -126,10 +127,12 @@ void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
   if (run.rows.empty() || run.latency.p50_ns <= 0) return;
   const double share = run.unattributed_ns / run.latency.p50_ns;
   if (share < kLeastUnattributed) return;
-  advice->push_back({Advice::Tone::kWarning,
-                     fmt::format("{} of the run ({}) belong to no operation.", formatTime(run.unattributed_ns),
-                                 percent(share)),
-                     "Show", {}, "operations"});
+  advice->push_back(
+      {Advice::Tone::kWarning,
+       fmt::format("{} of the run ({}) belong to no operation.", formatTime(run.unattributed_ns), percent(share)),
+       "Show",
+       {},
+       "operations"});
 }
 
 }  // namespace

@@ -159,8 +159,10 @@ TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns) {
   statistics.p50_ns = static_cast<double>(percentile(samples_ns, 50));
   // Order statistics around the median: binomial(n, 1/2) by its normal approximation.
   const double spread = 0.98 * std::sqrt(static_cast<double>(n));
-  const auto low = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(static_cast<double>(n) / 2 - spread)));
-  const auto high = std::min<std::int64_t>(n - 1, static_cast<std::int64_t>(std::ceil(static_cast<double>(n) / 2 + spread)));
+  const auto low =
+      std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(static_cast<double>(n) / 2 - spread)));
+  const auto high =
+      std::min<std::int64_t>(n - 1, static_cast<std::int64_t>(std::ceil(static_cast<double>(n) / 2 + spread)));
   statistics.half_width_ns = static_cast<double>(samples_ns[high] - samples_ns[low]) / 2;
   return statistics;
 }

@@ -34,26 +34,26 @@ const char* kindGroupName(KindGroup group);  // "convolution"
 // Median (nearest rank, as in reports) with a distribution-free 95 % interval; zeros when there are no samples.
 struct TimeStatistics {
   double p50_ns = 0;
-  double half_width_ns = 0;    // half of the interval's width
+  double half_width_ns = 0;  // half of the interval's width
   std::int64_t samples = 0;
 };
 TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns);
 
 // One row of the operations table: a plan step, or a node that stayed with the interpreter.
 struct OperationRow {
-  std::int32_t step = -1;      // index into RunRecord::steps; -1: interpreter
+  std::int32_t step = -1;  // index into RunRecord::steps; -1: interpreter
   std::string name;
-  std::string kind;            // without namespace
+  std::string kind;  // without namespace
   KindGroup group = KindGroup::kOther;
-  std::string kernel;          // what ran: implementation, else kernel, else "interpreter"
-  std::string layout;          // "nchw→nChw16c", or one name where both agree
-  std::string output;          // "1x256x56x56"
+  std::string kernel;  // what ran: implementation, else kernel, else "interpreter"
+  std::string layout;  // "nchw→nChw16c", or one name where both agree
+  std::string output;  // "1x256x56x56"
   std::string precision;
   std::vector<OriginId> origins;
   TimeStatistics time;
-  double share = 0;            // of the whole run, 0..1
-  double gflops_per_s = 0;     // 0: unknown
-  double baseline_ns = 0;      // the same origins in the baseline run; 0: unknown
+  double share = 0;         // of the whole run, 0..1
+  double gflops_per_s = 0;  // 0: unknown
+  double baseline_ns = 0;   // the same origins in the baseline run; 0: unknown
 };
 
 // One measured variant, digested.
@@ -62,8 +62,8 @@ struct RunIndex {
   TimeStatistics latency;
   std::vector<OperationRow> rows;  // in order of execution
   std::unordered_map<OriginId, std::vector<std::int32_t>> rows_of_origin;
-  double steps_ns = 0;             // sum of medians
-  double unattributed_ns = 0;      // latency minus that sum; may be negative by noise
+  double steps_ns = 0;         // sum of medians
+  double unattributed_ns = 0;  // latency minus that sum; may be negative by noise
 };
 
 // One graph that was recorded, with its nodes by origin.
@@ -75,9 +75,9 @@ struct GraphIndex {
 
 // One position of the pass history: the frozen graph (position 0) and each pass after it.
 struct Stage {
-  std::int32_t pass = -1;      // index into JobRecord::passes; -1: frozen
-  std::string name;            // "frozen", "fold-batch-norm"
-  std::int32_t graph = -1;     // index into JobIndex::graphs: the graph as it stands then; -1: none
+  std::int32_t pass = -1;   // index into JobRecord::passes; -1: frozen
+  std::string name;         // "frozen", "fold-batch-norm"
+  std::int32_t graph = -1;  // index into JobIndex::graphs: the graph as it stands then; -1: none
 };
 
 // A sentence for "What to do next".
@@ -85,18 +85,18 @@ struct Advice {
   enum class Tone { kGood, kHint, kWarning };
   Tone tone = Tone::kHint;
   std::string text;
-  std::string link;                 // text of the link; empty: none
-  std::vector<OriginId> origins;    // what the link selects
-  std::string tab;                  // panel that the link brings to the front; empty: none
+  std::string link;               // text of the link; empty: none
+  std::vector<OriginId> origins;  // what the link selects
+  std::string tab;                // panel that the link brings to the front; empty: none
 };
 
 struct JobIndex {
   std::vector<GraphIndex> graphs;
-  std::vector<Stage> stages;                 // empty when no graph was recorded
-  std::int32_t default_stage = -1;           // the last one that still shows operations, not whole regions; -1: none
-  RunIndex baseline;                         // run is null when not measured
+  std::vector<Stage> stages;        // empty when no graph was recorded
+  std::int32_t default_stage = -1;  // the last one that still shows operations, not whole regions; -1: none
+  RunIndex baseline;                // run is null when not measured
   RunIndex optimized;
-  Interval speedup;                          // optimized over baseline; value is 0 when not measured
+  Interval speedup;  // optimized over baseline; value is 0 when not measured
   std::vector<Advice> advice;
   std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins

@@ -11,17 +11,17 @@
 namespace ipex_studio {
 
 struct Theme {
-  ImU32 ground;       // behind the canvas
+  ImU32 ground;  // behind the canvas
   ImU32 panel;
-  ImU32 raised;       // buttons, hovered rows
-  ImU32 node;         // faces of nodes on the canvas
-  ImU32 line;         // hairlines, borders
+  ImU32 raised;  // buttons, hovered rows
+  ImU32 node;    // faces of nodes on the canvas
+  ImU32 line;    // hairlines, borders
   ImU32 text;
-  ImU32 dim;          // secondary text
-  ImU32 faint;        // edges, disabled text
-  ImU32 selection;    // ground of what is selected
+  ImU32 dim;        // secondary text
+  ImU32 faint;      // edges, disabled text
+  ImU32 selection;  // ground of what is selected
   ImU32 accent;
-  ImU32 on_accent;    // text on accent
+  ImU32 on_accent;  // text on accent
   ImU32 good;
   ImU32 warning;
   ImU32 bad;

@@ -29,6 +29,22 @@ ImVec2 sizeOf(const std::string& text) { return ImGui::CalcTextSize(text.data(),
 
 void unformatted(const std::string& text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
 
+// Where the line that begins at `begin` ends so that it fits: at a space, and not before a unit or sign that belongs to
+// the number in front of it. A word that is too long stands alone.
+std::size_t endOfLine(const std::string& text, std::size_t begin, float width) {
+  std::size_t fits = std::string::npos;
+  for (std::size_t space = begin; space < text.size();) {
+    space = std::min(text.find(' ', space + 1), text.size());
+    const bool too_wide = sizeOf(text.substr(begin, space - begin)).x > width;
+    if (too_wide && fits != std::string::npos) return fits;
+    const std::string next = space < text.size() ? text.substr(space + 1, 2) : std::string();
+    const bool unit = next == "ms" || next == "µ" || (!next.empty() && next[0] == '%');
+    if (!unit || too_wide) fits = space;
+    if (too_wide) return fits;
+  }
+  return text.size();
+}
+
 }  // namespace
 
 void label(ImU32 color, const std::string& text, ImFont* font) {
@@ -66,22 +82,18 @@ void labelRight(ImU32 color, const std::string& text, float right, ImFont* font)
 }
 
 bool paragraphWithLink(const Ui& ui, const std::string& text, const std::string& link_text, float width) {
-  ImFont* font = ImGui::GetFont();
-  const float size = ImGui::GetFontSize();
-  const float line = std::floor(size * 1.18F);
+  const float line = std::floor(ImGui::GetFontSize() * 1.18F);
   const float left = ImGui::GetCursorPosX();
   float y = ImGui::GetCursorPosY();
   float used = 0;
-  const char* begin = text.data();
-  const char* const end = begin + text.size();
-  while (begin < end) {
-    const char* stop = font->CalcWordWrapPositionA(size / font->FontSize, begin, end, std::max(width, size));
-    if (stop == begin) ++stop;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = endOfLine(text, begin, width);
+    const std::string words = text.substr(begin, end - begin);
     ImGui::SetCursorPos({left, y});
-    label(ui.theme.text, std::string(begin, stop));
-    used = font->CalcTextSizeA(size, 1e6F, 0, begin, stop).x;
-    for (begin = stop; begin < end && *begin == ' ';) ++begin;
-    if (begin < end) y += line;
+    label(ui.theme.text, words);
+    used = sizeOf(words).x;
+    begin = std::min(text.find_first_not_of(' ', end), text.size());
+    if (begin < text.size()) y += line;
   }
   bool clicked = false;
   if (!link_text.empty()) {
@@ -125,9 +137,13 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   const bool held = ImGui::IsItemActive() && enabled;
   ImGui::PopID();
   const Theme& theme = ui.theme;
-  ImU32 face = look == ButtonLook::kPrimary ? theme.accent : look == ButtonLook::kChosen ? theme.selection : theme.raised;
+  ImU32 face = look == ButtonLook::kPrimary  ? theme.accent
+               : look == ButtonLook::kChosen ? theme.selection
+                                             : theme.raised;
   if (look == ButtonLook::kQuiet) face = withAlpha(theme.raised, 0);
-  if (hovered) face = look == ButtonLook::kPrimary ? mixColors(face, theme.text, 0.15F) : mixColors(theme.raised, theme.line, 0.8F);
+  if (hovered)
+    face =
+        look == ButtonLook::kPrimary ? mixColors(face, theme.text, 0.15F) : mixColors(theme.raised, theme.line, 0.8F);
   if (held) face = mixColors(face, theme.ground, 0.25F);
   ImU32 ink = look == ButtonLook::kPrimary ? theme.on_accent : theme.text;
   if (look == ButtonLook::kQuiet) ink = theme.dim;
@@ -140,8 +156,8 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   list->AddRectFilled(at, high, face, ui.px(5));
   if (look == ButtonLook::kPlain || !enabled) list->AddRect(at, high, theme.line, ui.px(5));
   const ImVec2 extent = sizeOf(text);
-  list->AddText({std::floor(at.x + (size.x - extent.x) / 2), std::floor(at.y + (size.y - extent.y) / 2)}, ink, text.data(),
-                text.data() + text.size());
+  list->AddText({std::floor(at.x + (size.x - extent.x) / 2), std::floor(at.y + (size.y - extent.y) / 2)}, ink,
+                text.data(), text.data() + text.size());
   if (hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   return clicked;
 }
@@ -151,8 +167,8 @@ void panelHead(const Ui& ui, const std::string& text) {
   const float height = std::floor(ui.px(kHeadPoints));
   ImFont* font = ui.fonts.head;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddText(font, font->FontSize, {at.x + ui.px(13), std::floor(at.y + (height - font->FontSize) / 2)}, ui.theme.dim,
-                text.data(), text.data() + text.size());
+  list->AddText(font, font->FontSize, {at.x + ui.px(13), std::floor(at.y + (height - font->FontSize) / 2)},
+                ui.theme.dim, text.data(), text.data() + text.size());
   list->AddLine({at.x, at.y + height - 1}, {at.x + ImGui::GetWindowWidth(), at.y + height - 1}, ui.theme.line);
   ImGui::SetCursorPos({0, height});
 }
@@ -176,7 +192,13 @@ void tooltip(const std::string& text) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {10, 8});
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 30);
-  unformatted(displayText(text, 1200));
+  // Line by line, since line ends are the studio's own.
+  constexpr std::size_t kMostBytes = 1200;
+  for (std::size_t begin = 0; begin < std::min(text.size(), kMostBytes);) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    unformatted(displayText(text.substr(begin, end - begin), kMostBytes));
+    begin = end + 1;
+  }
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();
   ImGui::PopStyleVar();

@@ -24,8 +24,9 @@ class GlfwLibrary {
  public:
   GlfwLibrary() {
     if (glfwInit() == GLFW_TRUE) return;
-    throw Error(ExitCode::kUnsupported,
-                "No display was found; use 'ipex-studio run' for the same job without a window, or xvfb-run for a screenshot.");
+    throw Error(
+        ExitCode::kUnsupported,
+        "No display was found; use 'ipex-studio run' for the same job without a window, or xvfb-run for a screenshot.");
   }
   ~GlfwLibrary() { glfwTerminate(); }
   GlfwLibrary(const GlfwLibrary&) = delete;
@@ -45,7 +46,8 @@ WindowPtr openWindow(const WindowOptions& options) {
   glfwWindowHint(GLFW_VISIBLE, screenshot ? GLFW_FALSE : GLFW_TRUE);
   WindowPtr window(glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr));
   if (!window) {
-    throw Error(ExitCode::kUnsupported, "The display has no OpenGL 3.2; use 'ipex-studio run' for the same job without a window.");
+    throw Error(ExitCode::kUnsupported,
+                "The display has no OpenGL 3.2; use 'ipex-studio run' for the same job without a window.");
   }
   glfwMakeContextCurrent(window.get());
   // An off-screen picture must not wait for a screen.
@@ -155,7 +157,8 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
     const bool quiet = !news && shown->status.state != JobState::kWorking && app.settled();
     quiet_frames = quiet ? quiet_frames + 1 : 0;
     if (std::chrono::steady_clock::now() > deadline) {
-      throw Error(ExitCode::kFailure, "The job did not end within ten minutes, so no screenshot was taken; use a smaller model.");
+      throw Error(ExitCode::kFailure,
+                  "The job did not end within ten minutes, so no screenshot was taken; use a smaller model.");
     }
   }
   writePng(options.screenshot_path, options.width, options.height, target.pixels());

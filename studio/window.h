@@ -9,12 +9,12 @@
 namespace ipex_studio {
 
 struct WindowOptions {
-  int width = 1600;              // of the window in pixels
+  int width = 1600;  // of the window in pixels
   int height = 1000;
-  double scale = 0;              // of everything drawn; 0: as the display asks
-  std::string theme = "dark";    // "dark", "light", "contrast"
-  std::string screenshot_path;   // non-empty: render until everything is settled, write a PNG there, return
-  std::string panel;             // one of panelNames(): fills the window with that panel alone; empty: the whole studio
+  double scale = 0;             // of everything drawn; 0: as the display asks
+  std::string theme = "dark";   // "dark", "light", "contrast"
+  std::string screenshot_path;  // non-empty: render until everything is settled, write a PNG there, return
+  std::string panel;            // one of panelNames(): fills the window with that panel alone; empty: the whole studio
   std::string title = "ipex-studio";
 };
 

@@ -20,14 +20,15 @@ enum class Arrangement { kBefore, kSplit, kAfter };
 struct Pane {
   GraphCanvas canvas;
   std::shared_ptr<const GraphScene> scene;
-  SceneKey key;                                // of `scene`
+  SceneKey key;  // of `scene`
   std::uint64_t selection_generation = ~0ULL;
   std::uint64_t reveal_generation = 0;
-  std::vector<std::int32_t> selected;          // canvas nodes
+  std::vector<std::int32_t> selected;  // canvas nodes
 };
 
 std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -55,7 +56,8 @@ class GraphPanel : public Panel {
       ImGui::SameLine(0, 0);
       const ImVec2 at = ImGui::GetCursorScreenPos();
       drawPane(Side::kAfter, width - half, snapshot, selection);
-      ImGui::GetWindowDrawList()->AddLine({at.x, ImGui::GetWindowPos().y}, {at.x, at.y + ImGui::GetWindowHeight()}, ui_.theme.line);
+      ImGui::GetWindowDrawList()->AddLine({at.x, ImGui::GetWindowPos().y}, {at.x, at.y + ImGui::GetWindowHeight()},
+                                          ui_.theme.line);
     } else {
       drawPane(arrangement_ == Arrangement::kBefore ? Side::kBefore : Side::kAfter, width, snapshot, selection);
     }
@@ -66,9 +68,12 @@ class GraphPanel : public Panel {
     if (snapshot.status.state == JobState::kWorking) {
       emptyState(ui_, "Reading the model", "The graph appears here as soon as it is loaded and frozen.");
     } else if (snapshot.status.state == JobState::kFailed) {
-      emptyState(ui_, "There is no graph to show", snapshot.status.message.empty() ? "The log below says why." : displayText(snapshot.status.message, 400));
+      emptyState(
+          ui_, "There is no graph to show",
+          snapshot.status.message.empty() ? "The log below says why." : displayText(snapshot.status.message, 400));
     } else {
-      emptyState(ui_, "Open a TorchScript model", "Start with: ipex-studio MODEL.pt. A profile.db with recorded runs opens the same way.");
+      emptyState(ui_, "Open a TorchScript model",
+                 "Start with: ipex-studio MODEL.pt. A profile.db with recorded runs opens the same way.");
     }
   }
 
@@ -95,20 +100,22 @@ class GraphPanel : public Panel {
     const bool split = arrangement_ == Arrangement::kSplit;
     if (arrangement_ != Arrangement::kAfter) {
       ImGui::SetCursorPosY(centre_text);
-      labelRight(ui_.theme.dim, headText(Side::kBefore, index, selection), (split ? width / 2 : width - ui_.px(250)) - ui_.px(14), ui_.fonts.head);
+      labelRight(ui_.theme.dim, headText(Side::kBefore, index, selection),
+                 (split ? width / 2 : width - ui_.px(250)) - ui_.px(14), ui_.fonts.head);
     }
     if (arrangement_ != Arrangement::kBefore) {
       ImGui::SetCursorPos({split ? std::floor(width / 2) + ui_.px(14) : ui_.px(230), centre_text});
       const float room = width - ui_.px(256) - ImGui::GetCursorPosX();
-      if (room > ui_.px(40)) fittedLabel(ui_, ui_.theme.dim, headText(Side::kAfter, index, selection), room, ui_.fonts.head);
+      if (room > ui_.px(40))
+        fittedLabel(ui_, ui_.theme.dim, headText(Side::kAfter, index, selection), room, ui_.fonts.head);
     }
     drawViewButtons(width);
     ImGui::SetCursorPos(after_head);
   }
 
   void drawViewButtons(float width) {
-    constexpr std::array<std::pair<const char*, Arrangement>, 3> kArrangements = {{
-        {"before", Arrangement::kBefore}, {"split", Arrangement::kSplit}, {"after", Arrangement::kAfter}}};
+    constexpr std::array<std::pair<const char*, Arrangement>, 3> kArrangements = {
+        {{"before", Arrangement::kBefore}, {"split", Arrangement::kSplit}, {"after", Arrangement::kAfter}}};
     float x = width - ui_.px(8);
     const auto placeLeft = [&](const std::string& text) {
       x -= buttonSize(ui_, text, ui_.fonts.head).x - ui_.px(8);
@@ -120,7 +127,8 @@ class GraphPanel : public Panel {
     if (button(ui_, "zoom", percent, ButtonLook::kQuiet, true, ui_.fonts.head)) {
       for (Pane& pane : panes_) pane.canvas.setZoom(1);
     }
-    if (ImGui::IsItemHovered()) tooltip("Zoom. Click for 100 %; Ctrl and the wheel zoom, the wheel scrolls, dragging pans.");
+    if (ImGui::IsItemHovered())
+      tooltip("Zoom. Click for 100 %; Ctrl and the wheel zoom, the wheel scrolls, dragging pans.");
     placeLeft("fit");
     if (button(ui_, "fit", "fit", ButtonLook::kQuiet, true, ui_.fonts.head)) {
       for (Pane& pane : panes_) pane.canvas.requestFit();
@@ -251,11 +259,14 @@ class GraphPanel : public Panel {
 
   void drawNotOptimized(const StudioSnapshot& snapshot) const {
     if (snapshot.status.state == JobState::kWorking) {
-      emptyState(ui_, "Waiting for the first pass", "The graph after each pass appears here while the model is optimized.");
+      emptyState(ui_, "Waiting for the first pass",
+                 "The graph after each pass appears here while the model is optimized.");
     } else if (snapshot.status.state == JobState::kRecorded) {
-      emptyState(ui_, "No passes were recorded", "This run measured the model as it is. ipex-studio run MODEL.pt records every pass.");
+      emptyState(ui_, "No passes were recorded",
+                 "This run measured the model as it is. ipex-studio run MODEL.pt records every pass.");
     } else {
-      emptyState(ui_, "Not optimized yet", "Press Optimize: the graph after every pass appears here, with the time of each operation.");
+      emptyState(ui_, "Not optimized yet",
+                 "Press Optimize: the graph after every pass appears here, with the time of each operation.");
     }
   }
 
@@ -275,7 +286,8 @@ class GraphPanel : public Panel {
     if (!node.facts.empty()) text += "\n" + node.facts;
     if (!node.corner_text.empty()) text += "\n" + node.corner_text;
     if (node.hatched) text += "\nleft to the interpreter";
-    if (n >= 0 && graph.nodes[n].origins.size() > 1) text += fmt::format("\nmade of {} original nodes", graph.nodes[n].origins.size());
+    if (n >= 0 && graph.nodes[n].origins.size() > 1)
+      text += fmt::format("\nmade of {} original nodes", graph.nodes[n].origins.size());
     ImGui::BeginTooltip();
     label(ui_.theme.text, text);
     ImGui::EndTooltip();

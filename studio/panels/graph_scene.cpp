@@ -11,7 +11,7 @@ constexpr float kLeastWidth = 116;
 constexpr float kMostWidth = 292;
 constexpr float kNodeHeight = 40;
 constexpr float kPillHeight = 26;
-constexpr float kSides = 28;         // strip and padding
+constexpr float kSides = 28;  // strip and padding
 constexpr float kTimeGap = 14;
 
 float titleWidth(const TextMetrics& metrics, const std::string& text) {
@@ -25,7 +25,8 @@ float titleWidth(const TextMetrics& metrics, const std::string& text) {
 }
 
 float monoWidth(const TextMetrics& metrics, const std::string& text) {
-  const auto letters = std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  const auto letters =
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
   return metrics.mono * static_cast<float>(letters);
 }
 
@@ -93,7 +94,8 @@ class SceneBuilder {
       if (hidden(from)) continue;
       CanvasNode node;
       const std::size_t colon = from.kind.rfind("::");
-      node.title = displayText(!from.name.empty() ? from.name : from.kind.substr(colon == std::string::npos ? 0 : colon + 2), 60);
+      node.title = displayText(
+          !from.name.empty() ? from.name : from.kind.substr(colon == std::string::npos ? 0 : colon + 2), 60);
       node.facts = nodeFacts(graph_, from);
       node.group = kindGroup(from.kind);
       scene_->canvas_node[n] = addNode(std::move(node), static_cast<std::int32_t>(n));
@@ -233,8 +235,8 @@ TextMetrics textMetrics(const Fonts& fonts, float scale) {
   return metrics;
 }
 
-std::shared_ptr<const GraphScene> makeGraphScene(const GraphIndex& graph, const RunIndex& run, const TextMetrics& metrics,
-                                                 const std::atomic<bool>* cancel) {
+std::shared_ptr<const GraphScene> makeGraphScene(const GraphIndex& graph, const RunIndex& run,
+                                                 const TextMetrics& metrics, const std::atomic<bool>* cancel) {
   return SceneBuilder(graph, run, metrics).build(cancel);
 }
 

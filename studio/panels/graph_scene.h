@@ -21,14 +21,14 @@ TextMetrics textMetrics(const Fonts& fonts, float scale);
 
 struct GraphScene {
   CanvasScene canvas;
-  std::vector<std::int32_t> graph_node;        // per canvas node: index into GraphSnapshot::nodes, -1 for inputs/outputs
-  std::vector<std::int32_t> canvas_node;       // per graph node; -1: not shown
-  std::vector<std::vector<std::int32_t>> rows; // per canvas node: rows of the run whose time it carries
+  std::vector<std::int32_t> graph_node;   // per canvas node: index into GraphSnapshot::nodes, -1 for inputs/outputs
+  std::vector<std::int32_t> canvas_node;  // per graph node; -1: not shown
+  std::vector<std::vector<std::int32_t>> rows;  // per canvas node: rows of the run whose time it carries
 };
 
 // `run` may be without rows. Null when cancelled.
-std::shared_ptr<const GraphScene> makeGraphScene(const GraphIndex& graph, const RunIndex& run, const TextMetrics& metrics,
-                                                 const std::atomic<bool>* cancel);
+std::shared_ptr<const GraphScene> makeGraphScene(const GraphIndex& graph, const RunIndex& run,
+                                                 const TextMetrics& metrics, const std::atomic<bool>* cancel);
 
 // "3×3 s2 64→128", "1×64×56×56": what a person wants to know of a node in one line.
 std::string nodeFacts(const GraphSnapshot& graph, const GraphNode& node);

@@ -58,7 +58,8 @@ class InspectorPanel : public Panel {
     }
     label(ui_.theme.text, "Model", ui_.fonts.strong);
     entry("file", displayText(job.model.path, 200), false);
-    if (job.model.file_bytes > 0) entry("size", fmt::format("{:.1f} MB", static_cast<double>(job.model.file_bytes) / 1e6));
+    if (job.model.file_bytes > 0)
+      entry("size", fmt::format("{:.1f} MB", static_cast<double>(job.model.file_bytes) / 1e6));
     entry("sha256", displayText(job.model.sha256, 64));
     if (job.model.nodes > 0) entry("nodes", std::to_string(job.model.nodes));
     for (std::size_t i = 0; i < std::min(job.model.inputs.size(), kMostEntries); ++i) {
@@ -88,9 +89,11 @@ class InspectorPanel : public Panel {
     entry("runs", fmt::format("{} on {} thread{}", index.latency.samples, run.threads, run.threads == 1 ? "" : "s"));
     if (run.compile_ns > 0) entry("compile", formatTime(static_cast<double>(run.compile_ns), 0));
     if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns), 0));
-    if (run.peak_rss_bytes > 0) entry("peak memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
+    if (run.peak_rss_bytes > 0)
+      entry("peak memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
     if (run.coverage.nodes > 0) {
-      entry("in regions", fmt::format("{:.0f} % of nodes, {:.0f} % of time", run.coverage.nodes * 100, run.coverage.time * 100));
+      entry("in regions",
+            fmt::format("{:.0f} % of nodes, {:.0f} % of time", run.coverage.nodes * 100, run.coverage.time * 100));
     }
   }
 
@@ -108,7 +111,8 @@ class InspectorPanel : public Panel {
       std::size_t best = 0;
       for (const std::int32_t n : nodes) {
         const auto& origins = shown->nodes[n].origins;
-        const auto shared = static_cast<std::size_t>(std::count_if(origins.begin(), origins.end(), [&](OriginId o) { return selection.contains(o); }));
+        const auto shared = static_cast<std::size_t>(
+            std::count_if(origins.begin(), origins.end(), [&](OriginId o) { return selection.contains(o); }));
         if (shared > best) {
           best = shared;
           node = &shown->nodes[n];
@@ -178,8 +182,9 @@ class InspectorPanel : public Panel {
       const std::int32_t id = node.inputs[i];
       if (id < 0 || static_cast<std::size_t>(id) >= graph.values.size()) continue;
       const GraphValue& value = graph.values[id];
-      const std::string text = value.constant.empty() ? "%" + displayText(value.name, 40) + "  " + formatShape(value.type)
-                                                      : displayText(value.constant, 120);
+      const std::string text = value.constant.empty()
+                                   ? "%" + displayText(value.name, 40) + "  " + formatShape(value.type)
+                                   : displayText(value.constant, 120);
       entry(fmt::format("{} {}", value.constant.empty() ? "input" : "constant", i), text);
     }
     for (std::size_t i = 0; i < std::min(node.outputs.size(), kMostEntries); ++i) {

@@ -36,7 +36,9 @@ class LogPanel : public Panel {
     ImGui::SetCursorPos({ui_.px(13), top + std::floor(ui_.px(12))});
     if (!working) {
       const bool failed = status.state == JobState::kFailed;
-      label(failed ? ui_.theme.bad : ui_.theme.good, failed ? "failed" : status.state == JobState::kCancelled ? "cancelled" : "done");
+      label(failed ? ui_.theme.bad : ui_.theme.good, failed                                 ? "failed"
+                                                     : status.state == JobState::kCancelled ? "cancelled"
+                                                                                            : "done");
       ImGui::SameLine(0, ui_.px(10));
       fittedLabel(ui_, ui_.theme.text, displayText(status.message, 600), ImGui::GetContentRegionAvail().x - ui_.px(14));
     } else {

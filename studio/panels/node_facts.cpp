@@ -38,7 +38,8 @@ std::vector<long> shapeOf(const GraphValue* value) {
 }
 
 // Looks for an attribute, then for it inside a spec, then at the operand where aten operators have it.
-std::vector<long> numbersOf(const GraphSnapshot& graph, const GraphNode& node, const std::string& name, std::size_t operand) {
+std::vector<long> numbersOf(const GraphSnapshot& graph, const GraphNode& node, const std::string& name,
+                            std::size_t operand) {
   for (const auto& [key, text] : node.attributes) {
     if (key == name) return numbersIn(text, 0);
     if (key != "spec") continue;
@@ -51,7 +52,8 @@ std::vector<long> numbersOf(const GraphSnapshot& graph, const GraphNode& node, c
 
 std::string times(const std::vector<long>& numbers, std::size_t from, std::size_t to) {
   std::string text;
-  for (std::size_t i = from; i < to && i < numbers.size(); ++i) text += (i > from ? "×" : "") + std::to_string(numbers[i]);
+  for (std::size_t i = from; i < to && i < numbers.size(); ++i)
+    text += (i > from ? "×" : "") + std::to_string(numbers[i]);
   return text;
 }
 

@@ -12,12 +12,27 @@
 namespace ipex_studio {
 namespace {
 
-enum Column { kName, kKind, kKernel, kLayout, kOutput, kPrecision, kTime, kSpread, kShare, kBar, kSpeed, kBaseline, kColumns };
+enum Column {
+  kName,
+  kKind,
+  kKernel,
+  kLayout,
+  kOutput,
+  kPrecision,
+  kTime,
+  kSpread,
+  kShare,
+  kBar,
+  kSpeed,
+  kBaseline,
+  kColumns
+};
 
 constexpr float kRowPoints = 25;
 
 std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -25,19 +40,30 @@ std::string lowered(std::string text) {
 int compareRows(const OperationRow& a, const OperationRow& b, int column) {
   const auto number = [](double x, double y) { return x < y ? -1 : x > y ? 1 : 0; };
   switch (column) {
-    case kName: return a.name.compare(b.name);
-    case kKind: return a.kind.compare(b.kind);
-    case kKernel: return a.kernel.compare(b.kernel);
-    case kLayout: return a.layout.compare(b.layout);
-    case kOutput: return a.output.compare(b.output);
-    case kPrecision: return a.precision.compare(b.precision);
-    case kSpread: return number(a.time.half_width_ns, b.time.half_width_ns);
-    case kSpeed: return number(a.gflops_per_s, b.gflops_per_s);
+    case kName:
+      return a.name.compare(b.name);
+    case kKind:
+      return a.kind.compare(b.kind);
+    case kKernel:
+      return a.kernel.compare(b.kernel);
+    case kLayout:
+      return a.layout.compare(b.layout);
+    case kOutput:
+      return a.output.compare(b.output);
+    case kPrecision:
+      return a.precision.compare(b.precision);
+    case kSpread:
+      return number(a.time.half_width_ns, b.time.half_width_ns);
+    case kSpeed:
+      return number(a.gflops_per_s, b.gflops_per_s);
     case kBaseline: {
-      const auto ratio = [](const OperationRow& row) { return row.time.p50_ns > 0 ? row.baseline_ns / row.time.p50_ns : 0; };
+      const auto ratio = [](const OperationRow& row) {
+        return row.time.p50_ns > 0 ? row.baseline_ns / row.time.p50_ns : 0;
+      };
       return number(ratio(a), ratio(b));
     }
-    default: return number(a.time.p50_ns, b.time.p50_ns);
+    default:
+      return number(a.time.p50_ns, b.time.p50_ns);
   }
 }
 
@@ -71,10 +97,15 @@ class OperationsPanel : public Panel {
  private:
   void drawEmpty(const StudioSnapshot& snapshot) const {
     switch (snapshot.status.state) {
-      case JobState::kWorking: return emptyState(ui_, "No times yet", "They appear when the first variant has been measured.");
-      case JobState::kReady: return emptyState(ui_, "Nothing was measured yet", "Press Optimize: the model is measured as it is and optimized, operation by operation.");
-      case JobState::kEmpty: return emptyState(ui_, "Nothing was measured yet", "Open a model first: ipex-studio MODEL.pt.");
-      default: return emptyState(ui_, "No times were recorded", "The log says what happened.");
+      case JobState::kWorking:
+        return emptyState(ui_, "No times yet", "They appear when the first variant has been measured.");
+      case JobState::kReady:
+        return emptyState(ui_, "Nothing was measured yet",
+                          "Press Optimize: the model is measured as it is and optimized, operation by operation.");
+      case JobState::kEmpty:
+        return emptyState(ui_, "Nothing was measured yet", "Open a model first: ipex-studio MODEL.pt.");
+      default:
+        return emptyState(ui_, "No times were recorded", "The log says what happened.");
     }
   }
 
@@ -83,7 +114,8 @@ class OperationsPanel : public Panel {
     ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
     ImGui::SetNextItemWidth(ui_.px(240));
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
-    if (ImGui::InputTextWithHint("##filter", "filter by name, kernel, layout", filter_.data(), filter_.size())) stale_ = true;
+    if (ImGui::InputTextWithHint("##filter", "filter by name, kernel, layout", filter_.data(), filter_.size()))
+      stale_ = true;
     ImGui::PopStyleVar();
     for (const bool baseline : {false, true}) {
       if (!both) break;
@@ -97,7 +129,8 @@ class OperationsPanel : public Panel {
     }
     for (int g = 0; g < kKindGroups; ++g) {
       const auto group = static_cast<KindGroup>(g);
-      if (std::none_of(run.rows.begin(), run.rows.end(), [&](const OperationRow& row) { return row.group == group; })) continue;
+      if (std::none_of(run.rows.begin(), run.rows.end(), [&](const OperationRow& row) { return row.group == group; }))
+        continue;
       ImGui::SameLine(0, ui_.px(2));
       const std::string text = kindGroupName(group);
       if (ImGui::GetCursorPosX() + buttonSize(ui_, text, ui_.fonts.head).x > ImGui::GetWindowWidth()) break;
@@ -116,7 +149,9 @@ class OperationsPanel : public Panel {
     for (std::size_t r = 0; r < run.rows.size(); ++r) {
       const OperationRow& row = run.rows[r];
       if (group_ >= 0 && static_cast<int>(row.group) != group_) continue;
-      if (!wanted.empty() && lowered(row.name + " " + row.kind + " " + row.kernel + " " + row.layout).find(wanted) == std::string::npos) continue;
+      if (!wanted.empty() &&
+          lowered(row.name + " " + row.kind + " " + row.kernel + " " + row.layout).find(wanted) == std::string::npos)
+        continue;
       order_.push_back(static_cast<std::int32_t>(r));
     }
     std::stable_sort(order_.begin(), order_.end(), [&](std::int32_t a, std::int32_t b) {
@@ -165,8 +200,9 @@ class OperationsPanel : public Panel {
       const std::string text = name + (c == sort_column_ ? (descending_ ? " ↓" : " ↑") : "");
       const float text_width = ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
       const float x = c >= kTime ? at.x + width - text_width : at.x;
-      ImGui::GetWindowDrawList()->AddText({std::floor(x), at.y + std::floor(ui_.px(3))}, hovered || c == sort_column_ ? ui_.theme.text : ui_.theme.dim,
-                                          text.data(), text.data() + text.size());
+      ImGui::GetWindowDrawList()->AddText({std::floor(x), at.y + std::floor(ui_.px(3))},
+                                          hovered || c == sort_column_ ? ui_.theme.text : ui_.theme.dim, text.data(),
+                                          text.data() + text.size());
       if (!clicked) continue;
       descending_ = c == sort_column_ ? !descending_ : c >= kTime;
       sort_column_ = c;
@@ -177,7 +213,8 @@ class OperationsPanel : public Panel {
 
   void drawTable(const RunIndex& run, Selection& selection) {
     const float height = ImGui::GetContentRegionAvail().y - std::floor(ui_.px(28));
-    const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_PadOuterX | ImGuiTableFlags_NoBordersInBody;
+    const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_PadOuterX |
+                                  ImGuiTableFlags_NoBordersInBody;
     if (height < ui_.px(40) || !ImGui::BeginTable("operations", kColumns, flags, {0, height})) return;
     setUpColumns();
     drawHeaders();
@@ -253,21 +290,27 @@ class OperationsPanel : public Panel {
   void drawBar(const OperationRow& row) const {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float room = ImGui::GetContentRegionAvail().x;
-    const float width = widest_share_ > 0 ? std::max(ui_.px(2), room * static_cast<float>(row.share / widest_share_)) : 0;
+    const float width =
+        widest_share_ > 0 ? std::max(ui_.px(2), room * static_cast<float>(row.share / widest_share_)) : 0;
     const float y = std::floor(at.y + ui_.px(6));
-    ImGui::GetWindowDrawList()->AddRectFilled({at.x, y}, {at.x + width, y + std::floor(ui_.px(7))}, ui_.theme.kind(row.group), ui_.px(2));
+    ImGui::GetWindowDrawList()->AddRectFilled({at.x, y}, {at.x + width, y + std::floor(ui_.px(7))},
+                                              ui_.theme.kind(row.group), ui_.px(2));
   }
 
   void drawFooter(const StudioSnapshot& snapshot, const RunIndex& run) const {
     const double latency = run.latency.p50_ns;
-    std::string text = order_.size() == run.rows.size() ? fmt::format("{} operations", run.rows.size())
-                                                        : fmt::format("{} of {} operations", order_.size(), run.rows.size());
+    std::string text = order_.size() == run.rows.size()
+                           ? fmt::format("{} operations", run.rows.size())
+                           : fmt::format("{} of {} operations", order_.size(), run.rows.size());
     text += fmt::format(" · {} in operations", formatTime(run.steps_ns, 1));
-    if (latency > 0) text += fmt::format(" · {} unattributed ({:.1f} %)", formatTime(run.unattributed_ns, 1), run.unattributed_ns / latency * 100);
+    if (latency > 0)
+      text += fmt::format(" · {} unattributed ({:.1f} %)", formatTime(run.unattributed_ns, 1),
+                          run.unattributed_ns / latency * 100);
     text += fmt::format(" · {} runs", run.latency.samples);
     const MachineFacts& machine = snapshot.job->machine;
     if (!machine.cpu.empty()) text += " · " + displayText(machine.cpu, 40) + ", " + displayText(machine.isa, 24);
-    if (!machine.libtorch.empty()) text += " · libtorch " + displayText(machine.libtorch, 16) + ", oneDNN " + displayText(machine.onednn, 16);
+    if (!machine.libtorch.empty())
+      text += " · libtorch " + displayText(machine.libtorch, 16) + ", oneDNN " + displayText(machine.onednn, 16);
     ImGui::SetCursorPos({ui_.px(10), ImGui::GetWindowHeight() - std::floor(ui_.px(24))});
     fittedLabel(ui_, ui_.theme.dim, text, ImGui::GetWindowWidth() - ui_.px(26));
   }
@@ -277,7 +320,7 @@ class OperationsPanel : public Panel {
   bool shown_baseline_ = false;
   bool show_baseline_ = false;
   bool stale_ = true;
-  std::vector<std::int32_t> order_;   // rows of the run, filtered and sorted
+  std::vector<std::int32_t> order_;  // rows of the run, filtered and sorted
   double widest_share_ = 0;
   int sort_column_ = kTime;
   bool descending_ = true;

@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kRowPoints = 30;
-constexpr float kDonePoints = 68;    // right edge of the column, from the right
+constexpr float kDonePoints = 68;  // right edge of the column, from the right
 constexpr float kMissedPoints = 14;
 
 class PassesPanel : public Panel {
@@ -33,7 +33,8 @@ class PassesPanel : public Panel {
     ImGui::SetCursorPos(after);
     const float rest = ImGui::GetWindowHeight() - ui_.px(kHeadPoints);
     const bool advice = !index.advice.empty();
-    const float rows = static_cast<float>(std::max<std::size_t>(index.stages.size(), 4)) * ui_.px(kRowPoints) + ui_.px(10);
+    const float rows =
+        static_cast<float>(std::max<std::size_t>(index.stages.size(), 4)) * ui_.px(kRowPoints) + ui_.px(10);
     const float list_height = std::floor(advice ? std::min(rows, rest * 0.62F) : rest);
     if (beginArea(ui_, "history", {0, list_height}, ui_.theme.panel, {0, 4})) {
       if (index.stages.size() < 2) {
@@ -106,7 +107,8 @@ class PassesPanel : public Panel {
     fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - ui_.px(36 + kDonePoints + 28));
     ImGui::SetCursorPosY(text_y);
     const bool done = pass.rewrites > 0;
-    labelRight(done ? ui_.theme.good : ui_.theme.dim, done ? fmt::format("+{}", pass.rewrites) : "0", width - ui_.px(kDonePoints));
+    labelRight(done ? ui_.theme.good : ui_.theme.dim, done ? fmt::format("+{}", pass.rewrites) : "0",
+               width - ui_.px(kDonePoints));
     ImGui::SetCursorPosY(text_y);
     labelRight(pass.missed > 0 ? ui_.theme.warning : ui_.theme.dim, pass.missed > 0 ? std::to_string(pass.missed) : "–",
                width - ui_.px(kMissedPoints));
@@ -116,7 +118,8 @@ class PassesPanel : public Panel {
 
   void showTooltip(const PassRecord& pass) const {
     std::string text = displayText(pass.summary, 300);
-    text += fmt::format("\n{} · {} nodes afterwards", formatTime(static_cast<double>(pass.elapsed_ns)), pass.nodes_after);
+    text +=
+        fmt::format("\n{} · {} nodes afterwards", formatTime(static_cast<double>(pass.elapsed_ns)), pass.nodes_after);
     ImGui::BeginTooltip();
     ImGui::PushTextWrapPos(ui_.px(340));
     label(ui_.theme.text, text);

@@ -15,7 +15,8 @@ constexpr float kRowPoints = 25;
 enum class Show { kMissed, kApplied, kAll };
 
 std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -40,7 +41,8 @@ class RemarksPanel : public Panel {
     if (stale_) collect(remarks);
     stale_ = false;
     if (rows_.empty()) {
-      emptyState(ui_, show_ == Show::kMissed ? "Nothing was declined" : "Nothing matches", "Choose “all” above to see every remark.");
+      emptyState(ui_, show_ == Show::kMissed ? "Nothing was declined" : "Nothing matches",
+                 "Choose “all” above to see every remark.");
       return;
     }
     drawTable(snapshot, selection);
@@ -52,12 +54,15 @@ class RemarksPanel : public Panel {
     ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
     ImGui::SetNextItemWidth(ui_.px(240));
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
-    if (ImGui::InputTextWithHint("##filter", "filter by pass, reason, text", filter_.data(), filter_.size())) stale_ = true;
+    if (ImGui::InputTextWithHint("##filter", "filter by pass, reason, text", filter_.data(), filter_.size()))
+      stale_ = true;
     ImGui::PopStyleVar();
-    constexpr std::array<std::pair<const char*, Show>, 3> kChoices = {{{"missed", Show::kMissed}, {"done", Show::kApplied}, {"all", Show::kAll}}};
+    constexpr std::array<std::pair<const char*, Show>, 3> kChoices = {
+        {{"missed", Show::kMissed}, {"done", Show::kApplied}, {"all", Show::kAll}}};
     for (const auto& [text, show] : kChoices) {
       ImGui::SameLine(0, ui_.px(show == Show::kMissed ? 12 : 2));
-      if (!button(ui_, text, text, show == show_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head)) continue;
+      if (!button(ui_, text, text, show == show_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head))
+        continue;
       show_ = show;
       stale_ = true;
     }
@@ -71,7 +76,10 @@ class RemarksPanel : public Panel {
       const Remark& remark = remarks[r];
       if (show_ == Show::kMissed && remark.kind != RemarkKind::kMissed) continue;
       if (show_ == Show::kApplied && remark.kind != RemarkKind::kApplied) continue;
-      const bool matches = wanted.empty() || lowered(displayText(remark.pass + " " + remark.reason + " " + remark.text, 2000)).find(wanted) != std::string::npos;
+      const bool matches =
+          wanted.empty() ||
+          lowered(displayText(remark.pass + " " + remark.reason + " " + remark.text, 2000)).find(wanted) !=
+              std::string::npos;
       if (matches) rows_.push_back(static_cast<std::int32_t>(r));
     }
   }
@@ -102,7 +110,8 @@ class RemarksPanel : public Panel {
     const Remark& remark = snapshot.job->remarks[r];
     const bool missed = remark.kind == RemarkKind::kMissed;
     ImGui::TableNextRow(ImGuiTableRowFlags_None, ui_.px(kRowPoints));
-    if (!selection.empty() && selection.overlaps(remark.origins)) ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, ui_.theme.selection);
+    if (!selection.empty() && selection.overlaps(remark.origins))
+      ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, ui_.theme.selection);
     ImGui::TableSetColumnIndex(0);
     ImGui::PushID(r);
     const ImVec2 at = ImGui::GetCursorPos();

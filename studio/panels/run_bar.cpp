@@ -12,10 +12,14 @@ namespace {
 
 const char* precisionLabel(Precision precision) {
   switch (precision) {
-    case Precision::kFp32: return "FP32";
-    case Precision::kBf16: return "BF16";
-    case Precision::kFp16: return "FP16";
-    case Precision::kInt8: return "INT8";
+    case Precision::kFp32:
+      return "FP32";
+    case Precision::kBf16:
+      return "BF16";
+    case Precision::kFp16:
+      return "FP16";
+    case Precision::kInt8:
+      return "INT8";
   }
   return "?";
 }
@@ -28,8 +32,8 @@ std::string fileName(const std::string& path) {
 // "1x3x224x224:float32" as "1×3×224×224 f32".
 std::string inputText(const std::string& description) {
   std::string text = displayText(description, 60);
-  constexpr std::pair<const char*, const char*> kShort[] = {{":float32", " f32"}, {":float64", " f64"}, {":int64", " i64"},
-                                                            {":int32", " i32"}, {":bfloat16", " bf16"}};
+  constexpr std::pair<const char*, const char*> kShort[] = {
+      {":float32", " f32"}, {":float64", " f64"}, {":int64", " i64"}, {":int32", " i32"}, {":bfloat16", " bf16"}};
   for (const auto& [from, to] : kShort) {
     const std::size_t at = text.find(from);
     if (at != std::string::npos) text.replace(at, std::string(from).size(), to);
@@ -82,9 +86,7 @@ class RunBar : public Panel {
   void middle(float height) {
     ImGui::SetCursorPos({std::floor(x_), std::floor((ImGui::GetWindowHeight() - height) / 2)});
   }
-  void advance(float points) {
-    x_ = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(points);
-  }
+  void advance(float points) { x_ = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(points); }
 
   static const char* optimizeText(const StudioSnapshot& snapshot) {
     return snapshot.index->optimized.run != nullptr ? "Optimize again" : "Optimize";
@@ -92,8 +94,10 @@ class RunBar : public Panel {
 
   // What stands between the inputs and the result.
   float restWidth(const StudioSnapshot& snapshot) const {
-    float width = buttonSize(ui_, "00 threads").x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
-    for (const PrecisionChoice& choice : snapshot.choices.precisions) width += buttonSize(ui_, precisionLabel(choice.precision)).x;
+    float width =
+        buttonSize(ui_, "00 threads").x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
+    for (const PrecisionChoice& choice : snapshot.choices.precisions)
+      width += buttonSize(ui_, precisionLabel(choice.precision)).x;
     return width + ui_.px(70);
   }
 
@@ -112,7 +116,8 @@ class RunBar : public Panel {
       std::string all;
       for (const InputRecord& input : inputs) {
         if (all.size() > 600) break;
-        all += displayText(input.name, 40) + "  " + formatShape(input.description) + (input.guessed ? "  (a guess)" : "") + "\n";
+        all += displayText(input.name, 40) + "  " + formatShape(input.description) +
+               (input.guessed ? "  (a guess)" : "") + "\n";
       }
       tooltip(all + "Inputs are given with --input NAME:1x3x224x224.");
     }
@@ -150,7 +155,8 @@ class RunBar : public Panel {
       const bool chosen = choice.precision == precision_;
       const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
       const ButtonLook look = chosen ? ButtonLook::kChosen : ButtonLook::kQuiet;
-      if (button(ui_, precisionLabel(choice.precision), precisionLabel(choice.precision), look, chosen || (idle && choice.available))) {
+      if (button(ui_, precisionLabel(choice.precision), precisionLabel(choice.precision), look,
+                 chosen || (idle && choice.available))) {
         precision_ = choice.precision;
       }
       if (!choice.available && ImGui::IsItemHovered()) tooltip(choice.reason);
@@ -169,7 +175,8 @@ class RunBar : public Panel {
     } else {
       const bool can_start = state == JobState::kReady || state == JobState::kDone || state == JobState::kCancelled ||
                              (state == JobState::kFailed && snapshot.job->frozen != nullptr);
-      if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain, can_start)) {
+      if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain,
+                 can_start)) {
         commands.post(OptimizeCommand{precision_, threads_, {}});
       }
       if (state == JobState::kRecorded && ImGui::IsItemHovered()) {
@@ -214,7 +221,9 @@ class RunBar : public Panel {
     }
     drawAccuracy(index.optimized.run->accuracy, place);
     if (index.speedup.value <= 0) return x;
-    if (ImGui::GetWindowWidth() >= ui_.px(900)) place(ui_.fonts.text, ui_.theme.dim, fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high), 14);
+    if (ImGui::GetWindowWidth() >= ui_.px(900))
+      place(ui_.fonts.text, ui_.theme.dim, fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high),
+            14);
     place(ui_.fonts.big, ui_.theme.text, fmt::format("{:.2f}×", index.speedup.value), 16);
     if (ImGui::GetWindowWidth() < ui_.px(1400)) return x;
     place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
@@ -232,16 +241,19 @@ class RunBar : public Panel {
     const std::string text = accuracy.pass ? "ok · " + measure : "wrong · " + measure;
     place(ui_.fonts.text, accuracy.pass ? ui_.theme.good : ui_.theme.bad, text, 14);
     if (ImGui::IsItemHovered()) {
-      tooltip(fmt::format("Against {}: largest difference {:.2g} absolute, {:.2g} relative. {}", displayText(accuracy.reference, 40),
-                          accuracy.max_abs, accuracy.max_rel, displayText(accuracy.text, 300)));
+      tooltip(fmt::format("Against {}: largest difference {:.2g} absolute, {:.2g} relative. {}",
+                          displayText(accuracy.reference, 40), accuracy.max_abs, accuracy.max_rel,
+                          displayText(accuracy.text, 300)));
     }
   }
 
   template <class Place>
   void drawStage(const StudioSnapshot& snapshot, const Place& place) {
     const JobStatus& status = snapshot.status;
-    if (status.eta_s >= 0) place(ui_.fonts.text, ui_.theme.dim, fmt::format("{:.0f} s left", std::ceil(status.eta_s)), 14);
-    if (status.fraction >= 0) place(ui_.fonts.strong, ui_.theme.text, fmt::format("{:.0f} %", std::min(status.fraction, 1.0) * 100), 14);
+    if (status.eta_s >= 0)
+      place(ui_.fonts.text, ui_.theme.dim, fmt::format("{:.0f} s left", std::ceil(status.eta_s)), 14);
+    if (status.fraction >= 0)
+      place(ui_.fonts.strong, ui_.theme.text, fmt::format("{:.0f} %", std::min(status.fraction, 1.0) * 100), 14);
     place(ui_.fonts.text, ui_.theme.text, displayText(status.stage.empty() ? "working" : status.stage, 60), 0);
   }
 
@@ -266,7 +278,8 @@ class RunBar : public Panel {
       ImGui::SetNextItemWidth(-1);
       ImGui::InputText("##path", export_path_.data(), export_path_.size());
       formChoice(ExportForm::kCompiled, "compiled", "Fastest. Needs the operator library of ipex-studio beside it.");
-      formChoice(ExportForm::kPortable, "portable", "Runs in stock PyTorch; keeps the rewrites, not the fused kernels.");
+      formChoice(ExportForm::kPortable, "portable",
+                 "Runs in stock PyTorch; keeps the rewrites, not the fused kernels.");
       ImGui::Dummy({1, ui_.px(4)});
       if (button(ui_, "write", "Export", ButtonLook::kPrimary, export_path_[0] != 0)) {
         commands.post(ExportCommand{export_path_.data(), form_});

@@ -34,7 +34,8 @@ std::shared_ptr<const GraphScene> SceneService::get(std::int32_t slot, const Sce
   }
   if (is_running_ && running_.key == key) return nullptr;
   if (is_running_ && running_.slot == slot) cancel_ = true;
-  const auto waiting = std::find_if(requests_.begin(), requests_.end(), [&](const Request& r) { return r.slot == slot; });
+  const auto waiting =
+      std::find_if(requests_.begin(), requests_.end(), [&](const Request& r) { return r.slot == slot; });
   if (waiting == requests_.end()) {
     requests_.push_back({slot, key});
   } else {
@@ -60,8 +61,8 @@ void SceneService::work() {
     cancel_ = false;
     lock.unlock();
     const JobIndex& index = *running_.key.index;
-    auto scene = makeGraphScene(index.graphs[running_.key.graph], running_.key.optimized ? index.optimized : index.baseline,
-                                metrics_, &cancel_);
+    auto scene = makeGraphScene(index.graphs[running_.key.graph],
+                                running_.key.optimized ? index.optimized : index.baseline, metrics_, &cancel_);
     lock.lock();
     is_running_ = false;
     if (scene) {

@@ -18,7 +18,7 @@ namespace ipex_studio {
 struct SceneKey {
   std::shared_ptr<const JobIndex> index;
   std::int32_t graph = -1;
-  bool optimized = false;          // times of the optimized run, else of the baseline
+  bool optimized = false;  // times of the optimized run, else of the baseline
 
   bool operator==(const SceneKey& other) const {
     return index == other.index && graph == other.graph && optimized == other.optimized;
@@ -53,8 +53,8 @@ class SceneService {
   const std::function<void()> wake_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Request> requests_;   // at most one per slot
-  std::deque<Entry> cache_;        // most recently used first
+  std::deque<Request> requests_;  // at most one per slot
+  std::deque<Entry> cache_;       // most recently used first
   Request running_;
   bool is_running_ = false;
   bool stop_ = false;

@@ -62,7 +62,7 @@ class TextPanel : public Panel {
 
   const Ui& ui_;
   std::shared_ptr<const GraphSnapshot> shown_;
-  std::vector<std::pair<std::size_t, std::size_t>> lines_;   // begin, end in shown_->text
+  std::vector<std::pair<std::size_t, std::size_t>> lines_;  // begin, end in shown_->text
 };
 
 }  // namespace

@@ -41,7 +41,8 @@ class TimelinePanel : public Panel {
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     const RunIndex& baseline = snapshot.index->baseline;
     const RunIndex& optimized = snapshot.index->optimized;
-    const double end_ns = std::max({baseline.latency.p50_ns, baseline.steps_ns, optimized.latency.p50_ns, optimized.steps_ns});
+    const double end_ns =
+        std::max({baseline.latency.p50_ns, baseline.steps_ns, optimized.latency.p50_ns, optimized.steps_ns});
     if (end_ns <= 0) {
       emptyState(ui_, "Nothing was measured yet", "Press Optimize: the two runs are drawn here on one time axis.");
       return;
@@ -53,7 +54,8 @@ class TimelinePanel : public Panel {
       if (!baseline.rows.empty()) drawTrack("as it is", baseline, pixels_per_ns, selection);
       if (!optimized.rows.empty()) drawTrack("optimized", optimized, pixels_per_ns, selection);
       ImGui::SetCursorPos({ui_.px(13), ImGui::GetCursorPosY() + ui_.px(8)});
-      label(ui_.theme.dim, "Median time of each operation in order of execution; what is left to the measured end is unattributed.");
+      label(ui_.theme.dim,
+            "Median time of each operation in order of execution; what is left to the measured end is unattributed.");
     }
     endArea();
   }
@@ -67,8 +69,10 @@ class TimelinePanel : public Panel {
     for (int tick = 0; tick * step <= end_ns && tick < 40; ++tick) {
       const float x = std::floor(left + static_cast<float>(tick * step * pixels_per_ns));
       const std::string text = fmt::format("{:g} ms", tick * step / 1e6);
-      list->AddLine({x, at.y + ui_.px(kAxisPoints - 4)}, {x, at.y + ui_.px(kAxisPoints + 2 * kTrackPoints + 4)}, withAlpha(ui_.theme.line, 0.7F));
-      list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {x + ui_.px(4), at.y + ui_.px(4)}, ui_.theme.dim, text.data(), text.data() + text.size());
+      list->AddLine({x, at.y + ui_.px(kAxisPoints - 4)}, {x, at.y + ui_.px(kAxisPoints + 2 * kTrackPoints + 4)},
+                    withAlpha(ui_.theme.line, 0.7F));
+      list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {x + ui_.px(4), at.y + ui_.px(4)}, ui_.theme.dim,
+                    text.data(), text.data() + text.size());
     }
     ImGui::SetCursorPosY(ui_.px(kAxisPoints));
   }
@@ -82,7 +86,8 @@ class TimelinePanel : public Panel {
     const float left = ui_.px(kNamePoints);
     ImGui::SetCursorPos({left, top});
     ImGui::PushID(name.c_str());
-    const bool clicked = ImGui::InvisibleButton("track", {std::max(ImGui::GetWindowWidth() - left, 1.F), ui_.px(kTrackPoints)});
+    const bool clicked =
+        ImGui::InvisibleButton("track", {std::max(ImGui::GetWindowWidth() - left, 1.F), ui_.px(kTrackPoints)});
     ImGui::PopID();
     const bool hovered = ImGui::IsItemHovered();
     const ImVec2 low = ImGui::GetItemRectMin();
@@ -104,18 +109,20 @@ class TimelinePanel : public Panel {
       const bool selected = !selection.empty() && selection.overlaps(row.origins);
       const ImU32 color = ui_.theme.kind(row.group);
       const float right = std::max(x0 + 0.75F, x1 - (x1 - x0 > 3 ? 1.F : 0.F));
-      list->AddRectFilled({x0, bar_top}, {right, bar_bottom}, selected || under == &row ? color : withAlpha(color, 0.62F), 1);
+      list->AddRectFilled({x0, bar_top}, {right, bar_bottom},
+                          selected || under == &row ? color : withAlpha(color, 0.62F), 1);
       if (selected) list->AddRect({x0, bar_top - 2}, {right, bar_bottom + 2}, ui_.theme.text, 1);
       if (x1 - x0 > ui_.px(40)) {
-        drawFittedText(list, ui_.fonts.small_mono, ui_.fonts.small_mono->FontSize, {x0 + ui_.px(5), (bar_top + bar_bottom) / 2 - ui_.px(7)},
-                       x1 - x0 - ui_.px(8), ui_.theme.text, shortName(row.name));
+        drawFittedText(list, ui_.fonts.small_mono, ui_.fonts.small_mono->FontSize,
+                       {x0 + ui_.px(5), (bar_top + bar_bottom) / 2 - ui_.px(7)}, x1 - x0 - ui_.px(8), ui_.theme.text,
+                       shortName(row.name));
       }
     }
     const float end = low.x + static_cast<float>(run.latency.p50_ns * pixels_per_ns);
     list->AddLine({end, bar_top - ui_.px(3)}, {end, bar_bottom + ui_.px(3)}, ui_.theme.text, ui_.scale);
     if (under == nullptr) return;
-    tooltip(fmt::format("{}\n{} · {}\n{} ({:.1f} %)", under->name, under->kind, under->kernel, formatSpread(under->time),
-                        under->share * 100));
+    tooltip(fmt::format("{}\n{} · {}\n{} ({:.1f} %)", under->name, under->kind, under->kernel,
+                        formatSpread(under->time), under->share * 100));
     if (clicked) selection.select(under->origins, true);
   }
 

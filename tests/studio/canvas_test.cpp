@@ -178,7 +178,8 @@ TEST(SpatialIndex, FindsWhatABruteForceSearchFinds) {
     index.query(view, &found);
     for (std::int32_t i = 0; i < 500; ++i) {
       const SpatialIndex::Box& box = boxes[i];
-      const bool touches = box.left <= view.right && box.right >= view.left && box.top <= view.bottom && box.bottom >= view.top;
+      const bool touches =
+          box.left <= view.right && box.right >= view.left && box.top <= view.bottom && box.bottom >= view.top;
       ASSERT_TRUE(!touches || std::binary_search(found.begin(), found.end(), i));
     }
   }

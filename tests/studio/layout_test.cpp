@@ -44,17 +44,19 @@ std::int64_t countOverlaps(const LayoutGraph& graph, const Layout& layout) {
   std::vector<std::int32_t> order(graph.nodes.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = static_cast<std::int32_t>(n);
   std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return layout.layers[a] != layout.layers[b] ? layout.layers[a] < layout.layers[b] : layout.corners[a].x < layout.corners[b].x;
+    return layout.layers[a] != layout.layers[b] ? layout.layers[a] < layout.layers[b]
+                                                : layout.corners[a].x < layout.corners[b].x;
   });
   std::int64_t overlaps = 0;
-  float lowest = -1;   // lower side of everything in earlier layers
+  float lowest = -1;  // lower side of everything in earlier layers
   float current = -1;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::int32_t n = order[i];
     const bool new_layer = i == 0 || layout.layers[order[i - 1]] != layout.layers[n];
     if (new_layer) lowest = current;
     if (layout.corners[n].y < lowest) ++overlaps;
-    if (!new_layer && layout.corners[order[i - 1]].x + graph.nodes[order[i - 1]].width > layout.corners[n].x) ++overlaps;
+    if (!new_layer && layout.corners[order[i - 1]].x + graph.nodes[order[i - 1]].width > layout.corners[n].x)
+      ++overlaps;
     current = std::max(current, layout.corners[n].y + graph.nodes[n].height);
   }
   return overlaps;
@@ -143,7 +145,8 @@ TEST(Layout, OddEdgesAreHarmless) {
   EXPECT_EQ(layout.routes[4].count, 0);
   ASSERT_GE(layout.routes[7].count, 2);
   // Turned around for the layout, but still from its source to its target.
-  EXPECT_GT(layout.points[layout.routes[7].begin].y, layout.points[layout.routes[7].begin + layout.routes[7].count - 1].y);
+  EXPECT_GT(layout.points[layout.routes[7].begin].y,
+            layout.points[layout.routes[7].begin + layout.routes[7].count - 1].y);
 }
 
 TEST(Layout, VeryLongEdgesBecomePortals) {
@@ -203,7 +206,8 @@ TEST(Layout, IsFast) {
   for (const auto& goal : kGoals) {
     const double chain_ms = medianMs(residual(goal.nodes));
     const double dag_ms = medianMs(randomDag(goal.nodes, 1.1, 5, 30));
-    std::printf("%d nodes: residual %.1f ms, random %.1f ms (goal %.0f ms)\n", goal.nodes, chain_ms, dag_ms, goal.goal_ms);
+    std::printf("%d nodes: residual %.1f ms, random %.1f ms (goal %.0f ms)\n", goal.nodes, chain_ms, dag_ms,
+                goal.goal_ms);
     EXPECT_LT(chain_ms, goal.goal_ms * 3);
     EXPECT_LT(dag_ms, goal.goal_ms * 3);
   }

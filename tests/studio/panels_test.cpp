@@ -18,7 +18,9 @@ namespace {
 
 class StudioTest : public ::testing::Test {
  protected:
-  void start(const AppOptions& options = {}) { app_ = std::make_unique<App>(options, [] {}); }
+  void start(const AppOptions& options = {}) {
+    app_ = std::make_unique<App>(options, [] {});
+  }
 
   void draw(const SnapshotPtr& snapshot) { app_->frame(*snapshot, commands_); }
 
@@ -51,8 +53,8 @@ SnapshotPtr inState(JobState state, const std::shared_ptr<const JobRecord>& job)
 }
 
 TEST_F(StudioTest, DrawsEveryStateInEveryTheme) {
-  constexpr JobState kStates[] = {JobState::kEmpty,   JobState::kReady, JobState::kRecorded, JobState::kWorking,
-                                  JobState::kDone, JobState::kFailed, JobState::kCancelled};
+  constexpr JobState kStates[] = {JobState::kEmpty, JobState::kReady,  JobState::kRecorded, JobState::kWorking,
+                                  JobState::kDone,  JobState::kFailed, JobState::kCancelled};
   for (const char* theme : {"dark", "light", "contrast"}) {
     start({1, theme, ""});
     for (const JobState state : kStates) {
@@ -131,7 +133,9 @@ TEST_F(StudioTest, ClickingARowSelectsItsOriginsForAllPanels) {
   ASSERT_FALSE(app_->selection().empty());
   // The first row is the slowest step.
   const auto& rows = snapshot->index->optimized.rows;
-  const auto slowest = std::max_element(rows.begin(), rows.end(), [](const OperationRow& a, const OperationRow& b) { return a.time.p50_ns < b.time.p50_ns; });
+  const auto slowest = std::max_element(rows.begin(), rows.end(), [](const OperationRow& a, const OperationRow& b) {
+    return a.time.p50_ns < b.time.p50_ns;
+  });
   EXPECT_EQ(app_->selection().origins(), slowest->origins);
   ui_.press(ImGuiKey_Escape, [&] { draw(snapshot); });
   EXPECT_TRUE(app_->selection().empty());
@@ -181,14 +185,17 @@ TEST_F(StudioTest, ScenesShowInputsTimesAndReorders) {
   const CanvasScene& canvas = scene->canvas;
   EXPECT_EQ(canvas.nodes.front().group, KindGroup::kInputOutput);
   EXPECT_EQ(canvas.nodes.back().title, "output");
-  const auto timed = std::count_if(canvas.nodes.begin(), canvas.nodes.end(), [](const CanvasNode& node) { return !node.corner_text.empty(); });
+  const auto timed = std::count_if(canvas.nodes.begin(), canvas.nodes.end(),
+                                   [](const CanvasNode& node) { return !node.corner_text.empty(); });
   EXPECT_EQ(timed, static_cast<std::ptrdiff_t>(canvas.nodes.size()) - 2);
-  const auto paid = std::count_if(canvas.edges.begin(), canvas.edges.end(), [](const CanvasEdge& edge) { return !edge.cost.empty(); });
+  const auto paid = std::count_if(canvas.edges.begin(), canvas.edges.end(),
+                                  [](const CanvasEdge& edge) { return !edge.cost.empty(); });
   EXPECT_EQ(paid, 3);
   std::size_t rows = 0;
   for (const auto& of_node : scene->rows) rows += of_node.size();
   EXPECT_EQ(rows, index.optimized.rows.size()) << "no time is lost or counted twice";
-  const auto conv = std::find_if(canvas.nodes.begin(), canvas.nodes.end(), [](const CanvasNode& node) { return node.title == "conv1 + relu"; });
+  const auto conv = std::find_if(canvas.nodes.begin(), canvas.nodes.end(),
+                                 [](const CanvasNode& node) { return node.title == "conv1 + relu"; });
   ASSERT_NE(conv, canvas.nodes.end());
   EXPECT_EQ(conv->facts, "3→64 7×7 s2");
   EXPECT_FALSE(conv->hatched);

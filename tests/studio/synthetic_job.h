@@ -10,8 +10,8 @@
 namespace ipex_studio::testing {
 
 struct SyntheticOptions {
-  bool passes = true;      // false: only the frozen graph
-  bool runs = true;        // false: nothing measured
+  bool passes = true;  // false: only the frozen graph
+  bool runs = true;    // false: nothing measured
 };
 
 // Deterministic.

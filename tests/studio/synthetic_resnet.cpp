@@ -14,8 +14,12 @@ namespace {
 struct Shape {
   int channels = 0;
   int side = 0;
-  std::string text() const { return side == 0 ? fmt::format("1, {}", channels) : fmt::format("1, {}, {}, {}", channels, side, side); }
-  std::string dims() const { return side == 0 ? fmt::format("1x{}", channels) : fmt::format("1x{}x{}x{}", channels, side, side); }
+  std::string text() const {
+    return side == 0 ? fmt::format("1, {}", channels) : fmt::format("1, {}, {}, {}", channels, side, side);
+  }
+  std::string dims() const {
+    return side == 0 ? fmt::format("1x{}", channels) : fmt::format("1x{}x{}x{}", channels, side, side);
+  }
 };
 
 struct Op {
@@ -23,16 +27,17 @@ struct Op {
   std::string name;
   std::string scope;
   std::vector<OriginId> origins;
-  std::vector<int> inputs;       // ops; -1: the model's input
+  std::vector<int> inputs;  // ops; -1: the model's input
   Shape shape;
   int in_channels = 0;
   int kernel = 0;
   int stride = 1;
-  std::vector<std::string> post; // fused onto it
+  std::vector<std::string> post;  // fused onto it
   bool gone = false;
 
   double flops() const {
-    if (kind.find("conv") != std::string::npos) return 2.0 * shape.channels * in_channels * kernel * kernel * shape.side * shape.side;
+    if (kind.find("conv") != std::string::npos)
+      return 2.0 * shape.channels * in_channels * kernel * kernel * shape.side * shape.side;
     if (kind.find("linear") != std::string::npos) return 2.0 * shape.channels * in_channels;
     return 0;
   }
@@ -59,7 +64,8 @@ class Network {
         y = relu(path + ".relu", bn(path + ".bn2", conv(path + ".conv2", y, width, {width, side}, 3, stride)));
         y = bn(path + ".bn3", conv(path + ".conv3", y, width, {width * 4, side}, 1, 1));
         int skip = x;
-        if (block == 0) skip = bn(path + ".downsample.1", conv(path + ".downsample.0", x, channels, {width * 4, side}, 1, stride));
+        if (block == 0)
+          skip = bn(path + ".downsample.1", conv(path + ".downsample.0", x, channels, {width * 4, side}, 1, stride));
         x = add({"aten::add_", path + ".add", path, {}, {y, skip}, {width * 4, side}, 0, 0, 1, {}, false});
         x = relu(path + ".relu", x);
         channels = width * 4;
@@ -105,8 +111,12 @@ class Network {
   int conv(const std::string& path, int x, int in, Shape shape, int kernel, int stride) {
     return add({"aten::conv2d", path, path, {}, {x}, shape, in, kernel, stride, {}, false});
   }
-  int bn(const std::string& path, int x) { return add({"aten::batch_norm", path, path, {}, {x}, ops[x].shape, 0, 0, 1, {}, false}); }
-  int relu(const std::string& path, int x) { return add({"aten::relu_", path, path, {}, {x}, ops[x].shape, 0, 0, 1, {}, false}); }
+  int bn(const std::string& path, int x) {
+    return add({"aten::batch_norm", path, path, {}, {x}, ops[x].shape, 0, 0, 1, {}, false});
+  }
+  int relu(const std::string& path, int x) {
+    return add({"aten::relu_", path, path, {}, {x}, ops[x].shape, 0, 0, 1, {}, false});
+  }
 };
 
 // Operations in an order that respects their inputs.
@@ -150,8 +160,9 @@ std::shared_ptr<const GraphSnapshot> snapshotOf(const Network& net, int index, c
     node.origins = op.origins;
     for (const int in : op.inputs) node.inputs.push_back(in < 0 ? x : result[in]);
     if (op.flops() > 0) {
-      const std::string type = op.kernel > 0 ? fmt::format("Float({}, {}, {}, {})", op.shape.channels, op.in_channels, op.kernel, op.kernel)
-                                             : fmt::format("Float({}, {})", op.shape.channels, op.in_channels);
+      const std::string type =
+          op.kernel > 0 ? fmt::format("Float({}, {}, {}, {})", op.shape.channels, op.in_channels, op.kernel, op.kernel)
+                        : fmt::format("Float({}, {})", op.shape.channels, op.in_channels);
       node.inputs.insert(node.inputs.begin() + 1, value(op.scope + ".weight", type, -1, "<" + type + ">"));
       node.inputs.insert(node.inputs.begin() + 2, value("none", "NoneType", -1, "None"));
     }
@@ -195,10 +206,14 @@ class Story {
       });
     });
     pass("canonicalize-batch-norm", "One form of batch-norm.", [this] {
-      eachOp([this](int i) { if (net_.ops[i].kind == "aten::batch_norm") applied(net_.ops[i].origins, "statistics are constants"); });
+      eachOp([this](int i) {
+        if (net_.ops[i].kind == "aten::batch_norm") applied(net_.ops[i].origins, "statistics are constants");
+      });
     });
     pass("eliminate-dropout", "Removes dropout, which does nothing at inference.", [] {});
-    pass("fold-constants", "Computes what depends on constants only.", [this] { for (int i = 0; i < 12; ++i) applied({}, "size is known"); });
+    pass("fold-constants", "Computes what depends on constants only.", [this] {
+      for (int i = 0; i < 12; ++i) applied({}, "size is known");
+    });
     pass("fold-batch-norm", "Folds batch-norm into the weights of the convolution before it.", [this] {
       eachOp([this](int i) {
         if (net_.ops[i].kind != "aten::batch_norm") return;
@@ -209,7 +224,8 @@ class Story {
     });
     pass("eliminate-common-subexpressions", "Computes equal expressions once.", [] {});
     pass("fuse-activation", "Fuses an activation onto the operation before it.", [this] { fuseActivations(); });
-    pass("fuse-residual-add", "Fuses the residual sum, and what follows it, onto a convolution.", [this] { fuseAdds(); });
+    pass("fuse-residual-add", "Fuses the residual sum, and what follows it, onto a convolution.",
+         [this] { fuseAdds(); });
     pass("propagate-layout", "Chooses layouts so that few reorders are paid.", [this] { layouts(); });
     pass("lower-to-plan", "Turns each static region into one plan.", [this] { lowered_ = true; });
   }
@@ -244,7 +260,9 @@ class Story {
       net_.ops[before].post.push_back("relu");
       applied(net_.ops[before].origins, "only user of the convolution");
     });
-    eachOp([this](int i) { if (net_.ops[i].kind == "aten::conv2d") net_.ops[i].kind = "ipex_studio::convolution"; });
+    eachOp([this](int i) {
+      if (net_.ops[i].kind == "aten::conv2d") net_.ops[i].kind = "ipex_studio::convolution";
+    });
   }
 
   void fuseAdds() {
@@ -270,7 +288,8 @@ class Story {
     int n = 0;
     eachOp([this, &n](int i) {
       if (net_.ops[i].flops() <= 0) return;
-      if (++n % 14 == 0) missed(net_.ops[i].origins, "reorder-kept", "The next step prefers nhwc, so the reorder stays.");
+      if (++n % 14 == 0)
+        missed(net_.ops[i].origins, "reorder-kept", "The next step prefers nhwc, so the reorder stays.");
       applied(net_.ops[i].origins, "keeps nChw16c of its producer");
     });
   }
@@ -327,7 +346,6 @@ class Story {
   bool declined_ = false;
   bool lowered_ = false;
   std::uint64_t seed_ = 7;
-
 };
 
 void Story::measure() {
@@ -341,8 +359,9 @@ void Story::measure() {
     time.name = op.name;
     time.kind = op.kind;
     time.origins = op.origins;
-    if (op.kind == "aten::batch_norm") continue;   // stock freezing folds it
-    const double elements = static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
+    if (op.kind == "aten::batch_norm") continue;  // stock freezing folds it
+    const double elements =
+        static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
     const double ns = op.flops() > 0 ? op.flops() / 74 + 60000 : elements * 0.55 + 9000;
     time.elapsed_ns = samples(ns);
     total += ns;
@@ -361,23 +380,32 @@ void Story::measure() {
     step.index = static_cast<std::int32_t>(after.steps.size());
     step.name = op.name;
     for (const std::string& post : op.post) step.name += " + " + post;
-    step.kind = op.flops() > 0 ? (op.kernel > 0 ? "convolution" : "linear") : op.kind.substr(6) == "flatten" ? "reshape" : "pool";
+    step.kind = op.flops() > 0                   ? (op.kernel > 0 ? "convolution" : "linear")
+                : op.kind.substr(6) == "flatten" ? "reshape"
+                                                 : "pool";
     step.kernel = op.flops() > 0 ? step.kind + "_onednn" : step.kind + "_avx512";
-    step.implementation = op.kernel == 3 && op.stride == 1 ? "jit_wino:avx512_core" : op.kernel == 1 ? "brgconv_1x1:avx512_core" : op.kernel == 7 ? "jit:avx512_core" : "";
+    step.implementation = op.kernel == 3 && op.stride == 1 ? "jit_wino:avx512_core"
+                          : op.kernel == 1                 ? "brgconv_1x1:avx512_core"
+                          : op.kernel == 7                 ? "jit:avx512_core"
+                                                           : "";
     step.src_layout = n == 0 ? "nchw" : "nChw16c";
     step.dst_layout = step.kind == "linear" ? "ab" : "nChw16c";
     if (step.kind == "linear") step.src_layout = "ab";
     step.dst_shape = op.shape.dims();
     step.origins = op.origins;
     step.flops = static_cast<std::int64_t>(op.flops());
-    const double elements = static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
+    const double elements =
+        static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
     const double ns = op.flops() > 0 ? op.flops() / (96 + 5 * (i % 9)) + 4000 : elements * 0.3 + 2000;
     after.step_times.push_back({step.index, "", "", {}, 0, {}, samples(ns)});
     total += ns;
     if (op.flops() > 0) {
-      after.dispatches.push_back({step.index, step.kernel, "nChw16c", true, "chosen", static_cast<std::int64_t>(ns), 1e-6});
-      after.dispatches.push_back({step.index, step.kernel, "nhwc", false, "slower", static_cast<std::int64_t>(ns * 1.07), 1e-6});
-      if (op.kernel == 1) after.dispatches.push_back({step.index, "convolution_winograd", "nChw16c", false, "not 3×3", 0, 0});
+      after.dispatches.push_back(
+          {step.index, step.kernel, "nChw16c", true, "chosen", static_cast<std::int64_t>(ns), 1e-6});
+      after.dispatches.push_back(
+          {step.index, step.kernel, "nhwc", false, "slower", static_cast<std::int64_t>(ns * 1.07), 1e-6});
+      if (op.kernel == 1)
+        after.dispatches.push_back({step.index, "convolution_winograd", "nChw16c", false, "not 3×3", 0, 0});
     }
     after.steps.push_back(std::move(step));
     if (op.flops() > 0 && ++n % 14 == 0) {

@@ -34,7 +34,8 @@ class Display {
       dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
       const std::string number = std::to_string(ends[1]);
       // Without -noreset it restarts, and refuses connections meanwhile, whenever its last window closes.
-      execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", number.c_str(), "-screen", "0", "1280x1024x24", "-nolisten", "tcp", nullptr);
+      execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", number.c_str(), "-screen", "0", "1280x1024x24", "-nolisten",
+             "tcp", nullptr);
       _exit(127);
     }
     close(ends[1]);
