@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "core/graph/measure.h"
-#include "core/graph/optimize.h"
+#include "passes/optimize.h"
 #include "core/graph/verify.h"
 #include "core/plan/error.h"
 

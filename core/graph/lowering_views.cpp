@@ -116,6 +116,8 @@ LoweredNode lowerSqueeze(Node* node) {
   if (node->inputs().size() != 2) decline(reasons::kUnsupportedAttribute, "squeeze() of every dimension depends on the sizes.");
   OpSpec spec = view(OpKind::kSqueeze);
   spec.attributes["axes"] = Ints{wrapAxis(needInt(node->input(1), "dim"), rank)};
+  // Later dimensions are counted as the example had them.
+  spec.attributes["rank"] = std::int64_t{needRank(node->output())};
   return single(spec, {use(node->input(0))}, {node->output()});
 }
 
@@ -143,19 +145,21 @@ LoweredNode lowerListUnpack(Node* unpack) {
   LoweredNode lowered;
   std::int64_t begin = 0;
   const Ints given = kind == "aten::split_with_sizes" ? needInts(source->input(1), "split_sizes") : Ints{};
-  std::int64_t each = kind == "aten::chunk" ? (size + count - 1) / count : 0;
-  if (kind == "aten::split") each = needInt(source->input(1), "split_size");
   for (std::int64_t part = 0; part < count; ++part) {
     OpSpec spec = view(kind == "aten::unbind" ? OpKind::kSelect : OpKind::kSlice);
     spec.attributes["axis"] = std::int64_t{axis};
     if (kind == "aten::unbind") {
-      spec.attributes["index"] = part;
-    } else {
       spec.attributes["of"] = size;
-      const std::int64_t end = begin + (given.empty() ? each : given[static_cast<std::size_t>(part)]);
+      spec.attributes["index"] = part;
+    } else if (kind == "aten::split_with_sizes") {
+      spec.attributes["of"] = size;
       spec.attributes["begin"] = begin;
-      spec.attributes["end"] = std::min(end, size);
-      begin = end;
+      begin += given[static_cast<std::size_t>(part)];
+      spec.attributes["end"] = begin;
+    } else {
+      spec.attributes["parts"] = count;
+      spec.attributes["part"] = part;
+      if (kind == "aten::split") spec.attributes["part_size"] = needInt(source->input(1), "split_size");
     }
     lowered.ops.push_back({spec, {use(tensor)}, {}, {unpack->output(static_cast<std::size_t>(part))}});
   }

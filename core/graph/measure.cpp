@@ -8,9 +8,10 @@
 #include <chrono>
 
 #include "core/graph/node_runner.h"
+#include "core/graph/region_object.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/machine_facts.h"
-#include "kernels/torch/region.h"
+#include "core/plan/records_json.h"
 
 namespace ipex_studio {
 namespace {
@@ -28,27 +29,6 @@ struct NodeSamples {
   std::vector<std::int64_t> begin_ns, elapsed_ns;
 };
 
-using Profiles = std::unordered_map<std::string, std::shared_ptr<PlanProfile>>;
-
-// Region attributes of the module, by name; each gets a profile while `on`.
-Profiles profileRegions(torch::jit::Module& module) {
-  Profiles profiles;
-  for (const auto& attribute : module.named_attributes(/*recurse=*/false)) {
-    if (!attribute.value.isCustomClass() || attribute.name.rfind("region_", 0) != 0) continue;
-    auto profile = std::make_shared<PlanProfile>();
-    attribute.value.toCustomClass<Region>()->plans().setProfile(profile);
-    profiles[attribute.name] = std::move(profile);
-  }
-  return profiles;
-}
-
-void endProfiles(torch::jit::Module& module) {
-  for (const auto& attribute : module.named_attributes(false)) {
-    if (!attribute.value.isCustomClass() || attribute.name.rfind("region_", 0) != 0) continue;
-    attribute.value.toCustomClass<Region>()->plans().setProfile(nullptr);
-  }
-}
-
 void shift(std::vector<std::int64_t>& begins, std::int64_t start) {
   for (std::int64_t& begin : begins) begin -= start;
 }
@@ -59,32 +39,29 @@ std::int64_t sum(const std::vector<std::int64_t>& values) {
   return total;
 }
 
-// Plan steps first, in order of their regions; returns their total time.
-std::int64_t addRegionSteps(const Profiles& profiles, std::int64_t start, RunRecord& run) {
+// The samples of one region behind those of earlier ones; returns their total time.
+std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, RunRecord& run) {
+  if (!profile.contains("steps")) return 0;
   std::int64_t total = 0;
-  for (std::size_t index = 0; index < profiles.size(); ++index) {
-    const auto found = profiles.find("region_" + std::to_string(index));
-    if (found == profiles.end()) continue;
-    const PlanProfile& profile = *found->second;
-    const auto offset = static_cast<std::int32_t>(run.steps.size());
-    for (std::size_t s = 0; s < profile.steps.size(); ++s) {
-      StepRecord step = profile.steps[s];
-      step.index += offset;
-      step.last_use += offset;
-      step.region = static_cast<std::int32_t>(index);
-      StepTime time;
-      time.step = step.index;
-      time.begin_ns = profile.begin_ns[s];
-      time.elapsed_ns = profile.elapsed_ns[s];
-      shift(time.begin_ns, start);
-      total += sum(time.elapsed_ns);
-      run.steps.push_back(std::move(step));
-      run.step_times.push_back(std::move(time));
-    }
-    for (DispatchRecord dispatch : profile.dispatches) {
-      dispatch.step += offset;
-      run.dispatches.push_back(std::move(dispatch));
-    }
+  const auto offset = static_cast<std::int32_t>(run.steps.size());
+  for (std::size_t s = 0; s < profile["steps"].size(); ++s) {
+    auto step = recordFromJson<StepRecord>(profile["steps"][s]);
+    step.index += offset;
+    step.last_use += offset;
+    step.region = region;
+    StepTime time;
+    time.step = step.index;
+    time.begin_ns = profile["begin_ns"][s].get<std::vector<std::int64_t>>();
+    time.elapsed_ns = profile["elapsed_ns"][s].get<std::vector<std::int64_t>>();
+    shift(time.begin_ns, start);
+    total += sum(time.elapsed_ns);
+    run.steps.push_back(std::move(step));
+    run.step_times.push_back(std::move(time));
+  }
+  for (const nlohmann::json& entry : profile["dispatches"]) {
+    auto dispatch = recordFromJson<DispatchRecord>(entry);
+    dispatch.step += offset;
+    run.dispatches.push_back(std::move(dispatch));
   }
   return total;
 }
@@ -142,12 +119,16 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   runner.run(arguments);  // plans are compiled here
   nodes.clear();
   index.clear();
-  const Profiles profiles = profileRegions(module);
+  const std::vector<torch::jit::IValue> regions = regionObjects(module);
+  for (const auto& region : regions) callRegion(region, "start_profile");
   const std::int64_t start = now();
   for (int iteration = 0; iteration < iterations; ++iteration) runner.run(arguments);
   const std::int64_t whole = now() - start;
-  endProfiles(module);
-  const std::int64_t inside = addRegionSteps(profiles, start, run);
+  std::int64_t inside = 0;
+  for (std::size_t region = 0; region < regions.size(); ++region) {
+    const auto profile = nlohmann::json::parse(callRegion(regions[region], "stop_profile").toStringRef());
+    inside += addRegionSteps(profile, static_cast<std::int32_t>(region), start, run);
+  }
   for (auto& [node, samples] : nodes) {
     StepTime time;
     time.step = -1;

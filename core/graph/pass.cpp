@@ -1,6 +1,8 @@
 // PassContext: what a pass may ask about the graph it works on.
 #include "core/graph/pass.h"
 
+#include <algorithm>
+
 namespace ipex_studio {
 
 using torch::jit::Graph;
@@ -32,16 +34,19 @@ torch::jit::AliasDb& PassContext::aliases() {
   if (!aliases_ || aliases_at_rewrite_ != rewriter.rewrites()) {
     aliases_ = std::make_unique<torch::jit::AliasDb>(sharedView(graph_));
     aliases_at_rewrite_ = rewriter.rewrites();
+    aliases_know_below_ = 0;
+    for (const Node* node : allNodes(graph_, true)) {
+      for (const auto* output : node->outputs()) aliases_know_below_ = std::max(aliases_know_below_, output->unique() + 1);
+    }
   }
   return *aliases_;
 }
 
 bool PassContext::mayBeWritten(const torch::jit::Value* value) {
-  if (graph_writes_at_rewrite_ < 0 || (graph_writes_ && graph_writes_at_rewrite_ != rewriter.rewrites())) {
-    graph_writes_ = writes(graph_);
-    graph_writes_at_rewrite_ = rewriter.rewrites();
-  }
-  return graph_writes_ && aliases().hasWriters(value);
+  if (!graph_writes_) graph_writes_ = writes(graph_);
+  if (!*graph_writes_) return false;
+  const bool known = aliases_ && value->unique() < aliases_know_below_;
+  return (known ? *aliases_ : aliases()).hasWriters(value);
 }
 
 }  // namespace ipex_studio

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/graph/reasons.h"
@@ -34,15 +35,16 @@ class PassContext {
 
   // Alias analysis of the graph as it is now; built on demand, dropped when the rewriter changed something.
   torch::jit::AliasDb& aliases();
-  // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left.
+  // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left. Relies on
+  // passes adding no writes: an analysis made before a rewrite stays true for the values it knew.
   bool mayBeWritten(const torch::jit::Value* value);
 
  private:
   torch::jit::Graph& graph_;
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   std::int64_t aliases_at_rewrite_ = -1;
-  bool graph_writes_ = false;
-  std::int64_t graph_writes_at_rewrite_ = -1;
+  std::size_t aliases_know_below_ = 0;  // Value::unique()
+  std::optional<bool> graph_writes_;
 };
 
 // The name is the file's name in kebab-case: "fold-batch-norm" lives in passes/fold_batch_norm.cpp.

@@ -5,7 +5,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/plan/error.h"
-#include "kernels/torch/tensor_bridge.h"
+#include "core/graph/tensor_bridge.h"
 
 namespace ipex_studio {
 

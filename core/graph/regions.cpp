@@ -10,9 +10,9 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
 #include "core/graph/region_levels.h"
+#include "core/graph/region_object.h"
 #include "core/graph/region_spec.h"
 #include "core/plan/plan_spec.h"
-#include "kernels/torch/region.h"
 
 namespace ipex_studio {
 
@@ -121,13 +121,12 @@ class RegionBuilder {
 
   void insertNode(const std::vector<const PlacedNode*>& nodes, const RegionSpec& spec, const std::vector<Value*>& outputs) {
     const std::string name = fmt::format("region_{}", result_.attributes.size());
-    auto region = c10::make_intrusive<Region>(planSpecToText(spec.plan), spec.constants);
-    const auto type = c10::getCustomClassType<c10::intrusive_ptr<Region>>();
+    torch::jit::IValue region = makeRegionObject(planSpecToText(spec.plan), spec.constants);
     torch::jit::WithInsertPoint point(nodes.back()->node->next());
     // The attribute itself is registered on the module by the caller.
     Node* get = graph_.insertNode(graph_.create(c10::prim::GetAttr, {graph_.inputs()[0]}));
     get->s_(c10::attr::name, name);
-    Value* object = get->output()->setType(type);
+    Value* object = get->output()->setType(regionType());
     // Results of earlier regions: the lowered operands still name the values that those regions replaced.
     std::vector<Value*> inputs;
     for (Value* value : spec.tensor_inputs) {
@@ -148,7 +147,7 @@ class RegionBuilder {
     }
     for (const PlacedNode* placed : nodes) all = mergeOrigins(all, origins_.of(placed->node));
     origins_.set(call->output(), all);
-    result_.attributes.emplace_back(name, torch::jit::IValue(std::move(region)));
+    result_.attributes.emplace_back(name, std::move(region));
   }
 
   // Lowered nodes only feed each other and dead carriers now.

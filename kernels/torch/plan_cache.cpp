@@ -7,7 +7,7 @@
 #include "core/plan/error.h"
 #include "core/plan/machine_facts.h"
 #include "kernels/kernel_list.h"
-#include "kernels/torch/tensor_bridge.h"
+#include "core/graph/tensor_bridge.h"
 
 namespace ipex_studio {
 namespace {

@@ -24,10 +24,16 @@ class Region : public torch::CustomClassHolder {
     return plans_.run(tensors, ints);
   }
   State state() const;
-  PlanCache& plans() { return plans_; }
+
+  // From start to stop every run records its steps. stop returns them as JSON: {"steps": [StepRecord], "dispatches":
+  // [DispatchRecord], "begin_ns": [per step [per run]], "elapsed_ns": likewise}, steady clock; "{}" when nothing ran.
+  // Not while other threads run the region.
+  void startProfile();
+  std::string stopProfile();
 
  private:
   PlanCache plans_;
+  std::shared_ptr<PlanProfile> profile_;
 };
 
 }  // namespace ipex_studio

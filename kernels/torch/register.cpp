@@ -65,6 +65,8 @@ std::vector<at::Tensor> runRegion(const c10::intrusive_ptr<Region>& region, cons
 TORCH_LIBRARY(ipex_studio, m) {
   m.class_<Region>("Region")
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
+      .def("start_profile", &Region::startProfile)
+      .def("stop_profile", &Region::stopProfile)
       .def_pickle([](const c10::intrusive_ptr<Region>& region) { return region->state(); },
                   [](Region::State state) {
                     return c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "core/graph/measure.h"
-#include "core/graph/optimize.h"
+#include "passes/optimize.h"
 #include "core/graph/verify.h"
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
@@ -82,7 +82,7 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
   const std::int64_t load_ns = nowNs() - load_begin;
   const JobInputs inputs(*model, job);
   channel.progress("freeze", 0.2);
-  ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()));
+  ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()) + 1);
   OptimizeOptions options = job.optimize;
   options.plan_regions = options.plan_regions && !job.optimize_only;
   OptimizedModel optimized = optimizeModel(model->module(), inputs.example(), options, observer);
@@ -126,6 +126,7 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
 void runPassesJob(Channel& channel) {
   nlohmann::json passes = nlohmann::json::array();
   for (const Pass* pass : defaultPasses()) passes.push_back({{"name", pass->name}, {"summary", pass->summary}});
+  passes.push_back({{"name", kLowerToPlanName}, {"summary", kLowerToPlanSummary}});
   channel.send({{"type", "result"}, {"passes", passes}});
 }
 

@@ -2,7 +2,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
 #include "core/graph/decompose.h"
-#include "core/graph/optimize.h"
+#include "passes/optimize.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
 

@@ -1,4 +1,4 @@
-#include "core/graph/optimize.h"
+#include "passes/optimize.h"
 
 #include <fmt/format.h>
 #include <torch/csrc/jit/passes/shape_analysis.h>
@@ -14,8 +14,6 @@
 
 namespace ipex_studio {
 namespace {
-
-constexpr const char* kLowerToPlan = "lower-to-plan";
 
 std::int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -40,8 +38,8 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   const auto graph = module.get_method("forward").graph();
   PassRecord record;
   record.index = index;
-  record.name = kLowerToPlan;
-  record.summary = "Turn each static part of the graph into one compiled plan.";
+  record.name = kLowerToPlanName;
+  record.summary = kLowerToPlanSummary;
   record.hash_before = graphHash(*graph);
   const std::int64_t begin = now();
   RegionResult regions = buildRegions(*graph, origins);
@@ -54,7 +52,7 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   record.missed = static_cast<std::int32_t>(regions.remarks.size()) - record.rewrites;
   record.nodes_after = countNodes(*graph);
   if (record.changed) {
-    record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(*graph, origins, index, kLowerToPlan));
+    record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(*graph, origins, index, kLowerToPlanName));
   }
   for (const Remark& remark : regions.remarks) observer.onRemark(remark);
   observer.onPass(record);
@@ -82,11 +80,11 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
     std::vector<std::string> names;
     OptimizeOptions passes_only = options;
     auto& disabled = passes_only.disabled_passes;
-    disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlan), disabled.end());
+    disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlanName), disabled.end());
     runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
     result.rewritten = result.module.clone();
     torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());
-    if (options.plan_regions && !isDisabled(options, kLowerToPlan)) {
+    if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {
       lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
     }
     // The example's sizes must not reach the interpreter's own optimizer as truths.

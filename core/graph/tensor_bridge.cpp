@@ -1,4 +1,4 @@
-#include "kernels/torch/tensor_bridge.h"
+#include "core/graph/tensor_bridge.h"
 
 #include "core/plan/error.h"
 

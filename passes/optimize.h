@@ -14,6 +14,10 @@
 
 namespace ipex_studio {
 
+// The last pass, after defaultPasses(): it needs the module, since regions become attributes of it.
+inline constexpr const char kLowerToPlanName[] = "lower-to-plan";
+inline constexpr const char kLowerToPlanSummary[] = "Turn each static part of the graph into one compiled plan.";
+
 struct OptimizedModel {
   torch::jit::Module module;             // regions are single nodes; ready to run and to export as `compiled`
   torch::jit::Module rewritten;          // after all passes, before regions: fused operators in plain TorchScript
