@@ -18,6 +18,43 @@ using onednn::Pd;
 
 constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
 
+// --- lines as images of height one: depthwise convolutions of lines have no generated code -----------------------------
+
+// Inserts an axis of size 1 before the last; operands of rank 0 and 1 align on the right as they are.
+TensorDesc lifted(const TensorDesc& desc) {
+  const int rank = desc.dims.rank;
+  if (desc.absent() || rank < 2) return desc;
+  TensorDesc image = desc;
+  image.dims.rank = image.strides.rank = rank + 1;
+  image.dims[rank] = desc.dims[rank - 1];
+  image.strides[rank] = desc.strides[rank - 1];
+  image.dims[rank - 1] = 1;
+  image.strides[rank - 1] = desc.dims[rank - 1] * desc.strides[rank - 1];
+  return image;
+}
+
+TensorDesc lowered(const TensorDesc& image) {
+  const int rank = image.dims.rank - 1;
+  TensorDesc line = image;
+  line.dims.rank = line.strides.rank = rank;
+  line.dims[rank - 1] = image.dims[rank];
+  line.strides[rank - 1] = image.strides[rank];
+  return line;
+}
+
+PrepareArgs liftedArgs(const PrepareArgs& args) {
+  PrepareArgs image = args;
+  for (TensorDesc& src : image.src) src = lifted(src);
+  for (TensorDesc& dst : image.dst) dst = lifted(dst);
+  for (auto& [name, value] : image.spec.attributes) {
+    auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+    if (list == nullptr || list->size() != 1) continue;
+    const bool padding = name.rfind("padding", 0) == 0;
+    list->insert(list->begin(), padding ? 0 : 1);
+  }
+  return image;
+}
+
 class ConvolutionOnednn final : public Kernel {
  public:
   explicit ConvolutionOnednn(const dnnl::engine& engine) : engine_(engine) {}
@@ -38,6 +75,21 @@ class ConvolutionOnednn final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const ThreadCountScope threads(args.target.threads);
+    auto op = prepareAs(args, reason);
+    const bool line = args.src[kSrc].dims.rank == 3;
+    if (!line || (op && op->implementation.find("gemm") == std::string::npos)) return op;
+    std::string image_reason;
+    auto image = prepareAs(liftedArgs(args), &image_reason);
+    if (!image || image->implementation.find("gemm") != std::string::npos) return op;
+    for (std::size_t s = 0; s < args.src.size(); ++s) {
+      if (!args.src[s].absent() && args.src[s].dims.rank >= 2) image->src[s] = lowered(image->src[s]);
+    }
+    image->dst[0] = lowered(image->dst[0]);
+    return image;
+  }
+
+ private:
+  std::unique_ptr<PreparedOp> prepareAs(const PrepareArgs& args, std::string* reason) const {
     for (const bool allow_sum : {true, false}) {
       onednn::PostOps post_ops;
       onednn::PostOpRequest request = onednn::requestFor(args, kFirstPostOperand);
@@ -55,7 +107,6 @@ class ConvolutionOnednn final : public Kernel {
     return nullptr;
   }
 
- private:
   std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const onednn::PostOps& post_ops) const {
     const TensorDesc& x = args.src[kSrc];
     const bool has_bias = !args.src[kBias].absent();

@@ -23,6 +23,7 @@ std::unique_ptr<Kernel> makeGroupNormSimd();
 
 std::unique_ptr<Kernel> makeAdaptivePool(const Kernel* reduce, const Kernel* pool);
 std::unique_ptr<Kernel> makeAdaptivePoolWindows();
+std::unique_ptr<Kernel> makePoolWindows();
 std::unique_ptr<Kernel> makeUpsampleSimd();
 std::unique_ptr<Kernel> makeConcatCopy();
 std::unique_ptr<Kernel> makeReorderCopy();

@@ -17,6 +17,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kLinear, makeLinearOnednn(engine_));
     list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
+    list(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
     const Kernel* reduce = list(OpKind::kReduce, makeReduceSimd());
     list(OpKind::kAdaptivePool, makeAdaptivePool(reduce, pool));  // even windows, by one of the two above
     list(OpKind::kAdaptivePool, makeAdaptivePoolWindows());

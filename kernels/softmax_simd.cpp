@@ -205,8 +205,11 @@ class SoftmaxSimd final : public Kernel {
     std::vector<TensorDesc> tensors{without(y, axis), without(x, axis)};
     if (job.has_mask) {
       TensorDesc& mask = op->src[1];
-      if (mask.block > 0) mask = contiguousDesc(DType::kF32, mask.dims);
-      TensorDesc aligned = alignRank(mask, rank);
+      const bool along = alignRank(mask, rank).dims[axis] > 1;
+      if (mask.block > 0 || (along && alignRank(mask, rank).strides[axis] != 1)) {
+        mask = contiguousDesc(DType::kF32, mask.dims);
+      }
+      const TensorDesc aligned = alignRank(mask, rank);
       job.mask_stride = aligned.dims[axis] == 1 ? 0 : aligned.strides[axis];
       if (!rows || job.mask_stride > 1) {
         *reason = "mask-axis";

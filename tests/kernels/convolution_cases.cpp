@@ -56,6 +56,9 @@ const std::vector<Case>& convolutionCases() {
        {S::of({2, 40, 50}), S::weight({64, 40, 5}), S::weight({64})}, "convolution_onednn"},
       {"convolution{groups=32,padding=[1]}", {S::of({1, 32, 21}), S::weight({32, 1, 3}), S::none()},
        "convolution_onednn"},
+      {"convolution{dilation=[2],groups=40,padding=[4],padding_end=[0],stride=[2]}|mul(0)|add(1)|silu",
+       {S::of({2, 40, 30}), S::weight({40, 1, 3}), S::weight({40}), S::of({40, 1}), S::dying({2, 40, 15})},
+       "convolution_onednn"},
       {"convolution{padding=[1,1,1],stride=[1,2,2]}|relu",
        {S::of({1, 3, 4, 12, 12}), S::weight({16, 3, 3, 3, 3}), S::weight({16})}, "convolution_onednn"},
       // transposed

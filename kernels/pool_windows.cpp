@@ -1,11 +1,13 @@
-// Adaptive pooling. Even windows are a reduction (one window per image) or a plain pool; windows of unequal size are
-// summed one by one.
+// Adaptive pooling, and the plain pools that oneDNN leaves to its reference (dilated ones, averages whose last window
+// reaches past the padding). Even adaptive windows are a reduction (one window per image) or a plain pool; all other
+// windows are visited one by one.
 //
 // adaptive_pool_even declines: uneven-windows, and what the reduction or the pool declines.
-// adaptive_pool_windows declines: device, dtype, post-ops, empty.
+// adaptive_pool_windows and pool_windows decline: device, dtype, post-ops, empty.
 #include <algorithm>
 #include <limits>
 
+#include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
 #include "kernels/loop_nest.h"
 #include "kernels/parallel.h"
@@ -63,10 +65,50 @@ class AdaptivePoolEven final : public Kernel {
   const Kernel* pool_;
 };
 
+// For each place of the result along one axis: the source places [first, last) in steps, and its part of an average's divisor.
+struct AxisWindows {
+  std::vector<std::int64_t> first{0}, last{1}, counted{1};
+  std::int64_t step = 1;
+};
+
+AxisWindows adaptiveWindows(std::int64_t in, std::int64_t out) {
+  AxisWindows windows{{}, {}, {}, 1};
+  for (std::int64_t o = 0; o < out; ++o) {
+    windows.first.push_back(o * in / out);
+    windows.last.push_back(((o + 1) * in + out - 1) / out);
+    windows.counted.push_back(windows.last.back() - windows.first.back());
+  }
+  return windows;
+}
+
+struct PoolAxis {
+  std::int64_t kernel, stride, dilation, padding, padding_end;
+};
+
+AxisWindows poolWindows(std::int64_t in, std::int64_t out, const PoolAxis& axis, bool count_padding) {
+  AxisWindows windows{{}, {}, {}, axis.dilation};
+  for (std::int64_t o = 0; o < out; ++o) {
+    std::int64_t first = -1, last = 0, inside = 0, in_padded = 0;
+    for (std::int64_t k = 0; k < axis.kernel; ++k) {
+      const std::int64_t at = o * axis.stride - axis.padding + k * axis.dilation;
+      in_padded += at < in + axis.padding_end;
+      if (at < 0 || at >= in) continue;
+      if (first < 0) first = at;
+      last = at + 1;
+      ++inside;
+    }
+    windows.first.push_back(std::max<std::int64_t>(first, 0));
+    windows.last.push_back(last);
+    windows.counted.push_back(count_padding ? in_padded : inside);
+  }
+  return windows;
+}
+
 // Images as [planes, D, H, W, inner]: inner is C for channels-last, the block for blocked, 1 for row-major.
-class AdaptivePoolWindowsOp final : public PreparedOp {
+class PoolWindowsOp final : public PreparedOp {
  public:
   std::int64_t planes = 0, inner = 1, in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
+  AxisWindows windows[3];
   bool max = false;
   std::int32_t threads = 1;
 
@@ -74,8 +116,9 @@ class AdaptivePoolWindowsOp final : public PreparedOp {
     const std::int64_t pixels_out = out[0] * out[1] * out[2], pixels_in = in[0] * in[1] * in[2];
     const float* const x = static_cast<const float*>(from[0]);
     float* const y = static_cast<float*>(to[0]);
-    parallelFor(planes, grainFor(pixels_in * inner), threads, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t item = begin * pixels_out; item < end * pixels_out; ++item) {
+    const std::int64_t grain = grainFor(flops / std::max<std::int64_t>(1, planes * pixels_out));
+    parallelFor(planes * pixels_out, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t item = begin; item < end; ++item) {
         window(x + item / pixels_out * pixels_in * inner, item % pixels_out, y + item * inner);
       }
     });
@@ -84,19 +127,22 @@ class AdaptivePoolWindowsOp final : public PreparedOp {
  private:
   void window(const float* x, std::int64_t pixel, float* y) const {
     const std::int64_t at[3] = {pixel / (out[1] * out[2]), pixel / out[2] % out[1], pixel % out[2]};
-    std::int64_t first[3], last[3];
+    std::int64_t first[3], last[3], counted = 1;
     for (int s = 0; s < 3; ++s) {
-      first[s] = at[s] * in[s] / out[s];
-      last[s] = ((at[s] + 1) * in[s] + out[s] - 1) / out[s];
+      first[s] = windows[s].first[at[s]];
+      last[s] = windows[s].last[at[s]];
+      counted *= windows[s].counted[at[s]];
     }
     std::fill(y, y + inner, max ? -std::numeric_limits<float>::infinity() : 0.0f);
-    for (std::int64_t d = first[0]; d < last[0]; ++d) {
-      for (std::int64_t h = first[1]; h < last[1]; ++h) {
-        for (std::int64_t w = first[2]; w < last[2]; ++w) join(x + ((d * in[1] + h) * in[2] + w) * inner, y);
+    for (std::int64_t d = first[0]; d < last[0]; d += windows[0].step) {
+      for (std::int64_t h = first[1]; h < last[1]; h += windows[1].step) {
+        for (std::int64_t w = first[2]; w < last[2]; w += windows[2].step) {
+          join(x + ((d * in[1] + h) * in[2] + w) * inner, y);
+        }
       }
     }
     if (max) return;
-    const float factor = 1.0f / static_cast<float>((last[0] - first[0]) * (last[1] - first[1]) * (last[2] - first[2]));
+    const float factor = 1.0f / static_cast<float>(counted);
     for (std::int64_t i = 0; i < inner; ++i) y[i] *= factor;
   }
 
@@ -109,9 +155,12 @@ class AdaptivePoolWindowsOp final : public PreparedOp {
   }
 };
 
-class AdaptivePoolWindows final : public Kernel {
+// Serves both kinds; they differ in their windows only.
+class PoolWindows final : public Kernel {
  public:
-  const char* name() const override { return "adaptive_pool_windows"; }
+  explicit PoolWindows(const char* name) : name_(name) {}
+
+  const char* name() const override { return name_; }
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
@@ -123,22 +172,37 @@ class AdaptivePoolWindows final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     const TensorDesc& given = args.src[0];
     const TensorDesc x = isDenseLayout(given) ? given : contiguousDesc(DType::kF32, given.dims);
-    auto op = std::make_unique<AdaptivePoolWindowsOp>();
+    const Dims& y = args.dst[0].dims;
+    auto op = std::make_unique<PoolWindowsOp>();
     op->src = {x};
-    op->dst = {laidOutLike(x, DType::kF32, args.dst[0].dims)};
+    op->dst = {laidOutLike(x, DType::kF32, y)};
     op->packed = {false};
-    op->max = args.spec.stringOr("mode", "avg") == "max";
+    op->max = args.spec.stringOr("mode", args.spec.kind == OpKind::kPool ? "max" : "avg") == "max";
     op->threads = args.target.threads;
+    op->flops = y.count();
     for (int axis = 2; axis < x.dims.rank; ++axis) {
-      op->in[3 - x.dims.rank + axis] = x.dims[axis];
-      op->out[3 - x.dims.rank + axis] = args.dst[0].dims[axis];
+      const int s = 3 - x.dims.rank + axis;
+      op->in[s] = x.dims[axis];
+      op->out[s] = y[axis];
+      op->windows[s] = windowsOf(args.spec, axis - 2, x.dims.rank - 2, x.dims[axis], y[axis]);
+      op->flops *= *std::max_element(op->windows[s].counted.begin(), op->windows[s].counted.end());
     }
     const bool channels_last = x.block == 0 && !x.isContiguous();
     op->inner = x.block > 0 ? x.block : channels_last ? x.dims[1] : 1;
     op->planes = x.dims[0] * ((x.dims[1] + op->inner - 1) / op->inner);
-    op->flops = x.dims.count();
     return op;
   }
+
+ private:
+  static AxisWindows windowsOf(const OpSpec& spec, int s, int spatial, std::int64_t in, std::int64_t out) {
+    if (spec.kind == OpKind::kAdaptivePool) return adaptiveWindows(in, out);
+    const onednn::ConvolutionGeometry g = convolutionGeometry(spec, spatial);
+    const PoolAxis axis{spatialInts(spec, "kernel", spatial, 1)[s], g.stride[s], g.dilation[s] + 1, g.padding_begin[s],
+                        g.padding_end[s]};
+    return poolWindows(in, out, axis, spec.stringOr("mode", "max") == "avg");
+  }
+
+  const char* name_;
 };
 
 }  // namespace
@@ -146,6 +210,7 @@ class AdaptivePoolWindows final : public Kernel {
 std::unique_ptr<Kernel> makeAdaptivePool(const Kernel* reduce, const Kernel* pool) {
   return std::make_unique<AdaptivePoolEven>(reduce, pool);
 }
-std::unique_ptr<Kernel> makeAdaptivePoolWindows() { return std::make_unique<AdaptivePoolWindows>(); }
+std::unique_ptr<Kernel> makeAdaptivePoolWindows() { return std::make_unique<PoolWindows>("adaptive_pool_windows"); }
+std::unique_ptr<Kernel> makePoolWindows() { return std::make_unique<PoolWindows>("pool_windows"); }
 
 }  // namespace ipex_studio
