@@ -1,10 +1,10 @@
 // Fuses the sum in front of a layer normalization into it.
 //   before  %s = add(%x, %r, 1)   %y = layer_norm(%s, [768], gamma, beta, 1e-12)
 //   after   %y = ipex_studio::layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12}")
-// Where the sum is read elsewhere, behind the normalization, it is the second result:
+// Where the sum is read elsewhere, it is the second result:
 //   after   %y, %s = ipex_studio::add_layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12,sum_output=1}")
 // Declines: unsupported-attribute, unsupported-dtype, unknown-shape, operand-broadcasts-result (the sum is of two tensors of one
-// size), would-create-a-cycle (the sum is read before the normalization), control-flow, value-may-be-aliased-or-written.
+// size), would-create-a-cycle (the sum is read before gamma exists), control-flow, value-may-be-aliased-or-written.
 // Runs after fuse-residual-add: a sum is cheaper in the matrix product before it. Numerics: the same sum; the operator
 // computes mean and variance of it in another order, a few ulp.
 #include <algorithm>
@@ -40,12 +40,16 @@ bool isAffine(const Value* value, const std::vector<std::int64_t>& sizes) {
   return isNone(value) || (isFloat32(value) && knownSizes(value) == sizes);
 }
 
-// Every other reader of the sum runs after the normalization.
-bool readBehind(const Match& match) {
+// Where the fused node can stand: at the normalization when everything else reads the sum behind it, else at the sum when
+// factor and offset exist by then; null when neither.
+Node* placeFor(const Match& match) {
   const auto& uses = match.sum->output()->uses();
-  return std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
+  const bool read_behind = std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
     return use.user == match.norm || use.user->isAfter(match.norm);
   });
+  if (read_behind) return match.norm;
+  const bool affine_exists = match.norm->input(2)->node()->isBefore(match.sum) && match.norm->input(3)->node()->isBefore(match.sum);
+  return affine_exists ? match.sum : nullptr;
 }
 
 Decline whyNot(PassContext& context, Match* match) {
@@ -65,7 +69,9 @@ Decline whyNot(PassContext& context, Match* match) {
     return {reasons::kUnsupportedDtype, "Factor or offset are not known to be float32 of the normalized sizes."};
   }
   if (match->sum->owningBlock() != match->norm->owningBlock()) return {reasons::kControlFlow, "The sum stands in another block."};
-  if (!readBehind(*match)) return {reasons::kDependencyCycle, "The sum is read before the normalization."};
+  if (!placeFor(*match)) {
+    return {reasons::kDependencyCycle, "The sum is read before the factor of the normalization is computed."};
+  }
   for (const Value* value : {x, residual, const_cast<const Value*>(match->sum->output())}) {
     if (context.mayBeWritten(value)) return {reasons::kAliased, "The sum or its operands may be written to."};
   }
@@ -79,7 +85,7 @@ void rewrite(Rewriter& rewriter, const Match& match) {
   op.spec.attributes = {{"axes", static_cast<std::int64_t>(match.sizes.size())}, {"eps", match.eps}};
   if (sum_is_read) op.spec.attributes["sum_output"] = std::int64_t{1};
   op.base = {match.sum->input(0), match.norm->input(2), match.norm->input(3), match.sum->input(1)};
-  Node* fused = writeFusedOp(rewriter, op, match.norm);
+  Node* fused = writeFusedOp(rewriter, op, placeFor(match));
   if (!sum_is_read) {
     rewriter.replace({match.sum, match.norm}, match.norm->output(), fused->output(), "fused a sum into a layer normalization");
     return;
