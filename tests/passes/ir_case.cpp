@@ -75,6 +75,7 @@ class CaseReader {
     } else if (takePrefix(text, "# expect:", &rest)) {
       in_expectation_ = true;
       test_.unchanged = rest == "unchanged";
+      test_.any_graph = rest == "numbers";
     } else if (takePrefix(text, "# remark:", &rest)) {
       test_.remarks.push_back(rest);
     } else if (takePrefix(text, "# numeric:", &rest)) {

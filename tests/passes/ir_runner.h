@@ -7,9 +7,9 @@
 
 namespace ipex_studio {
 
-// Empty when everything holds, else what does not, for a person to read. With IPEX_BLESS=1 in the environment a graph
-// that differs is written into the file as the new expectation instead.
-std::string runCase(const IrCase& test);
+// Empty when everything holds, else what does not, for a person to read. With `bless` a graph that differs is written
+// into the file as the new expectation instead.
+std::string runCase(const IrCase& test, bool bless = false);
 
 // Makes the operators of ipex_studio:: known, where their library was built.
 bool loadOperators();
