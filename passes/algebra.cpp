@@ -73,7 +73,8 @@ std::optional<Elementwise> readLinearNode(Node* node) {
   for (std::size_t side : {0, 1}) {
     auto elementwise = readElementwise(node, side);
     if (!elementwise || elementwise->operand) continue;
-    if (elementwise->post_ops[0].kind == PostOpKind::kNeg) elementwise->post_ops[0] = unaryPostOp(PostOpKind::kLinear, -1, 0);
+    if (elementwise->post_ops[0].kind == PostOpKind::kNeg)
+      elementwise->post_ops[0] = unaryPostOp(PostOpKind::kLinear, -1, 0);
     if (elementwise->post_ops[0].kind == PostOpKind::kLinear) return elementwise;
   }
   return std::nullopt;

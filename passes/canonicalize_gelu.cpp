@@ -3,10 +3,9 @@
 //   after   %z = gelu(%x, "none")
 //   before  %t = tanh(mul(add(%x, mul(pow(%x, 3), 0.044715)), 0.797885))   %z = mul(mul(%x, 0.5), add(%t, 1))
 //   after   %z = gelu(%x, "tanh")        likewise with %x·0.797885·(1 + 0.044715·%x·%x) inside
-// Declines: producer-has-other-uses (an intermediate), unsupported-dtype (not known to be floating), value-may-be-aliased-or-
-// written.
-// Runs before every fusion: each of those knows one node per activation. Numerics: constants within 1e-5 count as equal;
-// otherwise the same formula in another order, a few ulp.
+// Declines: producer-has-other-uses (an intermediate), unsupported-dtype (not known to be floating),
+// value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
+// constants within 1e-5 count as equal; otherwise the same formula in another order, a few ulp.
 #include <cmath>
 
 #include "passes/algebra.h"
@@ -74,7 +73,8 @@ bool isTanhArgument(Value* value, Value* x, std::vector<Node*>* nodes) {
 // product = 0.5·x·(1 + f(x)); `gate` is the factor that is not x.
 std::optional<Match> matchGate(const Product& product, Value* x, Value* gate) {
   const Affine affine = readAffine(gate);
-  const bool is_half = isAbout(product.coefficient * affine.scale, 0.5) && isAbout(product.coefficient * affine.offset, 0.5);
+  const bool is_half =
+      isAbout(product.coefficient * affine.scale, 0.5) && isAbout(product.coefficient * affine.offset, 0.5);
   if (affine.nodes.empty() || !is_half) return std::nullopt;
   Node* function = affine.value->node();
   if (function->inputs().size() != 1) return std::nullopt;

@@ -3,10 +3,9 @@
 //   after   %z = hardswish(%x)
 //   before  %g = clamp(add(div(%x, 6), 0.5), 0, 1)   or   div(hardtanh(add(%x, 3), 0, 6), 6)
 //   after   %g = hardsigmoid(%x)         and a product of %x and hardsigmoid(%x) is hardswish(%x)
-// Declines: producer-has-other-uses (an intermediate), unsupported-dtype (not known to be floating), value-may-be-aliased-or-
-// written.
-// Runs before every fusion: each of those knows one node per activation. Numerics: constants within 1e-5 count as equal;
-// a few ulp otherwise.
+// Declines: producer-has-other-uses (an intermediate), unsupported-dtype (not known to be floating),
+// value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
+// constants within 1e-5 count as equal; a few ulp otherwise.
 #include "passes/algebra.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"

@@ -2,12 +2,11 @@
 //   before  %d = sub(%x, mean(%x, [-1], True))   %v = mean(mul(%d, %d), [-1], True)
 //           %y = div(%d, sqrt(add(%v, 1e-5)))    %z = add(mul(%y, gamma), beta)
 //   after   %z = layer_norm(%x, sizes of gamma, gamma, beta, 1e-5)
-// Likewise with pow(%d, 2), var(%x, …, unbiased=False), mul by rsqrt; beta may be missing, gamma not: only a constant tells the
-// normalized sizes for all inputs.
-// Declines: unsupported-attribute (other axes), operand-not-constant (gamma), shape-mismatch, unknown-shape,
-// unsupported-dtype, producer-has-other-uses (an intermediate), value-may-be-aliased-or-written.
-// Runs after common subexpressions are one and before every fusion. Numerics: the operator computes the variance in one
-// walk; relative error below 1e-5 on the cases of the test.
+// Likewise with pow(%d, 2), var(%x, …, unbiased=False), mul by rsqrt; beta may be missing, gamma not: only a constant
+// tells the normalized sizes for all inputs. Declines: unsupported-attribute (other axes), operand-not-constant
+// (gamma), shape-mismatch, unknown-shape, unsupported-dtype, producer-has-other-uses (an intermediate),
+// value-may-be-aliased-or-written. Runs after common subexpressions are one and before every fusion. Numerics: the
+// operator computes the variance in one walk; relative error below 1e-5 on the cases of the test.
 #include <algorithm>
 
 #include "core/graph/elementwise.h"
@@ -26,7 +25,7 @@ struct Match {
   Value* x = nullptr;
   std::vector<std::int64_t> axes;  // as written
   double eps = 0;
-  Node* last = nullptr;            // of the match
+  Node* last = nullptr;  // of the match
   std::vector<Node*> nodes;
   std::optional<at::Tensor> gamma;
   std::optional<at::Tensor> beta;
@@ -51,8 +50,8 @@ bool readVariance(Value* value, const Value* d, Match* match) {
   if (Value* square = readMean(value, &axes)) {
     const Product product = readProduct(square);
     match->nodes.insert(match->nodes.end(), product.nodes.begin(), product.nodes.end());
-    return product.coefficient == 1 && product.factors.size() == 2 && product.factors[0] == d && product.factors[1] == d &&
-           axes == match->axes;
+    return product.coefficient == 1 && product.factors.size() == 2 && product.factors[0] == d &&
+           product.factors[1] == d && axes == match->axes;
   }
   Node* node = value->node();
   if (!isKind(value, "aten::var") || node->inputs().size() != 4) return false;
@@ -126,7 +125,8 @@ bool areTrailing(std::vector<std::int64_t> axes, std::size_t rank) {
 // gamma or beta with the normalized sizes only; false when it has others.
 bool trim(std::optional<at::Tensor>* tensor, const std::vector<std::int64_t>& sizes, std::size_t rank) {
   if (!*tensor) return true;
-  if (static_cast<std::size_t>((*tensor)->dim()) > rank || (*tensor)->numel() != c10::multiply_integers(sizes)) return false;
+  if (static_cast<std::size_t>((*tensor)->dim()) > rank || (*tensor)->numel() != c10::multiply_integers(sizes))
+    return false;
   std::vector<std::int64_t> own = (*tensor)->sizes().vec();
   while (own.size() > sizes.size() && own.front() == 1) own.erase(own.begin());
   if (own != sizes) return false;
@@ -141,7 +141,8 @@ Decline whyNot(PassContext& context, Match* match) {
     return {reasons::kUnsupportedAttribute, "It normalizes over other axes than the last."};
   }
   if (!match->gamma) return {reasons::kNotConstant, "No constant factor follows that would tell the normalized sizes."};
-  const std::vector<std::int64_t> normalized(sizes->end() - static_cast<std::ptrdiff_t>(match->axes.size()), sizes->end());
+  const std::vector<std::int64_t> normalized(sizes->end() - static_cast<std::ptrdiff_t>(match->axes.size()),
+                                             sizes->end());
   if (!trim(&match->gamma, normalized, sizes->size()) || !trim(&match->beta, normalized, sizes->size())) {
     return {reasons::kShapeMismatch, "Factor or offset have other sizes than what is normalized."};
   }

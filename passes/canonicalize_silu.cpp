@@ -1,9 +1,9 @@
 // Recognises silu (swish) that was written out.
 //   before  %s = sigmoid(%x)   %z = mul(%x, %s)
 //   after   %z = silu(%x)
-// Declines: producer-has-other-uses (the sigmoid), unsupported-dtype (not known to be floating), value-may-be-aliased-or-
-// written.
-// Runs before every fusion: each of those knows one node per activation. Numerics: one rounding less.
+// Declines: producer-has-other-uses (the sigmoid), unsupported-dtype (not known to be floating),
+// value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
+// one rounding less.
 #include "passes/algebra.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"

@@ -3,10 +3,10 @@
 //   after   %y = ipex_studio::layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12}")
 // Where the sum is read elsewhere, it is the second result:
 //   after   %y, %s = ipex_studio::add_layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12,sum_output=1}")
-// Declines: unsupported-attribute, unsupported-dtype, unknown-shape, operand-broadcasts-result (the sum is of two tensors of one
-// size), would-create-a-cycle (the sum is read before gamma exists), control-flow, value-may-be-aliased-or-written.
-// Runs after fuse-residual-add: a sum is cheaper in the matrix product before it. Numerics: the same sum; the operator
-// computes mean and variance of it in another order, a few ulp.
+// Declines: unsupported-attribute, unsupported-dtype, unknown-shape, operand-broadcasts-result (the sum is of two
+// tensors of one size), would-create-a-cycle (the sum is read before gamma exists), control-flow,
+// value-may-be-aliased-or-written. Runs after fuse-residual-add: a sum is cheaper in the matrix product before it.
+// Numerics: the same sum; the operator computes mean and variance of it in another order, a few ulp.
 #include <algorithm>
 
 #include "passes/pass_list.h"
@@ -40,15 +40,16 @@ bool isAffine(const Value* value, const std::vector<std::int64_t>& sizes) {
   return isNone(value) || (isFloat32(value) && knownSizes(value) == sizes);
 }
 
-// Where the fused node can stand: at the normalization when everything else reads the sum behind it, else at the sum when
-// factor and offset exist by then; null when neither.
+// Where the fused node can stand: at the normalization when everything else reads the sum behind it, else at the sum
+// when factor and offset exist by then; null when neither.
 Node* placeFor(const Match& match) {
   const auto& uses = match.sum->output()->uses();
   const bool read_behind = std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
     return use.user == match.norm || use.user->isAfter(match.norm);
   });
   if (read_behind) return match.norm;
-  const bool affine_exists = match.norm->input(2)->node()->isBefore(match.sum) && match.norm->input(3)->node()->isBefore(match.sum);
+  const bool affine_exists =
+      match.norm->input(2)->node()->isBefore(match.sum) && match.norm->input(3)->node()->isBefore(match.sum);
   return affine_exists ? match.sum : nullptr;
 }
 
@@ -58,17 +59,20 @@ Decline whyNot(PassContext& context, Match* match) {
   const auto sizes = constantInts(match->norm->input(1));
   const auto eps = constantNumber(match->norm->input(4));
   if (!sizes || !eps || constantNumber(match->sum->input(2)) != 1.0) {
-    return {reasons::kUnsupportedAttribute, "Sizes, eps or the factor of the sum are not constant, or the factor is not 1."};
+    return {reasons::kUnsupportedAttribute,
+            "Sizes, eps or the factor of the sum are not constant, or the factor is not 1."};
   }
   match->sizes = *sizes;
   match->eps = *eps;
-  if (!isFloat32(x) || !isFloat32(residual)) return {reasons::kUnsupportedDtype, "The sum is not known to be of float32."};
+  if (!isFloat32(x) || !isFloat32(residual))
+    return {reasons::kUnsupportedDtype, "The sum is not known to be of float32."};
   if (!knownSizes(x) || !knownSizes(residual)) return {reasons::kUnknownShape, "The sizes of the sum are not known."};
   if (knownSizes(x) != knownSizes(residual)) return {reasons::kBroadcast, "The sum is of tensors of two sizes."};
   if (!isAffine(match->norm->input(2), *sizes) || !isAffine(match->norm->input(3), *sizes)) {
     return {reasons::kUnsupportedDtype, "Factor or offset are not known to be float32 of the normalized sizes."};
   }
-  if (match->sum->owningBlock() != match->norm->owningBlock()) return {reasons::kControlFlow, "The sum stands in another block."};
+  if (match->sum->owningBlock() != match->norm->owningBlock())
+    return {reasons::kControlFlow, "The sum stands in another block."};
   if (!placeFor(*match)) {
     return {reasons::kDependencyCycle, "The sum is read before the factor of the normalization is computed."};
   }
@@ -87,7 +91,8 @@ void rewrite(Rewriter& rewriter, const Match& match) {
   op.base = {match.sum->input(0), match.norm->input(2), match.norm->input(3), match.sum->input(1)};
   Node* fused = writeFusedOp(rewriter, op, placeFor(match));
   if (!sum_is_read) {
-    rewriter.replace({match.sum, match.norm}, match.norm->output(), fused->output(), "fused a sum into a layer normalization");
+    rewriter.replace({match.sum, match.norm}, match.norm->output(), fused->output(),
+                     "fused a sum into a layer normalization");
     return;
   }
   rewriter.replaceAll({match.sum, match.norm}, {match.norm->output(), match.sum->output()},
@@ -113,6 +118,7 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm", "Fuses the sum in front of a layer normalization into it.", &run};
+const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm", "Fuses the sum in front of a layer normalization into it.",
+                                &run};
 
 }  // namespace ipex_studio

@@ -13,12 +13,13 @@ namespace {
 
 bool run(torch::jit::Graph& graph, PassContext& context) {
   return fuseBinaryNodes(graph, context,
-                         {"aten::mul", "aten::sub", "aten::rsub", "aten::div", "aten::max", "aten::maximum", "aten::min",
-                          "aten::minimum"});
+                         {"aten::mul", "aten::sub", "aten::rsub", "aten::div", "aten::max", "aten::maximum",
+                          "aten::min", "aten::minimum"});
 }
 
 }  // namespace
 
-const Pass kFuseBinary = {"fuse-binary", "Fuses products and the like with another tensor into the operation before.", &run};
+const Pass kFuseBinary = {"fuse-binary", "Fuses products and the like with another tensor into the operation before.",
+                          &run};
 
 }  // namespace ipex_studio

@@ -1,9 +1,10 @@
 // Joins linears that share their source into one with slices of its result.
 //   before  %q = linear(%x, Wq, bq)   %k = linear(%x, Wk, bk)   %v = linear(%x, Wv, bv)
-//   after   %y = linear(%x, [Wq; Wk; Wv], [bq; bk; bv])   %q = slice(%y, -1, 0, 768, 1)   %k = slice(%y, -1, 768, 1536, 1)  …
-// The slices are strided views. So every reader, also through further views, must take strided tensors; `view` among them
-// becomes `reshape`, which is the same where a view is possible and copies elsewhere.
-// Declines: weights-not-constant, mixed-dtype, unsupported-dtype, not-profitable (some with, some without bias),
+//   after   %y = linear(%x, [Wq; Wk; Wv], [bq; bk; bv])   %q = slice(%y, -1, 0, 768, 1)   %k = slice(%y, -1, 768, 1536,
+//   1)  …
+// The slices are strided views. So every reader, also through further views, must take strided tensors; `view` among
+// them becomes `reshape`, which is the same where a view is possible and copies elsewhere. Declines:
+// weights-not-constant, mixed-dtype, unsupported-dtype, not-profitable (some with, some without bias),
 // value-is-graph-output (the caller would keep the joined tensor alive), unsupported-operator (a reader that may need
 // contiguous memory), value-may-be-aliased-or-written.
 // Runs after fuse-activation and its kin: what carries post-operations by then is left alone.
@@ -25,21 +26,38 @@ namespace {
 
 const std::unordered_set<std::string>& views() {
   static const std::unordered_set<std::string> kKinds = {
-      "aten::view",  "aten::transpose", "aten::permute", "aten::slice",   "aten::select", "aten::unsqueeze", "aten::squeeze",
-      "aten::t",     "aten::expand",    "aten::chunk",   "aten::split",   "aten::narrow", "aten::detach",    "aten::reshape",
-      "aten::flatten"};
+      "aten::view",      "aten::transpose", "aten::permute", "aten::slice",   "aten::select",
+      "aten::unsqueeze", "aten::squeeze",   "aten::t",       "aten::expand",  "aten::chunk",
+      "aten::split",     "aten::narrow",    "aten::detach",  "aten::reshape", "aten::flatten"};
   return kKinds;
 }
 
 // Operators that read strided tensors and return new memory.
 const std::unordered_set<std::string>& readers() {
-  static const std::unordered_set<std::string> kKinds = {
-      "aten::linear",     "aten::matmul",      "aten::bmm",        "aten::mm",
-      "aten::softmax",    "aten::log_softmax", "aten::layer_norm", "aten::cat",
-      "aten::stack",      "aten::contiguous",  "aten::sum",        "aten::mean",
-      "aten::size",       "aten::dim",         "aten::masked_fill", "aten::scaled_dot_product_attention",
-      "ipex_studio::convolution", "ipex_studio::deconvolution", "ipex_studio::linear",     "ipex_studio::matmul",
-      "ipex_studio::pointwise",   "ipex_studio::softmax",       "ipex_studio::layer_norm", "ipex_studio::add_layer_norm"};
+  static const std::unordered_set<std::string> kKinds = {"aten::linear",
+                                                         "aten::matmul",
+                                                         "aten::bmm",
+                                                         "aten::mm",
+                                                         "aten::softmax",
+                                                         "aten::log_softmax",
+                                                         "aten::layer_norm",
+                                                         "aten::cat",
+                                                         "aten::stack",
+                                                         "aten::contiguous",
+                                                         "aten::sum",
+                                                         "aten::mean",
+                                                         "aten::size",
+                                                         "aten::dim",
+                                                         "aten::masked_fill",
+                                                         "aten::scaled_dot_product_attention",
+                                                         "ipex_studio::convolution",
+                                                         "ipex_studio::deconvolution",
+                                                         "ipex_studio::linear",
+                                                         "ipex_studio::matmul",
+                                                         "ipex_studio::pointwise",
+                                                         "ipex_studio::softmax",
+                                                         "ipex_studio::layer_norm",
+                                                         "ipex_studio::add_layer_norm"};
   return kKinds;
 }
 
@@ -80,7 +98,8 @@ bool isLinear(const Node* node) {
 std::vector<Node*> linearsOf(const Node* first) {
   std::vector<Node*> found;
   for (const auto& use : first->input(0)->uses()) {
-    if (isLinear(use.user) && use.offset == 0 && use.user->owningBlock() == first->owningBlock()) found.push_back(use.user);
+    if (isLinear(use.user) && use.offset == 0 && use.user->owningBlock() == first->owningBlock())
+      found.push_back(use.user);
   }
   std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
   return found;
@@ -104,9 +123,11 @@ Decline whyNot(PassContext& context, Group* group) {
     if (bias && bias->scalar_type() != at::kFloat) return {reasons::kMixedDtype, "The bias is not float32."};
     Decline decline;
     if (!readStrided(linear->output(), &group->views, &decline)) return decline;
-    if (context.mayBeWritten(linear->output())) return {reasons::kAliased, "A result of these linears may be written to."};
+    if (context.mayBeWritten(linear->output()))
+      return {reasons::kAliased, "A result of these linears may be written to."};
   }
-  if (context.mayBeWritten(first->input(0))) return {reasons::kAliased, "The source of these linears may be written to."};
+  if (context.mayBeWritten(first->input(0)))
+    return {reasons::kAliased, "The source of these linears may be written to."};
   return {};
 }
 

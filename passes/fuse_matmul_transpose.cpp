@@ -1,12 +1,13 @@
 // Lets a matrix product read its operands transposed, and scales its result itself.
 //   before  %t = transpose(%k, -2, -1)   %y = matmul(div(%q, 8), %t)
 //   after   %y = ipex_studio::matmul(%q, %k, [], "matmul{scale=0.125,transpose_b=1}")
-// Swaps of the last two axes by transpose, permute, t, mT; factors on either operand, and on the result, by mul or div with a
-// number. The transposed view may have other users: it costs nothing.
-// Declines: producer-has-other-uses, value-is-graph-output, control-flow, value-may-be-aliased-or-written (a scaled operand);
-// unsupported-dtype.
-// Runs before fuse-softmax and fuse-activation: a factor costs nothing here. Numerics: one rounding less per factor.
+// Swaps of the last two axes by transpose, permute, t, mT; factors on either operand, and on the result, by mul or div
+// with a number. The transposed view may have other users: it costs nothing. Declines: producer-has-other-uses,
+// value-is-graph-output, control-flow, value-may-be-aliased-or-written (a scaled operand); unsupported-dtype. Runs
+// before fuse-softmax and fuse-activation: a factor costs nothing here. Numerics: one rounding less per factor.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
@@ -130,7 +131,8 @@ bool absorbResult(PassContext& context, Node* node, bool* permitted) {
   if (!*permitted) return false;
   op->spec.attributes["scale"] = op->spec.floatOr("scale", 1) * factor->first;
   Node* fused = writeFusedOp(context.rewriter, *op, producer->node);
-  context.rewriter.replace({producer->node, node}, node->output(), fused->output(), "moved a factor into a matrix product");
+  context.rewriter.replace({producer->node, node}, node->output(), fused->output(),
+                           "moved a factor into a matrix product");
   return true;
 }
 

@@ -1,11 +1,10 @@
 // Fuses what is left of elementwise chains into single walks over memory.
 //   before  %a = mul(%x, %y)   %b = add(%a, %v, 1)   %z = tanh(%b)
 //   after   %z = ipex_studio::pointwise(%x, [%y, %v], "pointwise{}|mul(0)|add(1)|tanh")
-// The chain starts at an operand that has the sizes of the result; the others may broadcast to it. Each link but the last is read by
-// the next alone.
-// Declines: unsupported-dtype (only float32), mixed-dtype, unknown-shape, operand-broadcasts-result,
-// value-may-be-aliased-or-written. A link that is read elsewhere simply begins another chain.
-// Runs after every fusion into convolutions, products and normalizations. Numerics: no reassociation but that of
+// The chain starts at an operand that has the sizes of the result; the others may broadcast to it. Each link but the
+// last is read by the next alone. Declines: unsupported-dtype (only float32), mixed-dtype, unknown-shape,
+// operand-broadcasts-result, value-may-be-aliased-or-written. A link that is read elsewhere simply begins another
+// chain. Runs after every fusion into convolutions, products and normalizations. Numerics: no reassociation but that of
 // neighbouring numbers; approximations differ by a few ulp.
 #include <fmt/format.h>
 
@@ -33,7 +32,8 @@ std::optional<Elementwise> readLink(PassContext& context, Node* node, std::size_
     *decline = {reasons::kUnknownShape, "The sizes along the chain are not known."};
     return std::nullopt;
   }
-  if (elementwise->operand && !operandFits(context, elementwise->operand, elementwise->data, decline)) return std::nullopt;
+  if (elementwise->operand && !operandFits(context, elementwise->operand, elementwise->data, decline))
+    return std::nullopt;
   if (context.mayBeWritten(elementwise->data)) {
     *decline = {reasons::kAliased, "A source of the chain may be written to."};
     return std::nullopt;
@@ -107,6 +107,7 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFusePointwise = {"fuse-pointwise", "Fuses chains of elementwise operations into one walk over memory.", &run};
+const Pass kFusePointwise = {"fuse-pointwise", "Fuses chains of elementwise operations into one walk over memory.",
+                             &run};
 
 }  // namespace ipex_studio

@@ -2,10 +2,11 @@
 //   before  %s = div(%x, 8)   %m = add(%s, %mask, 1)   %y = softmax(%m, -1)
 //   after   %y = ipex_studio::softmax(%x, %mask, "softmax{axis=-1,log=0,scale=0.125}")
 // Factor and mask alone fuse as well; so does log_softmax.
-// Declines: unsupported-attribute (axis, dtype), unsupported-dtype, unknown-shape, mixed-dtype, operand-broadcasts-result,
-// producer-has-other-uses, value-is-graph-output, control-flow, value-may-be-aliased-or-written, unsupported-operator (masked_fill).
-// Runs after fuse-matmul-transpose, which takes factors for nothing, and before fuse-residual-add, which would make the mask a
-// post-op of the matrix product in a second walk over the scores. Numerics: one rounding less.
+// Declines: unsupported-attribute (axis, dtype), unsupported-dtype, unknown-shape, mixed-dtype,
+// operand-broadcasts-result, producer-has-other-uses, value-is-graph-output, control-flow,
+// value-may-be-aliased-or-written, unsupported-operator (masked_fill). Runs after fuse-matmul-transpose, which takes
+// factors for nothing, and before fuse-residual-add, which would make the mask a post-op of the matrix product in a
+// second walk over the scores. Numerics: one rounding less.
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
 
@@ -28,7 +29,8 @@ bool isKind(const Node* node, const char* name) { return std::string(name) == no
 // A step towards the softmax that only `user` reads.
 Decline whyNotTaken(PassContext& context, const Value* value, const Node* user) {
   if (value->uses().size() != 1) return {reasons::kOtherUses, "The scores are read elsewhere."};
-  if (value->node()->owningBlock() != user->owningBlock()) return {reasons::kControlFlow, "The scores come from another block."};
+  if (value->node()->owningBlock() != user->owningBlock())
+    return {reasons::kControlFlow, "The scores come from another block."};
   for (const Value* input : value->node()->inputs()) {
     if (context.mayBeWritten(input)) return {reasons::kAliased, "The scores may be written to before they are read."};
   }

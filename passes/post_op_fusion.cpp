@@ -34,8 +34,8 @@ bool producesFloat32(const Producer& producer) {
 }
 
 bool weightsConstant(const FusedOp& op) {
-  const bool has_weights = op.spec.kind == OpKind::kConvolution || op.spec.kind == OpKind::kDeconvolution ||
-                           op.spec.kind == OpKind::kLinear;
+  const bool has_weights =
+      op.spec.kind == OpKind::kConvolution || op.spec.kind == OpKind::kDeconvolution || op.spec.kind == OpKind::kLinear;
   return !has_weights || constantTensor(op.base[1]);
 }
 
@@ -72,21 +72,25 @@ std::optional<Producer> readProducer(Value* data, const Node* user, Decline* dec
   auto op = readFusedOp(node, &why);
   const std::string name = shortName(node);
   if (!op) {
-    if (!why.empty()) refuse(decline, reasons::kUnsupportedAttribute, fmt::format("The {} takes no post-operation: {}.", name, why));
+    if (!why.empty())
+      refuse(decline, reasons::kUnsupportedAttribute, fmt::format("The {} takes no post-operation: {}.", name, why));
     return std::nullopt;
   }
   if (isGraphOutput(data)) {
     refuse(decline, reasons::kGraphOutput, fmt::format("The result of the {} is itself a result of the model.", name));
   } else if (data->uses().size() != 1) {
-    refuse(decline, reasons::kOtherUses, fmt::format("The result of the {} is read by {} nodes.", name, data->uses().size()));
+    refuse(decline, reasons::kOtherUses,
+           fmt::format("The result of the {} is read by {} nodes.", name, data->uses().size()));
   } else if (node->owningBlock() != user->owningBlock()) {
     refuse(decline, reasons::kControlFlow, fmt::format("The {} stands in another block.", name));
   } else if (!weightsConstant(*op)) {
-    refuse(decline, reasons::kWeightsNotConstant, fmt::format("The weights of the {} are computed while the model runs.", name));
+    refuse(decline, reasons::kWeightsNotConstant,
+           fmt::format("The weights of the {} are computed while the model runs.", name));
   } else if (Producer producer{node, *op}; !producesFloat32(producer)) {
     refuse(decline, reasons::kUnsupportedDtype, fmt::format("The {} is not known to compute in float32.", name));
   } else if (op->spec.post_ops.size() + 2 > kMaxPostOps) {
-    refuse(decline, reasons::kNotProfitable, fmt::format("The {} has {} post-operations already.", name, op->spec.post_ops.size()));
+    refuse(decline, reasons::kNotProfitable,
+           fmt::format("The {} has {} post-operations already.", name, op->spec.post_ops.size()));
   } else {
     return producer;
   }
@@ -105,7 +109,8 @@ bool operandFits(PassContext& context, Value* operand, const Value* data, Declin
   if (!operand_sizes || !data_sizes) {
     return refuse(decline, reasons::kUnknownShape, "The sizes of an operand are not known.");
   }
-  if (!isFloat32(operand)) return refuse(decline, reasons::kMixedDtype, "The other operand is not known to be float32.");
+  if (!isFloat32(operand))
+    return refuse(decline, reasons::kMixedDtype, "The other operand is not known to be float32.");
   if (!broadcastsTo(*operand_sizes, *data_sizes)) {
     return refuse(decline, reasons::kBroadcast, "The other operand would enlarge the result.");
   }
@@ -174,8 +179,9 @@ bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
-    const bool wanted = std::any_of(kinds.begin(), kinds.end(),
-                                    [&](const char* kind) { return std::strcmp(kind, node->kind().toQualString()) == 0; });
+    const bool wanted = std::any_of(kinds.begin(), kinds.end(), [&](const char* kind) {
+      return std::strcmp(kind, node->kind().toQualString()) == 0;
+    });
     Decline decline;
     std::optional<PostOpMatch> match;
     if (wanted) match = matchBinary(context, node, &decline);

@@ -26,8 +26,8 @@ std::optional<Producer> readProducer(torch::jit::Value* data, const torch::jit::
 bool operandFits(PassContext& context, torch::jit::Value* operand, const torch::jit::Value* data, Decline* decline);
 bool mayBeReadLater(PassContext& context, const FusedOp& op);
 
-// Appends post-ops and operand to the operation; neighbouring factors and offsets become one. False, and nothing appended, when
-// there is no room for more.
+// Appends post-ops and operand to the operation; neighbouring factors and offsets become one. False, and nothing
+// appended, when there is no room for more.
 bool appendTo(FusedOp* op, const Elementwise& elementwise);
 
 // Appends the elementwise `node` to `producer`, at the producer's place for unary post-ops, else at the node's. The
@@ -52,8 +52,8 @@ struct PostOpMatch {
 std::optional<PostOpMatch> matchUnary(torch::jit::Node* node, Decline* decline);
 std::optional<PostOpMatch> matchBinary(PassContext& context, torch::jit::Node* node, Decline* decline);
 
-// The body of passes that fuse two-tensor operations: nodes of `kinds` and the unary operations that follow them, in one
-// walk. Returns whether anything changed.
+// The body of passes that fuse two-tensor operations: nodes of `kinds` and the unary operations that follow them, in
+// one walk. Returns whether anything changed.
 bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::vector<const char*>& kinds);
 
 }  // namespace ipex_studio

@@ -20,7 +20,9 @@ class Writer {
  public:
   Writer(Rewriter& rewriter, Node* fused) : rewriter_(rewriter), fused_(fused) {}
 
-  Value* call(const char* kind, at::ArrayRef<Value*> inputs) { return rewriter_.create(kind, inputs, fused_)->output(); }
+  Value* call(const char* kind, at::ArrayRef<Value*> inputs) {
+    return rewriter_.create(kind, inputs, fused_)->output();
+  }
   Value* none() { return rewriter_.none(fused_); }
   Value* number(double value) { return rewriter_.constant(value, fused_); }
   Value* integer(std::int64_t value) { return rewriter_.constant(value, fused_); }
@@ -30,7 +32,9 @@ class Writer {
     return rewriter_.constant(c10::List<std::int64_t>(values), fused_);
   }
   // value·factor, or the value itself.
-  Value* scaled(Value* value, double factor) { return factor == 1 ? value : call("aten::mul", {value, number(factor)}); }
+  Value* scaled(Value* value, double factor) {
+    return factor == 1 ? value : call("aten::mul", {value, number(factor)});
+  }
   Value* plus(Value* a, Value* b, double factor) { return call("aten::add", {a, b, alpha(factor)}); }
   Value* minus(Value* a, Value* b, double factor) { return call("aten::sub", {a, b, alpha(factor)}); }
 
@@ -52,26 +56,46 @@ Value* bound(Writer& write, double value) { return std::isinf(value) ? write.non
 
 const char* plainKind(PostOpKind kind) {
   switch (kind) {
-    case PostOpKind::kRelu: return "aten::relu";
-    case PostOpKind::kSigmoid: return "aten::sigmoid";
-    case PostOpKind::kTanh: return "aten::tanh";
-    case PostOpKind::kSilu: return "aten::silu";
-    case PostOpKind::kHardSwish: return "aten::hardswish";
-    case PostOpKind::kHardSigmoid: return "aten::hardsigmoid";
-    case PostOpKind::kMish: return "aten::mish";
-    case PostOpKind::kAbs: return "aten::abs";
-    case PostOpKind::kExp: return "aten::exp";
-    case PostOpKind::kLog: return "aten::log";
-    case PostOpKind::kSqrt: return "aten::sqrt";
-    case PostOpKind::kRsqrt: return "aten::rsqrt";
-    case PostOpKind::kNeg: return "aten::neg";
-    case PostOpKind::kReciprocal: return "aten::reciprocal";
-    case PostOpKind::kErf: return "aten::erf";
-    case PostOpKind::kFloor: return "aten::floor";
-    case PostOpKind::kRound: return "aten::round";
-    case PostOpKind::kSin: return "aten::sin";
-    case PostOpKind::kCos: return "aten::cos";
-    default: return nullptr;
+    case PostOpKind::kRelu:
+      return "aten::relu";
+    case PostOpKind::kSigmoid:
+      return "aten::sigmoid";
+    case PostOpKind::kTanh:
+      return "aten::tanh";
+    case PostOpKind::kSilu:
+      return "aten::silu";
+    case PostOpKind::kHardSwish:
+      return "aten::hardswish";
+    case PostOpKind::kHardSigmoid:
+      return "aten::hardsigmoid";
+    case PostOpKind::kMish:
+      return "aten::mish";
+    case PostOpKind::kAbs:
+      return "aten::abs";
+    case PostOpKind::kExp:
+      return "aten::exp";
+    case PostOpKind::kLog:
+      return "aten::log";
+    case PostOpKind::kSqrt:
+      return "aten::sqrt";
+    case PostOpKind::kRsqrt:
+      return "aten::rsqrt";
+    case PostOpKind::kNeg:
+      return "aten::neg";
+    case PostOpKind::kReciprocal:
+      return "aten::reciprocal";
+    case PostOpKind::kErf:
+      return "aten::erf";
+    case PostOpKind::kFloor:
+      return "aten::floor";
+    case PostOpKind::kRound:
+      return "aten::round";
+    case PostOpKind::kSin:
+      return "aten::sin";
+    case PostOpKind::kCos:
+      return "aten::cos";
+    default:
+      return nullptr;
   }
 }
 
@@ -88,18 +112,26 @@ Value* writeClip(Writer& write, const PostOp& op, Value* v) {
 Value* writeUnary(Writer& write, const PostOp& op, Value* v) {
   if (const char* kind = plainKind(op.kind)) return write.call(kind, {v});
   switch (op.kind) {
-    case PostOpKind::kClip: return writeClip(write, op, v);
-    case PostOpKind::kGeluErf: return write.call("aten::gelu", {v, write.word("none")});
-    case PostOpKind::kGeluTanh: return write.call("aten::gelu", {v, write.word("tanh")});
-    case PostOpKind::kLeakyRelu: return write.call("aten::leaky_relu", {v, write.number(op.alpha)});
+    case PostOpKind::kClip:
+      return writeClip(write, op, v);
+    case PostOpKind::kGeluErf:
+      return write.call("aten::gelu", {v, write.word("none")});
+    case PostOpKind::kGeluTanh:
+      return write.call("aten::gelu", {v, write.word("tanh")});
+    case PostOpKind::kLeakyRelu:
+      return write.call("aten::leaky_relu", {v, write.number(op.alpha)});
     case PostOpKind::kElu:
       return write.call("aten::elu", {v, write.number(op.alpha), write.integer(1), write.integer(1)});
     case PostOpKind::kSoftplus:
       return write.call("aten::softplus", {v, write.number(op.alpha), write.number(op.beta)});
-    case PostOpKind::kSquare: return write.call("aten::pow", {v, write.integer(2)});
-    case PostOpKind::kPow: return write.call("aten::pow", {v, write.number(op.alpha)});
-    case PostOpKind::kLinear: return writeLinear(write, op, v);
-    default: break;
+    case PostOpKind::kSquare:
+      return write.call("aten::pow", {v, write.integer(2)});
+    case PostOpKind::kPow:
+      return write.call("aten::pow", {v, write.number(op.alpha)});
+    case PostOpKind::kLinear:
+      return writeLinear(write, op, v);
+    default:
+      break;
   }
   IPEX_CHECK(false, "a post-operation has no stock form");
   return nullptr;
@@ -107,15 +139,24 @@ Value* writeUnary(Writer& write, const PostOp& op, Value* v) {
 
 Value* writeBinary(Writer& write, const PostOp& op, Value* v, Value* operand) {
   switch (op.kind) {
-    case PostOpKind::kAdd: return write.plus(v, operand, op.alpha);
-    case PostOpKind::kSub: return write.minus(v, operand, op.alpha);
-    case PostOpKind::kRsub: return write.minus(write.scaled(operand, op.alpha), v, 1);
-    case PostOpKind::kMul: return write.call("aten::mul", {v, operand});
-    case PostOpKind::kDiv: return write.call("aten::div", {v, operand});
-    case PostOpKind::kRdiv: return write.call("aten::div", {operand, v});
-    case PostOpKind::kMax: return write.call("aten::maximum", {v, operand});
-    case PostOpKind::kMin: return write.call("aten::minimum", {v, operand});
-    default: break;
+    case PostOpKind::kAdd:
+      return write.plus(v, operand, op.alpha);
+    case PostOpKind::kSub:
+      return write.minus(v, operand, op.alpha);
+    case PostOpKind::kRsub:
+      return write.minus(write.scaled(operand, op.alpha), v, 1);
+    case PostOpKind::kMul:
+      return write.call("aten::mul", {v, operand});
+    case PostOpKind::kDiv:
+      return write.call("aten::div", {v, operand});
+    case PostOpKind::kRdiv:
+      return write.call("aten::div", {operand, v});
+    case PostOpKind::kMax:
+      return write.call("aten::maximum", {v, operand});
+    case PostOpKind::kMin:
+      return write.call("aten::minimum", {v, operand});
+    default:
+      break;
   }
   IPEX_CHECK(false, "a post-operation has no stock form");
   return nullptr;
@@ -128,7 +169,8 @@ Value* writePostOps(Writer& write, const FusedOp& op, Value* v) {
       continue;
     }
     if (static_cast<std::size_t>(post_op.operand) >= op.post_args.size()) {
-      throw Error(ExitCode::kBadModel, "A fused operation names an operand that it does not have; export the model again.");
+      throw Error(ExitCode::kBadModel,
+                  "A fused operation names an operand that it does not have; export the model again.");
     }
     v = writeBinary(write, post_op, v, op.post_args[static_cast<std::size_t>(post_op.operand)]);
   }
@@ -136,7 +178,8 @@ Value* writePostOps(Writer& write, const FusedOp& op, Value* v) {
 }
 
 // `x` with zeros around it, for padding that differs between begin and end: last axis first, as the operator wants it.
-Value* writePadding(Writer& write, Value* x, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& end) {
+Value* writePadding(Writer& write, Value* x, const std::vector<std::int64_t>& begin,
+                    const std::vector<std::int64_t>& end) {
   std::vector<std::int64_t> pads;
   for (std::size_t axis = begin.size(); axis-- > 0;) {
     pads.push_back(begin[axis]);
@@ -176,10 +219,14 @@ Value* writeMatmul(Writer& write, const FusedOp& op) {
 Value* writeBase(Writer& write, const FusedOp& op) {
   switch (op.spec.kind) {
     case OpKind::kConvolution:
-    case OpKind::kDeconvolution: return writeConvolution(write, op);
-    case OpKind::kLinear: return write.call("aten::linear", op.base);
-    case OpKind::kMatmul: return writeMatmul(write, op);
-    default: return op.base[0];
+    case OpKind::kDeconvolution:
+      return writeConvolution(write, op);
+    case OpKind::kLinear:
+      return write.call("aten::linear", op.base);
+    case OpKind::kMatmul:
+      return writeMatmul(write, op);
+    default:
+      return op.base[0];
   }
 }
 
@@ -220,8 +267,8 @@ std::vector<Value*> writeLayerNorm(Writer& write, Node* node, const OpSpec& spec
   const double eps = spec.floatOr("eps", 1e-5);
   if (spec.intOr("rms", 0) != 0) return {writeRmsNorm(write, node, x, axes, eps), x};
   Value* sizes = writeNormalizedSizes(write, x, node->input(1), axes);
-  Value* norm = write.call("aten::layer_norm",
-                           {x, sizes, node->input(1), node->input(2), write.number(eps), write.flag(false)});
+  Value* norm =
+      write.call("aten::layer_norm", {x, sizes, node->input(1), node->input(2), write.number(eps), write.flag(false)});
   return {norm, x};
 }
 

@@ -15,16 +15,26 @@ bool isTensor(const Value* value) { return value->type()->kind() == c10::TypeKin
 
 const std::unordered_map<std::string, PostOpKind>& plainUnaries() {
   static const std::unordered_map<std::string, PostOpKind> kKinds = {
-      {"aten::relu", PostOpKind::kRelu},           {"aten::sigmoid", PostOpKind::kSigmoid},
-      {"aten::tanh", PostOpKind::kTanh},           {"aten::silu", PostOpKind::kSilu},
-      {"aten::hardswish", PostOpKind::kHardSwish}, {"aten::hardsigmoid", PostOpKind::kHardSigmoid},
-      {"aten::mish", PostOpKind::kMish},           {"aten::abs", PostOpKind::kAbs},
-      {"aten::exp", PostOpKind::kExp},             {"aten::log", PostOpKind::kLog},
-      {"aten::sqrt", PostOpKind::kSqrt},           {"aten::rsqrt", PostOpKind::kRsqrt},
-      {"aten::square", PostOpKind::kSquare},       {"aten::neg", PostOpKind::kNeg},
-      {"aten::reciprocal", PostOpKind::kReciprocal}, {"aten::erf", PostOpKind::kErf},
-      {"aten::floor", PostOpKind::kFloor},         {"aten::round", PostOpKind::kRound},
-      {"aten::sin", PostOpKind::kSin},             {"aten::cos", PostOpKind::kCos},
+      {"aten::relu", PostOpKind::kRelu},
+      {"aten::sigmoid", PostOpKind::kSigmoid},
+      {"aten::tanh", PostOpKind::kTanh},
+      {"aten::silu", PostOpKind::kSilu},
+      {"aten::hardswish", PostOpKind::kHardSwish},
+      {"aten::hardsigmoid", PostOpKind::kHardSigmoid},
+      {"aten::mish", PostOpKind::kMish},
+      {"aten::abs", PostOpKind::kAbs},
+      {"aten::exp", PostOpKind::kExp},
+      {"aten::log", PostOpKind::kLog},
+      {"aten::sqrt", PostOpKind::kSqrt},
+      {"aten::rsqrt", PostOpKind::kRsqrt},
+      {"aten::square", PostOpKind::kSquare},
+      {"aten::neg", PostOpKind::kNeg},
+      {"aten::reciprocal", PostOpKind::kReciprocal},
+      {"aten::erf", PostOpKind::kErf},
+      {"aten::floor", PostOpKind::kFloor},
+      {"aten::round", PostOpKind::kRound},
+      {"aten::sin", PostOpKind::kSin},
+      {"aten::cos", PostOpKind::kCos},
   };
   return kKinds;
 }

@@ -84,10 +84,12 @@ class Decompose : public testing::Test {
 
 TEST_F(Decompose, Convolution) {
   const auto x = at::randn({2, 4, 9, 8});
-  expectSameNumbers(convolutionGraph("convolution", "convolution{dilation=[1,2],groups=2,padding=[1,0],stride=[2,1]}|relu"),
-                    {x, 0.3 * at::randn({6, 2, 3, 3}), at::randn({6})});
   expectSameNumbers(
-      convolutionGraph("convolution", "convolution{dilation=[1],groups=1,padding=[2],stride=[1]}|add(0)|mul(1)", "%r, %g"),
+      convolutionGraph("convolution", "convolution{dilation=[1,2],groups=2,padding=[1,0],stride=[2,1]}|relu"),
+      {x, 0.3 * at::randn({6, 2, 3, 3}), at::randn({6})});
+  expectSameNumbers(
+      convolutionGraph("convolution", "convolution{dilation=[1],groups=1,padding=[2],stride=[1]}|add(0)|mul(1)",
+                       "%r, %g"),
       {at::randn({2, 4, 9}), 0.3 * at::randn({6, 4, 3}), at::randn({6}), at::randn({2, 6, 11}), at::randn({6, 1})});
 }
 
@@ -98,7 +100,8 @@ TEST_F(Decompose, AsymmetricPaddingBecomesAPad) {
 }
 
 TEST_F(Decompose, TransposedConvolution) {
-  const std::string spec = "deconvolution{dilation=[1,1],groups=1,output_padding=[1,0],padding=[1,1],stride=[2,2]}|clip(-1.0,inf)";
+  const std::string spec =
+      "deconvolution{dilation=[1,1],groups=1,output_padding=[1,0],padding=[1,1],stride=[2,2]}|clip(-1.0,inf)";
   expectSameNumbers(convolutionGraph("deconvolution", spec),
                     {at::randn({2, 4, 5, 6}), 0.3 * at::randn({4, 6, 3, 3}), at::randn({6})});
 }
@@ -112,11 +115,36 @@ TEST_F(Decompose, Matmul) {
 }
 
 TEST_F(Decompose, EveryUnaryPostOp) {
-  for (const char* post_op :
-       {"relu", "clip(-0.5,0.7)", "clip(-inf,0.2)", "sigmoid", "tanh", "gelu_erf", "gelu_tanh", "silu", "hardswish",
-        "hardsigmoid", "leaky_relu(0.1)", "elu(0.7)", "mish", "abs", "exp", "log", "sqrt", "rsqrt", "square", "neg",
-        "reciprocal", "erf", "softplus(2.0,5.0)", "floor", "round", "pow(1.5)", "sin", "cos", "linear(2.0,-0.5)",
-        "linear(-1.0,0.0)"}) {
+  for (const char* post_op : {"relu",
+                              "clip(-0.5,0.7)",
+                              "clip(-inf,0.2)",
+                              "sigmoid",
+                              "tanh",
+                              "gelu_erf",
+                              "gelu_tanh",
+                              "silu",
+                              "hardswish",
+                              "hardsigmoid",
+                              "leaky_relu(0.1)",
+                              "elu(0.7)",
+                              "mish",
+                              "abs",
+                              "exp",
+                              "log",
+                              "sqrt",
+                              "rsqrt",
+                              "square",
+                              "neg",
+                              "reciprocal",
+                              "erf",
+                              "softplus(2.0,5.0)",
+                              "floor",
+                              "round",
+                              "pow(1.5)",
+                              "sin",
+                              "cos",
+                              "linear(2.0,-0.5)",
+                              "linear(-1.0,0.0)"}) {
     const std::string text = fmt::format(
         "graph(%x : Tensor):\n  %args : Tensor[] = prim::ListConstruct()\n"
         "  %spec : str = prim::Constant[value=\"pointwise{{}}|{}\"]()\n"
@@ -127,8 +155,8 @@ TEST_F(Decompose, EveryUnaryPostOp) {
 }
 
 TEST_F(Decompose, EveryBinaryPostOp) {
-  for (const char* post_op : {"add(0)", "add(0,0.5)", "sub(0)", "sub(0,-2.0)", "rsub(0)", "rsub(0,3.0)", "mul(0)", "div(0)",
-                              "rdiv(0)", "max(0)", "min(0)"}) {
+  for (const char* post_op : {"add(0)", "add(0,0.5)", "sub(0)", "sub(0,-2.0)", "rsub(0)", "rsub(0,3.0)", "mul(0)",
+                              "div(0)", "rdiv(0)", "max(0)", "min(0)"}) {
     const std::string text = fmt::format(
         "graph(%x : Tensor, %y : Tensor):\n  %args : Tensor[] = prim::ListConstruct(%y)\n"
         "  %spec : str = prim::Constant[value=\"pointwise{{}}|{}\"]()\n"
