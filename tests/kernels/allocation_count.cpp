@@ -8,6 +8,8 @@ namespace {
 std::atomic<long> allocations{0};
 }  // namespace
 
+// The address sanitizer has its own; then nothing is counted.
+#if !defined(__SANITIZE_ADDRESS__)
 void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
@@ -15,6 +17,7 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace ipex_studio::kernel_test {
 
