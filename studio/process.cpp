@@ -127,7 +127,11 @@ SandboxPolicy policyFor(const EngineStart& start) {
   SandboxPolicy policy;
   policy.readable = {"/usr",  "/lib",  "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime",
                      "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/dev/urandom", "/dev/zero"};
-  policy.readable.push_back(std::filesystem::path(start.program).parent_path().string());
+  const std::filesystem::path folder = std::filesystem::path(start.program).parent_path();
+  policy.readable.push_back(folder.string());
+  // Installed as PREFIX/libexec/ipex-studio, it finds our libraries in PREFIX/lib.
+  const std::filesystem::path prefix = folder.parent_path();
+  if (prefix.filename() == "libexec") policy.readable.push_back((prefix.parent_path() / "lib").string());
   if (const char* paths = std::getenv("LD_LIBRARY_PATH"); paths != nullptr) {
     std::string rest = paths;
     while (!rest.empty()) {

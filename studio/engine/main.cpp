@@ -35,7 +35,14 @@ std::string named(std::string text, const std::string& model_name) {
   return text;
 }
 
-int fail(Channel& channel, ExitCode code, const std::string& sentence) {
+constexpr char kNoMemory[] = "There is not enough memory to run this model on these inputs; try smaller ones.";
+
+int fail(Channel& channel, ExitCode code, std::string sentence) {
+  // libtorch's allocator throws a plain error with an address space's worth of detail.
+  if (sentence.find("DefaultCPUAllocator: ") != std::string::npos) {
+    sentence = kNoMemory;
+    code = ExitCode::kFailure;
+  }
   channel.send({{"type", "error"}, {"code", static_cast<int>(code)}, {"text", sentence.substr(0, 4000)}});
   return static_cast<int>(code);
 }
@@ -51,7 +58,10 @@ int run() {
   } catch (const Error& error) {
     return fail(channel, error.code(), named(error.what(), job.model_name));
   } catch (const std::bad_alloc&) {
-    return fail(channel, ExitCode::kFailure, "There is not enough memory for this model.");
+    return fail(channel, ExitCode::kFailure, kNoMemory);
+  } catch (const torch::jit::ErrorReport& problem) {
+    // Code is compiled when it is first asked for, so an operator that is missing may show late.
+    return fail(channel, ExitCode::kBadModel, loadError(job.model_name, problem).what());
   } catch (const std::exception& problem) {
     return fail(channel, ExitCode::kFailure,
                 named("libtorch gave up: " + shortMessage(problem) + ".", job.model_name));

@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+"""Writes the model files that the command line's tests feed to the program: make_models.py FOLDER.
+
+Among them are attacks, which write to FOLDER/victim.txt when nothing stops them.
+"""
+
+import os
+import sys
+import zipfile
+from typing import Tuple
+
+import torch
+
+
+class Small(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.linear = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.convolution(x)))
+        return self.linear(x.mean([2, 3]))
+
+
+class Two(torch.nn.Module):
+    """Two arguments: floats and ids."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(10, 6)
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x, ids):
+        return self.linear(x) + self.table(ids)
+
+
+class NoGuess(torch.nn.Module):
+    """Nothing tells how many dimensions the argument has."""
+
+    def forward(self, x):
+        return x + 1
+
+
+class Endless(torch.nn.Module):
+    def forward(self, x):
+        while bool(x.sum() < 1e30):
+            x = x * 0.5
+        return x
+
+
+class Huge(torch.nn.Module):
+    def forward(self, x):
+        return x + torch.ones([1 << 20, 1 << 20, 64]).sum()
+
+
+class WriteOnLoad(torch.nn.Module):
+    """Code in __setstate__ runs while the file is merely loaded."""
+
+    path: str
+
+    def __init__(self, path: str):
+        super().__init__()
+        self.path = path
+        self.weight = torch.nn.Parameter(torch.ones(3, 4))
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.weight)
+
+    @torch.jit.export
+    def __getstate__(self):
+        return (self.weight, self.path, self.training)
+
+    @torch.jit.export
+    def __setstate__(self, state: Tuple[torch.Tensor, str, bool]):
+        self.weight = state[0]
+        self.path = state[1]
+        self.training = state[2]
+        torch.save(state[0], state[1])
+
+
+def from_file_attack(path: str) -> torch.jit.ScriptModule:
+    """forward maps a file of the user's and overwrites it."""
+
+    class Overwrite(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+            self.path = path
+
+        def forward(self, x):
+            mapped = torch.from_file(self.path, True, 6, dtype=torch.uint8)
+            mapped.fill_(65)
+            return self.linear(x) + mapped.sum()
+
+    return torch.jit.script(Overwrite())
+
+
+def with_replaced_code(source: str, target: str, old: bytes, new: bytes) -> None:
+    """Copies a model file, with valid checksums, and `old` in its code replaced by `new`."""
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as copy:
+        replaced = 0
+        for entry in archive.infolist():
+            content = archive.read(entry)
+            if "/code/" in entry.filename and entry.filename.endswith(".py"):
+                replaced += content.count(old)
+                content = content.replace(old, new)
+            copy.writestr(entry.filename, content)
+        assert replaced > 0, f"{old!r} is not in the code of {source}"
+
+
+def main() -> None:
+    folder = sys.argv[1]
+    victim = os.path.join(folder, "victim.txt")
+    torch.manual_seed(0)
+
+    def path(name: str) -> str:
+        return os.path.join(folder, name)
+
+    small = torch.jit.trace(Small().eval(), torch.rand(1, 3, 16, 16))
+    small.save(path("small.pt"))
+    torch.jit.script(Two().eval()).save(path("two.pt"))
+    torch.jit.script(NoGuess()).save(path("no_guess.pt"))
+    torch.jit.script(Endless()).save(path("endless.pt"))
+    torch.jit.script(Huge()).save(path("huge.pt"))
+    torch.jit.script(WriteOnLoad(victim)).save(path("write_on_load.pt"))
+    if os.path.exists(victim):
+        os.remove(victim)
+    from_file_attack(victim).save(path("from_file.pt"))
+
+    torch.save(Small().state_dict(), path("state_dict.pt"))
+    with_replaced_code(path("small.pt"), path("unknown_op.pt"), b"torch.relu(", b"torch.relu_of_the_future(")
+    with open(path("small.pt"), "rb") as whole:
+        content = whole.read()
+    with open(path("truncated.pt"), "wb") as cut:
+        cut.write(content[:4000])
+    with open(path("empty.pt"), "wb"):
+        pass
+    # An ONNX ModelProto begins with its IR version and the producer.
+    with open(path("model.onnx"), "wb") as onnx:
+        onnx.write(b"\x08\x07\x12\x07pytorch\x1a\x061.13.1:\x00" + bytes(200))
+    torch.save([torch.rand(1, 3, 16, 16)], path("inputs.pt"))
+
+
+if __name__ == "__main__":
+    main()
