@@ -25,12 +25,23 @@ Tag blockedTag(int rank, int block) {
 bool fromType(dnnl::memory::data_type type, DType* dtype) {
   using Type = dnnl::memory::data_type;
   switch (type) {
-    case Type::f32: *dtype = DType::kF32; return true;
-    case Type::bf16: *dtype = DType::kBf16; return true;
-    case Type::s8: *dtype = DType::kS8; return true;
-    case Type::u8: *dtype = DType::kU8; return true;
-    case Type::s32: *dtype = DType::kS32; return true;
-    default: return false;
+    case Type::f32:
+      *dtype = DType::kF32;
+      return true;
+    case Type::bf16:
+      *dtype = DType::kBf16;
+      return true;
+    case Type::s8:
+      *dtype = DType::kS8;
+      return true;
+    case Type::u8:
+      *dtype = DType::kU8;
+      return true;
+    case Type::s32:
+      *dtype = DType::kS32;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -41,39 +52,74 @@ bool appendUnary(const PostOp& op, dnnl::post_ops* list) {
     return true;
   };
   switch (op.kind) {
-    case PostOpKind::kRelu: return add(A::eltwise_relu, 0, 0);
-    case PostOpKind::kClip: return add(A::eltwise_clip, op.alpha, op.beta);
-    case PostOpKind::kSigmoid: return add(A::eltwise_logistic, 0, 0);
-    case PostOpKind::kTanh: return add(A::eltwise_tanh, 0, 0);
-    case PostOpKind::kGeluErf: return add(A::eltwise_gelu_erf, 0, 0);
-    case PostOpKind::kGeluTanh: return add(A::eltwise_gelu_tanh, 0, 0);
-    case PostOpKind::kSilu: return add(A::eltwise_swish, 1, 0);
-    case PostOpKind::kHardSwish: appendHardSwish(*list); return true;
-    case PostOpKind::kHardSigmoid: return add(A::eltwise_linear, 1.0 / 6, 0.5) && add(A::eltwise_clip, 0, 1);
-    case PostOpKind::kLeakyRelu: return add(A::eltwise_relu, op.alpha, 0);
-    case PostOpKind::kElu: return add(A::eltwise_elu, op.alpha, 0);
-    case PostOpKind::kMish: return add(A::eltwise_mish, 0, 0);
-    case PostOpKind::kAbs: return add(A::eltwise_abs, 0, 0);
-    case PostOpKind::kExp: return add(A::eltwise_exp, 0, 0);
-    case PostOpKind::kLog: return add(A::eltwise_log, 0, 0);
-    case PostOpKind::kSqrt: return add(A::eltwise_sqrt, 0, 0);
-    case PostOpKind::kSquare: return add(A::eltwise_square, 0, 0);
-    case PostOpKind::kNeg: return add(A::eltwise_linear, -1, 0);
-    case PostOpKind::kRound: return add(A::eltwise_round, 0, 0);
-    case PostOpKind::kLinear: return add(A::eltwise_linear, op.alpha, op.beta);
-    default: return false;
+    case PostOpKind::kRelu:
+      return add(A::eltwise_relu, 0, 0);
+    case PostOpKind::kClip:
+      return add(A::eltwise_clip, op.alpha, op.beta);
+    case PostOpKind::kSigmoid:
+      return add(A::eltwise_logistic, 0, 0);
+    case PostOpKind::kTanh:
+      return add(A::eltwise_tanh, 0, 0);
+    case PostOpKind::kGeluErf:
+      return add(A::eltwise_gelu_erf, 0, 0);
+    case PostOpKind::kGeluTanh:
+      return add(A::eltwise_gelu_tanh, 0, 0);
+    case PostOpKind::kSilu:
+      return add(A::eltwise_swish, 1, 0);
+    case PostOpKind::kHardSwish:
+      appendHardSwish(*list);
+      return true;
+    case PostOpKind::kHardSigmoid:
+      return add(A::eltwise_linear, 1.0 / 6, 0.5) && add(A::eltwise_clip, 0, 1);
+    case PostOpKind::kLeakyRelu:
+      return add(A::eltwise_relu, op.alpha, 0);
+    case PostOpKind::kElu:
+      return add(A::eltwise_elu, op.alpha, 0);
+    case PostOpKind::kMish:
+      return add(A::eltwise_mish, 0, 0);
+    case PostOpKind::kAbs:
+      return add(A::eltwise_abs, 0, 0);
+    case PostOpKind::kExp:
+      return add(A::eltwise_exp, 0, 0);
+    case PostOpKind::kLog:
+      return add(A::eltwise_log, 0, 0);
+    case PostOpKind::kSqrt:
+      return add(A::eltwise_sqrt, 0, 0);
+    case PostOpKind::kSquare:
+      return add(A::eltwise_square, 0, 0);
+    case PostOpKind::kNeg:
+      return add(A::eltwise_linear, -1, 0);
+    case PostOpKind::kRound:
+      return add(A::eltwise_round, 0, 0);
+    case PostOpKind::kLinear:
+      return add(A::eltwise_linear, op.alpha, op.beta);
+    default:
+      return false;
   }
 }
 
 bool binaryAlgorithm(const PostOp& op, dnnl::algorithm* algorithm) {
   switch (op.kind) {
-    case PostOpKind::kAdd: *algorithm = dnnl::algorithm::binary_add; return op.alpha == 1;
-    case PostOpKind::kSub: *algorithm = dnnl::algorithm::binary_sub; return op.alpha == 1;
-    case PostOpKind::kMul: *algorithm = dnnl::algorithm::binary_mul; return true;
-    case PostOpKind::kDiv: *algorithm = dnnl::algorithm::binary_div; return true;
-    case PostOpKind::kMax: *algorithm = dnnl::algorithm::binary_max; return true;
-    case PostOpKind::kMin: *algorithm = dnnl::algorithm::binary_min; return true;
-    default: return false;
+    case PostOpKind::kAdd:
+      *algorithm = dnnl::algorithm::binary_add;
+      return op.alpha == 1;
+    case PostOpKind::kSub:
+      *algorithm = dnnl::algorithm::binary_sub;
+      return op.alpha == 1;
+    case PostOpKind::kMul:
+      *algorithm = dnnl::algorithm::binary_mul;
+      return true;
+    case PostOpKind::kDiv:
+      *algorithm = dnnl::algorithm::binary_div;
+      return true;
+    case PostOpKind::kMax:
+      *algorithm = dnnl::algorithm::binary_max;
+      return true;
+    case PostOpKind::kMin:
+      *algorithm = dnnl::algorithm::binary_min;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -95,8 +141,8 @@ Verdict appendBinary(const PostOpRequest& request, const PostOp& op, PostOps* re
   if (dims.rank > request.dst.rank || request.operand_types[k] != DType::kF32) return Verdict::no("post-ops");
   const bool same = dims == request.dst;
   const int src = request.first_operand + k;
-  if (request.allow_sum && result->in_place_src < 0 && same && request.operand_dies[k] &&
-      op.kind == PostOpKind::kAdd && op.alpha == 1) {
+  if (request.allow_sum && result->in_place_src < 0 && same && request.operand_dies[k] && op.kind == PostOpKind::kAdd &&
+      op.alpha == 1) {
     result->list.append_sum(1.0f);
     result->in_place_src = src;
     return Verdict::yes();
@@ -106,8 +152,8 @@ Verdict appendBinary(const PostOpRequest& request, const PostOp& op, PostOps* re
   const Dims aligned = rankAligned(dims, request.dst.rank);
   const bool full = aligned == request.dst;
   if (full && !same) return Verdict::no("post-ops");
-  const Md layout = full ? (request.dst_layout ? *request.dst_layout : anyMd(aligned, DType::kF32))
-                         : plainMd(aligned, DType::kF32);
+  const Md layout =
+      full ? (request.dst_layout ? *request.dst_layout : anyMd(aligned, DType::kF32)) : plainMd(aligned, DType::kF32);
   result->operands.push_back({result->list.len(), src, !full});
   result->list.append_binary(algorithm, layout);
   return Verdict::yes();
@@ -122,12 +168,23 @@ void setPointer(const dnnl::memory& memory, void* pointer) {
 bool typeToOnednn(DType dtype, dnnl::memory::data_type* type) {
   using Type = dnnl::memory::data_type;
   switch (dtype) {
-    case DType::kF32: *type = Type::f32; return true;
-    case DType::kBf16: *type = Type::bf16; return true;
-    case DType::kS8: *type = Type::s8; return true;
-    case DType::kU8: *type = Type::u8; return true;
-    case DType::kS32: *type = Type::s32; return true;
-    default: return false;
+    case DType::kF32:
+      *type = Type::f32;
+      return true;
+    case DType::kBf16:
+      *type = Type::bf16;
+      return true;
+    case DType::kS8:
+      *type = Type::s8;
+      return true;
+    case DType::kU8:
+      *type = Type::u8;
+      return true;
+    case DType::kS32:
+      *type = Type::s32;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -145,7 +202,11 @@ bool toMd(const TensorDesc& desc, Md* md) {
     if (desc.dims[axis] > 1 && strides[axis] <= 0) return false;
     if (desc.dims[axis] == 1 && strides[axis] <= 0) strides[axis] = 1;
   }
-  *md = Md(toInts(desc.dims), type, strides);
+  try {
+    *md = Md(toInts(desc.dims), type, strides);
+  } catch (const dnnl::error&) {
+    return false;  // rows that reach into each other, as a slice with a step leaves them
+  }
   return true;
 }
 
@@ -253,7 +314,8 @@ class OnednnState final : public ExecState {
 
   explicit OnednnState(const OnednnOp& op) : stream(op.engine_) {
     for (const auto& stage : op.stages_) {
-      StageMemory memory{dnnl::memory(stage.from, op.engine_, nullptr), dnnl::memory(stage.to, op.engine_, nullptr), {}};
+      StageMemory memory{
+          dnnl::memory(stage.from, op.engine_, nullptr), dnnl::memory(stage.to, op.engine_, nullptr), {}};
       memory.arguments[0] = {DNNL_ARG_FROM, memory.from.get()};
       memory.arguments[1] = {DNNL_ARG_TO, memory.to.get()};
       stages.push_back(memory);
@@ -288,9 +350,8 @@ void OnednnOp::bindWeights(int argument, int index, const Md& given, const Md& w
                            WeightCache* cache) {
   if (constant != nullptr && cache != nullptr) {
     // The source layout is part of the key: the same memory may be read as several shapes.
-    packed_buffers_.push_back(cache->getOrPack(constant, describe(given) + " > " + describe(wanted), [&] {
-      return reorderedCopy(engine_, given, constant, wanted);
-    }));
+    packed_buffers_.push_back(cache->getOrPack(constant, describe(given) + " > " + describe(wanted),
+                                               [&] { return reorderedCopy(engine_, given, constant, wanted); }));
     bindings_.push_back({argument, From::kPacked, static_cast<std::int64_t>(packed_buffers_.size()) - 1, wanted});
     packed[index] = true;
     return;
@@ -322,17 +383,24 @@ void OnednnOp::execute(ExecState* state, const void* const* src, void* const* ds
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     setPointer(own.stages[i].from, const_cast<void*>(src[stages_[i].src]));
     setPointer(own.stages[i].to, scratch_bytes_begin + stages_[i].offset);
-    dnnl::error::wrap_c_api(dnnl_primitive_execute(stages_[i].primitive.get(), own.stream.get(), 2,
-                                                   own.stages[i].arguments),
-                            "oneDNN could not reorder an operand");
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(stages_[i].primitive.get(), own.stream.get(), 2, own.stages[i].arguments),
+        "oneDNN could not reorder an operand");
   }
   for (std::size_t i = 0; i < bindings_.size(); ++i) {
     const Binding& binding = bindings_[i];
     switch (binding.from) {
-      case From::kSrc: setPointer(own.memories[i], const_cast<void*>(src[binding.index])); break;
-      case From::kDst: setPointer(own.memories[i], dst[binding.index]); break;
-      case From::kScratch: setPointer(own.memories[i], scratch_bytes_begin + binding.index); break;
-      case From::kPacked: break;
+      case From::kSrc:
+        setPointer(own.memories[i], const_cast<void*>(src[binding.index]));
+        break;
+      case From::kDst:
+        setPointer(own.memories[i], dst[binding.index]);
+        break;
+      case From::kScratch:
+        setPointer(own.memories[i], scratch_bytes_begin + binding.index);
+        break;
+      case From::kPacked:
+        break;
     }
   }
   // The C call: the C++ one would build a vector of arguments at each execution.
