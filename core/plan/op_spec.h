@@ -40,11 +40,11 @@ enum class OpKind : std::uint8_t {
   // Views: no work where the source is strided; the plan copies where it is not.
   kReshape,        // x; shape (one entry may be -1), or flatten_begin, flatten_end
   kPermute,        // x; order
-  kSlice,          // x; axis, begin, end, step>0, [of]: refuse another size of the axis
-  kSelect,         // x; axis, index (negative allowed)
+  kSlice,          // x; axis, begin, end, step>0, [of]: refuse another size of the axis; or axis, parts, part, [part_size]
+  kSelect,         // x; axis, index (negative allowed), [of]
   kExpand,         // x; shape (-1 keeps)
   kUnsqueeze,      // x; axis
-  kSqueeze,        // x; axes
+  kSqueeze,        // x; axes, [rank]: refuse another rank of the result
   // Made by the planner.
   kReorder,        // x; to another layout, dense copy or dtype
   kCast,           // x; dtype

@@ -73,6 +73,21 @@ struct Range {
   std::int64_t begin, end, step;
 };
 
+// One of `parts` equal pieces of a dimension (aten::chunk), or one of the `parts` pieces of `part_size` that fill it
+// (aten::split); the last may be smaller.
+Verdict readPart(const OpSpec& spec, std::int64_t size, Range* range) {
+  const std::int64_t parts = spec.intOr("parts", 0);
+  const std::int64_t part = spec.intOr("part", 0);
+  if (parts < 1 || parts > (1 << 20) || part < 0 || part >= parts) return Verdict::no("the number of parts is wrong");
+  const std::int64_t whole = std::max<std::int64_t>(size, 1);
+  const std::int64_t given = spec.has("part_size") ? spec.intOr("part_size", 0) : (whole + parts - 1) / parts;
+  const std::int64_t each = std::min(given, whole);
+  if (each < 1 || (whole + each - 1) / each != parts) return Verdict::no("the dimension falls into another number of parts");
+  range->begin = std::min(part * each, size);
+  range->end = std::min(range->begin + each, size);
+  return Verdict::yes();
+}
+
 // Clamped as Python does.
 Verdict readSlice(const OpSpec& spec, const Dims& x, Range* range) {
   range->axis = wrapAxis(spec.intOr("axis", 0), x.rank);
@@ -80,6 +95,7 @@ Verdict readSlice(const OpSpec& spec, const Dims& x, Range* range) {
   if (range->axis < 0 || range->step < 1) return Verdict::no("axis or step are wrong");
   const std::int64_t size = x[range->axis];
   if (spec.has("of") && spec.intOr("of", 0) != size) return Verdict::no("the dimension was split at another size");
+  if (spec.has("parts")) return readPart(spec, size, range);
   const auto clamp = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
   range->begin = clamp(spec.intOr("begin", 0));
   range->end = std::max(clamp(spec.intOr("end", size)), range->begin);
@@ -91,7 +107,7 @@ Verdict sliceDims(const OpSpec& spec, const Dims& x, Dims* y) {
   const Verdict read = readSlice(spec, x, &range);
   if (!read.ok) return read;
   *y = x;
-  (*y)[range.axis] = (range.end - range.begin - 1) / range.step + (range.end > range.begin ? 1 : 0);
+  (*y)[range.axis] = range.end > range.begin ? (range.end - range.begin - 1) / range.step + 1 : 0;
   return Verdict::yes();
 }
 
@@ -111,6 +127,7 @@ Verdict selectDims(const OpSpec& spec, const Dims& x, Dims* y) {
   if (axis < 0) return Verdict::no("axis is out of range");
   const std::int64_t index = spec.intOr("index", 0);
   if (index < -x[axis] || index >= x[axis]) return Verdict::no("index is out of range");
+  if (spec.has("of") && spec.intOr("of", 0) != x[axis]) return Verdict::no("the dimension was taken apart at another size");
   *y = x;
   dropAxis(y, axis);
   return Verdict::yes();
@@ -143,6 +160,7 @@ Verdict squeezeDims(const OpSpec& spec, const Dims& x, Dims* y) {
   for (int axis = 0; axis < x.rank; ++axis) {
     if (!drop[axis]) (*y)[y->rank++] = x[axis];
   }
+  if (spec.has("rank") && spec.intOr("rank", 0) != y->rank) return Verdict::no("other dimensions have the size 1 now");
   return Verdict::yes();
 }
 
