@@ -1,5 +1,5 @@
-// Casts between any two dtypes but f16 in the layout of the source, as torch rounds: towards zero to integers, to nearest
-// even to bf16, "not zero" to bool.
+// Casts between any two dtypes but f16 in the layout of the source, as torch rounds: towards zero to integers, to
+// nearest even to bf16, "not zero" to bool.
 //
 // Declines: device, dtype, post-ops, layout (gaps).
 #include <cstring>
@@ -39,29 +39,47 @@ using Cast = void (*)(const void*, void*, std::int64_t, std::int64_t);
 template <typename From>
 Cast castTo(DType to) {
   switch (to) {
-    case DType::kF32: return castRange<From, float>;
-    case DType::kF64: return castRange<From, double>;
-    case DType::kBf16: return castRange<From, Bf16>;
-    case DType::kS8: return castRange<From, std::int8_t>;
-    case DType::kU8: return castRange<From, std::uint8_t>;
-    case DType::kS32: return castRange<From, std::int32_t>;
-    case DType::kS64: return castRange<From, std::int64_t>;
-    case DType::kBool: return castRange<From, bool>;
-    default: return nullptr;
+    case DType::kF32:
+      return castRange<From, float>;
+    case DType::kF64:
+      return castRange<From, double>;
+    case DType::kBf16:
+      return castRange<From, Bf16>;
+    case DType::kS8:
+      return castRange<From, std::int8_t>;
+    case DType::kU8:
+      return castRange<From, std::uint8_t>;
+    case DType::kS32:
+      return castRange<From, std::int32_t>;
+    case DType::kS64:
+      return castRange<From, std::int64_t>;
+    case DType::kBool:
+      return castRange<From, bool>;
+    default:
+      return nullptr;
   }
 }
 
 Cast castOf(DType from, DType to) {
   switch (from) {
-    case DType::kF32: return castTo<float>(to);
-    case DType::kF64: return castTo<double>(to);
-    case DType::kBf16: return castTo<Bf16>(to);
-    case DType::kS8: return castTo<std::int8_t>(to);
-    case DType::kU8: return castTo<std::uint8_t>(to);
-    case DType::kS32: return castTo<std::int32_t>(to);
-    case DType::kS64: return castTo<std::int64_t>(to);
-    case DType::kBool: return castTo<bool>(to);
-    default: return nullptr;
+    case DType::kF32:
+      return castTo<float>(to);
+    case DType::kF64:
+      return castTo<double>(to);
+    case DType::kBf16:
+      return castTo<Bf16>(to);
+    case DType::kS8:
+      return castTo<std::int8_t>(to);
+    case DType::kU8:
+      return castTo<std::uint8_t>(to);
+    case DType::kS32:
+      return castTo<std::int32_t>(to);
+    case DType::kS64:
+      return castTo<std::int64_t>(to);
+    case DType::kBool:
+      return castTo<bool>(to);
+    default:
+      return nullptr;
   }
 }
 

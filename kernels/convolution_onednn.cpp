@@ -1,5 +1,5 @@
-// Convolution in one, two and three spatial dimensions by oneDNN: groups, depthwise, dilation, asymmetric padding, bias and
-// fused post-operations. The library picks the layouts of activations and weights.
+// Convolution in one, two and three spatial dimensions by oneDNN: groups, depthwise, dilation, asymmetric padding, bias
+// and fused post-operations. The library picks the layouts of activations and weights.
 //
 // Declines: empty, dtype, rank, post-ops (the best implementation would be a reference one; fewer may go),
 // no-fast-implementation.
@@ -18,7 +18,8 @@ using onednn::Pd;
 
 constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
 
-// --- lines as images of height one: depthwise convolutions of lines have no generated code -----------------------------
+// --- lines as images of height one: depthwise convolutions of lines have no generated code
+// -----------------------------
 
 // Inserts an axis of size 1 before the last; operands of rank 0 and 1 align on the right as they are.
 TensorDesc lifted(const TensorDesc& desc) {
@@ -113,10 +114,10 @@ class ConvolutionOnednn final : public Kernel {
     const std::int64_t groups = args.spec.intOr("groups", 1);
     const Md bias = has_bias ? onednn::plainMd(args.src[kBias].dims, DType::kF32) : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
-    const Pd pd = onednn::convolutionPd(
-        engine_, onednn::anyMd(x.dims, x.dtype), onednn::anyMd(given_weights.dims, DType::kF32), bias,
-        onednn::anyMd(args.dst[0].dims, DType::kF32), convolutionGeometry(args.spec, x.dims.rank - 2),
-        onednn::attributes(post_ops.list));
+    const Pd pd =
+        onednn::convolutionPd(engine_, onednn::anyMd(x.dims, x.dtype), onednn::anyMd(given_weights.dims, DType::kF32),
+                              bias, onednn::anyMd(args.dst[0].dims, DType::kF32),
+                              convolutionGeometry(args.spec, x.dims.rank - 2), onednn::attributes(post_ops.list));
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
@@ -135,8 +136,8 @@ class ConvolutionOnednn final : public Kernel {
       op->src[kBias] = contiguousDesc(DType::kF32, args.src[kBias].dims);
       op->bindSrc(DNNL_ARG_BIAS, kBias, bias);
     }
-    op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, given_md, pd.query_md(dnnl::query::weights_md),
-                    args.constant[kWeights], args.weights);
+    op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, given_md, pd.query_md(dnnl::query::weights_md), args.constant[kWeights],
+                    args.weights);
     if (!onednn::bindPostOperands(pd, post_ops, args, op->dst[0], op.get())) return nullptr;
     op->finish();
     op->flops = 2 * args.dst[0].dims.count() * (args.src[kWeights].dims.count() / args.src[kWeights].dims[0]);

@@ -15,7 +15,8 @@ Dims tail(const Dims& dims, int from) {
 void refConvolution(const RefCall& call) {
   const RefTensor &x = call.src[0], &w = call.src[1], &b = call.src[2], &y = call.dst[0];
   const int spatial = x.dims.rank - 2;
-  const auto stride = refSpatial(call.spec, "stride", spatial, 1), padding = refSpatial(call.spec, "padding", spatial, 0),
+  const auto stride = refSpatial(call.spec, "stride", spatial, 1),
+             padding = refSpatial(call.spec, "padding", spatial, 0),
              dilation = refSpatial(call.spec, "dilation", spatial, 1);
   const std::int64_t out_per_group = w.dims[0] / call.spec.intOr("groups", 1), in_per_group = w.dims[1];
   const Dims kernel = tail(w.dims, 2);
@@ -42,7 +43,8 @@ void refConvolution(const RefCall& call) {
 void refDeconvolution(const RefCall& call) {
   const RefTensor &x = call.src[0], &w = call.src[1], &b = call.src[2], &y = call.dst[0];
   const int spatial = x.dims.rank - 2;
-  const auto stride = refSpatial(call.spec, "stride", spatial, 1), padding = refSpatial(call.spec, "padding", spatial, 0),
+  const auto stride = refSpatial(call.spec, "stride", spatial, 1),
+             padding = refSpatial(call.spec, "padding", spatial, 0),
              dilation = refSpatial(call.spec, "dilation", spatial, 1);
   const std::int64_t in_per_group = w.dims[0] / call.spec.intOr("groups", 1), out_per_group = w.dims[1];
   const Dims kernel = tail(w.dims, 2);

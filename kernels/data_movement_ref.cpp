@@ -47,7 +47,8 @@ void refEmbeddingBag(const RefCall& call) {
     const double first = offsets.data[b];
     const double last = b + 1 < offsets.dims[0] ? offsets.data[b + 1] : static_cast<double>(count);
     const auto begin = static_cast<std::int64_t>(std::clamp(first, 0.0, static_cast<double>(count)));
-    const auto end = static_cast<std::int64_t>(std::clamp(last, static_cast<double>(begin), static_cast<double>(count)));
+    const auto end =
+        static_cast<std::int64_t>(std::clamp(last, static_cast<double>(begin), static_cast<double>(count)));
     for (std::int64_t e = 0; e < width; ++e) {
       double sum = 0;
       for (std::int64_t i = begin; i < end; ++i) {

@@ -1,7 +1,9 @@
-// Transposed convolution: oneDNN for the products, then bias and post-operations as one pass of our own over the result.
-// oneDNN 2.6 adds a bias here by a slow loop (up to 5 times the cost of the products) and post-operations by a slower one.
+// Transposed convolution: oneDNN for the products, then bias and post-operations as one pass of our own over the
+// result. oneDNN 2.6 adds a bias here by a slow loop (up to 5 times the cost of the products) and post-operations by a
+// slower one.
 //
-// Declines: device, dtype, rank, empty, blocked-weights, no-fast-implementation, and what the pointwise kernel declines.
+// Declines: device, dtype, rank, empty, blocked-weights, no-fast-implementation, and what the pointwise kernel
+// declines.
 #include <algorithm>
 
 #include "kernels/convolution_geometry.h"
@@ -109,9 +111,9 @@ class DeconvolutionOnednn final : public Kernel {
   std::unique_ptr<PreparedOp> prepareProducts(const PrepareArgs& args, Layout layout) const {
     const TensorDesc& x = args.src[kSrc];
     const TensorDesc given = deconvolutionWeights(args.src[kWeights], args.spec.intOr("groups", 1));
-    const Pd pd = onednn::deconvolutionPd(engine_, laidOut(x.dims, layout), onednn::anyMd(given.dims, DType::kF32), Md(),
-                                          laidOut(args.dst[0].dims, layout), geometryOf(args.spec, x.dims.rank - 2),
-                                          onednn::attributes({}));
+    const Pd pd = onednn::deconvolutionPd(engine_, laidOut(x.dims, layout), onednn::anyMd(given.dims, DType::kF32),
+                                          Md(), laidOut(args.dst[0].dims, layout),
+                                          geometryOf(args.spec, x.dims.rank - 2), onednn::attributes({}));
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
     op->src = args.src;
@@ -125,8 +127,8 @@ class DeconvolutionOnednn final : public Kernel {
     }
     op->bindSrc(DNNL_ARG_SRC, kSrc, src_md);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
-    op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, given_md, pd.query_md(dnnl::query::weights_md),
-                    args.constant[kWeights], args.weights);
+    op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, given_md, pd.query_md(dnnl::query::weights_md), args.constant[kWeights],
+                    args.weights);
     op->finish();
     return op;
   }

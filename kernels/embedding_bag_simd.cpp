@@ -1,10 +1,11 @@
-// Sums or means of table rows per bag. Rows lie anywhere in a table far larger than the caches, so the rows of coming bags
-// are fetched while the present one is added.
+// Sums or means of table rows per bag. Rows lie anywhere in a table far larger than the caches, so the rows of coming
+// bags are fetched while the present one is added.
 //
 // Declines: device, dtype, post-ops.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/embedding_bag_simd.cpp"
 #include "kernels/highway_targets.h"
+
 // highway_targets.h comes first.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>

@@ -1,5 +1,5 @@
-// Embedding and gather (index_select): rows or slices picked by index and copied, any dtype. An index out of range gives
-// NaN (floats) or zeros instead of foreign memory.
+// Embedding and gather (index_select): rows or slices picked by index and copied, any dtype. An index out of range
+// gives NaN (floats) or zeros instead of foreign memory.
 //
 // Declines: device, dtype (indices), post-ops.
 #include <cstring>

@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/group_norm_simd.cpp"
 #include "kernels/highway_targets.h"
+
 // highway_targets.h comes first.
 #include <hwy/highway.h>
 
@@ -99,7 +100,8 @@ void groupMeans(const GroupNormJob& job, const double* sums, float* means) {
 }
 
 // One sample of a channels-last tensor. scratch: 5·channels floats.
-void channelsLastSample(const GroupNormJob& job, const float* const* src, float* y, std::int64_t sample, float* scratch) {
+void channelsLastSample(const GroupNormJob& job, const float* const* src, float* y, std::int64_t sample,
+                        float* scratch) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), n = job.channels;
   const float* x = src[0] + sample * n * job.pixels;
@@ -188,8 +190,8 @@ class GroupNormSimd final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     const TensorDesc& given = args.src[0];
     const bool channels_last = !given.isContiguous() && given.isChannelsLast();
-    const TensorDesc x = channels_last ? channelsLastDesc(DType::kF32, given.dims)
-                                       : contiguousDesc(DType::kF32, given.dims);
+    const TensorDesc x =
+        channels_last ? channelsLastDesc(DType::kF32, given.dims) : contiguousDesc(DType::kF32, given.dims);
     auto op = std::make_unique<GroupNormOp>();
     op->src = {x};
     for (int s = 1; s < kSources; ++s) {

@@ -1,5 +1,5 @@
-// Which instruction sets own SIMD code is compiled for, and how a kernel picks one when it is prepared. A file that sets
-// HWY_TARGET_INCLUDE includes this first: it is compiled once per instruction set from here.
+// Which instruction sets own SIMD code is compiled for, and how a kernel picks one when it is prepared. A file that
+// sets HWY_TARGET_INCLUDE includes this first: it is compiled once per instruction set from here.
 #pragma once
 
 // SSSE3 machines without SSE4 are not worth a fourth copy of every kernel.

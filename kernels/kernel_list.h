@@ -1,4 +1,5 @@
-// The list of all kernels: the only place that says which implementations an operation has and in what order they are tried.
+// The list of all kernels: the only place that says which implementations an operation has and in what order they are
+// tried.
 #pragma once
 
 #include <memory>

@@ -38,9 +38,8 @@ void dropUnitLoops(LoopNest* nest) {
 
 void mergeLoops(LoopNest* nest) {
   for (int loop = nest->loops() - 2; loop >= 0; --loop) {
-    const bool runs_on = std::all_of(nest->stride.begin(), nest->stride.end(), [&](const Ints& s) {
-      return s[loop] == s[loop + 1] * nest->size[loop + 1];
-    });
+    const bool runs_on = std::all_of(nest->stride.begin(), nest->stride.end(),
+                                     [&](const Ints& s) { return s[loop] == s[loop + 1] * nest->size[loop + 1]; });
     if (!runs_on) continue;
     nest->size[loop] *= nest->size[loop + 1];
     nest->size.erase(nest->size.begin() + loop + 1);

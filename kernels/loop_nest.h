@@ -19,8 +19,8 @@ struct LoopNest {
   std::int64_t offset(int tensor, std::int64_t position, int upto) const;
 };
 
-// tensors[0] sets the order and the block; the others broadcast to its dims (aligned on the right). False when one cannot
-// be walked along it: another block, or a plain tensor over channels that do not fill the blocks.
+// tensors[0] sets the order and the block; the others broadcast to its dims (aligned on the right). False when one
+// cannot be walked along it: another block, or a plain tensor over channels that do not fill the blocks.
 bool makeLoopNest(const std::vector<TensorDesc>& tensors, LoopNest* nest);
 
 // The same tensor with ones in front up to `rank`.

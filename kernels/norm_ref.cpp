@@ -44,7 +44,8 @@ void refReduce(const RefCall& call) {
 }
 
 void refLayerNorm(const RefCall& call) {
-  const RefTensor &x = call.src[0], &gamma = call.src[1], &beta = call.src[2], &residual = call.src[3], &y = call.dst[0];
+  const RefTensor &x = call.src[0], &gamma = call.src[1], &beta = call.src[2], &residual = call.src[3],
+                  &y = call.dst[0];
   const int axes = static_cast<int>(call.spec.intOr("axes", 1));
   const bool rms = call.spec.intOr("rms", 0) != 0;
   const double eps = call.spec.floatOr("eps", 1e-5);

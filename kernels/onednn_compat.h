@@ -83,8 +83,7 @@ inline Pd convolutionPd(const dnnl::engine& engine, const Md& src, const Md& wei
     return Op::primitive_desc(engine, prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
                               g.padding_end, attr, detail::kAllowEmpty);
 #else
-    const Op::desc desc(prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
-                        g.padding_end);
+    const Op::desc desc(prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin, g.padding_end);
     return Op::primitive_desc(desc, attr, engine, detail::kAllowEmpty);
 #endif
   });
@@ -100,8 +99,7 @@ inline Pd deconvolutionPd(const dnnl::engine& engine, const Md& src, const Md& w
     return Op::primitive_desc(engine, prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
                               g.padding_end, attr, detail::kAllowEmpty);
 #else
-    const Op::desc desc(prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
-                        g.padding_end);
+    const Op::desc desc(prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin, g.padding_end);
     return Op::primitive_desc(desc, attr, engine, detail::kAllowEmpty);
 #endif
   });
@@ -144,9 +142,8 @@ inline Pd poolingPd(const dnnl::engine& engine, dnnl::algorithm algorithm, const
 }
 
 inline Pd reorderPd(const dnnl::engine& engine, const Md& src, const Md& dst, const dnnl::primitive_attr& attr) {
-  return detail::orEmpty([&]() -> Pd {
-    return dnnl::reorder::primitive_desc(engine, src, engine, dst, attr, detail::kAllowEmpty);
-  });
+  return detail::orEmpty(
+      [&]() -> Pd { return dnnl::reorder::primitive_desc(engine, src, engine, dst, attr, detail::kAllowEmpty); });
 }
 
 inline bool isEmpty(const Pd& pd) { return pd.get(true) == nullptr; }

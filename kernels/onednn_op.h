@@ -17,8 +17,8 @@ namespace onednn {
 
 bool typeToOnednn(DType dtype, dnnl::memory::data_type* type);
 
-// The descriptor of a strided or dense channel-blocked tensor. False for what oneDNN cannot say: unknown dtype, stride 0
-// on a dimension over 1, blocked tensors with gaps, rank 0.
+// The descriptor of a strided or dense channel-blocked tensor. False for what oneDNN cannot say: unknown dtype, stride
+// 0 on a dimension over 1, blocked tensors with gaps, rank 0.
 bool toMd(const TensorDesc& desc, Md* md);
 
 // The way back. False when the layout is not one of ours (weights' double blocks, opaque formats).
@@ -40,9 +40,9 @@ TensorDesc alignedTo(const TensorDesc& desc, int rank);
 
 // One binary post-operation's operand.
 struct PostOperand {
-  int index = 0;          // position in the primitive's post-op list
-  int src = 0;            // index in PrepareArgs::src
-  bool broadcast = false; // smaller than dst
+  int index = 0;           // position in the primitive's post-op list
+  int src = 0;             // index in PrepareArgs::src
+  bool broadcast = false;  // smaller than dst
 };
 
 struct PostOps {
@@ -52,9 +52,9 @@ struct PostOps {
 };
 
 // Translates spec.post_ops for a result of dims `dst` (its rank as the primitive sees it). Post operand k is
-// args.src[first_operand + k], seen with dims operandDims[k] (aligned to dst's rank). allow_sum: turn the first add of a
-// dying same-size operand into accumulation into dst. Full-size operands get layout `any` (the primitive's dst layout)
-// unless dst_layout is given.
+// args.src[first_operand + k], seen with dims operandDims[k] (aligned to dst's rank). allow_sum: turn the first add of
+// a dying same-size operand into accumulation into dst. Full-size operands get layout `any` (the primitive's dst
+// layout) unless dst_layout is given.
 struct PostOpRequest {
   const std::vector<PostOp>* post_ops = nullptr;
   Dims dst;
@@ -88,7 +88,8 @@ class OnednnOp final : public PreparedOp {
   void bindSrc(int argument, int index, const Md& md);
   void bindDst(int argument, int index, const Md& md);
   // Binds weights: packed now (through the cache) when `constant`, else reordered into scratch at each execution.
-  void bindWeights(int argument, int index, const Md& given, const Md& wanted, const void* constant, WeightCache* cache);
+  void bindWeights(int argument, int index, const Md& given, const Md& wanted, const void* constant,
+                   WeightCache* cache);
   // Places the library's scratchpad; call last.
   void finish();
 

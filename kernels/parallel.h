@@ -27,7 +27,7 @@ void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, c
     fn(std::int64_t{0}, count, 0);
     return;
   }
-#pragma omp parallel num_threads(static_cast<int>(shares))
+#pragma omp parallel num_threads(static_cast <int>(shares))
   {
     const std::int64_t team = omp_get_num_threads();
     const std::int64_t thread = omp_get_thread_num();

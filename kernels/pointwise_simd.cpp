@@ -6,6 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise_simd.cpp"
 #include "kernels/highway_targets.h"
+
 // highway_targets.h comes first.
 #include <hwy/highway.h>
 
@@ -61,42 +62,59 @@ void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count
   const auto run = [&](const auto& f) HWY_ATTR { map(in, out, count, f); };
   // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.
   switch (op.kind) {
-    case PostOpKind::kRelu: return run([=](VF v) HWY_ATTR { return hn::Max(zero, v); });
-    case PostOpKind::kClip: return run([=](VF v) HWY_ATTR { return hn::Min(b, hn::Max(a, v)); });
-    case PostOpKind::kSigmoid: return run([=](VF v) HWY_ATTR { return sigmoidV(d, v); });
-    case PostOpKind::kTanh: return run([=](VF v) HWY_ATTR { return tanhV(d, v); });
-    case PostOpKind::kGeluErf: return run([=](VF v) HWY_ATTR { return geluErfV(d, v); });
-    case PostOpKind::kGeluTanh: return run([=](VF v) HWY_ATTR { return geluTanhV(d, v); });
+    case PostOpKind::kRelu:
+      return run([=](VF v) HWY_ATTR { return hn::Max(zero, v); });
+    case PostOpKind::kClip:
+      return run([=](VF v) HWY_ATTR { return hn::Min(b, hn::Max(a, v)); });
+    case PostOpKind::kSigmoid:
+      return run([=](VF v) HWY_ATTR { return sigmoidV(d, v); });
+    case PostOpKind::kTanh:
+      return run([=](VF v) HWY_ATTR { return tanhV(d, v); });
+    case PostOpKind::kGeluErf:
+      return run([=](VF v) HWY_ATTR { return geluErfV(d, v); });
+    case PostOpKind::kGeluTanh:
+      return run([=](VF v) HWY_ATTR { return geluTanhV(d, v); });
     case PostOpKind::kSilu:
       return run([=](VF v) HWY_ATTR { return hn::Div(v, hn::Add(one, expV(d, hn::Neg(v)))); });
     case PostOpKind::kHardSwish:
-      return run([=](VF v) HWY_ATTR {
-        return hn::Mul(hn::Mul(v, hn::Min(six, hn::Max(zero, hn::Add(v, three)))), sixth);
-      });
+      return run([=](VF v)
+                     HWY_ATTR { return hn::Mul(hn::Mul(v, hn::Min(six, hn::Max(zero, hn::Add(v, three)))), sixth); });
     case PostOpKind::kHardSigmoid:
       return run([=](VF v) HWY_ATTR { return hn::Mul(hn::Min(six, hn::Max(zero, hn::Add(v, three))), sixth); });
     case PostOpKind::kLeakyRelu:
       return run([=](VF v) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(v, a)); });
     case PostOpKind::kElu:
       return run([=](VF v) HWY_ATTR {
-        return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(a, hn::Expm1(d, hn::Max(hn::Set(d, -80.0f), hn::Min(zero, v)))));
+        return hn::IfThenElse(hn::Gt(v, zero), v,
+                              hn::Mul(a, hn::Expm1(d, hn::Max(hn::Set(d, -80.0f), hn::Min(zero, v)))));
       });
-    case PostOpKind::kMish: return run([=](VF v) HWY_ATTR { return mishV(d, v); });
-    case PostOpKind::kAbs: return run([=](VF v) HWY_ATTR { return hn::Abs(v); });
-    case PostOpKind::kExp: return run([=](VF v) HWY_ATTR { return expV(d, v); });
-    case PostOpKind::kLog: return run([=](VF v) HWY_ATTR { return logV(d, v); });
-    case PostOpKind::kSqrt: return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
-    case PostOpKind::kRsqrt: return run([=](VF v) HWY_ATTR { return hn::Div(one, hn::Sqrt(v)); });
-    case PostOpKind::kSquare: return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
-    case PostOpKind::kNeg: return run([=](VF v) HWY_ATTR { return hn::Neg(v); });
-    case PostOpKind::kReciprocal: return run([=](VF v) HWY_ATTR { return hn::Div(one, v); });
-    case PostOpKind::kErf: return run([=](VF v) HWY_ATTR { return erfV(d, v); });
+    case PostOpKind::kMish:
+      return run([=](VF v) HWY_ATTR { return mishV(d, v); });
+    case PostOpKind::kAbs:
+      return run([=](VF v) HWY_ATTR { return hn::Abs(v); });
+    case PostOpKind::kExp:
+      return run([=](VF v) HWY_ATTR { return expV(d, v); });
+    case PostOpKind::kLog:
+      return run([=](VF v) HWY_ATTR { return logV(d, v); });
+    case PostOpKind::kSqrt:
+      return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
+    case PostOpKind::kRsqrt:
+      return run([=](VF v) HWY_ATTR { return hn::Div(one, hn::Sqrt(v)); });
+    case PostOpKind::kSquare:
+      return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
+    case PostOpKind::kNeg:
+      return run([=](VF v) HWY_ATTR { return hn::Neg(v); });
+    case PostOpKind::kReciprocal:
+      return run([=](VF v) HWY_ATTR { return hn::Div(one, v); });
+    case PostOpKind::kErf:
+      return run([=](VF v) HWY_ATTR { return erfV(d, v); });
     case PostOpKind::kSoftplus:
-      return run([=](VF v) HWY_ATTR {
-        return softplusV(d, v, static_cast<float>(op.alpha), static_cast<float>(op.beta));
-      });
-    case PostOpKind::kFloor: return run([=](VF v) HWY_ATTR { return hn::Floor(v); });
-    case PostOpKind::kRound: return run([=](VF v) HWY_ATTR { return hn::Round(v); });
+      return run([=](VF v)
+                     HWY_ATTR { return softplusV(d, v, static_cast<float>(op.alpha), static_cast<float>(op.beta)); });
+    case PostOpKind::kFloor:
+      return run([=](VF v) HWY_ATTR { return hn::Floor(v); });
+    case PostOpKind::kRound:
+      return run([=](VF v) HWY_ATTR { return hn::Round(v); });
     case PostOpKind::kPow:
       if (op.alpha == 2) return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
       if (op.alpha == 3) return run([=](VF v) HWY_ATTR { return hn::Mul(hn::Mul(v, v), v); });
@@ -108,7 +126,8 @@ void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count
     case PostOpKind::kCos:
       for (std::size_t i = 0; i < count; ++i) out[i] = std::cos(in[i]);
       return;
-    default: return run([=](VF v) HWY_ATTR { return hn::MulAdd(v, a, b); });  // linear
+    default:
+      return run([=](VF v) HWY_ATTR { return hn::MulAdd(v, a, b); });  // linear
   }
 }
 
@@ -121,11 +140,16 @@ void applyBinary(const PostOp& op, const float* in, const float* other, float* o
     case PostOpKind::kAdd:
       if (plain) return run([](VF v, VF o) HWY_ATTR { return hn::Add(v, o); });
       return run([=](VF v, VF o) HWY_ATTR { return hn::MulAdd(a, o, v); });
-    case PostOpKind::kSub: return run([=](VF v, VF o) HWY_ATTR { return hn::NegMulAdd(a, o, v); });
-    case PostOpKind::kRsub: return run([=](VF v, VF o) HWY_ATTR { return hn::MulSub(a, o, v); });
-    case PostOpKind::kMul: return run([](VF v, VF o) HWY_ATTR { return hn::Mul(v, o); });
-    case PostOpKind::kDiv: return run([](VF v, VF o) HWY_ATTR { return hn::Div(v, o); });
-    case PostOpKind::kRdiv: return run([](VF v, VF o) HWY_ATTR { return hn::Div(o, v); });
+    case PostOpKind::kSub:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::NegMulAdd(a, o, v); });
+    case PostOpKind::kRsub:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::MulSub(a, o, v); });
+    case PostOpKind::kMul:
+      return run([](VF v, VF o) HWY_ATTR { return hn::Mul(v, o); });
+    case PostOpKind::kDiv:
+      return run([](VF v, VF o) HWY_ATTR { return hn::Div(v, o); });
+    case PostOpKind::kRdiv:
+      return run([](VF v, VF o) HWY_ATTR { return hn::Div(o, v); });
     case PostOpKind::kMax:
       return run([](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::IsNaN(v), v, hn::Max(v, o)); });
     default:  // min
@@ -133,8 +157,8 @@ void applyBinary(const PostOp& op, const float* in, const float* other, float* o
   }
 }
 
-// What one thread remembers of an operand that had to be laid out as the tile: a per-channel vector repeated over a blocked
-// layout's pixels is written once and read many times.
+// What one thread remembers of an operand that had to be laid out as the tile: a per-channel vector repeated over a
+// blocked layout's pixels is written once and read many times.
 struct LaidOut {
   const float* from = nullptr;
   std::int64_t count = 0;
@@ -172,8 +196,8 @@ void runPointwise(const PointwiseJob& job, const float* const* tensors, float* d
     const auto tile = [&](int tensor) -> const float* {
       const auto& strides = job.nest.stride[tensor];
       const std::int64_t row_stride = has_rows ? strides[last - 1] : 0;
-      const float* at = tensors[tensor] + job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride +
-                        column * strides[last];
+      const float* at =
+          tensors[tensor] + job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
       if (strides[last] == 1 && (rows == 1 || row_stride == inner)) return at;
       float* const buffer = scratch + tensor * kPointwiseTile;
       LaidOut& known = remembered[tensor];
@@ -183,8 +207,8 @@ void runPointwise(const PointwiseJob& job, const float* const* tensors, float* d
       }
       return buffer;
     };
-    float* const out = dst + job.nest.offset(0, outer, job.outer_loops) +
-                       row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
+    float* const out =
+        dst + job.nest.offset(0, outer, job.outer_loops) + row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
     const float* value = tile(1);
     if (job.ops.empty() && value != out) std::memcpy(out, value, count * sizeof(float));
     for (std::size_t i = 0; i < job.ops.size(); ++i) {
@@ -216,11 +240,24 @@ HWY_EXPORT(runPointwise);
 
 std::int64_t costOf(const PostOp& op) {
   switch (op.kind) {
-    case PostOpKind::kSigmoid: case PostOpKind::kTanh: case PostOpKind::kGeluErf: case PostOpKind::kGeluTanh:
-    case PostOpKind::kSilu: case PostOpKind::kElu: case PostOpKind::kMish: case PostOpKind::kExp: case PostOpKind::kLog:
-    case PostOpKind::kErf: case PostOpKind::kSoftplus: return 4;
-    case PostOpKind::kPow: case PostOpKind::kSin: case PostOpKind::kCos: return 60;
-    default: return 1;
+    case PostOpKind::kSigmoid:
+    case PostOpKind::kTanh:
+    case PostOpKind::kGeluErf:
+    case PostOpKind::kGeluTanh:
+    case PostOpKind::kSilu:
+    case PostOpKind::kElu:
+    case PostOpKind::kMish:
+    case PostOpKind::kExp:
+    case PostOpKind::kLog:
+    case PostOpKind::kErf:
+    case PostOpKind::kSoftplus:
+      return 4;
+    case PostOpKind::kPow:
+    case PostOpKind::kSin:
+    case PostOpKind::kCos:
+      return 60;
+    default:
+      return 1;
   }
 }
 
@@ -251,9 +288,9 @@ class PointwiseOp final : public PreparedOp {
   std::int32_t threads = 1;
   std::int64_t grain = 1;
   std::vector<PaddedOperand> padded;
-  std::int64_t tiles_offset = 0;                   // bytes in scratch
-  std::int64_t tail_begin = 0, tail_end = 0;       // unused lanes of the last channel block
-  LoopNest tail_pixels;                            // dst's places of the last channel block
+  std::int64_t tiles_offset = 0;              // bytes in scratch
+  std::int64_t tail_begin = 0, tail_end = 0;  // unused lanes of the last channel block
+  LoopNest tail_pixels;                       // dst's places of the last channel block
   std::int64_t tail_offset = 0;
 
   void execute(ExecState*, const void* const* src, void* const* dst, void* scratch) const override {
@@ -394,7 +431,8 @@ class PointwiseSimd final : public Kernel {
   static TensorDesc addPadded(int src, const TensorDesc& aligned, const TensorDesc& dst, PointwiseOp* op,
                               std::int64_t* scratch) {
     const std::int64_t padded = (dst.dims[1] + dst.block - 1) / dst.block * dst.block;
-    op->padded.push_back({src, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
+    op->padded.push_back(
+        {src, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
     *scratch += (aligned.dims[0] * padded * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
     return blockedDesc(DType::kF32, aligned.dims, dst.block);
   }

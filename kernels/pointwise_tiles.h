@@ -11,16 +11,16 @@ namespace ipex_studio {
 // Floats in one tile: with its operands it stays in the first-level cache.
 constexpr std::int64_t kPointwiseTile = 1024;
 
-// Tensor 0 of the nest is dst (dense), tensor 1 is x, tensor 2 + k is post operand k. The two innermost loops form a plane
-// that is cut into tiles: pieces of one row where rows are long, several rows where they are short.
+// Tensor 0 of the nest is dst (dense), tensor 1 is x, tensor 2 + k is post operand k. The two innermost loops form a
+// plane that is cut into tiles: pieces of one row where rows are long, several rows where they are short.
 struct PointwiseJob {
   std::vector<PostOp> ops;
   LoopNest nest;
   int outer_loops = 0;
-  std::int64_t rows = 1, inner = 1;        // the plane
+  std::int64_t rows = 1, inner = 1;  // the plane
   std::int64_t tile_rows = 1, tile_inner = 1;
   std::int64_t row_tiles = 1, inner_tiles = 1;
-  std::int64_t tiles = 0;                  // in all
+  std::int64_t tiles = 0;  // in all
 
   int tensors() const { return static_cast<int>(nest.stride.size()); }
   // Floats of working memory that one thread needs.

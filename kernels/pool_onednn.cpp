@@ -27,8 +27,8 @@ PoolGeometry poolGeometry(const OpSpec& spec, const Dims& x, const Dims& y) {
   PoolGeometry g{spatialInts(spec, "kernel", spatial, 1), convolutionGeometry(spec, spatial), false};
   for (int axis = 0; axis < spatial; ++axis) {
     const std::int64_t span = (g.kernel[axis] - 1) * (g.window.dilation[axis] + 1) + 1;
-    const std::int64_t needed = (y[axis + 2] - 1) * g.window.stride[axis] + span - x[axis + 2] -
-                                g.window.padding_begin[axis];
+    const std::int64_t needed =
+        (y[axis + 2] - 1) * g.window.stride[axis] + span - x[axis + 2] - g.window.padding_begin[axis];
     if (needed <= g.window.padding_end[axis]) continue;
     g.window.padding_end[axis] = needed;
     g.beyond_padding = true;
@@ -72,18 +72,18 @@ class PoolOnednn final : public Kernel {
                                       : mode == "avg" ? dnnl::algorithm::pooling_avg_include_padding
                                                       : dnnl::algorithm::pooling_avg_exclude_padding;
     const PoolGeometry g = poolGeometry(args.spec, layout.dims, y);
-    const TensorDesc dst = layout.block > 0            ? blockedDesc(DType::kF32, y, layout.block)
-                           : layout.isContiguous()     ? contiguousDesc(DType::kF32, y)
-                           : layout.isChannelsLast()   ? channelsLastDesc(DType::kF32, y)
-                                                       : TensorDesc();
+    const TensorDesc dst = layout.block > 0          ? blockedDesc(DType::kF32, y, layout.block)
+                           : layout.isContiguous()   ? contiguousDesc(DType::kF32, y)
+                           : layout.isChannelsLast() ? channelsLastDesc(DType::kF32, y)
+                                                     : TensorDesc();
     Md src_md, dst_md;
     if (dst.absent() || !onednn::toMd(layout, &src_md) || !onednn::toMd(dst, &dst_md)) return nullptr;
     onednn::PostOpRequest request = onednn::requestFor(args, kFirstPostOperand);
     request.dst_layout = &dst_md;
     onednn::PostOps post_ops;
     if (!onednn::translatePostOps(request, &post_ops).ok) return nullptr;
-    const Pd pd = onednn::poolingPd(engine_, algorithm, src_md, dst_md, g.kernel, g.window,
-                                    onednn::attributes(post_ops.list));
+    const Pd pd =
+        onednn::poolingPd(engine_, algorithm, src_md, dst_md, g.kernel, g.window, onednn::attributes(post_ops.list));
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);

@@ -48,7 +48,8 @@ Taps tapsFor(const std::string& mode, const Sampling& s, std::int64_t out) {
     return {static_cast<std::int64_t>(std::floor(at)), 2, {1 - f, f}};
   }
   const double f = at - std::floor(at);
-  return {static_cast<std::int64_t>(std::floor(at)) - 1, 4,
+  return {static_cast<std::int64_t>(std::floor(at)) - 1,
+          4,
           {cubicWeight(-1, f), cubicWeight(0, f), cubicWeight(1, f), cubicWeight(2, f)}};
 }
 
@@ -58,7 +59,8 @@ void refPool(const RefCall& call) {
   const RefTensor &x = call.src[0], &y = call.dst[0];
   const int spatial = x.dims.rank - 2;
   const auto kernel = call.spec.ints("kernel"), stride = refSpatial(call.spec, "stride", spatial, 1),
-             padding = refSpatial(call.spec, "padding", spatial, 0), dilation = refSpatial(call.spec, "dilation", spatial, 1);
+             padding = refSpatial(call.spec, "padding", spatial, 0),
+             dilation = refSpatial(call.spec, "dilation", spatial, 1);
   const auto padding_end = call.spec.has("padding_end") ? call.spec.ints("padding_end") : padding;
   const std::string mode = call.spec.stringOr("mode", "max");
   forEachIndex(y.dims, [&](const Dims& at) {

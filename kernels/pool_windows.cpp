@@ -53,7 +53,8 @@ class AdaptivePoolEven final : public Kernel {
     changed.spec.attributes.clear();
     if (kernelFor(args) == reduce_) {
       changed.spec.kind = OpKind::kReduce;
-      changed.spec.attributes = {{"axes", axes}, {"keepdim", std::int64_t{1}}, {"mode", std::string(max ? "max" : "mean")}};
+      changed.spec.attributes = {
+          {"axes", axes}, {"keepdim", std::int64_t{1}}, {"mode", std::string(max ? "max" : "mean")}};
     } else {
       changed.spec.kind = OpKind::kPool;
       changed.spec.attributes = {{"kernel", window}, {"stride", window}, {"mode", std::string(max ? "max" : "avg")}};
@@ -65,7 +66,8 @@ class AdaptivePoolEven final : public Kernel {
   const Kernel* pool_;
 };
 
-// For each place of the result along one axis: the source places [first, last) in steps, and its part of an average's divisor.
+// For each place of the result along one axis: the source places [first, last) in steps, and its part of an average's
+// divisor.
 struct AxisWindows {
   std::vector<std::int64_t> first{0}, last{1}, counted{1};
   std::int64_t step = 1;

@@ -10,8 +10,9 @@ constexpr std::int64_t kReduceNarrow = 64;
 
 enum class ReduceMode { kSum, kMax, kMin };
 
-// Order of work: kept loops, then pieces of the innermost loop where that one is kept; for each, the reduced loops, then
-// `rows` (the last reduced loop), then the innermost loop, which lies side by side in memory. Tensor 0 is x, 1 is y.
+// Order of work: kept loops, then pieces of the innermost loop where that one is kept; for each, the reduced loops,
+// then `rows` (the last reduced loop), then the innermost loop, which lies side by side in memory. Tensor 0 is x, 1 is
+// y.
 struct ReduceJob {
   ReduceMode mode = ReduceMode::kSum;
   LoopNest kept, reduced;

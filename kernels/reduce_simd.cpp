@@ -5,6 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce_simd.cpp"
 #include "kernels/highway_targets.h"
+
 // highway_targets.h comes first.
 #include <hwy/highway.h>
 
@@ -149,9 +150,12 @@ void reduceItems(const ReduceJob& job, const float* x, float* y, std::int64_t be
 
 void runReduce(const ReduceJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
   switch (job.mode) {
-    case ReduceMode::kSum: return reduceItems<Sum>(job, x, y, begin, end);
-    case ReduceMode::kMax: return reduceItems<Highest>(job, x, y, begin, end);
-    case ReduceMode::kMin: return reduceItems<Lowest>(job, x, y, begin, end);
+    case ReduceMode::kSum:
+      return reduceItems<Sum>(job, x, y, begin, end);
+    case ReduceMode::kMax:
+      return reduceItems<Highest>(job, x, y, begin, end);
+    case ReduceMode::kMin:
+      return reduceItems<Lowest>(job, x, y, begin, end);
   }
 }
 

@@ -24,29 +24,55 @@ std::int64_t elementOffset(const TensorDesc& desc, const Dims& at) {
 
 double load(DType dtype, const void* data, std::int64_t i) {
   switch (dtype) {
-    case DType::kF32: return static_cast<const float*>(data)[i];
-    case DType::kF64: return static_cast<const double*>(data)[i];
-    case DType::kBf16: return bf16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
-    case DType::kS8: return static_cast<const std::int8_t*>(data)[i];
-    case DType::kU8: return static_cast<const std::uint8_t*>(data)[i];
-    case DType::kS32: return static_cast<const std::int32_t*>(data)[i];
-    case DType::kS64: return static_cast<double>(static_cast<const std::int64_t*>(data)[i]);
-    case DType::kBool: return static_cast<const std::uint8_t*>(data)[i] != 0;
-    default: return 0;
+    case DType::kF32:
+      return static_cast<const float*>(data)[i];
+    case DType::kF64:
+      return static_cast<const double*>(data)[i];
+    case DType::kBf16:
+      return bf16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
+    case DType::kS8:
+      return static_cast<const std::int8_t*>(data)[i];
+    case DType::kU8:
+      return static_cast<const std::uint8_t*>(data)[i];
+    case DType::kS32:
+      return static_cast<const std::int32_t*>(data)[i];
+    case DType::kS64:
+      return static_cast<double>(static_cast<const std::int64_t*>(data)[i]);
+    case DType::kBool:
+      return static_cast<const std::uint8_t*>(data)[i] != 0;
+    default:
+      return 0;
   }
 }
 
 void store(DType dtype, void* data, std::int64_t i, double value) {
   switch (dtype) {
-    case DType::kF32: static_cast<float*>(data)[i] = static_cast<float>(value); break;
-    case DType::kF64: static_cast<double*>(data)[i] = value; break;
-    case DType::kBf16: static_cast<std::uint16_t*>(data)[i] = floatToBf16(static_cast<float>(value)); break;
-    case DType::kS8: static_cast<std::int8_t*>(data)[i] = static_cast<std::int8_t>(value); break;
-    case DType::kU8: static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(value); break;
-    case DType::kS32: static_cast<std::int32_t*>(data)[i] = static_cast<std::int32_t>(value); break;
-    case DType::kS64: static_cast<std::int64_t*>(data)[i] = static_cast<std::int64_t>(value); break;
-    case DType::kBool: static_cast<std::uint8_t*>(data)[i] = value != 0; break;
-    default: break;
+    case DType::kF32:
+      static_cast<float*>(data)[i] = static_cast<float>(value);
+      break;
+    case DType::kF64:
+      static_cast<double*>(data)[i] = value;
+      break;
+    case DType::kBf16:
+      static_cast<std::uint16_t*>(data)[i] = floatToBf16(static_cast<float>(value));
+      break;
+    case DType::kS8:
+      static_cast<std::int8_t*>(data)[i] = static_cast<std::int8_t>(value);
+      break;
+    case DType::kU8:
+      static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(value);
+      break;
+    case DType::kS32:
+      static_cast<std::int32_t*>(data)[i] = static_cast<std::int32_t>(value);
+      break;
+    case DType::kS64:
+      static_cast<std::int64_t*>(data)[i] = static_cast<std::int64_t>(value);
+      break;
+    case DType::kBool:
+      static_cast<std::uint8_t*>(data)[i] = value != 0;
+      break;
+    default:
+      break;
   }
 }
 
@@ -103,7 +129,8 @@ bool known(DType dtype) { return dtype != DType::kNone && dtype != DType::kF16; 
 
 class ReferenceKernel final : public Kernel {
  public:
-  ReferenceKernel(OpKind kind, RefFunction function) : name_(std::string(opKindName(kind)) + "_ref"), function_(function) {}
+  ReferenceKernel(OpKind kind, RefFunction function)
+      : name_(std::string(opKindName(kind)) + "_ref"), function_(function) {}
 
   const char* name() const override { return name_.c_str(); }
 
@@ -142,31 +169,52 @@ double sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 
 RefFunction functionOf(OpKind kind) {
   switch (kind) {
-    case OpKind::kConvolution: return refConvolution;
-    case OpKind::kDeconvolution: return refDeconvolution;
-    case OpKind::kLinear: return refLinear;
-    case OpKind::kMatmul: return refMatmul;
-    case OpKind::kPool: return refPool;
-    case OpKind::kAdaptivePool: return refAdaptivePool;
-    case OpKind::kUpsample: return refUpsample;
-    case OpKind::kReduce: return refReduce;
-    case OpKind::kPointwise: return refPointwise;
-    case OpKind::kLayerNorm: return refLayerNorm;
-    case OpKind::kGroupNorm: return refGroupNorm;
-    case OpKind::kSoftmax: return refSoftmax;
-    case OpKind::kConcat: return refConcat;
-    case OpKind::kEmbedding: return refEmbedding;
-    case OpKind::kEmbeddingBag: return refEmbeddingBag;
-    case OpKind::kGather: return refGather;
-    case OpKind::kPermute: return refPermute;
-    case OpKind::kSlice: return refSlice;
-    case OpKind::kSelect: return refSelect;
-    case OpKind::kExpand: return refPointwise;
+    case OpKind::kConvolution:
+      return refConvolution;
+    case OpKind::kDeconvolution:
+      return refDeconvolution;
+    case OpKind::kLinear:
+      return refLinear;
+    case OpKind::kMatmul:
+      return refMatmul;
+    case OpKind::kPool:
+      return refPool;
+    case OpKind::kAdaptivePool:
+      return refAdaptivePool;
+    case OpKind::kUpsample:
+      return refUpsample;
+    case OpKind::kReduce:
+      return refReduce;
+    case OpKind::kPointwise:
+      return refPointwise;
+    case OpKind::kLayerNorm:
+      return refLayerNorm;
+    case OpKind::kGroupNorm:
+      return refGroupNorm;
+    case OpKind::kSoftmax:
+      return refSoftmax;
+    case OpKind::kConcat:
+      return refConcat;
+    case OpKind::kEmbedding:
+      return refEmbedding;
+    case OpKind::kEmbeddingBag:
+      return refEmbeddingBag;
+    case OpKind::kGather:
+      return refGather;
+    case OpKind::kPermute:
+      return refPermute;
+    case OpKind::kSlice:
+      return refSlice;
+    case OpKind::kSelect:
+      return refSelect;
+    case OpKind::kExpand:
+      return refPointwise;
     case OpKind::kReshape:
     case OpKind::kUnsqueeze:
     case OpKind::kSqueeze:
     case OpKind::kReorder:
-    case OpKind::kCast: return refCopy;
+    case OpKind::kCast:
+      return refCopy;
   }
   return refCopy;
 }
@@ -191,48 +239,82 @@ Dims broadcastIndex(const Dims& at, const Dims& dims) {
 double refPostOp(const PostOp& op, double v, double o) {
   constexpr double kSqrt2 = 1.4142135623730950488, kSqrt2OverPi = 0.79788456080286535588;
   switch (op.kind) {
-    case PostOpKind::kRelu: return v < 0 ? 0 : v;
-    case PostOpKind::kClip: return clamped(v, op.alpha, op.beta);
-    case PostOpKind::kSigmoid: return sigmoid(v);
-    case PostOpKind::kTanh: return std::tanh(v);
-    case PostOpKind::kGeluErf: return 0.5 * v * (1 + std::erf(v / kSqrt2));
-    case PostOpKind::kGeluTanh: return 0.5 * v * (1 + std::tanh(kSqrt2OverPi * (v + 0.044715 * v * v * v)));
-    case PostOpKind::kSilu: return v * sigmoid(v);
-    case PostOpKind::kHardSwish: return v * clamped(v + 3, 0, 6) / 6;
-    case PostOpKind::kHardSigmoid: return clamped(v + 3, 0, 6) / 6;
-    case PostOpKind::kLeakyRelu: return v > 0 ? v : op.alpha * v;
-    case PostOpKind::kElu: return v > 0 ? v : op.alpha * std::expm1(v);
-    case PostOpKind::kMish: return v * std::tanh(v > 30 ? v : std::log1p(std::exp(v)));
-    case PostOpKind::kAbs: return std::fabs(v);
-    case PostOpKind::kExp: return std::exp(v);
-    case PostOpKind::kLog: return std::log(v);
-    case PostOpKind::kSqrt: return std::sqrt(v);
-    case PostOpKind::kRsqrt: return 1 / std::sqrt(v);
-    case PostOpKind::kSquare: return v * v;
-    case PostOpKind::kNeg: return -v;
-    case PostOpKind::kReciprocal: return 1 / v;
-    case PostOpKind::kErf: return std::erf(v);
-    case PostOpKind::kSoftplus: return v * op.alpha > op.beta ? v : std::log1p(std::exp(v * op.alpha)) / op.alpha;
-    case PostOpKind::kFloor: return std::floor(v);
-    case PostOpKind::kRound: return std::nearbyint(v);
-    case PostOpKind::kPow: return std::pow(v, op.alpha);
-    case PostOpKind::kSin: return std::sin(v);
-    case PostOpKind::kCos: return std::cos(v);
-    case PostOpKind::kLinear: return op.alpha * v + op.beta;
-    case PostOpKind::kAdd: return v + op.alpha * o;
-    case PostOpKind::kSub: return v - op.alpha * o;
-    case PostOpKind::kRsub: return op.alpha * o - v;
-    case PostOpKind::kMul: return v * o;
-    case PostOpKind::kDiv: return v / o;
-    case PostOpKind::kRdiv: return o / v;
-    case PostOpKind::kMax: return std::isnan(v) || std::isnan(o) ? v + o : std::max(v, o);
-    case PostOpKind::kMin: return std::isnan(v) || std::isnan(o) ? v + o : std::min(v, o);
+    case PostOpKind::kRelu:
+      return v < 0 ? 0 : v;
+    case PostOpKind::kClip:
+      return clamped(v, op.alpha, op.beta);
+    case PostOpKind::kSigmoid:
+      return sigmoid(v);
+    case PostOpKind::kTanh:
+      return std::tanh(v);
+    case PostOpKind::kGeluErf:
+      return 0.5 * v * (1 + std::erf(v / kSqrt2));
+    case PostOpKind::kGeluTanh:
+      return 0.5 * v * (1 + std::tanh(kSqrt2OverPi * (v + 0.044715 * v * v * v)));
+    case PostOpKind::kSilu:
+      return v * sigmoid(v);
+    case PostOpKind::kHardSwish:
+      return v * clamped(v + 3, 0, 6) / 6;
+    case PostOpKind::kHardSigmoid:
+      return clamped(v + 3, 0, 6) / 6;
+    case PostOpKind::kLeakyRelu:
+      return v > 0 ? v : op.alpha * v;
+    case PostOpKind::kElu:
+      return v > 0 ? v : op.alpha * std::expm1(v);
+    case PostOpKind::kMish:
+      return v * std::tanh(v > 30 ? v : std::log1p(std::exp(v)));
+    case PostOpKind::kAbs:
+      return std::fabs(v);
+    case PostOpKind::kExp:
+      return std::exp(v);
+    case PostOpKind::kLog:
+      return std::log(v);
+    case PostOpKind::kSqrt:
+      return std::sqrt(v);
+    case PostOpKind::kRsqrt:
+      return 1 / std::sqrt(v);
+    case PostOpKind::kSquare:
+      return v * v;
+    case PostOpKind::kNeg:
+      return -v;
+    case PostOpKind::kReciprocal:
+      return 1 / v;
+    case PostOpKind::kErf:
+      return std::erf(v);
+    case PostOpKind::kSoftplus:
+      return v * op.alpha > op.beta ? v : std::log1p(std::exp(v * op.alpha)) / op.alpha;
+    case PostOpKind::kFloor:
+      return std::floor(v);
+    case PostOpKind::kRound:
+      return std::nearbyint(v);
+    case PostOpKind::kPow:
+      return std::pow(v, op.alpha);
+    case PostOpKind::kSin:
+      return std::sin(v);
+    case PostOpKind::kCos:
+      return std::cos(v);
+    case PostOpKind::kLinear:
+      return op.alpha * v + op.beta;
+    case PostOpKind::kAdd:
+      return v + op.alpha * o;
+    case PostOpKind::kSub:
+      return v - op.alpha * o;
+    case PostOpKind::kRsub:
+      return op.alpha * o - v;
+    case PostOpKind::kMul:
+      return v * o;
+    case PostOpKind::kDiv:
+      return v / o;
+    case PostOpKind::kRdiv:
+      return o / v;
+    case PostOpKind::kMax:
+      return std::isnan(v) || std::isnan(o) ? v + o : std::max(v, o);
+    case PostOpKind::kMin:
+      return std::isnan(v) || std::isnan(o) ? v + o : std::min(v, o);
   }
   return v;
 }
 
-std::unique_ptr<Kernel> makeReference(OpKind kind) {
-  return std::make_unique<ReferenceKernel>(kind, functionOf(kind));
-}
+std::unique_ptr<Kernel> makeReference(OpKind kind) { return std::make_unique<ReferenceKernel>(kind, functionOf(kind)); }
 
 }  // namespace ipex_studio

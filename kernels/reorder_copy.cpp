@@ -1,4 +1,5 @@
-// Dense copies of strided tensors and moves between equal layouts, any dtype. The destination is exactly PrepareArgs::dst.
+// Dense copies of strided tensors and moves between equal layouts, any dtype. The destination is exactly
+// PrepareArgs::dst.
 //
 // Declines: device, dtype (casts), post-ops, layout (different blocks), transposed (no runs; oneDNN's generated code is
 // faster where it knows the type).

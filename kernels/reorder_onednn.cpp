@@ -1,5 +1,5 @@
-// Layout conversions by oneDNN's generated code, and casts between f32 and bf16. The destination is exactly PrepareArgs::dst.
-// Types that oneDNN does not know are moved as integers of their size.
+// Layout conversions by oneDNN's generated code, and casts between f32 and bf16. The destination is exactly
+// PrepareArgs::dst. Types that oneDNN does not know are moved as integers of their size.
 //
 // Declines: device, dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
 #include "kernels/factories.h"
@@ -15,10 +15,14 @@ using onednn::Pd;
 // Stand-ins of equal size for a plain move; kNone when there is none.
 DType movedAs(DType dtype) {
   switch (elementBytes(dtype)) {
-    case 4: return dtype == DType::kF32 ? DType::kF32 : DType::kS32;
-    case 2: return DType::kBf16;
-    case 1: return DType::kU8;
-    default: return DType::kNone;
+    case 4:
+      return dtype == DType::kF32 ? DType::kF32 : DType::kS32;
+    case 2:
+      return DType::kBf16;
+    case 1:
+      return DType::kU8;
+    default:
+      return DType::kNone;
   }
 }
 

@@ -8,13 +8,13 @@ namespace ipex_studio {
 // Tensors of `outer`: 0 is y, 1 is x, 2 is the mask (when has_mask). One row, or one bundle of columns, per position.
 struct SoftmaxJob {
   LoopNest outer;
-  std::int64_t size = 0;          // elements along the axis
+  std::int64_t size = 0;  // elements along the axis
   bool has_mask = false;
-  std::int64_t mask_stride = 0;   // along the axis: 1 or 0
+  std::int64_t mask_stride = 0;  // along the axis: 1 or 0
   float scale = 1;
   bool log = false;
-  // columns == 0: the axis lies side by side in memory. Otherwise `columns` neighbours are handled together, and the axis
-  // has these strides.
+  // columns == 0: the axis lies side by side in memory. Otherwise `columns` neighbours are handled together, and the
+  // axis has these strides.
   std::int64_t columns = 0, y_stride = 0, x_stride = 0;
 };
 

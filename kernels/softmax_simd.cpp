@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/softmax_simd.cpp"
 #include "kernels/highway_targets.h"
+
 // highway_targets.h comes first.
 #include <hwy/highway.h>
 
@@ -79,9 +80,8 @@ void softmaxRow(const SoftmaxJob& job, const float* x, const float* mask, float*
   const float sum = exponentials(job, top, y);
   const float factor = job.log ? 1.0f : 1.0f / sum, offset = job.log ? -top - std::log(sum) : 0.0f;
   const VF f = hn::Set(d, factor), o = hn::Set(d, offset);
-  std::int64_t i = forVectors(job.size, [&](std::int64_t at) HWY_ATTR {
-    hn::StoreU(hn::MulAdd(hn::LoadU(d, y + at), f, o), d, y + at);
-  });
+  std::int64_t i = forVectors(
+      job.size, [&](std::int64_t at) HWY_ATTR { hn::StoreU(hn::MulAdd(hn::LoadU(d, y + at), f, o), d, y + at); });
   for (; i < job.size; ++i) y[i] = y[i] * factor + offset;
 }
 
@@ -116,7 +116,8 @@ void softmaxColumns(const SoftmaxJob& job, const float* x, float* y, std::int64_
   }
 }
 
-void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float* y, std::int64_t begin, std::int64_t end) {
+void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float* y, std::int64_t begin,
+                std::int64_t end) {
   const int loops = job.outer.loops();
   for (std::int64_t p = begin; p < end; ++p) {
     const float* from = x + job.outer.offset(1, p, loops);
@@ -157,8 +158,8 @@ class SoftmaxOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
     parallelFor(job.outer.count(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      run(job, static_cast<const float*>(from[0]), static_cast<const float*>(from[1]), static_cast<float*>(to[0]), begin,
-          end);
+      run(job, static_cast<const float*>(from[0]), static_cast<const float*>(from[1]), static_cast<float*>(to[0]),
+          begin, end);
     });
   }
 };

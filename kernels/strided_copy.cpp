@@ -25,10 +25,21 @@ void StridedCopy::copy(const char* src, char* dst, std::int64_t begin, std::int6
       continue;
     }
     switch (element) {
-      case 1: copyElements(reinterpret_cast<const std::uint8_t*>(in), from, reinterpret_cast<std::uint8_t*>(out), to, inner); break;
-      case 2: copyElements(reinterpret_cast<const std::uint16_t*>(in), from, reinterpret_cast<std::uint16_t*>(out), to, inner); break;
-      case 4: copyElements(reinterpret_cast<const std::uint32_t*>(in), from, reinterpret_cast<std::uint32_t*>(out), to, inner); break;
-      default: copyElements(reinterpret_cast<const std::uint64_t*>(in), from, reinterpret_cast<std::uint64_t*>(out), to, inner); break;
+      case 1:
+        copyElements(reinterpret_cast<const std::uint8_t*>(in), from, reinterpret_cast<std::uint8_t*>(out), to, inner);
+        break;
+      case 2:
+        copyElements(reinterpret_cast<const std::uint16_t*>(in), from, reinterpret_cast<std::uint16_t*>(out), to,
+                     inner);
+        break;
+      case 4:
+        copyElements(reinterpret_cast<const std::uint32_t*>(in), from, reinterpret_cast<std::uint32_t*>(out), to,
+                     inner);
+        break;
+      default:
+        copyElements(reinterpret_cast<const std::uint64_t*>(in), from, reinterpret_cast<std::uint64_t*>(out), to,
+                     inner);
+        break;
     }
   }
 }

@@ -6,10 +6,10 @@
 namespace ipex_studio {
 
 struct StridedCopy {
-  LoopNest nest;              // tensor 0 is the destination, 1 the source
-  std::size_t element = 4;    // bytes
-  std::int64_t run = 1;       // elements that lie side by side on both sides; 1: none
-  std::int64_t positions = 0; // runs in all
+  LoopNest nest;               // tensor 0 is the destination, 1 the source
+  std::size_t element = 4;     // bytes
+  std::int64_t run = 1;        // elements that lie side by side on both sides; 1: none
+  std::int64_t positions = 0;  // runs in all
   std::int64_t grain = 1;
 
   // Runs [begin, end).

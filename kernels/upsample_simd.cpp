@@ -1,10 +1,11 @@
-// Nearest, bilinear and bicubic resampling of images and lines in row-major, channels-last or channel-blocked layout. Rows
-// are combined first (vectors along the row), then columns.
+// Nearest, bilinear and bicubic resampling of images and lines in row-major, channels-last or channel-blocked layout.
+// Rows are combined first (vectors along the row), then columns.
 //
 // Declines: device, dtype, rank (volumes), mode, post-ops, empty.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/upsample_simd.cpp"
 #include "kernels/highway_targets.h"
+
 // highway_targets.h comes first.
 #include <hwy/highway.h>
 
@@ -64,7 +65,8 @@ void columnsOf(const UpsampleJob& job, const float* row, float* y) {
 }
 
 // Items are result rows over all planes. scratch: one source row.
-void runUpsample(const UpsampleJob& job, const float* x, float* y, float* scratch, std::int64_t begin, std::int64_t end) {
+void runUpsample(const UpsampleJob& job, const float* x, float* y, float* scratch, std::int64_t begin,
+                 std::int64_t end) {
   const std::int64_t row_floats = job.in_width * job.inner;
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t plane = item / job.out_height, h = item % job.out_height;
@@ -139,7 +141,9 @@ AxisTaps makeTaps(const std::string& mode, bool align_corners, std::int64_t in, 
     const int first = taps.count == 4 ? -1 : 0;
     for (int t = first; t < first + taps.count; ++t) {
       taps.index.push_back(std::clamp<std::int64_t>(static_cast<std::int64_t>(floor) + t, 0, in - 1));
-      const double weight = taps.count == 1 ? 1 : taps.count == 2 ? (t == 0 ? 1 - fraction : fraction) : cubic(t - fraction);
+      const double weight = taps.count == 1   ? 1
+                            : taps.count == 2 ? (t == 0 ? 1 - fraction : fraction)
+                                              : cubic(t - fraction);
       taps.weight.push_back(static_cast<float>(weight));
     }
   }

@@ -1,6 +1,6 @@
 // Vector versions of activation functions, once per Highway target. Errors against libm in double precision: exp, tanh,
-// sigmoid, erf 2 ulp; log 1 ulp; gelu and mish as the formulas they are written with. tests/kernels/vector_math measures
-// them.
+// sigmoid, erf 2 ulp; log 1 ulp; gelu and mish as the formulas they are written with. tests/kernels/vector_math
+// measures them.
 #if defined(IPEX_KERNELS_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_VECTOR_MATH_INL_H
 #undef IPEX_KERNELS_VECTOR_MATH_INL_H

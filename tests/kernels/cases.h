@@ -14,29 +14,49 @@ namespace ipex_studio::kernel_test {
 enum class Fill { kNormal, kPositive, kIndex, kOffsets };
 
 struct Source {
-  Dims dims;                       // rank 0 and absent: see none()
+  Dims dims;  // rank 0 and absent: see none()
   DType dtype = DType::kF32;
   Fill fill = Fill::kNormal;
-  std::int64_t limit = 0;          // kIndex: ids below it; kOffsets: the last offset
+  std::int64_t limit = 0;  // kIndex: ids below it; kOffsets: the last offset
   bool constant = false;
   bool dies = false;
   bool absent = false;
 
   static Source of(Dims dims) { return {dims}; }
-  static Source weight(Dims dims) { Source s{dims}; s.constant = true; return s; }
-  static Source dying(Dims dims) { Source s{dims}; s.dies = true; return s; }
-  static Source positive(Dims dims) { Source s{dims}; s.fill = Fill::kPositive; return s; }
-  static Source ids(Dims dims, std::int64_t limit, DType dtype = DType::kS64) { return {dims, dtype, Fill::kIndex, limit}; }
-  static Source offsets(std::int64_t bags, std::int64_t last) { return {Dims{bags}, DType::kS64, Fill::kOffsets, last}; }
-  static Source none() { Source s; s.absent = true; return s; }
+  static Source weight(Dims dims) {
+    Source s{dims};
+    s.constant = true;
+    return s;
+  }
+  static Source dying(Dims dims) {
+    Source s{dims};
+    s.dies = true;
+    return s;
+  }
+  static Source positive(Dims dims) {
+    Source s{dims};
+    s.fill = Fill::kPositive;
+    return s;
+  }
+  static Source ids(Dims dims, std::int64_t limit, DType dtype = DType::kS64) {
+    return {dims, dtype, Fill::kIndex, limit};
+  }
+  static Source offsets(std::int64_t bags, std::int64_t last) {
+    return {Dims{bags}, DType::kS64, Fill::kOffsets, last};
+  }
+  static Source none() {
+    Source s;
+    s.absent = true;
+    return s;
+  }
 };
 
 struct Case {
   std::string spec;
   std::vector<Source> src;
-  std::string kernel = {};   // must take the case in row-major layout; empty: any may decline
-  double tolerance = 2e-6;   // of max|reference|
-  bool bench = false;        // large enough to be timed
+  std::string kernel = {};  // must take the case in row-major layout; empty: any may decline
+  double tolerance = 2e-6;  // of max|reference|
+  bool bench = false;       // large enough to be timed
 };
 
 // How GoogleTest names a case.

@@ -1,5 +1,5 @@
-// What plans count on beyond numbers: accumulation in place, packed constants shared through the cache, strided sources read
-// where they lie, reasons for declining, and that executing allocates nothing of ours.
+// What plans count on beyond numbers: accumulation in place, packed constants shared through the cache, strided sources
+// read where they lie, reasons for declining, and that executing allocates nothing of ours.
 #include <gtest/gtest.h>
 
 #include "allocation_count.h"
@@ -51,14 +51,17 @@ TEST(Contract, DyingSummandIsAccumulatedInPlace) {
 
 TEST(Contract, LivingSummandIsLeftAlone) {
   Prepared p;
-  prepareFirst({"convolution{}|add(0)", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::of({1, 64, 8, 8})}}, &p);
+  prepareFirst(
+      {"convolution{}|add(0)", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::of({1, 64, 8, 8})}}, &p);
   ASSERT_TRUE(p.op) << p.reason;
   EXPECT_EQ(p.op->in_place_src, -1);
 }
 
 TEST(Contract, BroadcastSummandIsNeverInPlace) {
   Prepared p;
-  prepareFirst({"convolution{}|add(0)", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::dying({1, 64, 1, 1})}}, &p);
+  prepareFirst(
+      {"convolution{}|add(0)", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::dying({1, 64, 1, 1})}},
+      &p);
   ASSERT_TRUE(p.op) << p.reason;
   EXPECT_EQ(p.op->in_place_src, -1);
 }
@@ -198,7 +201,8 @@ TEST(Contract, OwnKernelsAllocateNothing) {
 
 TEST(Contract, OnednnKernelsAllocateOnlyInsideTheLibrary) {
   const Case cases[] = {
-      {"convolution{}|add(0)|relu", {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::weight({64}), S::dying({1, 64, 8, 8})}},
+      {"convolution{}|add(0)|relu",
+       {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::weight({64}), S::dying({1, 64, 8, 8})}},
       {"linear{}|relu", {S::of({7, 32}), S::weight({64, 32}), S::weight({64})}},
       {"matmul{}", {S::of({2, 7, 32}), S::of({2, 32, 5})}},
       {"pool{kernel=[2,2],mode=max,stride=[2,2]}", {S::of({1, 16, 8, 8})}},

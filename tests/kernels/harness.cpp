@@ -29,9 +29,15 @@ Values fill(const Source& source, std::mt19937* random) {
   Values values(source.dims.count());
   std::normal_distribution<float> normal;
   switch (source.fill) {
-    case Fill::kNormal: for (double& v : values) v = normal(*random); break;
-    case Fill::kPositive: for (double& v : values) v = 0.25f + std::fabs(normal(*random)); break;
-    case Fill::kIndex: for (double& v : values) v = static_cast<double>((*random)() % source.limit); break;
+    case Fill::kNormal:
+      for (double& v : values) v = normal(*random);
+      break;
+    case Fill::kPositive:
+      for (double& v : values) v = 0.25f + std::fabs(normal(*random));
+      break;
+    case Fill::kIndex:
+      for (double& v : values) v = static_cast<double>((*random)() % source.limit);
+      break;
     case Fill::kOffsets:
       for (double& v : values) v = static_cast<double>((*random)() % (source.limit + 1));
       std::sort(values.begin(), values.end());
@@ -55,11 +61,16 @@ TensorDesc withGaps(const TensorDesc& desc) {
 TensorDesc laidOut(const TensorDesc& desc, Layout layout, int result_rank) {
   const bool image = desc.dims.rank >= 3 && desc.dims.rank <= 5 && desc.dims.rank == result_rank;
   switch (layout) {
-    case Layout::kChannelsLast: return image ? channelsLastDesc(desc.dtype, desc.dims) : desc;
-    case Layout::kBlocked16: return image ? blockedDesc(desc.dtype, desc.dims, 16) : desc;
-    case Layout::kBlocked8: return image ? blockedDesc(desc.dtype, desc.dims, 8) : desc;
-    case Layout::kGaps: return withGaps(desc);
-    default: return desc;
+    case Layout::kChannelsLast:
+      return image ? channelsLastDesc(desc.dtype, desc.dims) : desc;
+    case Layout::kBlocked16:
+      return image ? blockedDesc(desc.dtype, desc.dims, 16) : desc;
+    case Layout::kBlocked8:
+      return image ? blockedDesc(desc.dtype, desc.dims, 8) : desc;
+    case Layout::kGaps:
+      return withGaps(desc);
+    default:
+      return desc;
   }
 }
 
@@ -88,12 +99,23 @@ void writeTensor(const TensorDesc& desc, const Values& values, void* data) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t at = offsetOf(desc, static_cast<std::int64_t>(i));
     switch (desc.dtype) {
-      case DType::kF32: static_cast<float*>(data)[at] = static_cast<float>(values[i]); break;
-      case DType::kS64: static_cast<std::int64_t*>(data)[at] = static_cast<std::int64_t>(values[i]); break;
-      case DType::kS32: static_cast<std::int32_t*>(data)[at] = static_cast<std::int32_t>(values[i]); break;
-      case DType::kBool: static_cast<std::uint8_t*>(data)[at] = values[i] != 0; break;
-      case DType::kBf16: static_cast<std::uint16_t*>(data)[at] = floatToBf16(static_cast<float>(values[i])); break;
-      default: IPEX_CHECK(false, "dtype without test support");
+      case DType::kF32:
+        static_cast<float*>(data)[at] = static_cast<float>(values[i]);
+        break;
+      case DType::kS64:
+        static_cast<std::int64_t*>(data)[at] = static_cast<std::int64_t>(values[i]);
+        break;
+      case DType::kS32:
+        static_cast<std::int32_t*>(data)[at] = static_cast<std::int32_t>(values[i]);
+        break;
+      case DType::kBool:
+        static_cast<std::uint8_t*>(data)[at] = values[i] != 0;
+        break;
+      case DType::kBf16:
+        static_cast<std::uint16_t*>(data)[at] = floatToBf16(static_cast<float>(values[i]));
+        break;
+      default:
+        IPEX_CHECK(false, "dtype without test support");
     }
   }
 }
@@ -103,12 +125,23 @@ Values readTensor(const TensorDesc& desc, const void* data) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t at = offsetOf(desc, static_cast<std::int64_t>(i));
     switch (desc.dtype) {
-      case DType::kF32: values[i] = static_cast<const float*>(data)[at]; break;
-      case DType::kS64: values[i] = static_cast<double>(static_cast<const std::int64_t*>(data)[at]); break;
-      case DType::kS32: values[i] = static_cast<const std::int32_t*>(data)[at]; break;
-      case DType::kBool: values[i] = static_cast<const std::uint8_t*>(data)[at]; break;
-      case DType::kBf16: values[i] = bf16ToFloat(static_cast<const std::uint16_t*>(data)[at]); break;
-      default: IPEX_CHECK(false, "dtype without test support");
+      case DType::kF32:
+        values[i] = static_cast<const float*>(data)[at];
+        break;
+      case DType::kS64:
+        values[i] = static_cast<double>(static_cast<const std::int64_t*>(data)[at]);
+        break;
+      case DType::kS32:
+        values[i] = static_cast<const std::int32_t*>(data)[at];
+        break;
+      case DType::kBool:
+        values[i] = static_cast<const std::uint8_t*>(data)[at];
+        break;
+      case DType::kBf16:
+        values[i] = bf16ToFloat(static_cast<const std::uint16_t*>(data)[at]);
+        break;
+      default:
+        IPEX_CHECK(false, "dtype without test support");
     }
   }
   return values;
@@ -193,8 +226,8 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
   }
   int shared = op->in_place_src;
   if (shared >= 0 && !args.src_dies[shared]) outcome.problem = "in-place source does not die";
-  if (shared < 0 && conditions.alias_src >= 0 && op->may_alias && op->src[conditions.alias_src].dims == op->dst[0].dims &&
-      op->src[conditions.alias_src].sameLayout(op->dst[0])) {
+  if (shared < 0 && conditions.alias_src >= 0 && op->may_alias &&
+      op->src[conditions.alias_src].dims == op->dst[0].dims && op->src[conditions.alias_src].sameLayout(op->dst[0])) {
     shared = conditions.alias_src;
     outcome.aliased = true;
   }

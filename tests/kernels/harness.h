@@ -1,5 +1,5 @@
-// Runs one case on one kernel: fills sources, lays them out as the prepared operation wants, executes between canaries and
-// reads the results back as dense row-major doubles.
+// Runs one case on one kernel: fills sources, lays them out as the prepared operation wants, executes between canaries
+// and reads the results back as dense row-major doubles.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ const char* layoutText(Layout layout);
 // Inputs of a case with the reference's answer; made once per case.
 struct Problem {
   OpSpec spec;
-  std::vector<TensorDesc> src;   // row-major
+  std::vector<TensorDesc> src;  // row-major
   std::vector<Values> values;
   std::vector<TensorDesc> dst;
   std::vector<Values> expected;
@@ -48,15 +48,15 @@ struct Conditions {
   Layout layout = Layout::kPlain;
   std::int32_t threads = 1;
   std::string isa = "avx512_core";
-  int alias_src = -1;            // dst[0] lies in this source's memory, where the operation allows it
+  int alias_src = -1;  // dst[0] lies in this source's memory, where the operation allows it
 };
 
 struct Outcome {
   bool declined = false;
   std::string reason;
-  bool aliased = false;          // alias_src was applied
-  std::string problem;           // non-empty: what is wrong
-  double error = 0;              // max|result - expected| / max|expected|
+  bool aliased = false;  // alias_src was applied
+  std::string problem;   // non-empty: what is wrong
+  double error = 0;      // max|result - expected| / max|expected|
 };
 
 // The case's sources in `layout` where their rank allows, and everything a kernel is asked with.

@@ -1,5 +1,5 @@
-// Speed of the cases marked for it: --gtest_also_run_disabled_tests --gtest_filter=*Bench*. One line per kernel, layout and
-// number of threads; times are medians of warm runs on operands in the layouts that the operation asked for.
+// Speed of the cases marked for it: --gtest_also_run_disabled_tests --gtest_filter=*Bench*. One line per kernel, layout
+// and number of threads; times are medians of warm runs on operands in the layouts that the operation asked for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,9 @@ double medianSeconds(const PreparedOp& op, ExecState* state, const void* const* 
   using Clock = std::chrono::steady_clock;
   std::vector<double> samples;
   const auto begin = Clock::now();
-  const auto elapsed = [](Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); };
+  const auto elapsed = [](Clock::time_point from) {
+    return std::chrono::duration<double>(Clock::now() - from).count();
+  };
   while (elapsed(begin) < 0.1 || samples.size() < 5) {
     const auto start = Clock::now();
     op.execute(state, src, dst, scratch);
@@ -73,7 +75,8 @@ TEST(KernelBench, DISABLED_Bench) {
       for (const Kernel* kernel : candidates) {
         if (kernel == candidates.back()) break;
         for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16}) {
-          for (const int threads : {1, 2}) bench(*kernel, test, problem, Conditions{layout, threads, "avx512_core", -1});
+          for (const int threads : {1, 2})
+            bench(*kernel, test, problem, Conditions{layout, threads, "avx512_core", -1});
         }
       }
     }

@@ -1,5 +1,5 @@
-// Every case of the table on every kernel of its list, in all layouts, on one and two threads, for lower instruction sets
-// and with results in the memory of a dying source, against the reference.
+// Every case of the table on every kernel of its list, in all layouts, on one and two threads, for lower instruction
+// sets and with results in the memory of a dying source, against the reference.
 #include <gtest/gtest.h>
 
 #include "harness.h"
@@ -16,8 +16,8 @@ class KernelCases : public testing::TestWithParam<Case> {
   }
 
   static std::string text(const Conditions& conditions) {
-    return std::string(layoutText(conditions.layout)) + " threads " + std::to_string(conditions.threads) + " " + conditions.isa +
-           " alias " + std::to_string(conditions.alias_src);
+    return std::string(layoutText(conditions.layout)) + " threads " + std::to_string(conditions.threads) + " " +
+           conditions.isa + " alias " + std::to_string(conditions.alias_src);
   }
 
   // Returns whether the kernel took the case.
@@ -40,7 +40,8 @@ TEST_P(KernelCases, AgreesWithReference) {
   for (const Kernel* kernel : candidates) {
     if (kernel == candidates.back() && test.bench) break;  // the reference is too slow for large cases again and again
     const bool simd = std::string(kernel->name()).find("_simd") != std::string::npos;
-    for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kBlocked8, Layout::kGaps}) {
+    for (const Layout layout :
+         {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kBlocked8, Layout::kGaps}) {
       Conditions conditions{layout, 1, "avx512_core", -1};
       const Outcome plain = check(*kernel, test, problem, conditions);
       if (layout == Layout::kPlain && test.kernel == kernel->name()) {

@@ -1,4 +1,5 @@
-// Accuracy of the vector functions against libm in double precision, for every instruction set that the code is built for.
+// Accuracy of the vector functions against libm in double precision, for every instruction set that the code is built
+// for.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,11 +53,21 @@ struct Function {
 class VectorMath : public testing::TestWithParam<const char*> {};
 
 TEST_P(VectorMath, StaysNearLibm) {
-  const Function functions[] = {
-      {"exp", -103, 88.7f, 2},    {"log", 1e-37f, 100, 4},    {"log", 0.5f, 2, 4},        {"tanh", -9.5f, 9.5f, 3},
-      {"tanh", -0.7f, 0.7f, 3},   {"erf", -4.2f, 4.2f, 2},    {"erf", -0.01f, 0.01f, 2},  {"sigmoid", -80, 80, 4},
-      {"silu", -80, 80, 5},       {"mish", -10, 30, 8},       {"softplus(1.0,20.0)", -20, 30, 6},
-      {"elu(1.0)", -20, 5, 6},    {"hardswish", -5, 5, 4},    {"sqrt", 0, 100, 0.51},     {"rsqrt", 0.01f, 100, 2}};
+  const Function functions[] = {{"exp", -103, 88.7f, 2},
+                                {"log", 1e-37f, 100, 4},
+                                {"log", 0.5f, 2, 4},
+                                {"tanh", -9.5f, 9.5f, 3},
+                                {"tanh", -0.7f, 0.7f, 3},
+                                {"erf", -4.2f, 4.2f, 2},
+                                {"erf", -0.01f, 0.01f, 2},
+                                {"sigmoid", -80, 80, 4},
+                                {"silu", -80, 80, 5},
+                                {"mish", -10, 30, 8},
+                                {"softplus(1.0,20.0)", -20, 30, 6},
+                                {"elu(1.0)", -20, 5, 6},
+                                {"hardswish", -5, 5, 4},
+                                {"sqrt", 0, 100, 0.51},
+                                {"rsqrt", 0.01f, 100, 2}};
   constexpr int kPoints = 40001;
   for (const Function& f : functions) {
     std::vector<float> x(kPoints);
