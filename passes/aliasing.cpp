@@ -11,9 +11,12 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 bool mayReturnInput(const Node* node) {
-  static const std::unordered_set<std::string> names = {
-      "dropout",    "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "type_as",  "broadcast_tensors",
-      "atleast_1d", "atleast_2d",      "atleast_3d",    "einsum",                "meshgrid", "tensordot"};
+  static const std::unordered_set<std::string> names = {"dropout",       "feature_dropout",
+                                                        "alpha_dropout", "feature_alpha_dropout",
+                                                        "type_as",       "broadcast_tensors",
+                                                        "atleast_1d",    "atleast_2d",
+                                                        "atleast_3d",    "einsum",
+                                                        "meshgrid",      "tensordot"};
   return names.count(node->kind().toUnqualString()) != 0;
 }
 

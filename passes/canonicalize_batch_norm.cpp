@@ -65,7 +65,7 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeBatchNorm = {"canonicalize-batch-norm",
-                                     "Gives every inference batch normalization one form.", &run};
+const Pass kCanonicalizeBatchNorm = {"canonicalize-batch-norm", "Gives every inference batch normalization one form.",
+                                     &run};
 
 }  // namespace ipex_studio

@@ -3,9 +3,9 @@
 //   after   %y = convolution(%x, %w, %b, [2, 2], [1, 1], [1, 1], False, [0, 0], 1)
 // Also conv1d, conv3d, conv_transpose1d/2d/3d, _convolution, and padding by name: "valid" is 0; "same" is computed from
 // the constant kernel, and where it is odd the extra column becomes a constant_pad_nd that fold-pad takes further.
-// Declines: unsupported-attribute (not constant, "same" with a stride), weights-not-constant ("same"), unknown-shape and
-// shape-mismatch (an input without batch dimension, which only the specific forms take), unsupported-dtype (complex).
-// Runs before every pass that looks for convolutions. Numerics: none changed.
+// Declines: unsupported-attribute (not constant, "same" with a stride), weights-not-constant ("same"), unknown-shape
+// and shape-mismatch (an input without batch dimension, which only the specific forms take), unsupported-dtype
+// (complex). Runs before every pass that looks for convolutions. Numerics: none changed.
 #include <algorithm>
 
 #include "core/graph/fused_op.h"
@@ -31,12 +31,11 @@ struct Form {
   int dilation, output_padding, groups;
 };
 
-constexpr Form kForms[] = {
-    {"aten::conv1d", 1, false, 5, -1, 6},          {"aten::conv2d", 2, false, 5, -1, 6},
-    {"aten::conv3d", 3, false, 5, -1, 6},          {"aten::conv_transpose1d", 1, true, 7, 5, 6},
-    {"aten::conv_transpose2d", 2, true, 7, 5, 6},  {"aten::conv_transpose3d", 3, true, 7, 5, 6},
-    {"aten::_convolution", 0, false, 5, 7, 8},     {"aten::convolution", 0, false, 5, 7, 8},
-    {"aten::_convolution_mode", 0, false, 5, -1, 6}};
+constexpr Form kForms[] = {{"aten::conv1d", 1, false, 5, -1, 6},           {"aten::conv2d", 2, false, 5, -1, 6},
+                           {"aten::conv3d", 3, false, 5, -1, 6},           {"aten::conv_transpose1d", 1, true, 7, 5, 6},
+                           {"aten::conv_transpose2d", 2, true, 7, 5, 6},   {"aten::conv_transpose3d", 3, true, 7, 5, 6},
+                           {"aten::_convolution", 0, false, 5, 7, 8},      {"aten::convolution", 0, false, 5, 7, 8},
+                           {"aten::_convolution_mode", 0, false, 5, -1, 6}};
 constexpr int kStride = 3;
 constexpr int kPadding = 4;
 constexpr int kTransposed = 6;  // of _convolution and convolution
@@ -50,7 +49,8 @@ struct Convolution {
 
 const Form* formOf(const Node* node) {
   const std::string kind = node->kind().toQualString();
-  const auto* found = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& form) { return kind == form.kind; });
+  const auto* found =
+      std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& form) { return kind == form.kind; });
   return found == std::end(kForms) ? nullptr : found;
 }
 
@@ -148,13 +148,15 @@ void rewrite(Node* node, const Convolution& convolution, Rewriter& rewriter) {
   Value* x = node->input(0);
   if (!convolution.pad_before.empty()) {
     Value* sides = rewriter.constant(IValue(convolution.pad_before), node);
-    x = rewriter.create("aten::constant_pad_nd", {x, sides, rewriter.constant(IValue(std::int64_t{0}), node)}, node)->output();
+    x = rewriter.create("aten::constant_pad_nd", {x, sides, rewriter.constant(IValue(std::int64_t{0}), node)}, node)
+            ->output();
   }
   Node* made = rewriter.create(
       "aten::convolution",
       {x, node->input(1), node->input(2), rewriter.constant(IValue(convolution.stride), node),
        rewriter.constant(IValue(convolution.padding), node), rewriter.constant(IValue(convolution.dilation), node),
-       rewriter.constant(IValue(convolution.transposed), node), rewriter.constant(IValue(convolution.output_padding), node),
+       rewriter.constant(IValue(convolution.transposed), node),
+       rewriter.constant(IValue(convolution.output_padding), node),
        rewriter.constant(IValue(convolution.groups), node)},
       node);
   made->output()->setType(node->output()->type());

@@ -3,8 +3,8 @@
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
 // The written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another
 // name for that memory. Readers before the write keep the old value, readers after it get the new one; nothing moves.
-// Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place form keeps the
-// dtype, the other may widen it), unsupported-operator (copy_, index_put_ and others that write parts).
+// Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
+// form keeps the dtype, the other may widen it), unsupported-operator (copy_, index_put_ and others that write parts).
 // Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
 #include <algorithm>
 #include <unordered_set>
@@ -25,12 +25,13 @@ namespace {
 // name_ has the same arguments as name and differs only in where the result goes.
 const std::unordered_set<std::string>& plainOperators() {
   static const std::unordered_set<std::string> names = {
-      "abs_",   "acos_",      "add_",       "addcdiv_",     "addcmul_",    "asin_",   "atan_",   "ceil_",      "celu_",
-      "clamp_", "clamp_max_", "clamp_min_", "clip_",        "cos_",        "cosh_",   "div_",    "elu_",       "erf_",
-      "erfc_",  "exp_",       "expm1_",     "floor_",       "gelu_",       "hardsigmoid_", "hardswish_", "hardtanh_",
-      "leaky_relu_", "log_",  "log1p_",     "log2_",        "masked_fill_", "mish_",  "mul_",    "neg_",       "pow_",
-      "reciprocal_", "relu_", "relu6_",     "round_",       "rsqrt_",      "selu_",   "sigmoid_", "silu_",     "sin_",
-      "sinh_",  "sqrt_",      "square_",    "sub_",         "tan_",        "tanh_",   "threshold_", "trunc_"};
+      "abs_",       "acos_",     "add_",        "addcdiv_",    "addcmul_", "asin_",  "atan_",        "ceil_",
+      "celu_",      "clamp_",    "clamp_max_",  "clamp_min_",  "clip_",    "cos_",   "cosh_",        "div_",
+      "elu_",       "erf_",      "erfc_",       "exp_",        "expm1_",   "floor_", "gelu_",        "hardsigmoid_",
+      "hardswish_", "hardtanh_", "leaky_relu_", "log_",        "log1p_",   "log2_",  "masked_fill_", "mish_",
+      "mul_",       "neg_",      "pow_",        "reciprocal_", "relu_",    "relu6_", "round_",       "rsqrt_",
+      "selu_",      "sigmoid_",  "silu_",       "sin_",        "sinh_",    "sqrt_",  "square_",      "sub_",
+      "tan_",       "tanh_",     "threshold_",  "trunc_"};
   return names;
 }
 
@@ -82,7 +83,8 @@ Decline decline(const Node* node) {
     }
   }
   if (!keepsDtype(node)) {
-    return {reasons::kMixedDtype, name + " may have operands of several dtypes; out of place the result could be wider."};
+    return {reasons::kMixedDtype,
+            name + " may have operands of several dtypes; out of place the result could be wider."};
   }
   return {};
 }

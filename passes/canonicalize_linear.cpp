@@ -3,8 +3,9 @@
 //   before  %y = matmul(%x, %w)  (or mm)        after  %y = linear(%x, %w', None)
 // The bias of a matmul follows in fold-mul-add, like any constant that is added to a linear.
 // Declines: weights-not-constant and operand-not-constant (addmm only; a product of two activations is not a linear),
-// unsupported-attribute (beta, alpha), shape-mismatch (bias that is no row), unsupported-dtype, value-may-be-aliased-or-written.
-// Runs after fold-constants, which transposes constant weights. Numerics: the same sums, by another routine.
+// unsupported-attribute (beta, alpha), shape-mismatch (bias that is no row), unsupported-dtype,
+// value-may-be-aliased-or-written. Runs after fold-constants, which transposes constant weights. Numerics: the same
+// sums, by another routine.
 #include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
 #include "passes/pass_list.h"

@@ -12,9 +12,8 @@ namespace ipex_studio {
 namespace {
 
 bool run(torch::jit::Graph& graph, PassContext& context) {
-  return runStockPass(graph, context, "removed what nothing uses", [](std::shared_ptr<torch::jit::Graph>& view) {
-    torch::jit::EliminateDeadCode(view->block());
-  });
+  return runStockPass(graph, context, "removed what nothing uses",
+                      [](std::shared_ptr<torch::jit::Graph>& view) { torch::jit::EliminateDeadCode(view->block()); });
 }
 
 }  // namespace

@@ -16,12 +16,14 @@ using torch::jit::Node;
 namespace {
 
 bool isDropout(const Node* node) {
-  static const std::vector<c10::Symbol> kinds = {
-      c10::Symbol::fromQualString("aten::dropout"),        c10::Symbol::fromQualString("aten::dropout_"),
-      c10::Symbol::fromQualString("aten::feature_dropout"), c10::Symbol::fromQualString("aten::feature_dropout_"),
-      c10::Symbol::fromQualString("aten::alpha_dropout"),  c10::Symbol::fromQualString("aten::alpha_dropout_"),
-      c10::Symbol::fromQualString("aten::feature_alpha_dropout"),
-      c10::Symbol::fromQualString("aten::feature_alpha_dropout_")};
+  static const std::vector<c10::Symbol> kinds = {c10::Symbol::fromQualString("aten::dropout"),
+                                                 c10::Symbol::fromQualString("aten::dropout_"),
+                                                 c10::Symbol::fromQualString("aten::feature_dropout"),
+                                                 c10::Symbol::fromQualString("aten::feature_dropout_"),
+                                                 c10::Symbol::fromQualString("aten::alpha_dropout"),
+                                                 c10::Symbol::fromQualString("aten::alpha_dropout_"),
+                                                 c10::Symbol::fromQualString("aten::feature_alpha_dropout"),
+                                                 c10::Symbol::fromQualString("aten::feature_alpha_dropout_")};
   return std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end() && node->inputs().size() == 3;
 }
 

@@ -4,10 +4,10 @@
 // Numbers: x+0, x-0, x·1, x/1, x^1. Views: detach, alias, slice of everything, expand by -1, flatten of one dimension,
 // to and type_as of the same dtype. Copies: clone, zero padding by nothing, cat of one tensor, contiguous where every
 // reader packs its operand anyway.
-// Only what holds for every input shape: the sizes of the example run are not used. Its dtypes are, except for arguments of
-// the model, which a caller may pass otherwise.
-// Declines: value-may-be-aliased-or-written, value-is-graph-output (a copy that leaves the graph).
-// Runs after fold-constants. Numerics: none changed (x+0 turns -0 into 0, its elimination keeps it).
+// Only what holds for every input shape: the sizes of the example run are not used. Its dtypes are, except for
+// arguments of the model, which a caller may pass otherwise. Declines: value-may-be-aliased-or-written,
+// value-is-graph-output (a copy that leaves the graph). Runs after fold-constants. Numerics: none changed (x+0 turns -0
+// into 0, its elimination keeps it).
 #include <algorithm>
 
 #include "core/graph/fused_op.h"
@@ -155,7 +155,8 @@ bool run(Graph& graph, PassContext& context) {
       continue;
     }
     if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), same, std::string("removed ") + node->kind().toUnqualString() + " that changes nothing");
+    context.rewriter.replace({node}, node->output(), same,
+                             std::string("removed ") + node->kind().toUnqualString() + " that changes nothing");
     changed = true;
   }
   return changed;

@@ -1,5 +1,6 @@
 // Removes transposes that undo each other, and makes one permutation of two.
-//   before  %a = transpose(%x, 1, 2)   %b = transpose(%a, 2, 1)   %c = permute(%b, [0, 2, 1])   %d = permute(%c, [2, 0, 1])
+//   before  %a = transpose(%x, 1, 2)   %b = transpose(%a, 2, 1)   %c = permute(%b, [0, 2, 1])
+//           %d = permute(%c, [2, 0, 1])
 //   after   %d = permute(%x, [1, 0, 2])
 // Also t of t, permute by the identity, squeeze of an unsqueezed dimension.
 // Declines: value-may-be-aliased-or-written. Silent where dimensions are not constant.
@@ -113,7 +114,8 @@ bool run(Graph& graph, PassContext& context) {
     if (!rewriter.permit()) break;
     Value* to = found.source;
     if (!found.order.empty()) {
-      Node* permute = rewriter.create("aten::permute", {found.source, rewriter.constant(IValue(found.order), node)}, node);
+      Node* permute =
+          rewriter.create("aten::permute", {found.source, rewriter.constant(IValue(found.order), node)}, node);
       permute->output()->setType(node->output()->type());
       to = permute->output();
     }

@@ -62,7 +62,8 @@ Decline match(Node* node, PassContext& context, WeightedNode& weighted, Affine& 
   if (!why) why = checkRank(node, weighted);
   if (!why) why = readStatistics(node, weighted, affine);
   for (std::size_t i = 1; !why && i < 5; ++i) {
-    if (context.mayBeWritten(node->input(i))) why = {reasons::kAliased, "The graph writes to the normalization's parameters."};
+    if (context.mayBeWritten(node->input(i)))
+      why = {reasons::kAliased, "The graph writes to the normalization's parameters."};
   }
   return why;
 }
@@ -80,7 +81,8 @@ bool run(Graph& graph, PassContext& context) {
       continue;
     }
     if (!context.rewriter.permit()) break;
-    foldAffine(weighted, node, affine.scale, affine.shift, context.rewriter, "folded batch normalization into the weights");
+    foldAffine(weighted, node, affine.scale, affine.shift, context.rewriter,
+               "folded batch normalization into the weights");
     changed = true;
   }
   return changed;

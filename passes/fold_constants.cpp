@@ -32,10 +32,12 @@ constexpr double kSmallBytes = 1 << 20;
 constexpr double kTrialBytes = 16 << 20;
 
 bool mayRun(const Node* node) {
-  static const std::unordered_set<std::string> never = {
-      "aten::dequantize", "aten::empty",   "aten::empty_like",    "aten::empty_strided", "aten::new_empty", "prim::Constant",
-      "prim::Guard",      "prim::profile", "prim::profile_ivalue", "prim::unchecked_unwrap_optional",
-      "prim::Uninitialized"};
+  static const std::unordered_set<std::string> never = {"aten::dequantize",     "aten::empty",
+                                                        "aten::empty_like",     "aten::empty_strided",
+                                                        "aten::new_empty",      "prim::Constant",
+                                                        "prim::Guard",          "prim::profile",
+                                                        "prim::profile_ivalue", "prim::unchecked_unwrap_optional",
+                                                        "prim::Uninitialized"};
   const auto kind = node->kind();
   if (!kind.is_aten() && !kind.is_prim()) return false;
   if (never.count(kind.toQualString()) != 0 || !node->blocks().empty() || node->outputs().empty()) return false;
@@ -54,10 +56,9 @@ bool holdsTensors(const Value* value) {
 
 // Could someone write to the value? Numbers, strings and None stay what they are.
 bool isMutable(const Value* value) {
-  static const std::vector<c10::TypeKind> fixed = {c10::TypeKind::IntType,    c10::TypeKind::FloatType,
-                                                   c10::TypeKind::BoolType,   c10::TypeKind::NumberType,
-                                                   c10::TypeKind::StringType, c10::TypeKind::NoneType,
-                                                   c10::TypeKind::DeviceObjType};
+  static const std::vector<c10::TypeKind> fixed = {
+      c10::TypeKind::IntType,    c10::TypeKind::FloatType, c10::TypeKind::BoolType,     c10::TypeKind::NumberType,
+      c10::TypeKind::StringType, c10::TypeKind::NoneType,  c10::TypeKind::DeviceObjType};
   return std::find(fixed.begin(), fixed.end(), value->type()->kind()) == fixed.end();
 }
 
@@ -74,7 +75,8 @@ double bytesOf(const IValue& value) {
 }
 
 at::Tensor onMeta(const at::Tensor& tensor) {
-  return tensor.defined() ? at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta)) : tensor;
+  return tensor.defined() ? at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta))
+                          : tensor;
 }
 
 // Product of all whole numbers among the arguments: no factory makes more elements than that.
@@ -147,11 +149,12 @@ std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses
       misses.emplace_back(node, Decline{reasons::kAliased, "The result may be written to."});
       continue;
     }
-    const bool escapes = mutable_result && std::any_of(node->outputs().begin(), node->outputs().end(), [&](Value* output) {
-      return aliases.mayContainAlias(output, graph.outputs());
-    });
+    const bool escapes =
+        mutable_result && std::any_of(node->outputs().begin(), node->outputs().end(),
+                                      [&](Value* output) { return aliases.mayContainAlias(output, graph.outputs()); });
     if (escapes) {
-      misses.emplace_back(node, Decline{reasons::kGraphOutput, "A result of the model must not be a constant that the caller may write to."});
+      misses.emplace_back(node, Decline{reasons::kGraphOutput,
+                                        "A result of the model must not be a constant that the caller may write to."});
       continue;
     }
     constant.insert(node);
@@ -160,7 +163,8 @@ std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses
   // A list of tensors is folded only on the way to its users, where every one of them is folded too.
   found.erase(std::remove_if(found.begin(), found.end(),
                              [&](const Node* node) {
-                               if (node->kind() != prim::ListConstruct && node->kind() != prim::TupleConstruct) return false;
+                               if (node->kind() != prim::ListConstruct && node->kind() != prim::TupleConstruct)
+                                 return false;
                                if (!holdsTensors(node->output())) return false;
                                const auto& uses = node->output()->uses();
                                return !std::all_of(uses.begin(), uses.end(),
@@ -176,7 +180,8 @@ bool foldNode(Node* node, PassContext& context, Misses& misses) {
   if (!ready) return false;
   double bytes = 0;
   if (!fits(node, &bytes)) {
-    misses.emplace_back(node, Decline{reasons::kNotProfitable, "The constant would be much larger than what it is made from."});
+    misses.emplace_back(
+        node, Decline{reasons::kNotProfitable, "The constant would be much larger than what it is made from."});
     return false;
   }
   at::NoGradGuard no_gradients;

@@ -3,9 +3,9 @@
 //   after   %y = convolution(%x, %w, %b, s, [2, 1], …)
 //   or, with unequal sides, ipex_studio::convolution with padding_end in its spec
 // The padding stays for other users; each convolution that reads it takes it along.
-// Declines: unsupported-attribute (another mode, value, cropping, padding of batch or channels, transposed convolution),
-// operand-not-constant, value-may-be-aliased-or-written, control-flow, unsupported-dtype (unequal sides need float32).
-// Runs after the folds into weights, which look for aten::convolution. Numerics: none changed.
+// Declines: unsupported-attribute (another mode, value, cropping, padding of batch or channels, transposed
+// convolution), operand-not-constant, value-may-be-aliased-or-written, control-flow, unsupported-dtype (unequal sides
+// need float32). Runs after the folds into weights, which look for aten::convolution. Numerics: none changed.
 #include <algorithm>
 
 #include "core/graph/fused_op.h"

@@ -91,7 +91,8 @@ Decline checkOnlyUse(const Node* node, const Node* user) {
 Decline checkFinite(const at::Tensor& scale, const at::Tensor& shift) {
   constexpr double kLargest = 1e18;  // far above any trained value, far below what float32 times a weight can hold
   const bool finite = scale.isfinite().all().item().toBool() && shift.isfinite().all().item().toBool();
-  if (finite && scale.abs().max().item().toDouble() < kLargest && shift.abs().max().item().toDouble() < kLargest) return {};
+  if (finite && scale.abs().max().item().toDouble() < kLargest && shift.abs().max().item().toDouble() < kLargest)
+    return {};
   return {reasons::kUnsupportedAttribute, "The folded weights would not be finite."};
 }
 

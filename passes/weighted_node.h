@@ -29,9 +29,9 @@ Decline readWeightedNode(torch::jit::Node* node, PassContext& context, WeightedN
 Decline checkOnlyUse(const torch::jit::Node* node, const torch::jit::Node* user);
 
 // Replaces `weighted` and its only user `user` by one node with y' = scale[c]·y + shift[c]. `scale` and `shift` are
-// float64 of one element or one per channel; weights are computed in float64 and rounded once. The new node stands where
-// the old one stood, so nothing that is written in between can be seen. New tensors: constants that others share keep
-// their values. Declines when a weight would not be finite; call it after permit() only if checkFinite agreed.
+// float64 of one element or one per channel, and have passed checkFinite; weights are computed in float64 and rounded
+// once. The new node stands where the old one stood, so nothing that is written in between can be seen. New tensors:
+// constants that others share keep their values. Ask permit() before.
 void foldAffine(const WeightedNode& weighted, torch::jit::Node* user, const at::Tensor& scale, const at::Tensor& shift,
                 Rewriter& rewriter, const std::string& text);
 Decline checkFinite(const at::Tensor& scale, const at::Tensor& shift);

@@ -10,8 +10,9 @@
 
 namespace ipex_studio {
 
-// Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder common-subexpression
-// elimination and clutter the IR. Owned by the Model, changed only through Rewriter and StockPass. Not thread-safe.
+// Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder
+// common-subexpression elimination and clutter the IR. Owned by the Model, changed only through Rewriter and StockPass.
+// Not thread-safe.
 class OriginTable {
  public:
   // Gives every node of `graph` with outputs (nested blocks included, constants excluded) an id in topological order.

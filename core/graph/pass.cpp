@@ -36,7 +36,8 @@ torch::jit::AliasDb& PassContext::aliases() {
     aliases_at_rewrite_ = rewriter.rewrites();
     aliases_know_below_ = 0;
     for (const Node* node : allNodes(graph_, true)) {
-      for (const auto* output : node->outputs()) aliases_know_below_ = std::max(aliases_know_below_, output->unique() + 1);
+      for (const auto* output : node->outputs())
+        aliases_know_below_ = std::max(aliases_know_below_, output->unique() + 1);
     }
   }
   return *aliases_;

@@ -13,7 +13,8 @@
 
 namespace ipex_studio {
 
-// Why a match was left alone. Without a reason (false) it was not, or there was nothing to match and nothing is to be said.
+// Why a match was left alone. Without a reason (false) it was not, or there was nothing to match and nothing is to be
+// said.
 struct Decline {
   const char* reason = nullptr;  // of reasons.h
   std::string text;              // a sentence
@@ -35,8 +36,8 @@ class PassContext {
 
   // Alias analysis of the graph as it is now; built on demand, dropped when the rewriter changed something.
   torch::jit::AliasDb& aliases();
-  // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left. Relies on
-  // passes adding no writes: an analysis made before a rewrite stays true for the values it knew.
+  // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left. Relies
+  // on passes adding no writes: an analysis made before a rewrite stays true for the values it knew.
   bool mayBeWritten(const torch::jit::Value* value);
 
  private:

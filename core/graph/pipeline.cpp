@@ -38,8 +38,9 @@ void writeDump(const std::string& directory, const std::string& file, const std:
   out << text;
   out.close();
   if (!out) {
-    throw Error(ExitCode::kFailure,
-                fmt::format("Cannot write \"{}\" to \"{}\"; give --dump a folder that can be written.", file, directory));
+    throw Error(
+        ExitCode::kFailure,
+        fmt::format("Cannot write \"{}\" to \"{}\"; give --dump a folder that can be written.", file, directory));
   }
 }
 
@@ -58,9 +59,8 @@ bool runOne(const Pass& pass, int index, Graph& graph, PassContext& context, con
     }
     // libtorch's messages carry a stack trace after the first line.
     const std::string message = error.what();
-    throw Error(ExitCode::kFailure,
-                fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.", pass.name,
-                            message.substr(0, message.find('\n')), hint, pass.name));
+    throw Error(ExitCode::kFailure, fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.",
+                                                pass.name, message.substr(0, message.find('\n')), hint, pass.name));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/labels.h"
 #include "core/graph/pipeline.h"
 
 namespace ipex_studio {
@@ -130,7 +131,8 @@ class SnapshotBuilder {
     record.parent = parent;
     record.kind = node->kind().toQualString();
     record.origins = origins_.of(node);
-    record.name = origins_.label(record.origins);
+    record.name = fusedNodeLabel(origins_, node);
+    if (record.name.empty()) record.name = origins_.label(record.origins);
     if (record.name.empty()) record.name = record.kind;
     record.scope = scopeOf(record.origins);
     for (const Value* input : node->inputs()) record.inputs.push_back(idOf(input));

@@ -218,7 +218,8 @@ void blessCase(const IrCase& test, const std::string& expectation) {
       continue;
     }
     // The old expectation: its graph and constants; other directives and blank lines stay.
-    const bool is_old = where == Where::kExpectation && !line.empty() && (line[0] != '#' || line.rfind("# const ", 0) == 0);
+    const bool is_old =
+        where == Where::kExpectation && !line.empty() && (line[0] != '#' || line.rfind("# const ", 0) == 0);
     if (!is_old) out << line << "\n";
   }
 }

@@ -1,22 +1,21 @@
 // One case of a tests/passes/*.ir file. The format:
 //
-//   # pass: fold-batch-norm                 name, or several separated by commas, or all; holds until the next such line
-//   # case: folds into a convolution        one sentence, unique in the file
-//   # const %W 0.1*randn(8,3,3,3)           a tensor constant of the graph
-//   # input %n 3                            a value for an input; tensors default to randn of their type
-//   # rerun: %x randn(2,3,9,7)              the numbers once more with other inputs (same rules, comma-free names)
-//   graph(%x : Float(1,3,8,8)):             the graph before
+//   # pass: fold-batch-norm             name, or several separated by commas, or all; until the next such line
+//   # case: folds into a convolution    one sentence, unique in the file
+//   # const %W 0.1*randn(8,3,3,3)       a tensor constant of the graph
+//   # input %n 3                        a value for an input; tensors default to randn of their type
+//   # rerun: %x randn(2,3,9,7)          the numbers once more with other inputs
+//   graph(%x : Float(1,3,8,8)):         the graph before
 //     ...
-//   # expect:                               the graph after; or `# expect: unchanged`; or `# expect: numbers`, any graph
-//                                           that gives them
+//   # expect:                           the graph after follows; or `unchanged`; or `numbers`: any graph that gives them
 //   # const %W1 Float(8,3,3,3) sum=1 abs=2 mix=3      a constant that the pass made, by fingerprint
 //   graph(%x : Float(1,3,8,8)):
 //     ...
-//   # remark: missed training-mode          must have been said; `applied` and `missed` with reason
-//   # numeric: rtol=1e-5                    the default; `none` where running makes no sense
+//   # remark: missed training-mode      must have been said: `applied`, `missed` with reason; `none`: nothing was said
+//   # numeric: rtol=1e-5                the default; `none` where running makes no sense
 //
-// Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn, rand,
-// ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3), scalar(2.5).
+// Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn,
+// rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3), scalar(2.5).
 #pragma once
 
 #include <map>
@@ -45,8 +44,8 @@ Fingerprint fingerprintOf(const at::Tensor& tensor);
 Fingerprint parseFingerprint(const std::string& text);
 
 struct IrCase {
-  std::string file;   // path
-  std::string name;   // "fold_batch_norm_01"
+  std::string file;  // path
+  std::string name;  // "fold_batch_norm_01"
   std::string title;
   std::vector<std::string> passes;
   std::map<std::string, std::string> constants;  // name without '%', value expression

@@ -43,7 +43,8 @@ class Canonicalizer {
       if (node->kind() == prim::Constant || constantList(node)) continue;
       std::string operands = list(node->inputs());
       define(node->outputs());
-      result_.text += indent + list(node->outputs()) + " = " + node->kind().toQualString() + attributes(node) + operands + "\n";
+      result_.text +=
+          indent + list(node->outputs()) + " = " + node->kind().toQualString() + attributes(node) + operands + "\n";
       for (const Block* nested : node->blocks()) {
         define(nested->inputs());
         result_.text += indent + "  block" + list(nested->inputs()) + "\n";
@@ -115,8 +116,8 @@ std::string withoutLayout(const std::string& text) {
   static const std::regex layout(R"(, strides=\[[^\]]*\](, requires_grad=\d)?(, device=\w+)?)");
   static const std::regex scalar_layout(R"(\(requires_grad=\d(, device=\w+)?\))");
   static const std::regex empty_layout(R"(\(strides=\[\](, requires_grad=\d)?(, device=\w+)?\))");
-  return std::regex_replace(
-      std::regex_replace(std::regex_replace(text, layout, ""), scalar_layout, "()"), empty_layout, "()");
+  return std::regex_replace(std::regex_replace(std::regex_replace(text, layout, ""), scalar_layout, "()"), empty_layout,
+                            "()");
 }
 
 }  // namespace
@@ -189,7 +190,8 @@ std::string printExpectation(Graph& graph, const NamedTensors& constants) {
   std::string body;
   for (std::string line; std::getline(lines, line);) {
     const auto begin = line.find('%');
-    const std::string name = begin == std::string::npos ? "" : line.substr(begin + 1, line.find(' ', begin) - begin - 1);
+    const std::string name =
+        begin == std::string::npos ? "" : line.substr(begin + 1, line.find(' ', begin) - begin - 1);
     const bool is_tensor = line.find("= prim::Constant()") != std::string::npos && dropped.count(name) != 0;
     if (!is_tensor && !line.empty()) body += line + "\n";
   }

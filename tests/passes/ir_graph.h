@@ -17,8 +17,9 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 // Names in `constants` stand for tensor constants in the text. Throws what the parser throws.
 std::shared_ptr<torch::jit::Graph> parseGraph(const std::string& text, const NamedTensors& constants);
 
-// Text that is equal for graphs which compute the same in the same order: values numbered, constants where they are used,
-// tensor constants as tensor#k and their fingerprints aside. `known` overrides the fingerprint of the constants named so.
+// Text that is equal for graphs which compute the same in the same order: values numbered, constants where they are
+// used, tensor constants as tensor#k and their fingerprints aside. `known` overrides the fingerprint of the constants
+// named so.
 struct CanonicalGraph {
   std::string text;
   std::vector<Fingerprint> tensors;

@@ -156,7 +156,8 @@ std::string checkRemarks(const IrCase& test, const std::vector<Remark>& remarks)
   if (wrong.empty()) return wrong;
   wrong += "remarks:\n";
   for (const Remark& remark : remarks) {
-    wrong += fmt::format("  {} {} {}\n", remark.kind == RemarkKind::kApplied ? "applied" : "missed", remark.reason, remark.text);
+    wrong += fmt::format("  {} {} {}\n", remark.kind == RemarkKind::kApplied ? "applied" : "missed", remark.reason,
+                         remark.text);
   }
   return wrong;
 }
@@ -185,7 +186,8 @@ std::string compareGraph(const IrCase& test, Graph& before, Graph& after, const 
   }
   for (std::size_t i = 0; wrong.empty() && i < actual.tensors.size(); ++i) {
     if (!actual.tensors[i].matches(expected.tensors[i])) {
-      wrong += fmt::format("tensor#{} is {} and should be {}\n", i, actual.tensors[i].text(), expected.tensors[i].text());
+      wrong +=
+          fmt::format("tensor#{} is {} and should be {}\n", i, actual.tensors[i].text(), expected.tensors[i].text());
     }
   }
   if (!wrong.empty() && bless) {
@@ -247,8 +249,6 @@ std::string runCase(const IrCase& test, bool bless) {
   }
 }
 
-bool loadOperators() {
-  return dlopen(IPEX_BINARY_DIR "/libipex_studio_ops.so", RTLD_NOW | RTLD_GLOBAL) != nullptr;
-}
+bool loadOperators() { return dlopen(IPEX_BINARY_DIR "/libipex_studio_ops.so", RTLD_NOW | RTLD_GLOBAL) != nullptr; }
 
 }  // namespace ipex_studio

@@ -175,9 +175,9 @@ TEST(PipelineDeathTest, APassMustNotLieAboutChange) {
 
 TEST(Pipeline, StopsWhenCancelled) {
   Rewriting rewriting(kTwoDropouts);
-  EXPECT_THROW(runPipeline(*rewriting.graph, rewriting.origins, defaultPasses(), {}, rewriting.recording,
-                           [] { return true; }),
-               Error);
+  EXPECT_THROW(
+      runPipeline(*rewriting.graph, rewriting.origins, defaultPasses(), {}, rewriting.recording, [] { return true; }),
+      Error);
 }
 
 TEST(GraphHash, SeesOperandsConstantsAndKindsButNotNames) {
@@ -186,12 +186,18 @@ TEST(GraphHash, SeesOperandsConstantsAndKindsButNotNames) {
     torch::jit::parseIR("graph(%x : Float(2), %y : Float(2)):\n" + body, &graph);
     return graphHash(graph);
   };
-  const std::string add = "  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::sub(%x, %y, %c)\n  return (%z)\n";
-  EXPECT_EQ(hash(add), hash("  %d : int = prim::Constant[value=1]()\n  %q : Tensor = aten::sub(%x, %y, %d)\n  return (%q)\n"));
-  EXPECT_NE(hash(add), hash("  %c : int = prim::Constant[value=2]()\n  %z : Tensor = aten::sub(%x, %y, %c)\n  return (%z)\n"));
-  EXPECT_NE(hash(add), hash("  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::sub(%y, %x, %c)\n  return (%z)\n"));
-  EXPECT_NE(hash(add), hash("  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::add(%x, %y, %c)\n  return (%z)\n"));
-  EXPECT_NE(hash(add), hash("  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::sub(%x, %y, %c)\n  return (%x)\n"));
+  const std::string add =
+      "  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::sub(%x, %y, %c)\n  return (%z)\n";
+  EXPECT_EQ(hash(add),
+            hash("  %d : int = prim::Constant[value=1]()\n  %q : Tensor = aten::sub(%x, %y, %d)\n  return (%q)\n"));
+  EXPECT_NE(hash(add),
+            hash("  %c : int = prim::Constant[value=2]()\n  %z : Tensor = aten::sub(%x, %y, %c)\n  return (%z)\n"));
+  EXPECT_NE(hash(add),
+            hash("  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::sub(%y, %x, %c)\n  return (%z)\n"));
+  EXPECT_NE(hash(add),
+            hash("  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::add(%x, %y, %c)\n  return (%z)\n"));
+  EXPECT_NE(hash(add),
+            hash("  %c : int = prim::Constant[value=1]()\n  %z : Tensor = aten::sub(%x, %y, %c)\n  return (%x)\n"));
 }
 
 // A chain so long that recursion along it would exhaust the stack.
@@ -232,7 +238,8 @@ TEST(Pipeline, TakesTenThousandNodesInAChain) {
   const double all_ms = millisecondsOf([&] { runPipeline(*graph, origins, defaultPasses(), {}, recording); });
   printf("10,000 nodes: hash %.1f ms, snapshot %.1f ms, all passes %.0f ms\n", hash_ms, snapshot_ms, all_ms);
   for (const PassRecord& pass : recording.passes) {
-    if (pass.elapsed_ns > 50'000'000) printf("  %s %.0f ms\n", pass.name.c_str(), static_cast<double>(pass.elapsed_ns) / 1e6);
+    if (pass.elapsed_ns > 50'000'000)
+      printf("  %s %.0f ms\n", pass.name.c_str(), static_cast<double>(pass.elapsed_ns) / 1e6);
   }
   EXPECT_LT(all_ms, 20000);
 }
