@@ -102,6 +102,7 @@ std::string variants(const JobRecord& job, std::size_t width, const Pen& pen) {
                                           head("accuracy"), head(""), head("time in plans")}};
   for (const RunRecord& run : job.runs) {
     const RunDigest digest = digestOf(run);
+    const bool compared = !run.accuracy.reference.empty();  // the baseline is what the others are compared with
     const bool ok = run.accuracy.pass;
     rows.push_back({{printable(fmt::format("{} {}", run.variant, run.precision))},
                     {msText(digest.latency.p50_ns)},
@@ -110,8 +111,8 @@ std::string variants(const JobRecord& job, std::size_t width, const Pen& pen) {
                          ? fmt::format("{:.{}f}", digest.throughput_per_s, digest.throughput_per_s >= 100 ? 0 : 1)
                          : "–"},
                     {megabytes(run.peak_rss_bytes)},
-                    {accuracyText(run.accuracy.sqnr_db)},
-                    {ok ? "ok" : "too far off", ok ? Ink::kGood : Ink::kBad},
+                    {compared ? accuracyText(run.accuracy.sqnr_db) : "–"},
+                    {!compared ? "" : ok ? "ok" : "too far off", ok ? Ink::kGood : Ink::kBad},
                     {run.coverage.time > 0 ? shareText(run.coverage.time) : "–"}});
   }
   return table(rows, {{6}, {7, 4}}, width, pen);

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/labels.h"
 #include "core/plan/error.h"
 #include "core/graph/tensor_bridge.h"
 
@@ -163,7 +164,7 @@ class SpecBuilder {
       for (const LoweredRef& ref : op.refs) node.refs.push_back({ref.attribute, ref.index, intNumber(ref.value)});
       for (const LoweredOperand& operand : op.src) node.src.push_back(operandNumber(operand, locals));
       node.origins = origins_.of(placed.node);
-      node.name = stepName(placed.node, op.spec);
+      node.name = operationLabel(origins_, node.origins, op.spec);
       locals.push_back(next_);
       for (const Value* value : op.dst) {
         numbers_[value] = next_;
@@ -172,19 +173,6 @@ class SpecBuilder {
       if (op.dst.empty()) node.dst.push_back(next_++);
       spec_.plan.nodes.push_back(std::move(node));
     }
-  }
-
-  // "layer1.0.conv3 + add + relu": where it comes from, else its kind, and what is fused onto it.
-  std::string stepName(const Node* node, const OpSpec& spec) const {
-    std::string name;
-    for (OriginId id : origins_.of(node)) {
-      name = origins_.origins()[static_cast<std::size_t>(id)].module_path;
-      if (!name.empty()) break;
-    }
-    const bool chain = spec.kind == OpKind::kPointwise;
-    if (name.empty()) name = chain && !spec.post_ops.empty() ? "" : opKindName(spec.kind);
-    for (const PostOp& op : spec.post_ops) name += (name.empty() ? "" : " + ") + std::string(postOpName(op.kind));
-    return name.empty() ? opKindName(spec.kind) : name;
   }
 
   const OriginTable& origins_;

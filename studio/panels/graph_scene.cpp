@@ -13,6 +13,7 @@ constexpr float kNodeHeight = 40;
 constexpr float kPillHeight = 26;
 constexpr float kSides = 28;  // strip and padding
 constexpr float kTimeGap = 14;
+constexpr std::size_t kMostCarried = 4096;
 
 float titleWidth(const TextMetrics& metrics, const std::string& text) {
   float width = 0;
@@ -78,20 +79,22 @@ class SceneBuilder {
     }
   }
 
-  // Lists of nothing but constants are arguments, not steps.
-  bool hidden(const GraphNode& node) const {
-    if (node.kind != "prim::ListConstruct" && node.kind != "prim::TupleConstruct") return false;
-    return std::all_of(node.inputs.begin(), node.inputs.end(), [this](std::int32_t id) {
-      const GraphValue* input = value(id);
-      return input == nullptr || !input->constant.empty();
-    });
+  // Lists and tuples carry values; they are no steps. Edges go through them.
+  static bool isCarrier(const GraphNode& node) {
+    return node.kind == "prim::ListConstruct" || node.kind == "prim::TupleConstruct";
   }
 
   void addNodes() {
     scene_->canvas_node.assign(graph_.nodes.size(), -1);
+    carrier_of_value_.assign(graph_.values.size(), -1);
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const GraphNode& from = graph_.nodes[n];
-      if (hidden(from)) continue;
+      if (isCarrier(from)) {
+        for (const std::int32_t id : from.outputs) {
+          if (value(id) != nullptr) carrier_of_value_[id] = static_cast<std::int32_t>(n);
+        }
+        continue;
+      }
       CanvasNode node;
       const std::size_t colon = from.kind.rfind("::");
       node.title = displayText(
@@ -118,6 +121,20 @@ class SceneBuilder {
   }
 
   void addEdge(std::int32_t id, std::int32_t to) {
+    std::vector<std::int32_t> open{id};
+    // Values are defined before they are used, so this ends; the bound keeps hostile nesting short.
+    for (std::size_t next = 0; next < open.size() && next < kMostCarried; ++next) {
+      const std::int32_t carrier = value(open[next]) != nullptr ? carrier_of_value_[open[next]] : -1;
+      if (carrier < 0) {
+        addPlainEdge(open[next], to);
+      } else {
+        const auto& inputs = graph_.nodes[static_cast<std::size_t>(carrier)].inputs;
+        open.insert(open.end(), inputs.begin(), inputs.end());
+      }
+    }
+  }
+
+  void addPlainEdge(std::int32_t id, std::int32_t to) {
     const GraphValue* carried = value(id);
     if (carried == nullptr || to < 0) return;
     const std::int32_t from = source_of_value_[id];
@@ -223,6 +240,7 @@ class SceneBuilder {
   std::shared_ptr<GraphScene> scene_;
   std::vector<std::int32_t> source_of_value_;  // canvas node
   std::unordered_set<std::int64_t> pairs_;
+  std::vector<std::int32_t> carrier_of_value_;  // node of the list or tuple; -1: none
   std::unordered_set<std::int32_t> labelled_;
 };
 
