@@ -14,7 +14,7 @@ cd "$samples/.."
 # shellcheck source=samples/common.sh
 source "$samples/common.sh"
 
-sanitized_tests=(plan_tests profiler_tests studio_tests kernel_tests)
+sanitized_tests=(plan_tests plan_run_tests profiler_tests studio_tests kernel_tests)
 
 mode=normal
 cmake_arguments=(-DIPEX_STUDIO_BUILD_TESTS=ON)

@@ -74,12 +74,12 @@ torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::v
 
 void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
   const torch::NoGradGuard no_grad;
-  // The run must leave a stateful model as it was.
+  // The run must leave a stateful model, and inputs that it writes into, as they were.
   torch::jit::Module copy = module.deepcopy();
   auto graph = module.get_method("forward").graph();
   std::vector<torch::jit::IValue> arguments{copy._ivalue()};
   const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
-  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+  for (const torch::jit::IValue& input : inputs) arguments.push_back(input.deepcopy());
   for (std::size_t a = arguments.size(); a < schema.arguments().size(); ++a) {
     if (!schema.arguments()[a].default_value()) break;
     arguments.push_back(*schema.arguments()[a].default_value());

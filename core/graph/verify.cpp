@@ -144,7 +144,11 @@ void resetState(Module& module, const std::string& method) {
 std::vector<IValue> runAll(Module& module, const std::vector<Inputs>& steps, const std::string& reset) {
   resetState(module, reset);
   std::vector<IValue> results;
-  for (const Inputs& inputs : steps) results.push_back(module.forward(inputs).deepcopy());
+  for (const Inputs& inputs : steps) {
+    Inputs own;  // a model may write into its inputs
+    for (const IValue& input : inputs) own.push_back(input.deepcopy());
+    results.push_back(module.forward(std::move(own)).deepcopy());
+  }
   return results;
 }
 

@@ -1,0 +1,244 @@
+// Plans against an interpreter that runs node by node: same numbers, whatever layouts, in-place sums, views and arenas.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "core/plan/error.h"
+#include "core/plan/plan.h"
+#include "kernels/kernel_list.h"
+#include "random_plan.h"
+#include "scrambled_kernels.h"
+
+namespace ipex_studio {
+namespace {
+
+using testing::interpret;
+using testing::RandomPlan;
+using testing::Tensor;
+
+const KernelList& kernels() {
+  static const std::unique_ptr<KernelList> list = makeKernelList();
+  return *list;
+}
+
+// A source in memory of exactly its size, in the layout that `desc` says.
+std::vector<char> laidOut(const Tensor& tensor, const TensorDesc& desc) {
+  std::vector<char> bytes(desc.bytes());
+  for (std::int64_t i = 0; i < desc.dims.count(); ++i) {
+    std::int64_t rest = i, at = 0;
+    for (int axis = desc.dims.rank - 1; axis >= 0; --axis) {
+      at += rest % desc.dims[axis] * desc.strides[axis];
+      rest /= desc.dims[axis];
+    }
+    const std::size_t size = elementBytes(desc.dtype);
+    std::memcpy(bytes.data() + static_cast<std::size_t>(at) * size, static_cast<const char*>(tensor.data()) + static_cast<std::size_t>(i) * size, size);
+  }
+  return bytes;
+}
+
+PlanRequest requestFor(const RandomPlan& plan, const std::vector<Tensor>& inputs, bool channels_last, int threads) {
+  PlanRequest request;
+  for (const Tensor& input : inputs) {
+    const bool turned = channels_last && input.desc.dims.rank == 4;
+    request.tensor_inputs.push_back(turned ? channelsLastDesc(input.desc.dtype, input.desc.dims) : input.desc);
+  }
+  request.int_inputs = plan.ints;
+  for (const Tensor& constant : plan.constants) request.constants.push_back(constant.data());
+  request.target.threads = threads;
+  return request;
+}
+
+using Results = std::vector<std::vector<float>>;
+
+Results run(Plan::Instance& instance, const Plan& plan, const PlanRequest& request, const std::vector<Tensor>& inputs) {
+  std::vector<std::vector<char>> bytes;
+  std::vector<const void*> from;
+  for (std::size_t i = 0; i < inputs.size(); ++i) bytes.push_back(laidOut(inputs[i], request.tensor_inputs[i]));
+  for (const auto& input : bytes) from.push_back(input.data());
+  const std::vector<std::vector<char>> before = bytes;
+  Results results;
+  std::vector<void*> to;
+  for (const TensorDesc& desc : plan.outputs()) results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+  for (auto& result : results) to.push_back(result.data());
+  instance.run(from.data(), to.data());
+  EXPECT_TRUE(before == bytes) << "the plan wrote into its inputs";
+  return results;
+}
+
+// Empty, or what differs.
+std::string difference(const Results& actual, const std::vector<Tensor>& expected) {
+  if (actual.size() != expected.size()) return "another number of results";
+  for (std::size_t o = 0; o < actual.size(); ++o) {
+    if (actual[o].size() != expected[o].values.size()) return "output " + std::to_string(o) + " has another size";
+    double scale = 1e-3, worst = 0;
+    for (std::size_t i = 0; i < actual[o].size(); ++i) {
+      const double reference = expected[o].values[i];
+      if (std::isnan(actual[o][i]) != std::isnan(reference)) return "output " + std::to_string(o) + " has NaN at " + std::to_string(i);
+      if (std::isnan(reference)) continue;
+      scale = std::max(scale, std::abs(reference));
+      worst = std::max(worst, std::abs(actual[o][i] - reference));
+    }
+    if (worst > 2e-4 * scale) return "output " + std::to_string(o) + " is off by " + std::to_string(worst) + " of " + std::to_string(scale);
+  }
+  return {};
+}
+
+std::string stepsOf(const Plan& plan) {
+  std::string text;
+  for (const StepRecord& step : plan.steps()) {
+    text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + " " + step.dst_shape + " at " + std::to_string(step.arena_begin) + "\n";
+  }
+  return text;
+}
+
+void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::uint64_t seed, const std::string& which) {
+  const bool channels_last = seed % 3 == 0;
+  WeightCache weights;
+  for (const std::int64_t batch : {0, 3}) {  // the second time: recompiled for another size
+    std::vector<Tensor> inputs = batch == 0 ? random.inputs : testing::otherInputs(random, seed + 1, batch);
+    const auto expected = interpret(random.spec, inputs, random.ints, random.constants, kernels());
+    const PlanRequest request = requestFor(random, inputs, channels_last, 1 + static_cast<int>(seed % 2));
+    if (!expected) {
+      ASSERT_NE(batch, 0);
+      EXPECT_THROW(Plan::compile(random.spec, request, list, weights), Error);
+      return;
+    }
+    const auto plan = Plan::compile(random.spec, request, list, weights);
+    Plan::Instance instance(*plan);
+    const std::string wrong = difference(run(instance, *plan, request, inputs), *expected);
+    ASSERT_EQ(wrong, "") << which << ", seed " << seed << ", batch " << batch << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+    // The warm instance has no memory of the run before.
+    const std::vector<Tensor> others = testing::otherInputs(random, seed + 2, batch);
+    const auto again = interpret(random.spec, others, random.ints, random.constants, kernels());
+    ASSERT_EQ(difference(run(instance, *plan, request, others), *again), "") << which << ", seed " << seed << ", second run";
+    ASSERT_EQ(difference(run(instance, *plan, request, inputs), *expected), "") << which << ", seed " << seed << ", third run";
+  }
+}
+
+TEST(PlanRun, RandomPlansOnRealKernels) {
+  const int count = 250 * testing::campaignFactor();
+  for (int seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
+    expectSameNumbers(testing::makeRandomPlan(seed, 3 + seed % 14), kernels(), seed, "real kernels");
+  }
+}
+
+TEST(PlanRun, RandomPlansOnScrambledKernels) {
+  const int count = 250 * testing::campaignFactor();
+  for (int seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
+    const testing::ScrambledKernels scrambled(kernels(), seed);
+    expectSameNumbers(testing::makeRandomPlan(seed, 3 + seed % 14), scrambled, seed, "scrambled kernels");
+  }
+}
+
+TEST(PlanRun, TextFormComputesTheSame) {
+  for (int seed = 1000; seed < 1030; ++seed) {
+    RandomPlan random = testing::makeRandomPlan(seed, 8);
+    const std::string text = planSpecToText(random.spec);
+    random.spec = planSpecFromText(text);
+    ASSERT_EQ(planSpecToText(random.spec), text);
+    expectSameNumbers(random, kernels(), seed, "read back");
+  }
+}
+
+// The plan of `nodes` (as in the text form) on 4x4 inputs, and what it gives.
+struct Small {
+  PlanSpec spec;
+  std::unique_ptr<Plan> plan;
+  std::string wrong;
+};
+Small runSmall(const std::string& nodes, const std::string& outputs) {
+  RandomPlan random;
+  random.spec = planSpecFromText(R"({"plan":1,"inputs":[["f32",2],["f32",2]],"constants":[{"dtype":"f32","sizes":[4,4]}],"nodes":[)" + nodes +
+                                 R"(],"outputs":)" + outputs + "}");
+  for (int i = 0; i < 3; ++i) {
+    Tensor tensor{contiguousDesc(DType::kF32, Dims{4, 4}), {}, {}};
+    for (int e = 0; e < 16; ++e) tensor.values.push_back(static_cast<float>(std::sin(e * (i + 1) + i)));
+    (i < 2 ? random.inputs : random.constants).push_back(tensor);
+  }
+  random.ints = {0, 0};
+  const PlanRequest request = requestFor(random, random.inputs, false, 1);
+  WeightCache weights;
+  Small small;
+  small.spec = random.spec;
+  small.plan = Plan::compile(random.spec, request, kernels(), weights);
+  Plan::Instance instance(*small.plan);
+  const Results results = run(instance, *small.plan, request, random.inputs);
+  small.wrong = difference(results, *interpret(random.spec, random.inputs, random.ints, random.constants, kernels()));
+  return small;
+}
+std::string node(const std::string& op, const std::string& src, int dst) {
+  return R"({"op":")" + op + R"(","src":)" + src + R"(,"dst":[)" + std::to_string(dst) + R"(],"name":"n","origins":[]})";
+}
+
+TEST(PlanRun, OutputsThatAreInputsConstantsViewsOrTwice) {
+  EXPECT_EQ(runSmall("", "[0,1,0,2]").wrong, "");
+  EXPECT_EQ(runSmall(node("permute{order=[1,0]}", "[0]", 3), "[3,0,3]").wrong, "");
+  EXPECT_EQ(runSmall(node("permute{order=[1,0]}", "[2]", 3), "[3,2]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[0]", 3) + "," + node("slice{axis=0,begin=1,end=3}", "[3]", 4), "[4,3,4,3]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[0]", 3) + "," + node("reshape{shape=[16]}", "[3]", 4), "[4,3]").wrong, "");
+}
+
+TEST(PlanRun, OneValueTwiceInOneOperation) {
+  EXPECT_EQ(runSmall(node("pointwise{}|add(0)", "[0,0]", 3), "[3]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("permute{order=[1,0]}", "[3]", 4) + "," + node("pointwise{}|add(0)", "[3,4]", 5), "[5]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("matmul{}|add(0)", "[3,3,3]", 4), "[4]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("linear{}|add(0)", "[3,2,-1,3]", 4), "[4]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("concat{axis=0}", "[3,3]", 4) + "," + node("pointwise{}|relu", "[3]", 5), "[4,5]").wrong, "");
+}
+
+// Two views of one constant that look alike must not be packed as one.
+TEST(PlanRun, TwoViewsOfOneConstant) {
+  const std::string turned = node("permute{order=[1,0]}", "[2]", 3);
+  EXPECT_EQ(runSmall(turned + "," + node("linear{}", "[0,2,-1]", 4) + "," + node("linear{}", "[0,3,-1]", 5), "[4,5]").wrong, "");
+  const std::string cut = node("slice{axis=1,begin=0,end=2}", "[2]", 3) + "," + node("slice{axis=0,begin=0,end=2}", "[2]", 4) + "," + node("permute{order=[1,0]}", "[4]", 5);
+  EXPECT_EQ(runSmall(cut + "," + node("matmul{}", "[0,3]", 6) + "," + node("matmul{}", "[0,5]", 7), "[6,7]").wrong, "");
+}
+
+TEST(PlanRun, ResidualSumAccumulatesInPlace) {
+  const Small small = runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("linear{}|add(0)|relu", "[1,2,-1,3]", 4), "[4]");
+  EXPECT_EQ(small.wrong, "");
+  EXPECT_EQ(small.plan->steps().size(), 2u);
+  EXPECT_EQ(small.plan->steps()[0].arena_begin, -1);  // written where the sum will be: into the result
+}
+
+TEST(PlanRun, ConcatWithActivationIsSplit) {
+  EXPECT_EQ(runSmall(node("concat{axis=1}|relu", "[0,1]", 3), "[3]").wrong, "");
+}
+
+TEST(PlanRun, TwoInstancesInTwoThreads) {
+  for (int seed = 2000; seed < 2010; ++seed) {
+    const RandomPlan random = testing::makeRandomPlan(seed, 10);
+    const PlanRequest request = requestFor(random, random.inputs, false, 1);
+    WeightCache weights;
+    const auto plan = Plan::compile(random.spec, request, kernels(), weights);
+    std::vector<std::string> wrong(2);
+    std::vector<std::vector<Tensor>> inputs{random.inputs, testing::otherInputs(random, seed, 0)};
+    std::vector<std::vector<Tensor>> expected;
+    for (const auto& given : inputs) expected.push_back(*interpret(random.spec, given, random.ints, random.constants, kernels()));
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 2; ++t) {
+      threads.emplace_back([&, t] {
+        Plan::Instance instance(*plan);
+        for (int i = 0; i < 20 && wrong[t].empty(); ++i) wrong[t] = difference(run(instance, *plan, request, inputs[t]), expected[t]);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong[0], "") << seed;
+    EXPECT_EQ(wrong[1], "") << seed;
+  }
+}
+
+TEST(PlanRun, RefusesOtherSignatures) {
+  const RandomPlan random = testing::makeRandomPlan(1, 6);
+  WeightCache weights;
+  PlanRequest request = requestFor(random, random.inputs, false, 1);
+  request.tensor_inputs[0] = contiguousDesc(DType::kF64, random.inputs[0].desc.dims);
+  EXPECT_THROW(Plan::compile(random.spec, request, kernels(), weights), Error);
+  request.tensor_inputs[0] = contiguousDesc(DType::kF32, Dims{1, 2, 3});
+  EXPECT_THROW(Plan::compile(random.spec, request, kernels(), weights), Error);
+}
+
+}  // namespace
+}  // namespace ipex_studio
