@@ -142,9 +142,6 @@ void checkRequest(const JobRequest& request) {
                                                     precisionName(request.optimize.precision)));
   }
   for (const std::string& text : request.inputs) checkInputText(text);
-  if (!request.inputs_path.empty() && !request.inputs.empty()) {
-    throw Error(ExitCode::kUsage, "--input and --inputs exclude each other; give one of them.");
-  }
   if (!request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
     throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
   }

@@ -60,7 +60,8 @@ void addModelFlags(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false)
       ->group(kSharedGroup);
   app.add_option("--inputs", line.inputs_path,
-                 "Take the arguments from a file: .pt (list, dict or tuple of tensors), a recorded .io.pt, .npy or .npz.")
+                 "Take arguments from a file: .pt (list, dict or tuple of tensors), a recorded .io.pt, .npy or .npz. "
+                 "--input gives those that are not in it.")
       ->type_name("FILE")
       ->group(kSharedGroup);
   app.add_option("--preserve", line.preserved, "Methods and attributes that freezing must keep.")

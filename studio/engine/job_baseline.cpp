@@ -6,11 +6,17 @@
 #include "studio/engine/jobs.h"
 
 namespace ipex_studio {
+namespace {
+
+constexpr const char* kModelPath = "/proc/self/fd/4";
+static_assert(kEngineModelFd == 4);
+
+}  // namespace
 
 void runBaselineJob(const EngineJob& job, Channel& channel) {
   channel.progress("load baseline", 0);
   const std::int64_t load_begin = nowNs();
-  std::optional<Model> model = Model::load("/proc/self/fd/4");
+  std::optional<Model> model = Model::load(kModelPath);
   const std::int64_t load_ns = nowNs() - load_begin;
   const JobInputs inputs(*model, job);
   channel.progress("freeze baseline", 0.4);
@@ -30,7 +36,8 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   RunRecord run;
   if (request.profile_iterations > 0) {
     channel.progress("time the baseline's operators", 0);
-    profileSteps(module, inputs.example(), request.profile_iterations, nullptr, run);
+    const auto origins = frozenOrigins(Model::load(kModelPath).module(), job.optimize.preserved_methods);
+    profileSteps(module, inputs.example(), request.profile_iterations, origins, run);
   }
   channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});
 }

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/graph/read_inputs.h"
 #include "core/plan/error.h"
 
 namespace ipex_studio {
 namespace {
 
-// Calls in a row that a model with state is verified over.
+// Calls in a row that a model with state is verified over when no sequence was recorded.
 constexpr int kSequenceSteps = 4;
+constexpr std::size_t kMostCases = 4;
+constexpr std::size_t kMostSteps = 32;
 
 std::vector<InputSpec> parseAll(const std::vector<std::string>& texts) {
   std::vector<InputSpec> specs;
@@ -19,15 +22,37 @@ std::vector<InputSpec> parseAll(const std::vector<std::string>& texts) {
   return specs;
 }
 
-std::vector<InputSpec> chooseSpecs(Model& model, const EngineJob& job) {
-  if (job.inputs.empty() && !job.guessed.empty()) {
-    try {
-      return model.completeInputs(parseAll(job.guessed));
-    } catch (const Error&) {
-      // What was remembered no longer fits; guess anew.
-    }
+std::string dtypeName(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat: return "float32";
+    case at::kDouble: return "float64";
+    case at::kHalf: return "float16";
+    case at::kBFloat16: return "bfloat16";
+    case at::kLong: return "int64";
+    case at::kInt: return "int32";
+    case at::kShort: return "int16";
+    case at::kChar: return "int8";
+    case at::kByte: return "uint8";
+    case at::kBool: return "bool";
+    default: return c10::toString(tensor.scalar_type());
   }
-  return model.completeInputs(parseAll(job.inputs));
+}
+
+// Stands for a value that comes from a file.
+InputSpec specOf(const std::string& name, const torch::jit::IValue& value) {
+  InputSpec spec;
+  spec.name = name;
+  if (value.isTensor()) {
+    spec.dtype = dtypeName(value.toTensor());
+    for (const std::int64_t size : value.toTensor().sizes()) spec.sizes.emplace_back(size, size);
+  } else if (value.isInt() || value.isDouble() || value.isBool()) {
+    spec.value = value.isInt() ? fmt::format("{}", value.toInt())
+                 : value.isBool() ? (value.toBool() ? "true" : "false")
+                                  : fmt::format("{:.17g}", value.toDouble());
+  } else {
+    spec.value = "None";
+  }
+  return spec;
 }
 
 InputRecord describeSpec(const InputSpec& spec) {
@@ -41,41 +66,85 @@ InputRecord describeSpec(const InputSpec& spec) {
   return record;
 }
 
-std::string describeValue(const torch::jit::IValue& value) {
-  if (!value.isTensor()) return value.tagKind();
-  const at::Tensor tensor = value.toTensor();
-  std::string dtype = c10::toString(tensor.scalar_type());
-  std::transform(dtype.begin(), dtype.end(), dtype.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (dtype == "float" || dtype == "double") dtype = dtype == "float" ? "float32" : "float64";
-  if (dtype == "long" || dtype == "int") dtype = dtype == "long" ? "int64" : "int32";
-  return fmt::format("{}:{}", fmt::join(tensor.sizes().vec(), "x"), dtype);
-}
-
 }  // namespace
 
 JobInputs::JobInputs(Model& model, const EngineJob& job) : seed_(job.measure.seed) {
-  if (job.inputs_path.empty()) {
-    specs_ = chooseSpecs(model, job);
-    example_ = makeInputs(specs_, seed_);
-    for (const InputSpec& spec : specs_) records_.push_back(describeSpec(spec));
-    return;
+  if (!job.inputs_path.empty()) {
+    placeFileValues(model, job);
+  } else if (job.inputs.empty() && !job.guessed.empty()) {
+    try {
+      specs_ = model.completeInputs(parseAll(job.guessed));
+    } catch (const Error&) {
+      // What was remembered no longer fits; guess anew.
+      specs_ = model.guessInputs();
+    }
+  } else {
+    specs_ = model.completeInputs(parseAll(job.inputs));
   }
-  example_ = readInputs(job.inputs_path);
-  const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
-  for (std::size_t i = 0; i < example_.size(); ++i) {
-    InputRecord record;
-    record.name = i + 1 < arguments.size() ? arguments[i + 1].name() : fmt::format("input{}", i);
-    record.description = describeValue(example_[i]);
-    records_.push_back(std::move(record));
-  }
+  example_ = makeInputs(specs_, seed_);
+  if (!recorded_.empty()) example_ = merged(std::move(example_), recorded_.front().front());
+  for (const InputSpec& spec : specs_) records_.push_back(describeSpec(spec));
 }
 
-std::vector<std::vector<Inputs>> JobInputs::verificationSequences(bool sequence) const {
+void JobInputs::placeFileValues(Model& model, const EngineJob& job) {
+  const NamedInputs file = readNamedInputs(job.inputs_path);
+  std::vector<InputSpec> given = parseAll(job.inputs);
+  std::vector<std::string> names;
+  const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
+  for (std::size_t i = 1; i < arguments.size(); ++i) names.push_back(arguments[i].name());
+  std::vector<bool> taken(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    taken[i] = std::any_of(given.begin(), given.end(), [&](const InputSpec& spec) { return spec.name == names[i]; });
+  }
+  for (std::size_t i = 0; i < file.values.size(); ++i) {
+    std::size_t slot = 0;
+    if (file.names[i].empty()) {
+      slot = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
+    } else {
+      slot = static_cast<std::size_t>(std::find(names.begin(), names.end(), file.names[i]) - names.begin());
+    }
+    if (slot >= names.size()) {
+      throw Error(ExitCode::kUsage,
+                  file.names[i].empty()
+                      ? fmt::format("--inputs {} holds {} values, but forward has only {} arguments left for them.",
+                                    job.inputs_path, file.values.size(), i)
+                      : fmt::format("--inputs {} names \"{}\", which is no argument of forward.", job.inputs_path,
+                                    file.names[i].substr(0, 100)));
+    }
+    taken[slot] = true;
+    file_slots_.push_back(slot);
+    given.push_back(specOf(names[slot], file.values[i]));
+  }
+  specs_ = model.completeInputs(given);
+  const std::vector<RecordedCase> cases = readRecordedCases(job.inputs_path);
+  for (const RecordedCase& recorded : cases) {
+    if (recorded.inputs.size() != file_slots_.size()) continue;
+    if (recorded.step && !recorded_.empty()) {
+      if (recorded_.front().size() < kMostSteps) recorded_.front().push_back(recorded.inputs);
+    } else if (recorded_.size() < kMostCases) {
+      recorded_.push_back({recorded.inputs});
+    }
+  }
+  if (recorded_.empty()) recorded_.push_back({file.values});
+}
+
+Inputs JobInputs::merged(Inputs values, const Inputs& file_values) const {
+  for (std::size_t i = 0; i < file_slots_.size(); ++i) values[file_slots_[i]] = file_values[i];
+  return values;
+}
+
+std::vector<std::vector<Inputs>> JobInputs::verificationSequences(bool stateful) const {
   std::vector<std::vector<Inputs>> sequences;
+  for (const std::vector<Inputs>& recorded : recorded_) {
+    std::vector<Inputs> steps;
+    for (const Inputs& file_values : recorded) steps.push_back(merged(example_, file_values));
+    sequences.push_back(std::move(steps));
+  }
+  if (!sequences.empty()) return sequences;
   const auto addSequence = [&](double at) {
     std::vector<Inputs> steps;
-    for (int step = 0; step < (sequence ? kSequenceSteps : 1); ++step) {
-      steps.push_back(specs_.empty() ? example_ : makeInputs(specs_, seed_ + static_cast<std::uint64_t>(step), at));
+    for (int step = 0; step < (stateful ? kSequenceSteps : 1); ++step) {
+      steps.push_back(makeInputs(specs_, seed_ + static_cast<std::uint64_t>(step), at));
     }
     sequences.push_back(std::move(steps));
   };

@@ -1,6 +1,7 @@
-// Arguments of forward for a job: given, remembered, read from a file, or guessed.
+// Arguments of forward for a job: from a file, given, remembered, or guessed.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/graph/model.h"
@@ -10,20 +11,27 @@ namespace ipex_studio {
 
 class JobInputs {
  public:
-  // Throws Error(kUsage).
+  // Values of --inputs fill the arguments they name, or in order those that no --input names; --input fills the rest by
+  // name or in order; what is left is guessed. Throws Error(kUsage).
   JobInputs(Model& model, const EngineJob& job);
 
-  // What is timed: the low end of all ranges.
+  // What is timed: the low end of all ranges, the first case of a recording.
   const Inputs& example() const { return example_; }
   const std::vector<InputRecord>& records() const { return records_; }
-  // What results are compared on: with ranges their ends and middle; with `sequence` several calls from one state.
-  std::vector<std::vector<Inputs>> verificationSequences(bool sequence) const;
+  // What results are compared on: every recorded case, or a recorded sequence; with ranges their ends and middle; with
+  // `stateful` several calls from one state.
+  std::vector<std::vector<Inputs>> verificationSequences(bool stateful) const;
 
  private:
-  std::vector<InputSpec> specs_;  // empty: read from a file
+  void placeFileValues(Model& model, const EngineJob& job);
+  Inputs merged(Inputs values, const Inputs& file_values) const;
+
+  std::vector<InputSpec> specs_;          // one per argument
   std::uint64_t seed_;
   Inputs example_;
   std::vector<InputRecord> records_;
+  std::vector<std::size_t> file_slots_;   // argument of each value of the file
+  std::vector<std::vector<Inputs>> recorded_;  // sequences of file values
 };
 
 }  // namespace ipex_studio

@@ -57,7 +57,7 @@ void serve(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimi
     const std::int64_t peak_rss_bytes = peakRssBytes();
     if (request.profile_iterations > 0) {
       channel.progress("time every step", 0.0);
-      profileSteps(optimized.module, inputs.example(), request.profile_iterations, nullptr, run);
+      profileSteps(optimized.module, inputs.example(), request.profile_iterations, optimized.origins, run);
     }
     if (!verified) {
       channel.progress("verify", 0.3);

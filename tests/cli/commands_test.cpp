@@ -111,6 +111,9 @@ TEST(Run, TakesInputsFromFlagsAndFiles) {
   const Outcome file =
       pit.run({"run", modelFile("small.pt"), "--inputs", modelFile("inputs.pt"), "--iterations", "10", "--threads", "1", "--json"});
   EXPECT_EQ(file.code, 0) << file.err;
+  const Outcome both = pit.run({"run", modelFile("two.pt"), "--inputs", modelFile("first_of_two.pt"), "--input",
+                                "ids:2:int64[0,9]", "--iterations", "10", "--threads", "1", "--json"});
+  EXPECT_EQ(both.code, 0) << both.err;
   const Outcome range =
       pit.run({"run", modelFile("small.pt"), "--input", "x:1..4x3x16x16", "--iterations", "10", "--threads", "1", "--instances", "2", "--json"});
   EXPECT_EQ(range.code, 0) << range.err;

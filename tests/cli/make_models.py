@@ -141,6 +141,7 @@ def main() -> None:
     with open(path("model.onnx"), "wb") as onnx:
         onnx.write(b"\x08\x07\x12\x07pytorch\x1a\x061.13.1:\x00" + bytes(200))
     torch.save([torch.rand(1, 3, 16, 16)], path("inputs.pt"))
+    torch.save({"x": torch.rand(2, 6)}, path("first_of_two.pt"))
 
 
 if __name__ == "__main__":
