@@ -29,6 +29,14 @@ struct NodeSamples {
   std::vector<std::int64_t> begin_ns, elapsed_ns;
 };
 
+std::vector<OriginId> originsAt(const std::vector<Origin>& origins, const std::string& path) {
+  std::vector<OriginId> ids;
+  for (const Origin& origin : origins) {
+    if (!path.empty() && origin.module_path == path) ids.push_back(origin.id);
+  }
+  return ids;
+}
+
 void shift(std::vector<std::int64_t>& begins, std::int64_t start) {
   for (std::int64_t& begin : begins) begin -= start;
 }
@@ -68,6 +76,12 @@ std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, 
 
 }  // namespace
 
+std::vector<Origin> frozenOrigins(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+  OriginTable table;
+  table.assign(*freezeForPasses(module, preserved).get_method("forward").graph());
+  return table.origins();
+}
+
 void setThreads(int threads) {
   const int count = threads > 0 ? threads : usableCores();
   at::set_num_threads(count);
@@ -95,7 +109,8 @@ std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& 
   return samples;
 }
 
-void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const OriginTable* origins, RunRecord& run) {
+void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const std::vector<Origin>& origins,
+                  RunRecord& run) {
   const torch::NoGradGuard no_grad;
   const auto graph = module.get_method("forward").graph();
   const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
@@ -111,7 +126,8 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
     if (kind == "ipex_studio::region" || node->owningBlock() != graph->block()) return;
     const auto [at, fresh] = index.emplace(node, nodes.size());
     if (fresh) {
-      nodes.push_back({node, {kind, modulePath(node), origins != nullptr ? origins->of(node) : std::vector<OriginId>{}, {}, {}}});
+      const std::string path = modulePath(node);
+      nodes.push_back({node, {kind, path, originsAt(origins, path), {}, {}}});
     }
     nodes[at->second].second.begin_ns.push_back(begin);
     nodes[at->second].second.elapsed_ns.push_back(elapsed);

@@ -17,9 +17,12 @@ void setThreads(int threads);
 std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds,
                                       std::int64_t iterations, const std::function<bool()>& cancelled = {});
 
-// Per-step samples of an optimized module (regions report their plan steps, the rest is timed node by node).
-// Adds steps, dispatches, step_times and coverage.time to `run`.
-void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const OriginTable* origins,
+// Origins as optimizeModel gives them: the ids of two freezings of one model are the same.
+std::vector<Origin> frozenOrigins(const torch::jit::Module& module, const std::vector<std::string>& preserved);
+
+// Per-step samples of a module: regions report their plan steps, the rest is timed node by node and belongs to those of
+// `origins` that have its module path. Adds steps, dispatches, step_times and coverage.time to `run`.
+void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const std::vector<Origin>& origins,
                   RunRecord& run);
 
 std::int64_t peakRssBytes();

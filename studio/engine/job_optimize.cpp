@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "core/graph/measure.h"
-#include "passes/optimize.h"
 #include "core/graph/verify.h"
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
+#include "passes/optimize.h"
 #include "passes/pipeline.h"
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_turns.h"
