@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,6 @@ torch::jit::Module optimize(const torch::jit::Module& module, const Inputs& exam
 
 // Writes the file; the parent folder must exist. kPortable writes fused operators out again in stock operators.
 void exportModule(const OptimizedModel& model, const std::string& path, ExportForm form);
+void exportModule(const OptimizedModel& model, std::ostream& stream, ExportForm form);
 
 }  // namespace ipex_studio

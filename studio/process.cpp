@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxDiagnostics = 4096;
 // Descriptors are first moved up here, so that none is overwritten before it was passed on.
 constexpr int kScratchFd = 100;
-constexpr int kPassedFds = 3;
+constexpr int kPassedFds = 4;
 
 // Everything the child needs, made before fork: between fork and exec nothing may be allocated.
 struct ChildPlan {
@@ -41,7 +41,7 @@ struct ChildPlan {
   const char* folder;
   int null_fd;
   int stderr_fd;
-  int passed[kPassedFds];  // become 3, 4, 5; -1: none
+  int passed[kPassedFds];  // become 3, 4, 5, 6; -1: none
   int status_fd;           // errno of whatever failed; closed by exec
   const Sandbox* sandbox;  // null: trusted
   EngineLimits limits;
@@ -125,8 +125,18 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 SandboxPolicy policyFor(const EngineStart& start) {
   SandboxPolicy policy;
-  policy.readable = {"/usr",  "/lib",  "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime",
-                     "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/dev/urandom", "/dev/zero"};
+  policy.readable = {"/usr",
+                     "/lib",
+                     "/lib64",
+                     "/lib32",
+                     "/etc/ld.so.cache",
+                     "/etc/ld.so.preload",
+                     "/etc/localtime",
+                     "/proc",
+                     "/sys/devices/system",
+                     "/sys/fs/cgroup",
+                     "/dev/urandom",
+                     "/dev/zero"};
   const std::filesystem::path folder = std::filesystem::path(start.program).parent_path();
   policy.readable.push_back(folder.string());
   // Installed as PREFIX/libexec/ipex-studio, it finds our libraries in PREFIX/lib.
@@ -146,6 +156,7 @@ SandboxPolicy policyFor(const EngineStart& start) {
   }
   policy.executable = start.program;
   policy.writable_folder = start.job_folder;
+  policy.use_landlock = start.use_landlock;
   return policy;
 }
 
@@ -222,7 +233,7 @@ EngineProcess::EngineProcess(const EngineStart& start, const Cancellation& cance
                        start.job_folder.c_str(),
                        null.get(),
                        their_stderr.get(),
-                       {theirs.get(), start.model_fd, start.other_fd},
+                       {theirs.get(), start.model_fd, start.other_fd, start.export_fd},
                        status_write.get(),
                        sandbox ? &*sandbox : nullptr,
                        start.limits};
@@ -275,7 +286,8 @@ std::optional<nlohmann::json> EngineProcess::take() {
 }
 
 void EngineProcess::wait(Clock::time_point deadline) {
-  std::array<pollfd, 3> entries{{{channel_.get(), POLLIN, 0}, {cancellation_.fd(), POLLIN, 0}, {stderr_.get(), POLLIN, 0}}};
+  std::array<pollfd, 3> entries{
+      {{channel_.get(), POLLIN, 0}, {cancellation_.fd(), POLLIN, 0}, {stderr_.get(), POLLIN, 0}}};
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   const int ready = ::poll(entries.data(), entries.size(), static_cast<int>(std::max<std::int64_t>(left, 0)));
   if (ready < 0 && errno == EINTR) return;
@@ -289,15 +301,16 @@ void EngineProcess::wait(Clock::time_point deadline) {
   }
   if (ready == 0 && Clock::now() >= deadline) {
     kill();
-    throw Error(ExitCode::kFailure,
-                fmt::format("The engine gave no sign of life for {:.0f} s{}; it was ended. A longer --timeout lets it go on.",
-                            limits_.silence_s, stage_.empty() ? "" : " (stage: " + stage_ + ")"));
+    throw Error(
+        ExitCode::kFailure,
+        fmt::format("The engine gave no sign of life for {:.0f} s{}; it was ended. A longer --timeout lets it go on.",
+                    limits_.silence_s, stage_.empty() ? "" : " (stage: " + stage_ + ")"));
   }
 }
 
 nlohmann::json EngineProcess::receive() {
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(limits_.silence_s));
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits_.silence_s));
   while (true) {
     if (auto message = take()) return std::move(*message);
     if (ended_) explainDeath();
@@ -332,7 +345,8 @@ void EngineProcess::explainDeath() {
   const auto code = static_cast<ExitCode>(128 + number);
   switch (number) {
     case SIGKILL:
-      throw Error(code, fmt::format("The engine was killed{}, most likely because the machine ran out of memory.", where));
+      throw Error(code,
+                  fmt::format("The engine was killed{}, most likely because the machine ran out of memory.", where));
     case SIGXCPU:
       throw Error(code, fmt::format("The engine used more CPU time than it may{}.", where));
     case SIGXFSZ:
@@ -344,8 +358,8 @@ void EngineProcess::explainDeath() {
       }
       [[fallthrough]];
     default:
-      throw Error(code, fmt::format("The engine crashed{} with signal {} ({}); the model may be damaged.", where, number,
-                                    ::strsignal(number)));
+      throw Error(code, fmt::format("The engine crashed{} with signal {} ({}); the model may be damaged.", where,
+                                    number, ::strsignal(number)));
   }
 }
 

@@ -51,20 +51,22 @@ class Cancellation {
 };
 
 struct EngineLimits {
-  std::int64_t memory_bytes = 0;      // address space; 0: none
-  std::int64_t file_bytes = 0;        // largest file written; 0: none
-  std::int64_t cpu_s = 0;             // CPU time; 0: none
-  double silence_s = 600;             // longest time without a message before the engine counts as hung
+  std::int64_t memory_bytes = 0;  // address space; 0: none
+  std::int64_t file_bytes = 0;    // largest file written; 0: none
+  std::int64_t cpu_s = 0;         // CPU time; 0: none
+  double silence_s = 600;         // longest time without a message before the engine counts as hung
 };
 
 struct EngineStart {
-  std::string program;                // engineProgram()
-  int model_fd = -1;                  // -1: none
+  std::string program;  // engineProgram()
+  int model_fd = -1;    // -1: none
   int other_fd = -1;
+  int export_fd = -1;                 // open for writing; the engine needs to open nothing for an export
   std::vector<std::string> readable;  // further files and folders
   std::string job_folder;             // working folder, and the only one that may be written to
   std::int32_t threads = 1;
   bool sandbox = true;
+  bool use_landlock = true;  // false: as on a kernel without it
   EngineLimits limits;
 };
 
@@ -109,7 +111,7 @@ class EngineProcess {
   FrameReader reader_;
   std::string diagnostics_;
   std::string stage_;
-  bool ended_ = false;     // the channel is at its end
+  bool ended_ = false;  // the channel is at its end
 };
 
 }  // namespace ipex_studio

@@ -24,10 +24,8 @@ constexpr std::pair<JobKind, const char*> kJobKinds[] = {{JobKind::kBaseline, "b
                                                          {JobKind::kOptimize, "optimize"},
                                                          {JobKind::kPasses, "passes"},
                                                          {JobKind::kVerify, "verify"}};
-constexpr std::pair<Precision, const char*> kPrecisions[] = {{Precision::kFp32, "fp32"},
-                                                             {Precision::kBf16, "bf16"},
-                                                             {Precision::kFp16, "fp16"},
-                                                             {Precision::kInt8, "int8"}};
+constexpr std::pair<Precision, const char*> kPrecisions[] = {
+    {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}, {Precision::kInt8, "int8"}};
 
 [[noreturn]] void malformed(const std::string& what) {
   throw Error(ExitCode::kFailure, fmt::format("The engine sent a malformed message: {}.", what));
@@ -57,14 +55,10 @@ std::optional<Enum> valueOf(const std::string& text, const std::pair<Enum, const
 }
 
 json toJson(const OptimizeOptions& options) {
-  return {{"precision", precisionName(options.precision)},
-          {"device", options.device},
-          {"disabled_passes", options.disabled_passes},
-          {"rewrite_limit", options.rewrite_limit},
-          {"dump_directory", options.dump_directory},
-          {"preserved_methods", options.preserved_methods},
-          {"verify_passes", options.verify_passes},
-          {"plan_regions", options.plan_regions}};
+  return {{"precision", precisionName(options.precision)}, {"device", options.device},
+          {"disabled_passes", options.disabled_passes},    {"rewrite_limit", options.rewrite_limit},
+          {"dump_directory", options.dump_directory},      {"preserved_methods", options.preserved_methods},
+          {"verify_passes", options.verify_passes},        {"plan_regions", options.plan_regions}};
 }
 
 OptimizeOptions optimizeOptionsFromJson(const json& source) {
@@ -160,7 +154,8 @@ json toJson(const TurnResult& result) {
 TurnResult turnResultFromJson(const json& source) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   TurnResult result;
-  result.index = static_cast<std::int32_t>(messageInteger(source, "index", -1, std::numeric_limits<std::int32_t>::max()));
+  result.index =
+      static_cast<std::int32_t>(messageInteger(source, "index", -1, std::numeric_limits<std::int32_t>::max()));
   result.wall_ns = messageInteger(source, "wall_ns", 0, kMax);
   result.cpu_ns = messageInteger(source, "cpu_ns", 0, kMax);
   const json& samples = member(source, "latency_ns");
@@ -174,9 +169,9 @@ TurnResult turnResultFromJson(const json& source) {
 }
 
 json toJson(const FinishRequest& request) {
-  const char* form = !request.export_form                                ? ""
-                     : *request.export_form == ExportForm::kCompiled     ? "compiled"
-                                                                         : "portable";
+  const char* form = !request.export_form                            ? ""
+                     : *request.export_form == ExportForm::kCompiled ? "compiled"
+                                                                     : "portable";
   return {{"type", "finish"},
           {"profile_iterations", request.profile_iterations},
           {"export_form", form},
@@ -251,8 +246,9 @@ std::string messageText(const json& message, const char* name, std::size_t max_b
 std::int64_t messageInteger(const json& message, const char* name, std::int64_t low, std::int64_t high) {
   const json& value = member(message, name);
   if (!value.is_number_integer()) malformed(fmt::format("\"{}\" must be a whole number", name));
-  const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(
-                                                           std::numeric_limits<std::int64_t>::max());
+  const bool too_large =
+      value.is_number_unsigned() &&
+      value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (too_large || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high) {
     malformed(fmt::format("\"{}\" is out of range", name));
   }
@@ -261,7 +257,8 @@ std::int64_t messageInteger(const json& message, const char* name, std::int64_t 
 
 double messageNumber(const json& message, const char* name) {
   const json& value = member(message, name);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) malformed(fmt::format("\"{}\" must be a number", name));
+  if (!value.is_number() || !std::isfinite(value.get<double>()))
+    malformed(fmt::format("\"{}\" must be a number", name));
   return value.get<double>();
 }
 

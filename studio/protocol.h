@@ -31,12 +31,10 @@
 namespace ipex_studio {
 
 // Descriptors an engine starts with.
-constexpr int kEngineChannelFd = 3;   // frames, both ways
-constexpr int kEngineModelFd = 4;     // the model, open for reading
-constexpr int kEngineOtherFd = 5;     // the second model of `verify`, if any
-
-// Name of the exported file inside the job folder.
-constexpr char kExportName[] = "export.pt";
+constexpr int kEngineChannelFd = 3;  // frames, both ways
+constexpr int kEngineModelFd = 4;    // the model, open for reading
+constexpr int kEngineOtherFd = 5;    // the second model of `verify`, if any
+constexpr int kEngineExportFd = 6;   // an empty file for the export, if one may be asked for
 
 // Largest frame either side takes. A 5,000-node snapshot is about 3 MB.
 constexpr std::uint32_t kMaxFrameBytes = 256u << 20;
@@ -51,21 +49,21 @@ enum class JobKind {
 // What one engine process is asked to do. Paths are those of the engine's view: descriptors as /proc/self/fd/N.
 struct EngineJob {
   JobKind kind = JobKind::kOptimize;
-  std::string model_name;               // as the user wrote it, for messages
-  std::vector<std::string> inputs;      // texts of --input
-  std::vector<std::string> guessed;     // inputs that were guessed for this model before; used when `inputs` is empty
-  std::string inputs_path;              // --inputs; empty: none
+  std::string model_name;            // as the user wrote it, for messages
+  std::vector<std::string> inputs;   // texts of --input
+  std::vector<std::string> guessed;  // inputs that were guessed for this model before; used when `inputs` is empty
+  std::string inputs_path;           // --inputs; empty: none
   std::string reset_method;
   OptimizeOptions optimize;
   MeasureOptions measure;
-  bool optimize_only = false;           // kOptimize: the result comes after the passes; nothing is run
-  std::string job_folder;               // the only folder the engine may write to
+  bool optimize_only = false;  // kOptimize: the result comes after the passes; nothing is run
+  std::string job_folder;      // the only folder the engine may write to
 };
 
 struct Turn {
   std::int32_t index = 0;
   double seconds = 0.3;
-  std::int64_t iterations = 0;          // > 0: exactly so many, `seconds` is ignored
+  std::int64_t iterations = 0;  // > 0: exactly so many, `seconds` is ignored
 };
 
 struct TurnResult {
@@ -77,7 +75,7 @@ struct TurnResult {
 
 struct FinishRequest {
   std::int32_t profile_iterations = 0;    // 0: no per-step times
-  std::optional<ExportForm> export_form;  // writes kExportName into the job folder
+  std::optional<ExportForm> export_form;  // writes the model to kEngineExportFd
   bool stay = false;                      // answer, then wait for more
 };
 

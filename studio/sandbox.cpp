@@ -24,9 +24,9 @@ namespace ipex_studio {
 namespace {
 
 // Of later kernels than the headers of Debian 12 describe.
-constexpr std::uint64_t kAccessTruncate = 1ULL << 14;   // version 3
-constexpr std::uint64_t kAccessIoctlDev = 1ULL << 15;   // version 5
-constexpr std::uint64_t kNetBindTcp = 1ULL << 0;        // version 4
+constexpr std::uint64_t kAccessTruncate = 1ULL << 14;  // version 3
+constexpr std::uint64_t kAccessIoctlDev = 1ULL << 15;  // version 5
+constexpr std::uint64_t kNetBindTcp = 1ULL << 0;       // version 4
 constexpr std::uint64_t kNetConnectTcp = 1ULL << 1;
 constexpr std::uint64_t kScopeAbstractSocket = 1ULL << 0;  // version 6
 constexpr std::uint64_t kScopeSignal = 1ULL << 1;
@@ -116,29 +116,92 @@ int makeRuleset(const SandboxPolicy& policy) {
 }
 
 // Calls that no model needs. Landlock does not cover modes, owners, times and extended attributes.
-constexpr int kDeniedCalls[] = {
-    SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept),
-    SCMP_SYS(accept4), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(kcmp),
-    SCMP_SYS(pidfd_getfd), SCMP_SYS(pidfd_open), SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(pivot_root),
-    SCMP_SYS(chroot), SCMP_SYS(move_mount), SCMP_SYS(open_tree), SCMP_SYS(fsopen), SCMP_SYS(fsmount),
-    SCMP_SYS(mount_setattr), SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(bpf), SCMP_SYS(io_uring_setup),
-    SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd),
-    SCMP_SYS(add_key), SCMP_SYS(request_key), SCMP_SYS(keyctl), SCMP_SYS(init_module), SCMP_SYS(finit_module),
-    SCMP_SYS(delete_module), SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load), SCMP_SYS(reboot), SCMP_SYS(swapon),
-    SCMP_SYS(swapoff), SCMP_SYS(acct), SCMP_SYS(quotactl), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime),
-    SCMP_SYS(adjtimex), SCMP_SYS(clock_adjtime), SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(syslog),
-    SCMP_SYS(open_by_handle_at), SCMP_SYS(name_to_handle_at), SCMP_SYS(chmod), SCMP_SYS(fchmod), SCMP_SYS(fchmodat),
-    SCMP_SYS(chown), SCMP_SYS(fchown), SCMP_SYS(lchown), SCMP_SYS(fchownat), SCMP_SYS(utime), SCMP_SYS(utimes),
-    SCMP_SYS(utimensat), SCMP_SYS(futimesat), SCMP_SYS(setxattr), SCMP_SYS(lsetxattr), SCMP_SYS(fsetxattr),
-    SCMP_SYS(removexattr), SCMP_SYS(lremovexattr), SCMP_SYS(fremovexattr), SCMP_SYS(mknod), SCMP_SYS(mknodat),
-    SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(setpgid), SCMP_SYS(setsid),
-    SCMP_SYS(msgget), SCMP_SYS(shmget), SCMP_SYS(semget)};
+constexpr int kDeniedCalls[] = {SCMP_SYS(socket),
+                                SCMP_SYS(socketpair),
+                                SCMP_SYS(connect),
+                                SCMP_SYS(bind),
+                                SCMP_SYS(listen),
+                                SCMP_SYS(accept),
+                                SCMP_SYS(accept4),
+                                SCMP_SYS(ptrace),
+                                SCMP_SYS(process_vm_readv),
+                                SCMP_SYS(process_vm_writev),
+                                SCMP_SYS(kcmp),
+                                SCMP_SYS(pidfd_getfd),
+                                SCMP_SYS(pidfd_open),
+                                SCMP_SYS(mount),
+                                SCMP_SYS(umount2),
+                                SCMP_SYS(pivot_root),
+                                SCMP_SYS(chroot),
+                                SCMP_SYS(move_mount),
+                                SCMP_SYS(open_tree),
+                                SCMP_SYS(fsopen),
+                                SCMP_SYS(fsmount),
+                                SCMP_SYS(mount_setattr),
+                                SCMP_SYS(unshare),
+                                SCMP_SYS(setns),
+                                SCMP_SYS(bpf),
+                                SCMP_SYS(io_uring_setup),
+                                SCMP_SYS(io_uring_enter),
+                                SCMP_SYS(io_uring_register),
+                                SCMP_SYS(perf_event_open),
+                                SCMP_SYS(userfaultfd),
+                                SCMP_SYS(add_key),
+                                SCMP_SYS(request_key),
+                                SCMP_SYS(keyctl),
+                                SCMP_SYS(init_module),
+                                SCMP_SYS(finit_module),
+                                SCMP_SYS(delete_module),
+                                SCMP_SYS(kexec_load),
+                                SCMP_SYS(kexec_file_load),
+                                SCMP_SYS(reboot),
+                                SCMP_SYS(swapon),
+                                SCMP_SYS(swapoff),
+                                SCMP_SYS(acct),
+                                SCMP_SYS(quotactl),
+                                SCMP_SYS(settimeofday),
+                                SCMP_SYS(clock_settime),
+                                SCMP_SYS(adjtimex),
+                                SCMP_SYS(clock_adjtime),
+                                SCMP_SYS(sethostname),
+                                SCMP_SYS(setdomainname),
+                                SCMP_SYS(syslog),
+                                SCMP_SYS(open_by_handle_at),
+                                SCMP_SYS(name_to_handle_at),
+                                SCMP_SYS(chmod),
+                                SCMP_SYS(fchmod),
+                                SCMP_SYS(fchmodat),
+                                SCMP_SYS(chown),
+                                SCMP_SYS(fchown),
+                                SCMP_SYS(lchown),
+                                SCMP_SYS(fchownat),
+                                SCMP_SYS(utime),
+                                SCMP_SYS(utimes),
+                                SCMP_SYS(utimensat),
+                                SCMP_SYS(futimesat),
+                                SCMP_SYS(setxattr),
+                                SCMP_SYS(lsetxattr),
+                                SCMP_SYS(fsetxattr),
+                                SCMP_SYS(removexattr),
+                                SCMP_SYS(lremovexattr),
+                                SCMP_SYS(fremovexattr),
+                                SCMP_SYS(mknod),
+                                SCMP_SYS(mknodat),
+                                SCMP_SYS(fork),
+                                SCMP_SYS(vfork),
+                                SCMP_SYS(setuid),
+                                SCMP_SYS(setgid),
+                                SCMP_SYS(setpgid),
+                                SCMP_SYS(setsid),
+                                SCMP_SYS(msgget),
+                                SCMP_SYS(shmget),
+                                SCMP_SYS(semget)};
 
 // Instead of Landlock: nothing may be made, opened for writing, moved or removed.
-constexpr int kDeniedFileCalls[] = {
-    SCMP_SYS(creat), SCMP_SYS(truncate), SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(link),
-    SCMP_SYS(linkat), SCMP_SYS(symlink), SCMP_SYS(symlinkat), SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(mkdir),
-    SCMP_SYS(mkdirat), SCMP_SYS(rmdir)};
+constexpr int kDeniedFileCalls[] = {SCMP_SYS(creat),     SCMP_SYS(truncate), SCMP_SYS(rename),   SCMP_SYS(renameat),
+                                    SCMP_SYS(renameat2), SCMP_SYS(link),     SCMP_SYS(linkat),   SCMP_SYS(symlink),
+                                    SCMP_SYS(symlinkat), SCMP_SYS(unlink),   SCMP_SYS(unlinkat), SCMP_SYS(mkdir),
+                                    SCMP_SYS(mkdirat),   SCMP_SYS(rmdir)};
 
 void addRule(scmp_filter_ctx context, std::uint32_t action, int call) {
   // Calls unknown to this architecture are negative; there is nothing to deny.

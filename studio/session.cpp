@@ -173,8 +173,7 @@ void Session::startJob() {
   if (request.inputs.empty() && request.inputs_path.empty()) {
     request.remembered = database.rememberedInputs(model_->report.sha256);
   }
-  job_ = std::make_unique<ModelJob>(*model_, request, true, static_cast<JobEvents&>(*this),
-                                    cancellation_);
+  job_ = std::make_unique<ModelJob>(*model_, request, true, static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
   for (const InputRecord& input : job_->job().model.inputs) {
     log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
@@ -184,7 +183,8 @@ void Session::startJob() {
   const auto id = database.record(job_->job(), request.inputs_path.empty());
   if (id) log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
   if (database.problem()) log(LogLevel::kError, fmt::format("The run is not recorded. {}", database.problem()->what()));
-  parts_.status = JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()};
+  parts_.status =
+      JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()};
   publishRecord(job_->job());
 }
 

@@ -17,9 +17,9 @@
 namespace ipex_studio {
 
 struct SessionOptions {
-  std::string file;            // a model, or a database of recorded runs
-  std::string database_path;   // empty: the default one
-  JobRequest request;          // what the command line said; kept for every job
+  std::string file;           // a model, or a database of recorded runs
+  std::string database_path;  // empty: the default one
+  JobRequest request;         // what the command line said; kept for every job
 };
 
 // True for files that begin as SQLite databases do.

@@ -94,7 +94,8 @@ JobFolder::JobFolder() {
   path_ = fs::absolute(base != nullptr && *base != '\0' ? base : "/tmp").string() + "/ipex-studio-XXXXXX";
   if (::mkdtemp(path_.data()) == nullptr) {
     throw Error(ExitCode::kFailure, fmt::format("Cannot make a folder for temporary files as {} ({}); set TMPDIR to a "
-                                                "writable folder.", path_, std::strerror(errno)));
+                                                "writable folder.",
+                                                path_, std::strerror(errno)));
   }
 }
 
@@ -117,15 +118,16 @@ void checkOutputPath(const std::string& path) {
   }
 }
 
-void moveExport(const std::string& source, const std::string& target) {
-  const UniqueFd file = openPlainFile(source);
+void moveExport(int source, const std::string& target) {
+  ::lseek(source, 0, SEEK_SET);
   replaceFile(target, [&](int fd) {
-    copyAll(file.get(), fd, target);
+    copyAll(source, fd, target);
     // The copy is checked, not the original, which the engine could still change.
     try {
       inspectPtFile(fd, target, InspectOptions{false, false});
     } catch (const Error& error) {
-      throw Error(ExitCode::kFailure, fmt::format("The engine wrote a damaged file; nothing was exported. {}", error.what()));
+      throw Error(ExitCode::kFailure,
+                  fmt::format("The engine wrote a damaged file; nothing was exported. {}", error.what()));
     }
   });
 }

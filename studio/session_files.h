@@ -11,7 +11,7 @@ namespace ipex_studio {
 
 // A model file that passed the static checks and stays open: engines load exactly what was checked.
 struct CheckedModel {
-  std::string path;      // as the user wrote it
+  std::string path;  // as the user wrote it
   UniqueFd fd;
   PtFileReport report;
 };
@@ -36,9 +36,10 @@ class JobFolder {
 // Throws Error(kUsage) when `path` cannot become a file: it is a folder, or its folder is missing or not writable.
 void checkOutputPath(const std::string& path);
 
-// Copies `source`, a file an engine wrote, beside `target`, checks the copy statically, syncs it and renames it over
-// `target`. Whatever happens, `target` is afterwards either what it was or the whole new file. Throws Error(kFailure).
-void moveExport(const std::string& source, const std::string& target);
+// Copies what an engine wrote to the open file `source` beside `target`, checks the copy statically, syncs it and
+// renames it over `target`. Whatever happens, `target` is afterwards either what it was or the whole new file. Throws
+// Error(kFailure).
+void moveExport(int source, const std::string& target);
 
 // Copies the plain files of `source` whose names end in ".ir" into `target`, which is made when missing.
 // Throws Error(kFailure).

@@ -1,5 +1,6 @@
 #include "studio/session_job.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "core/plan/records_json.h"
 #include "profiler/statistics.h"
 #include "studio/protocol.h"
+#include "studio/session_request.h"
 
 namespace ipex_studio {
 namespace {
@@ -22,7 +24,7 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTurns = 10;                    // per variant, at least; the interval resamples turns
+constexpr int kTurns = 10;  // per variant, at least; the interval resamples turns
 constexpr double kLongestTurn_s = 0.3;
 constexpr int kMostProfileIterations = 50;
 constexpr double kProfile_s = 1.0;
@@ -31,42 +33,6 @@ constexpr auto kPause = std::chrono::milliseconds(20);
 
 // Where the stages of a job begin on the progress bar.
 constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = 0.40, kMeasureEnd = 0.85;
-
-EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request) {
-  const MachineFacts facts = machineFacts();
-  EngineLimits limits;
-  limits.silence_s = request.silence_s;
-  // Address space, not memory: stacks and heaps of threads are reserved long before they are used.
-  if (facts.memory_bytes > 0) {
-    limits.memory_bytes = facts.memory_bytes + (std::int64_t{4} << 30) + std::int64_t{facts.cores} * (128 << 20);
-  }
-  const std::int64_t model_bytes = model != nullptr ? model->report.file_bytes : 0;
-  limits.file_bytes = std::max<std::int64_t>(std::int64_t{1} << 30, 4 * model_bytes);
-  const double day_s = 86400;
-  limits.cpu_s = static_cast<std::int64_t>(std::max(facts.cores, 1) * (day_s + 4 * request.measure.duration_s));
-  return limits;
-}
-
-std::string absolutePath(const std::string& path) {
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
-}
-
-EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
-                    std::int32_t threads) {
-  EngineJob job;
-  job.kind = kind;
-  job.model_name = model.path;
-  job.inputs = request.inputs;
-  job.guessed = request.remembered;
-  job.inputs_path = absolutePath(request.inputs_path);
-  job.reset_method = request.reset_method;
-  job.optimize = request.optimize;
-  if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
-  job.measure = request.measure;
-  job.measure.threads = threads;
-  job.job_folder = folder.path();
-  return job;
-}
 
 std::int64_t unixNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -81,48 +47,16 @@ ModelRecord modelRecord(const CheckedModel& model) {
   return record;
 }
 
-[[noreturn]] void unexpected(const std::string& type) {
-  throw Error(ExitCode::kFailure, fmt::format("The engine sent a malformed message: \"{}\" is not expected here.",
-                                              type.substr(0, 40)));
-}
-
 const json& recordOf(const json& message) {
   const auto found = message.find("record");
-  if (found == message.end()) unexpected("record");
+  if (found == message.end()) unexpectedMessage("record");
   return *found;
-}
-
-// Only the outline: names and values are the engine's business.
-void checkInputText(const std::string& text) {
-  const std::size_t cut = text.find_first_of(":=");
-  if (cut == std::string::npos || cut == 0 || cut + 1 == text.size()) {
-    throw Error(ExitCode::kUsage, fmt::format("--input {} is neither NAME:1x3x224x224 nor NAME=VALUE.", text));
-  }
-  if (text[cut] == '=') return;
-  const std::size_t end = text.find_first_of(":[", cut + 1);
-  const std::string shape = text.substr(cut + 1, end == std::string::npos ? end : end - cut - 1);
-  const bool plain = std::all_of(shape.begin(), shape.end(), [](unsigned char c) {
-    return std::isdigit(c) != 0 || c == 'x' || c == '.';
-  });
-  if (!plain) {
-    throw Error(ExitCode::kUsage, fmt::format("--input {}: the sizes \"{}\" must look like 1x3x224x224.", text, shape));
-  }
-}
-
-void checkDevice(const std::string& device) {
-  if (device == "cpu") return;
-  if (device == "xpu" || device.rfind("xpu:", 0) == 0) {
-    throw Error(ExitCode::kUnsupported, fmt::format("--device {}: this version runs on no Intel GPU; use --device cpu.",
-                                                    device));
-  }
-  throw Error(ExitCode::kUsage, fmt::format("--device {} is unknown; use cpu or xpu.", device));
 }
 
 }  // namespace
 
 struct ModelJob::Side {
-  Side(const EngineStart& start, const Cancellation& cancellation, const char* variant)
-      : process(start, cancellation) {
+  Side(const EngineStart& start, const Cancellation& cancellation, const char* variant) : process(start, cancellation) {
     run.variant = variant;
   }
 
@@ -134,24 +68,6 @@ struct ModelJob::Side {
   double progress_begin = 0;  // the engine's own 0..1 lies between these
   double progress_end = 0;
 };
-
-void checkRequest(const JobRequest& request) {
-  checkDevice(request.optimize.device);
-  if (request.optimize.precision != Precision::kFp32) {
-    throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: this version computes in fp32 only.",
-                                                    precisionName(request.optimize.precision)));
-  }
-  for (const std::string& text : request.inputs) checkInputText(text);
-  if (!request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
-    throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
-  }
-}
-
-std::string inputText(const InputRecord& input) {
-  // A tensor's description ends in its dtype, a scalar's has no colon.
-  const bool tensor = input.description.find(':') != std::string::npos;
-  return input.name + (tensor ? ":" : "=") + input.description;
-}
 
 ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
                    const Cancellation& cancellation)
@@ -166,6 +82,9 @@ ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool wi
   for (const char* internal : {"type", "kind", "job_folder", "guessed"}) options.erase(internal);
   job_.options = dumpJson(options);
   if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_.path() + "/dump");
+  export_.reset(::open((folder_.path() + "/export.pt").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!export_)
+    throw Error(ExitCode::kFailure, fmt::format("Cannot write to {}; set TMPDIR to another folder.", folder_.path()));
   optimized_ = startEngine("optimized");
   if (with_baseline) baseline_ = startEngine("baseline");
 }
@@ -182,9 +101,11 @@ std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
   start.program = engineProgram();
   start.model_fd = model_.fd.get();
   if (!request_.inputs_path.empty()) start.readable.push_back(absolutePath(request_.inputs_path));
+  if (!optimized_) start.export_fd = export_.get();
   start.job_folder = folder_.path();
   start.threads = threads();
   start.sandbox = !request_.trust;
+  start.use_landlock = request_.use_landlock;
   start.limits = limitsFor(&model_, request_);
   auto side = std::make_unique<Side>(start, cancellation_, variant);
   side->run.device = request_.optimize.device;
@@ -231,7 +152,7 @@ void ModelJob::absorb(Side& side, const json& message) {
   } else if (type == "dispatch") {
     side.run.dispatches.push_back(recordFromJson<DispatchRecord>(recordOf(message)));
   } else {
-    unexpected(type);
+    unexpectedMessage(type);
   }
 }
 
@@ -245,7 +166,8 @@ json ModelJob::expect(Side& side, const char* type) {
 
 void ModelJob::load(Side& side, bool only_rewrite) {
   const bool is_baseline = &side == baseline_.get();
-  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, folder_, threads());
+  EngineJob job =
+      engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, folder_, threads());
   job.optimize_only = only_rewrite;
   if (is_baseline && job.inputs_path.empty()) {
     // Exactly the inputs that the other engine settled on.
@@ -283,7 +205,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
   std::this_thread::sleep_for(kPause);
   side.process.send(toJson(Turn{index, seconds, iterations}));
   const TurnResult result = turnResultFromJson(expect(side, "samples"));
-  if (result.latency_ns.empty()) unexpected("samples");
+  if (result.latency_ns.empty()) unexpectedMessage("samples");
   if (index < 0) {
     side.run.warmup_iterations += static_cast<std::int32_t>(std::min<std::size_t>(result.latency_ns.size(), 1 << 30));
     return;
@@ -356,81 +278,17 @@ void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form
 
 std::string ModelJob::accuracySentence() const {
   if (accurate_ || job_.runs.empty()) return "";
-  return fmt::format("The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS "
-                     "help to find the rewrite that causes it.",
-                     job_.runs.back().accuracy.text);
+  return fmt::format(
+      "The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS "
+      "help to find the rewrite that causes it.",
+      job_.runs.back().accuracy.text);
 }
 
 void ModelJob::exportTo(const std::string& path, ExportForm form) {
   if (!accurate_) throw Error(ExitCode::kAccuracy, accuracySentence());
   events_.onProgress("export", 0.99, -1);
   finish(*optimized_, 0, &form);
-  moveExport(folder_.path() + "/" + kExportName, path);
-}
-
-namespace {
-
-// For jobs that answer with one result. `events` may be null.
-json runToResult(EngineProcess& engine, const EngineJob& job, JobEvents* events) {
-  engine.send(toJson(job));
-  while (true) {
-    json message = engine.receive();
-    const std::string type = messageText(message, "type");
-    if (type == "result") return message;
-    if (events == nullptr) continue;
-    if (type == "progress") {
-      events->onProgress(messageText(message, "stage", 200), std::clamp(messageNumber(message, "fraction"), 0.0, 1.0), -1);
-    } else if (type == "log") {
-      events->onLog(messageText(message, "text", 4000), messageText(message, "level", 20) == "warning");
-    }
-  }
-}
-
-const json& resultList(const json& result, const char* name) {
-  const auto found = result.find(name);
-  if (found == result.end() || !found->is_array()) unexpected("result");
-  return *found;
-}
-
-}  // namespace
-
-std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& cancellation) {
-  const JobFolder folder;
-  EngineStart start;
-  start.program = engineProgram();
-  start.job_folder = folder.path();
-  EngineProcess engine(start, cancellation);
-  EngineJob job;
-  job.kind = JobKind::kPasses;
-  const json result = runToResult(engine, job, nullptr);
-  std::vector<std::pair<std::string, std::string>> passes;
-  for (const json& pass : resultList(result, "passes")) {
-    passes.emplace_back(messageText(pass, "name", 200), messageText(pass, "summary", 2000));
-  }
-  return passes;
-}
-
-std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
-                                        const JobRequest& request, JobEvents& events,
-                                        const Cancellation& cancellation) {
-  checkRequest(request);
-  const JobFolder folder;
-  EngineStart start;
-  start.program = engineProgram();
-  start.model_fd = original.fd.get();
-  start.other_fd = candidate.fd.get();
-  if (!request.inputs_path.empty()) start.readable.push_back(absolutePath(request.inputs_path));
-  start.job_folder = folder.path();
-  start.threads = request.measure.threads > 0 ? request.measure.threads : usableCores();
-  start.sandbox = !request.trust;
-  start.limits = limitsFor(&original, request);
-  EngineProcess engine(start, cancellation);
-  const json result =
-      runToResult(engine, engineJob(JobKind::kVerify, original, request, folder, start.threads), &events);
-  std::vector<AccuracyRecord> records;
-  for (const json& record : resultList(result, "accuracy")) records.push_back(recordFromJson<AccuracyRecord>(record));
-  if (records.empty()) unexpected("result");
-  return records;
+  moveExport(export_.get(), path);
 }
 
 }  // namespace ipex_studio

@@ -14,14 +14,15 @@ namespace ipex_studio {
 
 // What is asked for. Paths as the user wrote them.
 struct JobRequest {
-  std::string command = "run";            // "run", "bench", "studio": goes into the record
-  std::vector<std::string> inputs;        // texts of --input
-  std::vector<std::string> remembered;    // the same, from an earlier run on this model
-  std::string inputs_path;                // --inputs
+  std::string command = "run";          // "run", "bench", "studio": goes into the record
+  std::vector<std::string> inputs;      // texts of --input
+  std::vector<std::string> remembered;  // the same, from an earlier run on this model
+  std::string inputs_path;              // --inputs
   std::string reset_method;
-  OptimizeOptions optimize;               // dump_directory: the user's
+  OptimizeOptions optimize;  // dump_directory: the user's
   MeasureOptions measure;
-  bool trust = false;                     // no sandbox
+  bool trust = false;        // no sandbox
+  bool use_landlock = true;  // false: as on a kernel without it
   double silence_s = 600;
 };
 
@@ -84,6 +85,7 @@ class ModelJob {
   JobEvents& events_;
   const Cancellation& cancellation_;
   JobFolder folder_;
+  UniqueFd export_;  // shared with the optimized engine
   JobRecord job_;
   std::unique_ptr<Side> baseline_;
   std::unique_ptr<Side> optimized_;

@@ -14,18 +14,29 @@ namespace {
 
 int dispatch(const CommandLine& line, const WindowRunner& window) {
   switch (line.kind) {
-    case CommandKind::kStudio: return openStudio(line, window);
+    case CommandKind::kStudio:
+      return openStudio(line, window);
     case CommandKind::kRun:
-    case CommandKind::kBench: return runAndExport(line);
-    case CommandKind::kShow: return showGraph(line);
-    case CommandKind::kPasses: return printPasses(line);
-    case CommandKind::kInspect: return inspectModel(line);
-    case CommandKind::kVerify: return verifyModels(line);
-    case CommandKind::kCompare: return compareRecordedRuns(line);
-    case CommandKind::kReport: return writeReport(line);
-    case CommandKind::kImport: return importDatabase(line);
-    case CommandKind::kPrune: return pruneDatabase(line);
-    case CommandKind::kCompletion: return printCompletion(line);
+    case CommandKind::kBench:
+      return runAndExport(line);
+    case CommandKind::kShow:
+      return showGraph(line);
+    case CommandKind::kPasses:
+      return printPasses(line);
+    case CommandKind::kInspect:
+      return inspectModel(line);
+    case CommandKind::kVerify:
+      return verifyModels(line);
+    case CommandKind::kCompare:
+      return compareRecordedRuns(line);
+    case CommandKind::kReport:
+      return writeReport(line);
+    case CommandKind::kImport:
+      return importDatabase(line);
+    case CommandKind::kPrune:
+      return pruneDatabase(line);
+    case CommandKind::kCompletion:
+      return printCompletion(line);
   }
   return static_cast<int>(ExitCode::kFailure);
 }

@@ -106,7 +106,8 @@ void addRewriteFlags(CLI::App& app, CommandLine& line) {
 
 void addMeasureFlags(CLI::App& app, CommandLine& line) {
   MeasureOptions& measure = line.measure;
-  app.add_option("--threads", measure.threads, "Threads of each instance; 0: all usable cores, shared by the instances.")
+  app.add_option("--threads", measure.threads,
+                 "Threads of each instance; 0: all usable cores, shared by the instances.")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str()
@@ -126,7 +127,8 @@ void addMeasureFlags(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str()
       ->group(kMeasureGroup);
-  app.add_option("--iterations", measure.iterations, "Measure exactly N forwards of each variant; --duration is ignored.")
+  app.add_option("--iterations", measure.iterations,
+                 "Measure exactly N forwards of each variant; --duration is ignored.")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->group(kMeasureGroup);
@@ -166,8 +168,8 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember({"compiled", "portable"}))
       ->capture_default_str();
   run->footer(kRunExamples);
-  CLI::App* bench = addCommand(app, line, CommandKind::kBench, "bench",
-                               "Measure a model, baseline against optimized, and record it");
+  CLI::App* bench =
+      addCommand(app, line, CommandKind::kBench, "bench", "Measure a model, baseline against optimized, and record it");
   addModel(*bench, line);
   for (CLI::App* command : {run, bench}) {
     addDatabase(*command, line);
@@ -181,7 +183,8 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
 void addLookingCommands(CLI::App& app, CommandLine& line) {
   CLI::App* show = addCommand(app, line, CommandKind::kShow, "show", "Print the graph before or after a pass");
   addModel(*show, line);
-  auto* after = show->add_option("--after", line.after, "The graph after this pass; else after all.")->type_name("PASS");
+  auto* after =
+      show->add_option("--after", line.after, "The graph after this pass; else after all.")->type_name("PASS");
   show->add_option("--before", line.before, "The graph before this pass.")->type_name("PASS")->excludes(after);
   show->add_option("--format", line.format, "txt, dot, svg or json.")
       ->check(CLI::IsMember({"txt", "dot", "svg", "json"}))
@@ -291,8 +294,8 @@ std::optional<int> parseCommandLine(int argc, char** argv, CommandLine& line) {
   } catch (const CLI::Success& success) {
     return app->exit(success);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "ipex-studio: " << error.what() << (std::string(error.what()).find('.') == std::string::npos ? "." : "")
-              << " Try --help.\n";
+    std::cerr << "ipex-studio: " << error.what()
+              << (std::string(error.what()).find('.') == std::string::npos ? "." : "") << " Try --help.\n";
     return static_cast<int>(ExitCode::kUsage);
   }
 }

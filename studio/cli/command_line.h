@@ -31,19 +31,19 @@ enum class CommandKind {
 struct CommandLine {
   CommandKind kind = CommandKind::kStudio;
 
-  std::string model;                    // the file to work on: a model, or a database for kStudio
-  std::string other;                    // kVerify: the second model; kImport: the database to take from
-  std::string database;                 // --db; empty: the default one
-  std::string output;                   // -o
-  std::string form = "compiled";        // --form
+  std::string model;              // the file to work on: a model, or a database for kStudio
+  std::string other;              // kVerify: the second model; kImport: the database to take from
+  std::string database;           // --db; empty: the default one
+  std::string output;             // -o
+  std::string form = "compiled";  // --form
 
-  std::vector<std::string> inputs;      // --input
-  std::string inputs_path;              // --inputs
-  std::vector<std::string> preserved;   // --preserve
-  std::string reset_method;             // --reset
+  std::vector<std::string> inputs;     // --input
+  std::string inputs_path;             // --inputs
+  std::vector<std::string> preserved;  // --preserve
+  std::string reset_method;            // --reset
   std::string device = "cpu";
   std::string precision = "fp32";
-  std::vector<std::string> disabled;    // --disable
+  std::vector<std::string> disabled;  // --disable
   std::int64_t limit = -1;
   std::string dump_directory;
   MeasureOptions measure;
@@ -51,15 +51,15 @@ struct CommandLine {
   double timeout_s = 600;
   bool json = false;
 
-  std::string after, before;            // kShow
-  std::string format = "txt";           // kShow
-  std::vector<std::int64_t> runs;       // kCompare: two
-  std::int64_t job = 0;                 // kReport; 0: the newest
-  std::int64_t keep_jobs = -1;          // kPrune
-  std::int64_t keep_mb = -1;            // kPrune
-  std::string shell;                    // kCompletion
+  std::string after, before;       // kShow
+  std::string format = "txt";      // kShow
+  std::vector<std::int64_t> runs;  // kCompare: two
+  std::int64_t job = 0;            // kReport; 0: the newest
+  std::int64_t keep_jobs = -1;     // kPrune
+  std::int64_t keep_mb = -1;       // kPrune
+  std::string shell;               // kCompletion
 
-  std::string screenshot;               // kStudio
+  std::string screenshot;  // kStudio
   std::string panel;
   std::string size = "1600x1000";
   std::string theme = "dark";

@@ -12,7 +12,7 @@ namespace ipex_studio {
 // Opens the window; main passes runWindow, tests something else.
 using WindowRunner = std::function<int(const WindowOptions& options, SnapshotSource& source)>;
 
-int runAndExport(const CommandLine& line);      // run, bench
+int runAndExport(const CommandLine& line);  // run, bench
 int showGraph(const CommandLine& line);
 int printPasses(const CommandLine& line);
 int inspectModel(const CommandLine& line);

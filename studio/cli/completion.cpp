@@ -108,8 +108,8 @@ std::string zshCompletion(const CLI::App& app) {
         flags += fmt::format(" '--{}:{}'", name, plain(option->get_description()));
       }
     }
-    cases += fmt::format("    ({})\n      items=({})\n      flags=({}) ;;\n", level.path.empty() ? "''" : "'" + level.path + "'",
-                         items, flags);
+    cases += fmt::format("    ({})\n      items=({})\n      flags=({}) ;;\n",
+                         level.path.empty() ? "''" : "'" + level.path + "'", items, flags);
   }
   std::vector<std::string> names;
   for (const Level& level : levels) {

@@ -48,11 +48,20 @@ std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : displayText(text, 80)) {
     switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += c;
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
     }
   }
   return result;
@@ -63,8 +72,9 @@ const char* fillOf(const GraphNode& node) { return kFills[static_cast<int>(kindG
 }  // namespace
 
 std::string graphAsDot(const GraphSnapshot& graph) {
-  std::string dot = "digraph model {\n  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];\n"
-                    "  edge [fontname=\"sans-serif\", fontsize=8];\n";
+  std::string dot =
+      "digraph model {\n  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];\n"
+      "  edge [fontname=\"sans-serif\", fontsize=8];\n";
   for (const GraphNode& node : graph.nodes) {
     dot += fmt::format("  n{} [label=\"{}\\n{}\", fillcolor=\"{}\"];\n", node.id, quoted(node.kind), quoted(node.name),
                        fillOf(node));

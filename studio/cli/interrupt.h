@@ -9,8 +9,8 @@
 
 namespace ipex_studio {
 
-// From construction to destruction SIGINT and SIGTERM request `cancellation` instead of ending the program. Make it before
-// any other thread exists, so that all of them leave the signals to it.
+// From construction to destruction SIGINT and SIGTERM request `cancellation` instead of ending the program. Make it
+// before any other thread exists, so that all of them leave the signals to it.
 class InterruptWatch {
  public:
   explicit InterruptWatch(Cancellation& cancellation);

@@ -15,6 +15,8 @@
 namespace ipex_studio {
 namespace {
 
+constexpr char kPlanPass[] = "lower-to-plan";
+
 // Snapshots exist after changing passes only; in between the graph is that of the last one.
 std::shared_ptr<const GraphSnapshot> graphAt(const JobRecord& job, const std::string& pass, bool before) {
   std::shared_ptr<const GraphSnapshot> graph = job.frozen;
@@ -60,7 +62,9 @@ int printPasses(const CommandLine& line) {
 int showGraph(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
-  const JobRequest request = jobRequest(line, "show");
+  JobRequest request = jobRequest(line, "show");
+  // One node per plan is not what a person wants to see, unless that is asked for.
+  request.optimize.plan_regions = line.after == kPlanPass || line.before == kPlanPass;
   checkRequest(request);
   const CheckedModel model = checkModel(line.model);
   TerminalProgress progress;
@@ -103,8 +107,8 @@ int verifyModels(const CommandLine& line) {
     for (const AccuracyRecord& record : records) outputs.push_back(toJson(record));
     printText(dumpJson({{"schema", 1}, {"pass", worst.pass}, {"accuracy", outputs}}) + "\n");
   } else {
-    std::string text = fmt::format("{:<8} {:>12} {:>12} {:>10} {:>10}  {}\n", "output", "max |Δ|", "relative", "SQNR dB",
-                                   "cosine", "");
+    std::string text = fmt::format("{:<8} {:>12} {:>12} {:>10} {:>10}  {}\n", "output", "max |Δ|", "relative",
+                                   "SQNR dB", "cosine", "");
     for (const AccuracyRecord& record : records) {
       text += fmt::format("{:<8} {:>12.3g} {:>12.3g} {:>10.1f} {:>10.6f}  {}\n",
                           record.output < 0 ? "worst" : std::to_string(record.output), record.max_abs, record.max_rel,

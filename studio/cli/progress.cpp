@@ -14,7 +14,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr auto kQuietTime = std::chrono::seconds(1);       // shorter work needs no bar
+constexpr auto kQuietTime = std::chrono::seconds(1);  // shorter work needs no bar
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr int kBarCells = 24;
 
@@ -54,15 +54,15 @@ TerminalStyle stdoutStyle() {
   return {static_cast<std::size_t>(std::max(columns, 60)), isTerminal(STDOUT_FILENO) && colorAllowed()};
 }
 
-TerminalProgress::TerminalProgress()
-    : terminal_(isTerminal(STDERR_FILENO)), color_(terminal_ && colorAllowed()) {}
+TerminalProgress::TerminalProgress() : terminal_(isTerminal(STDERR_FILENO)), color_(terminal_ && colorAllowed()) {}
 
 void TerminalProgress::onProgress(const std::string& stage, double fraction, double eta_s) {
   const auto now = std::chrono::steady_clock::now();
   if (!terminal_ || now - started_ < kQuietTime || now - last_ < kRedrawInterval) return;
   last_ = now;
   drawn_ = true;
-  std::fputs(("\r\x1b[K" + progressLine(stage, fraction, eta_s, color_, terminalColumns(STDERR_FILENO, 80))).c_str(), stderr);
+  std::fputs(("\r\x1b[K" + progressLine(stage, fraction, eta_s, color_, terminalColumns(STDERR_FILENO, 80))).c_str(),
+             stderr);
   std::fflush(stderr);
 }
 

@@ -68,7 +68,8 @@ int runAndExport(const CommandLine& line) {
   if (database.problem()) {
     throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
   }
-  std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id), database.database()->path().c_str());
+  std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id),
+               database.database()->path().c_str());
   return static_cast<int>(ExitCode::kOk);
 }
 

@@ -24,17 +24,28 @@ std::vector<InputSpec> parseAll(const std::vector<std::string>& texts) {
 
 std::string dtypeName(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
-    case at::kFloat: return "float32";
-    case at::kDouble: return "float64";
-    case at::kHalf: return "float16";
-    case at::kBFloat16: return "bfloat16";
-    case at::kLong: return "int64";
-    case at::kInt: return "int32";
-    case at::kShort: return "int16";
-    case at::kChar: return "int8";
-    case at::kByte: return "uint8";
-    case at::kBool: return "bool";
-    default: return c10::toString(tensor.scalar_type());
+    case at::kFloat:
+      return "float32";
+    case at::kDouble:
+      return "float64";
+    case at::kHalf:
+      return "float16";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kLong:
+      return "int64";
+    case at::kInt:
+      return "int32";
+    case at::kShort:
+      return "int16";
+    case at::kChar:
+      return "int8";
+    case at::kByte:
+      return "uint8";
+    case at::kBool:
+      return "bool";
+    default:
+      return c10::toString(tensor.scalar_type());
   }
 }
 
@@ -46,7 +57,7 @@ InputSpec specOf(const std::string& name, const torch::jit::IValue& value) {
     spec.dtype = dtypeName(value.toTensor());
     for (const std::int64_t size : value.toTensor().sizes()) spec.sizes.emplace_back(size, size);
   } else if (value.isInt() || value.isDouble() || value.isBool()) {
-    spec.value = value.isInt() ? fmt::format("{}", value.toInt())
+    spec.value = value.isInt()    ? fmt::format("{}", value.toInt())
                  : value.isBool() ? (value.toBool() ? "true" : "false")
                                   : fmt::format("{:.17g}", value.toDouble());
   } else {
@@ -150,7 +161,8 @@ std::vector<std::vector<Inputs>> JobInputs::verificationSequences(bool stateful)
   };
   addSequence(0);
   const bool ranges = std::any_of(specs_.begin(), specs_.end(), [](const InputSpec& spec) {
-    return std::any_of(spec.sizes.begin(), spec.sizes.end(), [](const auto& size) { return size.first != size.second; });
+    return std::any_of(spec.sizes.begin(), spec.sizes.end(),
+                       [](const auto& size) { return size.first != size.second; });
   });
   if (ranges) {
     addSequence(0.5);

@@ -26,11 +26,11 @@ class JobInputs {
   void placeFileValues(Model& model, const EngineJob& job);
   Inputs merged(Inputs values, const Inputs& file_values) const;
 
-  std::vector<InputSpec> specs_;          // one per argument
+  std::vector<InputSpec> specs_;  // one per argument
   std::uint64_t seed_;
   Inputs example_;
   std::vector<InputRecord> records_;
-  std::vector<std::size_t> file_slots_;   // argument of each value of the file
+  std::vector<std::size_t> file_slots_;        // argument of each value of the file
   std::vector<std::vector<Inputs>> recorded_;  // sequences of file values
 };
 

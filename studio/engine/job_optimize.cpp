@@ -1,8 +1,11 @@
 // The optimized variant: rewrite, plan, run, take turns, profile, verify, export.
 #include <fmt/format.h>
+#include <unistd.h>
+#include <ext/stdio_filebuf.h>
 
 #include <algorithm>
 #include <optional>
+#include <ostream>
 #include <tuple>
 
 #include "core/graph/measure.h"
@@ -48,6 +51,16 @@ void sendModel(const OptimizedModel& optimized, const JobInputs& inputs, Channel
   channel.record("model", record);
 }
 
+// To the descriptor the studio opened: the sandbox may deny opening anything for writing.
+void writeExport(const OptimizedModel& optimized, ExportForm form) {
+  if (::ftruncate(kEngineExportFd, 0) != 0 || ::lseek(kEngineExportFd, 0, SEEK_SET) != 0) {
+    throw Error(ExitCode::kFailure, "There is no file to export to.");
+  }
+  __gnu_cxx::stdio_filebuf<char> buffer(::dup(kEngineExportFd), std::ios::out | std::ios::binary);
+  std::ostream stream(&buffer);
+  exportModule(optimized, stream, form);
+}
+
 void serve(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimized, Channel& channel) {
   bool verified = false;
   AccuracyRecord accuracy;
@@ -66,7 +79,7 @@ void serve(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimi
     }
     run.accuracy = accuracy;
     if (request.export_form && accuracy.pass) {
-      exportModule(optimized, job.job_folder + "/" + kExportName, *request.export_form);
+      writeExport(optimized, *request.export_form);
     }
     channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});
     if (!request.stay) return;
@@ -83,9 +96,7 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
   const JobInputs inputs(*model, job);
   channel.progress("freeze", 0.2);
   ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()) + 1);
-  OptimizeOptions options = job.optimize;
-  options.plan_regions = options.plan_regions && !job.optimize_only;
-  OptimizedModel optimized = optimizeModel(model->module(), inputs.example(), options, observer);
+  OptimizedModel optimized = optimizeModel(model->module(), inputs.example(), job.optimize, observer);
   model.reset();  // a program that uses the result would not keep the original either
   channel.record("frozen", optimized.frozen);
   sendModel(optimized, inputs, channel);
@@ -126,6 +137,7 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
 void runPassesJob(Channel& channel) {
   nlohmann::json passes = nlohmann::json::array();
   for (const Pass* pass : defaultPasses()) passes.push_back({{"name", pass->name}, {"summary", pass->summary}});
+  passes.push_back({{"name", kLowerToPlanName}, {"summary", kLowerToPlanSummary}});
   passes.push_back({{"name", kLowerToPlanName}, {"summary", kLowerToPlanSummary}});
   channel.send({{"type", "result"}, {"passes", passes}});
 }

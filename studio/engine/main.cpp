@@ -1,5 +1,5 @@
-// ipex-studio-engine: one job in, records out. Started by ipex-studio with descriptors 3 (channel), 4 and 5 (models); it
-// opens no database, decides no file name, and whatever goes wrong here ends this process only.
+// ipex-studio-engine: one job in, records out. Started by ipex-studio with descriptors 3 (channel), 4 and 5 (models);
+// it opens no database, decides no file name, and whatever goes wrong here ends this process only.
 #include <fcntl.h>
 
 #include <cstdio>
@@ -18,10 +18,14 @@ namespace {
 void runJob(const EngineJob& job, Channel& channel) {
   setThreads(job.measure.threads);
   switch (job.kind) {
-    case JobKind::kBaseline: return runBaselineJob(job, channel);
-    case JobKind::kOptimize: return runOptimizeJob(job, channel);
-    case JobKind::kVerify: return runVerifyJob(job, channel);
-    case JobKind::kPasses: return runPassesJob(channel);
+    case JobKind::kBaseline:
+      return runBaselineJob(job, channel);
+    case JobKind::kOptimize:
+      return runOptimizeJob(job, channel);
+    case JobKind::kVerify:
+      return runVerifyJob(job, channel);
+    case JobKind::kPasses:
+      return runPassesJob(channel);
   }
 }
 
@@ -63,8 +67,7 @@ int run() {
     // Code is compiled when it is first asked for, so an operator that is missing may show late.
     return fail(channel, ExitCode::kBadModel, loadError(job.model_name, problem).what());
   } catch (const std::exception& problem) {
-    return fail(channel, ExitCode::kFailure,
-                named("libtorch gave up: " + shortMessage(problem) + ".", job.model_name));
+    return fail(channel, ExitCode::kFailure, named("libtorch gave up: " + shortMessage(problem) + ".", job.model_name));
   }
 }
 

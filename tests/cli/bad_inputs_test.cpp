@@ -73,17 +73,19 @@ INSTANTIATE_TEST_SUITE_P(
                  3,
                  "'@state_dict.pt' is a pickled state dict, not a TorchScript model; export it with "
                  "torch.jit.save(torch.jit.script(model), '@state_dict.pt')."},
-        BadInput{"unknown_operator",
-                 {"run", "@unknown_op.pt"},
-                 3,
-                 "'@unknown_op.pt' uses the operator aten::relu_of_the_future, which libtorch 1.13.0 does not have; build "
-                 "ipex-studio with the PyTorch version that wrote the file, or load the library that defines the "
-                 "operator."},
-        BadInput{"wrong_shape",
-                 {"run", "@small.pt", "--input", "x:1x5x16x16"},
-                 2,
-                 "The model refused these inputs: Given groups=1, weight of size [8, 3, 3, 3], expected input[1, 5, 16, "
-                 "16] to have 3 channels, but got 5 channels instead; give the right sizes and types with --input."},
+        BadInput{
+            "unknown_operator",
+            {"run", "@unknown_op.pt"},
+            3,
+            "'@unknown_op.pt' uses the operator aten::relu_of_the_future, which libtorch 1.13.0 does not have; build "
+            "ipex-studio with the PyTorch version that wrote the file, or load the library that defines the "
+            "operator."},
+        BadInput{
+            "wrong_shape",
+            {"run", "@small.pt", "--input", "x:1x5x16x16"},
+            2,
+            "The model refused these inputs: Given groups=1, weight of size [8, 3, 3, 3], expected input[1, 5, 16, "
+            "16] to have 3 channels, but got 5 channels instead; give the right sizes and types with --input."},
         BadInput{"wrong_dtype",
                  {"run", "@small.pt", "--input", "x:1x3x16x16:int64"},
                  2,
@@ -93,10 +95,11 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "@small.pt", "--input", "x:1x3x16x16", "--input", "y:1"},
                  2,
                  "The model takes 1 inputs and 2 were given; remove an --input flag."},
-        BadInput{"no_guess",
-                 {"run", "@no_guess.pt"},
-                 2,
-                 "The input 'x' (Tensor) cannot be guessed from the model; add --input x:1x3x224x224 with your values."},
+        BadInput{
+            "no_guess",
+            {"run", "@no_guess.pt"},
+            2,
+            "The input 'x' (Tensor) cannot be guessed from the model; add --input x:1x3x224x224 with your values."},
         BadInput{"malformed_input",
                  {"run", "@small.pt", "--input", "x"},
                  2,
@@ -125,10 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
                  {"bench", "@small.pt", "--device", "xpu:0"},
                  5,
                  "--device xpu:0: this version runs on no Intel GPU; use --device cpu."},
-        BadInput{"unknown_device",
-                 {"bench", "@small.pt", "--device", "tpu"},
-                 2,
-                 "--device tpu is unknown; use cpu or xpu."},
+        BadInput{
+            "unknown_device", {"bench", "@small.pt", "--device", "tpu"}, 2, "--device tpu is unknown; use cpu or xpu."},
         BadInput{"unknown_pass",
                  {"run", "@small.pt", "--disable", "fold-nothing"},
                  2,
@@ -145,11 +146,12 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "@small.pt", "-o", "/nonexistent/fast.pt"},
                  2,
                  "The directory /nonexistent does not exist; make it first."},
-        BadInput{"no_arguments",
-                 {},
+        BadInput{
+            "no_arguments", {}, 2, "which file? Give a model (.pt) or a profile.db, or one of the commands of --help."},
+        BadInput{"unknown_flag",
+                 {"run", "@small.pt", "--fast"},
                  2,
-                 "which file? Give a model (.pt) or a profile.db, or one of the commands of --help."},
-        BadInput{"unknown_flag", {"run", "@small.pt", "--fast"}, 2, "The following argument was not expected: --fast. Try --help."},
+                 "The following argument was not expected: --fast. Try --help."},
         BadInput{"database_missing",
                  {"compare", "/nonexistent.db", "1", "2"},
                  6,
@@ -172,8 +174,9 @@ INSTANTIATE_TEST_SUITE_P(
 // Runs `script` with $DIR on a small file system of its own; not everywhere allowed.
 Outcome onSmallDisk(const Sandpit& pit, const std::string& mount_options, const std::string& script) {
   fs::create_directory(pit.path("disk"));
-  return pit.runProgram({"unshare", "-rm", "sh", "-c",
-                         "DIR='" + pit.path("disk") + "'; mount -t tmpfs -o " + mount_options + " tmpfs \"$DIR\" || exit 99; " + script});
+  return pit.runProgram(
+      {"unshare", "-rm", "sh", "-c",
+       "DIR='" + pit.path("disk") + "'; mount -t tmpfs -o " + mount_options + " tmpfs \"$DIR\" || exit 99; " + script});
 }
 
 std::string command(const std::string& arguments) { return "'" + programPath() + "' " + arguments; }
@@ -182,7 +185,8 @@ TEST(Disk, FullWhileRecordingStillPrintsTheResult) {
   const Sandpit pit;
   const Outcome outcome =
       onSmallDisk(pit, "size=64k",
-                  command("run '" + modelFile("small.pt") + "' --iterations 10 --threads 1 --json --db \"$DIR/profile.db\""));
+                  command("run '" + modelFile("small.pt") +
+                          "' --iterations 10 --threads 1 --warmup 0 --json --db \"$DIR/profile.db\""));
   if (outcome.code == 99 || outcome.code == 1) GTEST_SKIP() << "no mounts here: " << outcome.err;
   EXPECT_EQ(outcome.code, 6) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\"speedup_p50\""));
@@ -194,7 +198,7 @@ TEST(Disk, FullWhileExportingLeavesTheOldFile) {
   const Outcome outcome = onSmallDisk(
       pit, "size=16k",
       "echo old > \"$DIR/fast.pt\"; head -c 8000 /dev/zero > \"$DIR/filler\"; " +
-          command("run '" + modelFile("small.pt") + "' --iterations 10 --threads 1 -o \"$DIR/fast.pt\"") +
+          command("run '" + modelFile("small.pt") + "' --iterations 10 --threads 1 --warmup 0 -o \"$DIR/fast.pt\"") +
           "; code=$?; cat \"$DIR/fast.pt\"; ls \"$DIR\"; exit $code");
   if (outcome.code == 99) GTEST_SKIP() << "no mounts here: " << outcome.err;
   EXPECT_EQ(outcome.code, 1) << outcome.err;
@@ -204,8 +208,10 @@ TEST(Disk, FullWhileExportingLeavesTheOldFile) {
 
 TEST(Disk, ReadOnlyDatabaseFolderStillPrintsTheResult) {
   const Sandpit pit;
-  const Outcome outcome = onSmallDisk(
-      pit, "ro", command("run '" + modelFile("small.pt") + "' --iterations 10 --threads 1 --json --db \"$DIR/profile.db\""));
+  const Outcome outcome =
+      onSmallDisk(pit, "ro",
+                  command("run '" + modelFile("small.pt") +
+                          "' --iterations 10 --threads 1 --warmup 0 --json --db \"$DIR/profile.db\""));
   if (outcome.code == 99 || outcome.code == 1) GTEST_SKIP() << "no mounts here: " << outcome.err;
   EXPECT_EQ(outcome.code, 6) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\"speedup_p50\""));

@@ -20,12 +20,13 @@ namespace ipex_studio::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using nlohmann::json;
 
 void expectNumbers(const json& object, std::initializer_list<const char*> names) {
-  for (const char* name : names) EXPECT_TRUE(object.contains(name) && object[name].is_number()) << name << " in " << object;
+  for (const char* name : names)
+    EXPECT_TRUE(object.contains(name) && object[name].is_number()) << name << " in " << object;
 }
 
 void expectRunSchema(const json& result) {
@@ -33,7 +34,8 @@ void expectRunSchema(const json& result) {
   EXPECT_EQ(result["model"]["sha256"].get<std::string>().size(), 64u);
   EXPECT_TRUE(result["model"]["path"].is_string());
   expectNumbers(result["model"], {"nodes"});
-  for (const char* name : {"cpu", "isa", "libtorch", "onednn"}) EXPECT_TRUE(result["machine"][name].is_string()) << name;
+  for (const char* name : {"cpu", "isa", "libtorch", "onednn"})
+    EXPECT_TRUE(result["machine"][name].is_string()) << name;
   expectNumbers(result["machine"], {"cores", "threads"});
   ASSERT_EQ(result["runs"].size(), 2u);
   EXPECT_EQ(result["runs"][0]["variant"], "baseline");
@@ -41,7 +43,8 @@ void expectRunSchema(const json& result) {
   for (const json& run : result["runs"]) {
     EXPECT_EQ(run["device"], "cpu");
     EXPECT_EQ(run["precision"], "fp32");
-    expectNumbers(run, {"threads", "instances", "throughput_per_s", "compile_ms", "tune_ms", "first_run_ms", "peak_rss_mb"});
+    expectNumbers(run,
+                  {"threads", "instances", "throughput_per_s", "compile_ms", "tune_ms", "first_run_ms", "peak_rss_mb"});
     expectNumbers(run["latency_ms"], {"min", "mean", "p50", "p90", "p95", "p99", "max"});
     expectNumbers(run["coverage"], {"nodes", "time"});
     EXPECT_GT(run["peak_rss_mb"].get<double>(), 50);
@@ -59,8 +62,8 @@ void expectRunSchema(const json& result) {
 TEST(Run, PrintsRecordsAndExports) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
-  const Outcome run =
-      pit.run({"run", model, "--iterations", "30", "--threads", "1", "--json", "-o", pit.path("fast.pt")});
+  const Outcome run = pit.run(
+      {"run", model, "--iterations", "30", "--threads", "1", "--warmup", "0", "--json", "-o", pit.path("fast.pt")});
   ASSERT_EQ(run.code, 0) << run.err;
   expectRunSchema(json::parse(run.out));
   EXPECT_EQ(json::parse(run.out)["machine"]["threads"], 1);
@@ -85,7 +88,7 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_EQ(verify.code, 0) << verify.err;
   EXPECT_EQ(json::parse(verify.out)["pass"], true);
 
-  const Outcome again = pit.run({"bench", model, "--iterations", "10", "--threads", "1"});
+  const Outcome again = pit.run({"bench", model, "--iterations", "10", "--threads", "1", "--warmup", "0"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("Inputs as in the last run: --input x:1x3x"));
   EXPECT_THAT(again.out, HasSubstr("baseline"));
@@ -106,24 +109,24 @@ TEST(Run, PrintsRecordsAndExports) {
 TEST(Run, TakesInputsFromFlagsAndFiles) {
   const Sandpit pit;
   const Outcome ids = pit.run({"run", modelFile("two.pt"), "--input", "x:2x6", "--input", "ids:2:int64[0,9]",
-                               "--iterations", "10", "--threads", "1", "--json"});
+                               "--iterations", "10", "--threads", "1", "--warmup", "0", "--json"});
   EXPECT_EQ(ids.code, 0) << ids.err;
-  const Outcome file =
-      pit.run({"run", modelFile("small.pt"), "--inputs", modelFile("inputs.pt"), "--iterations", "10", "--threads", "1", "--json"});
+  const Outcome file = pit.run({"run", modelFile("small.pt"), "--inputs", modelFile("inputs.pt"), "--iterations", "10",
+                                "--threads", "1", "--warmup", "0", "--json"});
   EXPECT_EQ(file.code, 0) << file.err;
   const Outcome both = pit.run({"run", modelFile("two.pt"), "--inputs", modelFile("first_of_two.pt"), "--input",
-                                "ids:2:int64[0,9]", "--iterations", "10", "--threads", "1", "--json"});
+                                "ids:2:int64[0,9]", "--iterations", "10", "--threads", "1", "--warmup", "0", "--json"});
   EXPECT_EQ(both.code, 0) << both.err;
-  const Outcome range =
-      pit.run({"run", modelFile("small.pt"), "--input", "x:1..4x3x16x16", "--iterations", "10", "--threads", "1", "--instances", "2", "--json"});
+  const Outcome range = pit.run({"run", modelFile("small.pt"), "--input", "x:1..4x3x16x16", "--iterations", "10",
+                                 "--threads", "1", "--warmup", "0", "--instances", "2", "--json"});
   EXPECT_EQ(range.code, 0) << range.err;
   EXPECT_EQ(json::parse(range.out)["runs"][1]["instances"], 2);
 }
 
 TEST(Run, OneThreadUsesOneCore) {
   const Sandpit pit;
-  const Outcome run = pit.run({"run", modelFile("small.pt"), "--threads", "1", "--input", "x:8x3x64x64", "--duration",
-                               "0.5", "--db", pit.path("one.db")});
+  const Outcome run = pit.run({"run", modelFile("small.pt"), "--threads", "1", "--warmup", "0", "--input",
+                               "x:8x3x64x64", "--duration", "0.5", "--db", pit.path("one.db")});
   ASSERT_EQ(run.code, 0) << run.err;
   const auto database = Database::open(pit.path("one.db"), OpenMode::kReadOnly);
   for (const RunRecord& record : database.job(1).runs) EXPECT_LE(record.cpu_per_wall, 1.05) << record.variant;
@@ -195,7 +198,8 @@ TEST(Passes, AreListedWithSummaries) {
   const Outcome passes = pit.run({"passes", "--json"});
   ASSERT_EQ(passes.code, 0) << passes.err;
   const json list = json::parse(passes.out)["passes"];
-  EXPECT_TRUE(std::any_of(list.begin(), list.end(), [](const json& pass) { return pass["name"] == "fold-batch-norm"; }));
+  EXPECT_TRUE(
+      std::any_of(list.begin(), list.end(), [](const json& pass) { return pass["name"] == "fold-batch-norm"; }));
 }
 
 TEST(Speed, AnswersWithoutAnEngineWithin50Ms) {
@@ -212,14 +216,16 @@ TEST(Program, LinksNeitherLibtorchNorOnednn) {
   const Sandpit pit;
   const Outcome libraries = pit.runProgram({"ldd", programPath()});
   ASSERT_EQ(libraries.code, 0);
-  for (const char* library : {"libtorch", "libc10", "dnnl", "openblas"}) EXPECT_THAT(libraries.out, Not(HasSubstr(library)));
+  for (const char* library : {"libtorch", "libc10", "dnnl", "openblas"})
+    EXPECT_THAT(libraries.out, Not(HasSubstr(library)));
 }
 
 TEST(Help, NamesEveryCommandAndExamples) {
   const Sandpit pit;
   const Outcome help = pit.run({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* word : {"run", "bench", "show", "passes", "inspect", "verify", "compare", "report", "db", "Examples:"}) {
+  for (const char* word :
+       {"run", "bench", "show", "passes", "inspect", "verify", "compare", "report", "db", "Examples:"}) {
     EXPECT_THAT(help.out, HasSubstr(word));
   }
   for (const char* flag : {"--input", "--inputs", "--preserve", "--reset", "--threads", "--instances", "--warmup",

@@ -51,8 +51,11 @@ class FakeEngine : public ::testing::Test {
 };
 
 TEST_F(FakeEngine, DeathBySignalBecomesASentenceAndACode) {
-  for (const auto& [number, words] : {std::pair{SIGSEGV, "crashed"}, {SIGILL, "crashed"}, {SIGXCPU, "CPU time"},
-                                      {SIGXFSZ, "larger file"}, {SIGKILL, "out of memory"}}) {
+  for (const auto& [number, words] : {std::pair{SIGSEGV, "crashed"},
+                                      {SIGILL, "crashed"},
+                                      {SIGXCPU, "CPU time"},
+                                      {SIGXFSZ, "larger file"},
+                                      {SIGKILL, "out of memory"}}) {
     const Error error = failureOf("signal " + std::to_string(number));
     EXPECT_EQ(static_cast<int>(error.code()), 128 + number);
     EXPECT_THAT(error.what(), HasSubstr(words));
@@ -180,8 +183,15 @@ TEST(Frames, SurviveAnySplit) {
 
 // Changes `json` in one random place to something of another kind.
 void mutate(nlohmann::json& json, std::mt19937_64& random) {
-  const nlohmann::json replacements[] = {nullptr, -1, 1e300, true, "", nlohmann::json::array(), nlohmann::json::object(),
-                                         std::string(3000, 'a'), 18446744073709551615ull};
+  const nlohmann::json replacements[] = {nullptr,
+                                         -1,
+                                         1e300,
+                                         true,
+                                         "",
+                                         nlohmann::json::array(),
+                                         nlohmann::json::object(),
+                                         std::string(3000, 'a'),
+                                         18446744073709551615ull};
   nlohmann::json* place = &json;
   while (place->is_structured() && !place->empty() && random() % 4 != 0) {
     auto item = place->begin();

@@ -9,7 +9,7 @@
 namespace ipex_studio::testing {
 
 struct Outcome {
-  int code = 0;         // exit code, or 128 + signal
+  int code = 0;  // exit code, or 128 + signal
   std::string out;
   std::string err;
   double seconds = 0;

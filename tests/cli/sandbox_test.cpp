@@ -91,9 +91,8 @@ TEST_P(SandboxTest, LeavesWhatAnEngineNeeds) {
   }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sandbox, SandboxTest, ::testing::Bool(), [](const auto& info) {
-  return info.param ? "Landlock" : "WithoutLandlock";
-});
+INSTANTIATE_TEST_SUITE_P(Sandbox, SandboxTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Landlock" : "WithoutLandlock"; });
 
 TEST(Landlock, AllowsTheJobFolderAndHidesTheRest) {
   if (landlockVersion() == 0) GTEST_SKIP() << "this kernel has no Landlock";
@@ -122,7 +121,8 @@ class Attack : public ::testing::Test {
  protected:
   void TearDown() override { fs::remove(victimFile()); }
   Outcome run(const std::string& model, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments{"run", modelFile(model), "--input", "x:2x4", "--iterations", "10", "--threads", "1"};
+    std::vector<std::string> arguments{"run", modelFile(model), "--input", "x:2x4", "--iterations",
+                                       "10",  "--threads",      "1"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return pit_.run(arguments);
   }

@@ -1,0 +1,108 @@
+#include "studio/session_request.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "core/plan/machine_facts.h"
+#include "studio/sandbox.h"
+
+namespace ipex_studio {
+namespace {
+
+// Only the outline: names and values are the engine's business.
+void checkInputText(const std::string& text) {
+  const std::size_t cut = text.find_first_of(":=");
+  if (cut == std::string::npos || cut == 0 || cut + 1 == text.size()) {
+    throw Error(ExitCode::kUsage, fmt::format("--input {} is neither NAME:1x3x224x224 nor NAME=VALUE.", text));
+  }
+  if (text[cut] == '=') return;
+  const std::size_t end = text.find_first_of(":[", cut + 1);
+  const std::string shape = text.substr(cut + 1, end == std::string::npos ? end : end - cut - 1);
+  const bool plain = std::all_of(shape.begin(), shape.end(),
+                                 [](unsigned char c) { return std::isdigit(c) != 0 || c == 'x' || c == '.'; });
+  if (!plain) {
+    throw Error(ExitCode::kUsage, fmt::format("--input {}: the sizes \"{}\" must look like 1x3x224x224.", text, shape));
+  }
+}
+
+void checkDevice(const std::string& device) {
+  if (device == "cpu") return;
+  if (device == "xpu" || device.rfind("xpu:", 0) == 0) {
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("--device {}: this version runs on no Intel GPU; use --device cpu.", device));
+  }
+  throw Error(ExitCode::kUsage, fmt::format("--device {} is unknown; use cpu or xpu.", device));
+}
+
+}  // namespace
+
+EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request) {
+  const MachineFacts facts = machineFacts();
+  EngineLimits limits;
+  limits.silence_s = request.silence_s;
+  // Address space, not memory: stacks and heaps of threads are reserved long before they are used.
+  if (facts.memory_bytes > 0) {
+    limits.memory_bytes = facts.memory_bytes + (std::int64_t{4} << 30) + std::int64_t{facts.cores} * (128 << 20);
+  }
+  const std::int64_t model_bytes = model != nullptr ? model->report.file_bytes : 0;
+  limits.file_bytes = std::max<std::int64_t>(std::int64_t{1} << 30, 4 * model_bytes);
+  const double day_s = 86400;
+  limits.cpu_s = static_cast<std::int64_t>(std::max(facts.cores, 1) * (day_s + 4 * request.measure.duration_s));
+  return limits;
+}
+
+std::string absolutePath(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                    std::int32_t threads) {
+  EngineJob job;
+  job.kind = kind;
+  job.model_name = model.path;
+  job.inputs = request.inputs;
+  job.guessed = request.remembered;
+  job.inputs_path = absolutePath(request.inputs_path);
+  job.reset_method = request.reset_method;
+  job.optimize = request.optimize;
+  if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
+  job.measure = request.measure;
+  job.measure.threads = threads;
+  job.job_folder = folder.path();
+  return job;
+}
+
+void unexpectedMessage(const std::string& type) {
+  throw Error(ExitCode::kFailure,
+              fmt::format("The engine sent a malformed message: \"{}\" is not expected here.", type.substr(0, 40)));
+}
+
+void checkRequest(const JobRequest& request) {
+  checkDevice(request.optimize.device);
+  if (request.optimize.precision != Precision::kFp32) {
+    throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: this version computes in fp32 only.",
+                                                    precisionName(request.optimize.precision)));
+  }
+  for (const std::string& text : request.inputs) checkInputText(text);
+  const bool may_write = request.trust || (request.use_landlock && landlockVersion() > 0);
+  if (!request.optimize.dump_directory.empty() && !may_write) {
+    throw Error(ExitCode::kUnsupported,
+                "--dump: this kernel has no Landlock, so a sandboxed engine may write no files; "
+                "add --trust if you trust the model.");
+  }
+  if (!request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
+    throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
+  }
+}
+
+std::string inputText(const InputRecord& input) {
+  // A tensor's description ends in its dtype, a scalar's has no colon.
+  const bool tensor = input.description.find(':') != std::string::npos;
+  return input.name + (tensor ? ":" : "=") + input.description;
+}
+
+}  // namespace ipex_studio

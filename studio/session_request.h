@@ -1,0 +1,25 @@
+// What a request becomes on its way to an engine: checked, bounded, written down as a job. Used by the session's own
+// files.
+#pragma once
+
+#include <string>
+
+#include "studio/protocol.h"
+#include "studio/session_job.h"
+
+namespace ipex_studio {
+
+// Memory, CPU time and file sizes that no honest job reaches. `model` may be null.
+EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request);
+
+// Empty stays empty.
+std::string absolutePath(const std::string& path);
+
+// Dumps go to the folder "dump" inside `folder`.
+EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                    std::int32_t threads);
+
+// Throws Error(kFailure): the engine sent something that does not belong there.
+[[noreturn]] void unexpectedMessage(const std::string& type);
+
+}  // namespace ipex_studio
