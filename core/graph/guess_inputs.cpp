@@ -112,6 +112,21 @@ std::string defaultText(const torch::jit::IValue& value) {
   return {};
 }
 
+// Which argument of forward (without self) a spec is for: by name, or the next free one for a spec without a name.
+std::size_t slotOf(const InputSpec& spec, std::size_t order, const c10::FunctionSchema& schema,
+                   const std::vector<std::optional<InputSpec>>& chosen) {
+  std::string names;
+  for (std::size_t a = 0; a < chosen.size(); ++a) {
+    const std::string& name = schema.arguments()[a + 1].name();
+    if (spec.name.empty() ? a >= order && !chosen[a] : spec.name == name) {
+      if (!chosen[a]) return a;
+      throw Error(ExitCode::kUsage, fmt::format("'--input {}' gives the input '{}' a second time; remove one.", spec.str(), name));
+    }
+    names += (a > 0 ? ", " : "") + name;
+  }
+  throw Error(ExitCode::kUsage, fmt::format("The model has no input '{}'; it takes {}.", spec.name, names.empty() ? "none" : names));
+}
+
 bool isTensor(const c10::Argument& argument) {
   return argument.type()->isSubtypeOf(*c10::TensorType::get());
 }
@@ -127,15 +142,7 @@ std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given
     throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; remove an --input flag.", count, given.size()));
   }
   std::vector<std::optional<InputSpec>> chosen(count);
-  for (std::size_t g = 0; g < given.size(); ++g) {
-    std::size_t slot = g;
-    for (std::size_t a = 0; a < count; ++a) {
-      if (given[g].name == schema.arguments()[a + 1].name()) slot = a;
-    }
-    while (slot < count && chosen[slot]) ++slot;
-    if (slot == count) throw Error(ExitCode::kUsage, fmt::format("'--input {}' has no argument of forward left; remove it.", given[g].str()));
-    chosen[slot] = given[g];
-  }
+  for (std::size_t g = 0; g < given.size(); ++g) chosen[slotOf(given[g], g, schema, chosen)] = given[g];
   std::optional<torch::jit::Module> frozen;
   std::optional<InputSpec> ids;
   for (std::size_t a = 0; a < count; ++a) {

@@ -189,8 +189,7 @@ TEST_F(DatabaseFailureTest, FileSizeLimitIsOneSentenceAndLosesNothing) {
 }
 
 TEST_F(DatabaseFailureTest, AcknowledgedJobsSurviveKill) {
-  const char* campaign = std::getenv("IPEX_CAMPAIGN");
-  const int kills = campaign ? std::max(50, std::atoi(campaign)) : 50;
+  const int kills = std::getenv("IPEX_CAMPAIGN") != nullptr ? 1000 : 50;
   std::uint64_t random = 12345;
   std::vector<std::uint64_t> acknowledged;
   for (int kill_index = 0; kill_index < kills; ++kill_index) {
