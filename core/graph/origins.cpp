@@ -164,7 +164,10 @@ std::string OriginTable::label(const std::vector<OriginId>& ids) const {
     if (parts == 0) {
       part = alone ? origin.module_path : (origin.module_path.empty() ? kind : origin.module_path + " " + kind);
     } else {
-      part = alone ? origin.module_path.substr(origin.module_path.rfind('.') + 1) : kind;
+      const std::string last = origin.module_path.substr(origin.module_path.rfind('.') + 1);
+      // A place in a Sequential says nothing behind another name.
+      const bool named = alone && last.find_first_not_of("0123456789") != std::string::npos;
+      part = named ? last : kind;
     }
     text += (parts == 0 ? "" : " + ") + part;
     ++parts;
