@@ -155,6 +155,23 @@ class Scanner {
     if (filled.depth > options_.max_depth) fail(fmt::format("nests deeper than {} levels", options_.max_depth));
     at(target) = filled;
   }
+  // Python's form for containers of one item.
+  void fillWithLast(PickleKind kind, std::size_t count, std::uint8_t opcode) {
+    if (!options_.python_writer) unknownOpcode(opcode);
+    if (stack_.size() < count + (marks_.empty() ? 0 : marks_.back())) fail("takes a value where none is");
+    marks_.push_back(stack_.size() - count);
+    fillContainer(kind);
+  }
+  [[noreturn]] void unknownOpcode(std::uint8_t opcode) const {
+    fail(fmt::format("has opcode 0x{:02x}, which TorchScript files do not use", opcode));
+  }
+  // Little-endian two's complement; libtorch writes 8 bytes, Python as few as it takes.
+  std::int64_t longInt() {
+    const std::uint8_t width = byte();
+    if (width != 8 && !(options_.python_writer && width >= 1 && width < 8)) fail("has a whole number that is not 64 bits wide");
+    const std::uint64_t bits = little(width) << (64 - 8 * width);
+    return static_cast<std::int64_t>(bits) >> (64 - 8 * width);
+  }
   void memoize(std::uint64_t id) {
     if (stack_.empty()) fail("remembers a value where none is");
     // The pickler numbers them in turn; libtorch would allocate room for any number.
@@ -322,6 +339,7 @@ class Scanner {
     if (!quantized && args.count == 7) expect(args, 6, PickleKind::kDict, "a tensor of unknown form");
     checkReach(scan_.storages[storage], offset, sizes, strides);
     tensor.dims = sizes;
+    tensor.strides = strides;
     scan_.tensors.push_back(std::move(tensor));
     pushIndexed(PickleKind::kTensor, scan_.tensors.size() - 1);
   }
@@ -388,8 +406,7 @@ class Scanner {
       case 'M': pushInt(static_cast<std::int64_t>(little(2))); break;
       case 'J': pushInt(static_cast<std::int32_t>(little(4))); break;
       case 0x8a:
-        if (byte() != 8) fail("has a whole number that is not 64 bits wide");
-        pushInt(static_cast<std::int64_t>(little(8)));
+        pushInt(longInt());
         break;
       case 'G': {
         PickleValue made;
@@ -406,6 +423,8 @@ class Scanner {
       case 't': pushTuple(popMark()); break;
       case ']': pushIndexed(PickleKind::kList, 0); break;
       case '}': pushIndexed(PickleKind::kDict, 0); break;
+      case 'a': fillWithLast(PickleKind::kList, 1, opcode); break;
+      case 's': fillWithLast(PickleKind::kDict, 2, opcode); break;
       case 'e': fillContainer(PickleKind::kList); break;
       case 'u': fillContainer(PickleKind::kDict); break;
       case 'q': memoize(byte()); break;
@@ -417,7 +436,7 @@ class Scanner {
       case 'b': build(); break;
       case 'R': reduce(); break;
       case 'Q': pushStorage(); break;
-      default: fail(fmt::format("has opcode 0x{:02x}, which TorchScript files do not use", opcode));
+      default: unknownOpcode(opcode);
     }
     if (stack_.size() > options_.max_values) fail(fmt::format("has more than {} values", options_.max_values));
     return true;

@@ -60,6 +60,7 @@ struct PickleTensor {
   std::uint32_t storage = 0;         // index into PickleScan::storages; of its values where sparse
   std::int64_t offset = 0;           // in elements
   std::vector<std::int64_t> dims;
+  std::vector<std::int64_t> strides;  // empty where sparse
   std::int64_t elements = 0;
   bool requires_grad = false;
   bool quantized = false;
@@ -81,6 +82,7 @@ struct PickleScanOptions {
   std::string where;                 // "'net.pt', member 'net/data.pkl'": begins every complaint
   // Bytes of the member that holds the storage `key`; nullopt when there is none.
   std::function<std::optional<std::uint64_t>(const std::string& key)> storage_bytes;
+  bool python_writer = false;          // also what Python's pickler writes: single items, short whole numbers
   bool storages_may_be_empty = false;  // traced inputs are recorded without their data
   std::size_t max_values = 4u << 20;
   std::size_t max_depth = 400;
