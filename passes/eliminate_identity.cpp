@@ -133,7 +133,8 @@ Value* identityOf(Node* node, Identity* how) {
   if (node->kind() == aten::cat && node->input(0)->node()->kind() == torch::jit::prim::ListConstruct) {
     Node* list = node->input(0)->node();
     *how = Identity::kCopy;
-    return list->inputs().size() == 1 ? list->input(0) : nullptr;
+    // Another user of the list may have appended to it.
+    return list->inputs().size() == 1 && list->output()->uses().size() == 1 ? list->input(0) : nullptr;
   }
   if (node->input(0)->type()->kind() != c10::TypeKind::TensorType) return nullptr;
   for (const auto& kind : {&arithmetic, &view, &copy}) {

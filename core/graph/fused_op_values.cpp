@@ -1,9 +1,26 @@
 // Constants, shape facts and uses of values: the small questions every fusion asks.
 #include "core/graph/fused_op.h"
 
+#include <algorithm>
+
 namespace ipex_studio {
 
 using torch::jit::Value;
+
+namespace {
+
+// A list that no user appends to or keeps.
+bool onlyRead(const Value* list) {
+  const auto reads = [&](const torch::jit::Use& use) {
+    const c10::FunctionSchema* schema = use.user->maybeSchema();
+    if (schema == nullptr || use.offset >= schema->arguments().size()) return false;
+    const c10::AliasInfo* alias = schema->arguments()[use.offset].alias_info();
+    return alias == nullptr || !alias->isWrite();
+  };
+  return std::all_of(list->uses().begin(), list->uses().end(), reads);
+}
+
+}  // namespace
 
 std::optional<at::Tensor> constantTensor(const Value* value) {
   const auto constant = torch::jit::toIValue(value);
@@ -42,7 +59,7 @@ std::optional<std::vector<std::int64_t>> constantInts(const Value* value) {
     if (constant->isInt()) return std::vector<std::int64_t>{constant->toInt()};
     return std::nullopt;
   }
-  if (value->node()->kind() != torch::jit::prim::ListConstruct) return std::nullopt;
+  if (value->node()->kind() != torch::jit::prim::ListConstruct || !onlyRead(value)) return std::nullopt;
   std::vector<std::int64_t> list;
   for (const Value* element : value->node()->inputs()) {
     const auto number = constantInt(element);

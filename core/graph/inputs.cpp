@@ -137,6 +137,28 @@ InputSpec parseInputSpec(const std::string& text) {
   return spec;
 }
 
+torch::jit::IValue copyValue(const torch::jit::IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() ? value.toTensor().detach().clone() : value;
+  if (value.isTuple()) {
+    std::vector<torch::jit::IValue> elements;
+    for (const torch::jit::IValue& element : value.toTupleRef().elements()) elements.push_back(copyValue(element));
+    const auto type = value.type()->expect<c10::TupleType>();
+    return type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type) : c10::ivalue::Tuple::create(std::move(elements));
+  }
+  if (value.isList()) {
+    c10::impl::GenericList list(value.type()->expectRef<c10::ListType>().getElementType());
+    for (const torch::jit::IValue& element : value.toListRef()) list.push_back(copyValue(element));
+    return list;
+  }
+  if (value.isGenericDict()) {
+    const auto& type = value.type()->expectRef<c10::DictType>();
+    c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
+    for (const auto& entry : value.toGenericDict()) dict.insert(entry.key(), copyValue(entry.value()));
+    return dict;
+  }
+  return value.isObject() ? value.deepcopy() : value;
+}
+
 Inputs makeInputs(const std::vector<InputSpec>& specs, std::uint64_t seed, double at) {
   at::Generator generator = at::detail::createCPUGenerator(seed);
   Inputs inputs;

@@ -4,6 +4,7 @@
 
 #include "core/graph/elementwise.h"
 #include "core/graph/lowering_builder.h"
+#include "core/graph/tensor_bridge.h"
 
 namespace ipex_studio {
 
@@ -133,6 +134,20 @@ std::optional<Elementwise> elementwiseOf(Node* node) {
   return first_is_full ? first : second;
 }
 
+// Views take tensors of any type, so what plans cannot hold shows here.
+LoweredNode requireFitting(LoweredNode lowered) {
+  const auto require = [](const Value* tensor) {
+    if (!fitsPlans(tensor)) decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
+  };
+  for (const LoweredOp& op : lowered.ops) {
+    for (const LoweredOperand& operand : op.src) {
+      if (operand.value != nullptr) require(operand.value);
+    }
+    for (const Value* result : op.dst) require(result);
+  }
+  return lowered;
+}
+
 }  // namespace
 }  // namespace lowering
 
@@ -140,11 +155,11 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
   using namespace lowering;
   try {
     std::string why;
-    if (const auto fused = readFusedOp(node, &why)) return lowerFused(node, *fused);
+    if (const auto fused = readFusedOp(node, &why)) return requireFitting(lowerFused(node, *fused));
     if (!why.empty()) decline(reasons::kUnsupportedAttribute, why);
     const auto found = table().find(node->kind().toQualString());
-    if (found != table().end()) return found->second(node);
-    if (const auto elementwise = elementwiseOf(node)) return lowerElementwise(node, *elementwise);
+    if (found != table().end()) return requireFitting(found->second(node));
+    if (const auto elementwise = elementwiseOf(node)) return requireFitting(lowerElementwise(node, *elementwise));
     if (!node->blocks().empty()) decline(reasons::kControlFlow, "Control flow stays in the interpreter.");
     decline(reasons::kUnsupportedOperator, fmt::format("Plans do not know {}.", node->kind().toQualString()));
   } catch (const Declined& declined) {
@@ -152,12 +167,20 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
   }
 }
 
+bool fitsPlans(const Value* tensor) {
+  const auto dtype = knownDtype(tensor);
+  const auto sizes = knownSizes(tensor);
+  return dtype && sizes && dtypeOf(*dtype) != DType::kNone && sizes->size() <= kMaxRank;
+}
+
 bool isSizeArithmetic(const Node* node) {
   static const std::unordered_map<std::string, std::size_t> kArity = {
       {"aten::add", 2}, {"aten::sub", 2}, {"aten::mul", 2}, {"aten::floordiv", 2}, {"aten::remainder", 2}, {"aten::neg", 1}};
   if (node->outputs().size() != 1 || !node->output()->type()->isSubtypeOf(*c10::IntType::get())) return false;
   const std::string kind = node->kind().toQualString();
-  if (kind == "aten::size") return node->inputs().size() == 2 && constantInt(node->input(1)).has_value();
+  if (kind == "aten::size") {
+    return node->inputs().size() == 2 && constantInt(node->input(1)).has_value() && fitsPlans(node->input(0));
+  }
   const auto found = kArity.find(kind);
   if (found == kArity.end() || node->inputs().size() != found->second) return false;
   for (const Value* input : node->inputs()) {

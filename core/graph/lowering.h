@@ -44,6 +44,9 @@ struct LoweringDecline {
 };
 std::variant<LoweredNode, LoweringDecline> lowerNode(torch::jit::Node* node);
 
+// Can a plan hold this tensor at all? Its type was seen and plans know it, and it has few enough dimensions.
+bool fitsPlans(const torch::jit::Value* tensor);
+
 // Integer arithmetic on sizes that a plan can do itself: aten::size(t, axis), len arithmetic, literals.
 bool isSizeArithmetic(const torch::jit::Node* node);
 

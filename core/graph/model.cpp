@@ -28,6 +28,8 @@ class Descriptor {
 
 void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen) {
   if (!seen.isTensor() || !seen.toTensor().defined()) return;
+  // An optional that was given may be None the next time.
+  if (!value->type()->isSubtypeOf(*c10::TensorType::get())) return;
   // The example's sizes are facts about this run; strides are not, since layouts are the planner's.
   const at::Tensor& tensor = seen.toTensor();
   const_cast<torch::jit::Value*>(value)->setType(
@@ -79,7 +81,7 @@ void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
   auto graph = module.get_method("forward").graph();
   std::vector<torch::jit::IValue> arguments{copy._ivalue()};
   const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
-  for (const torch::jit::IValue& input : inputs) arguments.push_back(input.deepcopy());
+  for (const torch::jit::IValue& input : inputs) arguments.push_back(copyValue(input));
   for (std::size_t a = arguments.size(); a < schema.arguments().size(); ++a) {
     if (!schema.arguments()[a].default_value()) break;
     arguments.push_back(*schema.arguments()[a].default_value());

@@ -32,6 +32,10 @@ InputSpec parseInputSpec(const std::string& text);
 
 using Inputs = std::vector<torch::jit::IValue>;  // arguments of forward, without self
 
+// Own memory for every tensor. Unlike IValue::deepcopy it keeps two views of one tensor apart (that gives the first view
+// twice); writes through one of them no longer show in the other.
+torch::jit::IValue copyValue(const torch::jit::IValue& value);
+
 class Model {
  public:
   // Checks the file statically (core/plan/pt_file.h), loads it through the same descriptor, sets eval mode.

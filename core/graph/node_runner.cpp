@@ -96,6 +96,8 @@ void NodeRunner::runNode(Node* node) {
                                                     node->kind().toQualString()));
   }
   Stack stack = operands(node);
+  // Operators with any number of arguments (print, format) find their number on top, as in the interpreter.
+  if (node->schema().is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
   node->getOperation()(stack);
   store(node, std::move(stack));
 }

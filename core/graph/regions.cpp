@@ -26,11 +26,11 @@ bool computes(const PlacedNode& placed) {
   return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(), [](const LoweredOp& op) { return !isView(op.spec.kind); });
 }
 
-// Reorders the top level into the schedule that RegionLevels promises: by level, lowered nodes first.
-void schedule(Graph& graph, std::vector<const PlacedNode*>& order) {
-  std::stable_sort(order.begin(), order.end(), [](const PlacedNode* a, const PlacedNode* b) {
-    return std::make_pair(a->level, !a->lowered) < std::make_pair(b->level, !b->lowered);
-  });
+// Reorders the top level into the schedule that RegionLevels promises: by level, lowered nodes first. A level without a
+// region keeps its order: its nodes need the lists and sizes between them.
+void schedule(Graph& graph, std::vector<const PlacedNode*>& order, const std::unordered_set<const Node*>& lowered) {
+  const auto place = [&](const PlacedNode* placed) { return std::make_pair(placed->level, lowered.count(placed->node) == 0); };
+  std::stable_sort(order.begin(), order.end(), [&](const PlacedNode* a, const PlacedNode* b) { return place(a) < place(b); });
   for (const PlacedNode* placed : order) placed->node->moveBefore(graph.return_node());
 }
 
@@ -63,7 +63,6 @@ class RegionBuilder {
       order.push_back(&placed);
       if (placed.lowered) regions[placed.level].push_back(&placed);
     }
-    schedule(graph_, order);
     for (auto entry = regions.begin(); entry != regions.end();) {
       const auto ops = std::count_if(entry->second.begin(), entry->second.end(), [](const PlacedNode* p) { return computes(*p); });
       entry = ops < min_ops ? regions.erase(entry) : std::next(entry);
@@ -71,6 +70,7 @@ class RegionBuilder {
     for (const auto& [level, nodes] : regions) {
       for (const PlacedNode* placed : nodes) lowered_.insert(placed->node);
     }
+    schedule(graph_, order, lowered_);
     needed_ = neededTransparent(levels_.nodes(), lowered_);
     for (const auto& [level, nodes] : regions) makeRegion(nodes);
     destroyLowered();

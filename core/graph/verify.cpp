@@ -146,8 +146,8 @@ std::vector<IValue> runAll(Module& module, const std::vector<Inputs>& steps, con
   std::vector<IValue> results;
   for (const Inputs& inputs : steps) {
     Inputs own;  // a model may write into its inputs
-    for (const IValue& input : inputs) own.push_back(input.deepcopy());
-    results.push_back(module.forward(std::move(own)).deepcopy());
+    for (const IValue& input : inputs) own.push_back(copyValue(input));
+    results.push_back(copyValue(module.forward(std::move(own))));
   }
   return results;
 }
