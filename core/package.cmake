@@ -9,6 +9,7 @@ target_include_directories(ipex_flags INTERFACE $<INSTALL_INTERFACE:${CMAKE_INST
 install(TARGETS ipex_flags ipex_plan ipex_kernels ipex_studio_ops ipex_engine EXPORT ipex_studioTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT ipex_studioTargets NAMESPACE ipex_studio:: DESTINATION ${package_folder})
+install(FILES passes/optimize.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio/passes)
 install(DIRECTORY core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio FILES_MATCHING PATTERN "*.h")
 configure_package_config_file(core/ipex_studioConfig.cmake.in ${CMAKE_BINARY_DIR}/ipex_studioConfig.cmake
                               INSTALL_DESTINATION ${package_folder})

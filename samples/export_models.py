@@ -83,6 +83,10 @@ def export(network: Network, path: str, io_path: str = "", **build_arguments) ->
             module = torch.jit.script(model)
         else:
             module = torch.jit.trace(model, tuple(network.sample()), check_trace=False)
+    taken = [argument.name for argument in module.forward.schema.arguments[1:]]
+    declared = [argument.name for argument in network.inputs]
+    if taken != declared:
+        raise RuntimeError(f"{network.name} takes {taken}, its entry in the registry says {declared}")
     # The model comes last: who finds it finds its recording too.
     if io_path:
         save(torch.jit.script(Recording(recorded)), io_path)
