@@ -47,6 +47,21 @@ inline void appendEltwise(dnnl::post_ops& ops, dnnl::algorithm algorithm, float 
 #endif
 }
 
+struct Eltwise {
+  dnnl::algorithm algorithm = dnnl::algorithm::undef;
+  float alpha = 0, beta = 0;
+};
+inline Eltwise eltwiseAt(const dnnl::post_ops& ops, int index) {
+  Eltwise read;
+#if DNNL_VERSION_MAJOR >= 3
+  ops.get_params_eltwise(index, read.algorithm, read.alpha, read.beta);
+#else
+  float scale = 1;
+  ops.get_params_eltwise(index, scale, read.algorithm, read.alpha, read.beta);
+#endif
+  return read;
+}
+
 // x · clip(x + 3, 0, 6) / 6; 2.6 has the constants built in, 3.x takes them.
 inline void appendHardSwish(dnnl::post_ops& ops) {
   appendEltwise(ops, dnnl::algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);

@@ -255,6 +255,25 @@ TensorDesc alignedTo(const TensorDesc& desc, int rank) {
   return aligned;
 }
 
+namespace {
+
+// oneDNN 2.6 computes the second of two element-wise operations of one kind with the numbers of the first (seen with
+// linear, clip, relu and elu in every implementation).
+bool confusesConstants(const dnnl::post_ops& list) {
+  std::vector<Eltwise> seen;
+  for (int i = 0; i < list.len(); ++i) {
+    if (list.kind(i) != dnnl::primitive::kind::eltwise) continue;
+    const Eltwise op = eltwiseAt(list, i);
+    for (const Eltwise& other : seen) {
+      if (op.algorithm == other.algorithm && (op.alpha != other.alpha || op.beta != other.beta)) return true;
+    }
+    seen.push_back(op);
+  }
+  return false;
+}
+
+}  // namespace
+
 Verdict translatePostOps(const PostOpRequest& request, PostOps* result) {
   for (const PostOp& op : *request.post_ops) {
     if (isBinary(op.kind)) {
@@ -265,7 +284,7 @@ Verdict translatePostOps(const PostOpRequest& request, PostOps* result) {
     }
   }
   constexpr int kLimit = 32;
-  return result->list.len() <= kLimit ? Verdict::yes() : Verdict::no("post-ops");
+  return result->list.len() <= kLimit && !confusesConstants(result->list) ? Verdict::yes() : Verdict::no("post-ops");
 }
 
 PostOpRequest requestFor(const PrepareArgs& args, int first_operand) {

@@ -207,6 +207,17 @@ TEST(PlanRun, ConcatWithActivationIsSplit) {
   EXPECT_EQ(runSmall(node("concat{axis=1}|relu", "[0,1]", 3), "[3]").wrong, "");
 }
 
+// Libraries have mixed up the numbers of two activations of one kind behind one product.
+TEST(PlanRun, TwoActivationsOfOneKind) {
+  for (const char* product : {"linear{}", "matmul{}", "matmul{scale=0.5}"}) {
+    for (const char* chain : {"linear(2,1)|linear(0.5,-1)", "linear(2,1)|neg", "linear(2,1)|tanh|linear(3,1)", "leaky_relu(0.3)|relu", "leaky_relu(0.3)|leaky_relu(0.1)",
+                              "clip(-1,1)|clip(0,0.5)", "elu(1)|elu(0.5)", "hardsigmoid|linear(2,1)", "linear(2,1)|hardswish", "abs|neg", "relu|relu"}) {
+      const bool linear = product[0] == 'l';
+      EXPECT_EQ(runSmall(node(std::string(product) + "|" + chain, linear ? "[0,2,-1]" : "[0,1]", 3), "[3]").wrong, "") << product << "|" << chain;
+    }
+  }
+}
+
 TEST(PlanRun, TwoInstancesInTwoThreads) {
   for (int seed = 2000; seed < 2010; ++seed) {
     const RandomPlan random = testing::makeRandomPlan(seed, 10);
