@@ -16,6 +16,8 @@ std::unique_ptr<Kernel> makePoolOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeReorderOnednn(const dnnl::engine& engine);
 
 std::unique_ptr<Kernel> makePointwiseSimd();
+std::unique_ptr<Kernel> makeLinearGemvSimd(const Kernel* pointwise);
+std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeReduceSimd();
 std::unique_ptr<Kernel> makeSoftmaxSimd();
 std::unique_ptr<Kernel> makeLayerNormSimd();

@@ -11,9 +11,11 @@ class OrderedKernelList final : public KernelList {
  public:
   OrderedKernelList() : engine_(dnnl::engine::kind::cpu, 0) {
     // Most special first. Every kind ends in its reference, which takes anything.
-    list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
     const Kernel* pointwise = list(OpKind::kPointwise, makePointwiseSimd());
+    list(OpKind::kConvolution, makeConvolutionGemvSimd(pointwise));  // one pixel
+    list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
+    list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
     list(OpKind::kLinear, makeLinearOnednn(engine_));
     list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));

@@ -5,6 +5,7 @@
 // Declines: device, dtype, empty, blocked-weights, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
 #include "kernels/factories.h"
+#include "kernels/matrix_rows.h"
 #include "kernels/onednn_op.h"
 #include "kernels/parallel.h"
 
@@ -15,28 +16,6 @@ using onednn::Md;
 using onednn::Pd;
 
 constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
-
-std::int64_t rowsOf(const Dims& dims) {
-  std::int64_t rows = 1;
-  for (int axis = 0; axis + 1 < dims.rank; ++axis) rows *= dims[axis];
-  return rows;
-}
-
-// x seen as [rows, columns] where its strides allow; row-major otherwise (the plan then copies).
-TensorDesc asMatrix(const TensorDesc& x, bool* as_given) {
-  const int last = x.dims.rank - 1;
-  TensorDesc matrix = contiguousDesc(x.dtype, Dims{rowsOf(x.dims), x.dims[last]});
-  *as_given = x.block == 0 && (x.strides[last] == 1 || x.dims[last] == 1);
-  std::int64_t row_stride = 0, rows = 1;
-  for (int axis = last - 1; axis >= 0 && *as_given; --axis) {
-    if (x.dims[axis] == 1) continue;
-    if (rows == 1) row_stride = x.strides[axis];
-    *as_given = x.strides[axis] == row_stride * rows && row_stride >= x.dims[last];
-    rows *= x.dims[axis];
-  }
-  if (*as_given && rows > 1) matrix.strides[0] = row_stride;
-  return matrix;
-}
 
 class LinearOnednn final : public Kernel {
  public:

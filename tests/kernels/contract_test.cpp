@@ -24,13 +24,16 @@ const KernelList& kernels() {
   return *list;
 }
 
+// By the first kernel that takes the case, the reference aside; otherwise with the last one's reason.
 void prepareFirst(const Case& test, Prepared* p) {
   p->problem = makeProblem(test);
   p->args = makeArgs(test, p->problem, Conditions(), &p->cache, &p->constants);
-  const Kernel& kernel = *kernels().candidates(p->problem.spec.kind).front();
-  const Verdict verdict = kernel.supports(p->args);
-  p->reason = verdict.reason;
-  if (verdict.ok) p->op = kernel.prepare(p->args, &p->reason);
+  const auto& candidates = kernels().candidates(p->problem.spec.kind);
+  for (std::size_t k = 0; k + 1 < candidates.size() && !p->op; ++k) {
+    const Verdict verdict = candidates[k]->supports(p->args);
+    p->reason = verdict.reason;
+    if (verdict.ok) p->op = candidates[k]->prepare(p->args, &p->reason);
+  }
 }
 
 using S = Source;
@@ -75,8 +78,12 @@ TEST(Contract, ConstantsArePackedOnce) {
   EXPECT_FALSE(p.op->packed[0]);
   const std::size_t bytes = p.cache.bytes();
   EXPECT_GE(bytes, 64u * 32 * 9 * 4);
-  const auto again = kernels().candidates(OpKind::kConvolution).front()->prepare(p.args, &p.reason);
-  ASSERT_TRUE(again);
+  Prepared again;
+  again.args = p.args;
+  for (const Kernel* kernel : kernels().candidates(OpKind::kConvolution)) {
+    if (!again.op && kernel->supports(p.args).ok) again.op = kernel->prepare(p.args, &again.reason);
+  }
+  ASSERT_TRUE(again.op);
   EXPECT_EQ(p.cache.bytes(), bytes);
 }
 
@@ -153,9 +160,63 @@ TEST(Contract, LinearReadsRowsWithGaps) {
   Prepared p;
   prepareFirst(test, &p);
   p.args.src[0].strides = Dims{96, 1};
-  const auto op = kernels().candidates(OpKind::kLinear).front()->prepare(p.args, &p.reason);
+  const auto& candidates = kernels().candidates(OpKind::kLinear);
+  for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
+    const auto op = candidates[k]->prepare(p.args, &p.reason);
+    ASSERT_TRUE(op) << p.reason;
+    EXPECT_EQ(op->src[0].strides[0], 96);
+  }
+}
+
+TEST(Contract, FewRowsTakeTheirWeightsAsTheyAre) {
+  Prepared p;
+  prepareFirst({"linear{}|relu", {S::of({4, 32}), S::weight({8, 32}), S::weight({8})}}, &p);
+  ASSERT_TRUE(p.op) << p.reason;
+  EXPECT_FALSE(p.op->packed[1]);
+  EXPECT_EQ(p.cache.bytes(), 0u);
+  EXPECT_TRUE(p.op->may_alias);
+  Prepared plain;
+  prepareFirst({"linear{}", {S::of({4, 32}), S::weight({32, 32}), S::none()}}, &plain);
+  ASSERT_TRUE(plain.op) << plain.reason;
+  EXPECT_FALSE(plain.op->may_alias) << "the product would overwrite the rows that it still reads";
+}
+
+TEST(Contract, OnePixelIsReadInAnyLayoutWithDenseChannels) {
+  Prepared p;
+  prepareFirst({"convolution{}", {S::of({3, 20, 1, 1}), S::weight({8, 20, 1, 1}), S::none()}}, &p);
+  ASSERT_TRUE(p.op) << p.reason;
+  const Kernel& gemv = *kernels().candidates(OpKind::kConvolution).front();
+  for (const TensorDesc& x : {blockedDesc(DType::kF32, Dims{3, 20, 1, 1}, 16),
+                              channelsLastDesc(DType::kF32, Dims{3, 20, 1, 1})}) {
+    p.args.src[0] = x;
+    const auto op = gemv.prepare(p.args, &p.reason);
+    ASSERT_TRUE(op) << p.reason;
+    EXPECT_TRUE(op->src[0].sameLayout(x)) << x.str();
+  }
+  p.args.src[0] = contiguousDesc(DType::kF32, Dims{3, 20, 1, 1});
+  p.args.src[0].strides = Dims{80, 4, 1, 1};
+  const auto op = gemv.prepare(p.args, &p.reason);
   ASSERT_TRUE(op) << p.reason;
-  EXPECT_EQ(op->src[0].strides[0], 96);
+  EXPECT_TRUE(op->src[0].isContiguous()) << "channels with gaps are copied";
+}
+
+TEST(Contract, SmallProductsDeclineByName) {
+  const auto reasonOf = [](const Case& test) {
+    const Problem problem = makeProblem(test);
+    WeightCache cache;
+    std::vector<std::unique_ptr<Buffer>> constants;
+    return kernels().candidates(problem.spec.kind).front()->supports(
+        makeArgs(test, problem, Conditions(), &cache, &constants)).reason;
+  };
+  EXPECT_EQ(reasonOf({"linear{}", {S::of({5, 8}), S::weight({8, 8}), S::none()}}), "rows");
+  EXPECT_EQ(reasonOf({"convolution{}", {S::of({5, 8, 1, 1}), S::weight({8, 8, 1, 1}), S::none()}}), "rows");
+  EXPECT_EQ(reasonOf({"convolution{}", {S::of({1, 8, 1, 2}), S::weight({8, 8, 1, 1}), S::none()}}), "not-one-pixel");
+  EXPECT_EQ(reasonOf({"convolution{padding=[1,1],stride=[3,3]}",
+                      {S::of({1, 8, 1, 1}), S::weight({8, 8, 1, 1}), S::none()}}),
+            "not-one-pixel");
+  EXPECT_EQ(reasonOf({"convolution{groups=2}", {S::of({1, 8, 1, 1}), S::weight({8, 4, 1, 1}), S::none()}}),
+            "not-one-pixel");
+  EXPECT_EQ(reasonOf({"linear{}", {S::of({0, 8}), S::weight({8, 8}), S::none()}}), "empty");
 }
 
 // Allocations of one warm execution.
@@ -195,6 +256,8 @@ TEST(Contract, OwnKernelsAllocateNothing) {
       {"upsample{mode=bilinear,output=[6,6]}", {S::of({1, 3, 4, 4})}},
       {"reorder{}", {S::of({3, 8})}},
       {"cast{dtype=f32}", {S::ids({5}, 9)}},
+      {"linear{}|add(0)", {S::of({2, 33}), S::weight({9, 33}), S::weight({9}), S::of({9})}},
+      {"convolution{}|relu", {S::of({1, 33, 1, 1}), S::weight({9, 33, 1, 1}), S::none()}},
   };
   for (const Case& test : own) EXPECT_EQ(allocationsOf(test), 0) << test.spec;
 }

@@ -1,0 +1,316 @@
+// y = x·wᵀ + b for a few rows of x, straight from the row-major weights: such a product is bound by reading w once, and
+// several rows of w are read side by side so that the prefetchers stream. Serves linear layers and 1×1 convolutions of
+// images of one pixel. Post-operations follow as one pointwise pass.
+//
+// Declines: device, dtype, empty, rows, weights-layout, not-one-pixel, and what the pointwise kernel declines.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemv_simd.cpp"
+#include "kernels/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/gemv_job.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+// Accumulators must fit the registers: 32 with AVX-512, otherwise 16.
+constexpr int columnsFor(int rows) {
+#if HWY_TARGET <= HWY_AVX3
+  return rows == 1 ? 8 : 4;
+#else
+  return rows == 1 ? 8 : rows == 2 ? 4 : 2;
+#endif
+}
+
+// The first `count` lanes, zeros after them; reads nothing beyond.
+HWY_INLINE VF loadFirst(const float* from, std::int64_t count) {
+  const F32 d;
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count)), d, from);
+#else
+  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
+  std::memcpy(lanes, from, count * sizeof(float));
+  return hn::Load(d, lanes);
+#endif
+}
+
+// kRows rows of x times kColumns rows of w.
+template <int kRows, int kColumns>
+HWY_INLINE void multiply(const GemvJob& job, const float* x, const float* w, const float* bias, float* y) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t ahead = kGemvColumns * job.w_stride;
+  VF sum[kColumns][kRows];
+  for (auto& column : sum) {
+    for (VF& value : column) value = hn::Zero(d);
+  }
+  const auto step = [&](std::int64_t k, const auto& load) HWY_ATTR {
+    VF v[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) v[r] = load(x + r * job.x_stride + k);
+#pragma GCC unroll 8
+    for (int c = 0; c < kColumns; ++c) {
+      const VF weights = load(w + c * job.w_stride + k);
+      hwy::Prefetch(w + c * job.w_stride + k + ahead);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sum[c][r] = hn::MulAdd(weights, v[r], sum[c][r]);
+    }
+  };
+  std::int64_t k = 0;
+  for (; k + lanes <= job.depth; k += lanes) step(k, [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); });
+  if (const std::int64_t rest = job.depth - k; rest > 0) {
+    step(k, [rest](const float* from) HWY_ATTR { return loadFirst(from, rest); });
+  }
+#pragma GCC unroll 8
+  for (int c = 0; c < kColumns; ++c) {
+    const float offset = bias != nullptr ? bias[c] : 0.0f;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) y[r * job.columns + c] = hn::GetLane(hn::SumOfLanes(d, sum[c][r])) + offset;
+  }
+}
+
+template <int kRows>
+void multiplyRows(const GemvJob& job, const float* x, const float* w, const float* bias, float* y, std::int64_t count) {
+  constexpr int kColumns = columnsFor(kRows);
+  std::int64_t n = 0;
+  const auto at = [&](std::int64_t column) { return bias != nullptr ? bias + column : nullptr; };
+  for (; n + kColumns <= count; n += kColumns) multiply<kRows, kColumns>(job, x, w + n * job.w_stride, at(n), y + n);
+  for (; n < count; ++n) multiply<kRows, 1>(job, x, w + n * job.w_stride, at(n), y + n);
+}
+
+// Columns [begin, end) of y.
+void runGemv(const GemvJob& job, const float* x, const float* w, const float* bias, float* y, std::int64_t begin,
+             std::int64_t end) {
+  for (std::int64_t n = begin; n < end; n += kGemvColumns) {
+    const std::int64_t count = std::min(kGemvColumns, end - n);
+    const float* const w_rows = w + n * job.w_stride;
+    const float* const b = bias != nullptr ? bias + n : nullptr;
+    for (std::int64_t r = 0; r < job.rows; r += 4) {
+      const float* const x_rows = x + r * job.x_stride;
+      float* const out = y + r * job.columns + n;
+      switch (std::min<std::int64_t>(4, job.rows - r)) {
+        case 1:
+          multiplyRows<1>(job, x_rows, w_rows, b, out, count);
+          break;
+        case 2:
+          multiplyRows<2>(job, x_rows, w_rows, b, out, count);
+          break;
+        case 3:
+          multiplyRows<3>(job, x_rows, w_rows, b, out, count);
+          break;
+        default:
+          multiplyRows<4>(job, x_rows, w_rows, b, out, count);
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/factories.h"
+#include "kernels/matrix_rows.h"
+#include "kernels/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(runGemv);
+
+constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
+// More rows are better served by a blocked product over packed weights.
+constexpr std::int64_t kMaxRows = 4;
+
+// The product, then `tail` from scratch memory into the result.
+class GemvOp final : public PreparedOp {
+ public:
+  GemvJob job;
+  GemvRun run = nullptr;
+  std::int64_t grain = 1;  // in groups of kGemvColumns
+  std::int32_t threads = 1;
+  std::unique_ptr<PreparedOp> tail;   // may be null
+  std::int64_t tail_scratch_offset = 0;  // bytes in scratch; the product lies before
+
+  class State final : public ExecState {
+   public:
+    std::unique_ptr<ExecState> tail;
+    std::vector<const void*> tail_src;
+  };
+
+  std::unique_ptr<ExecState> newState() const override {
+    if (!tail) return nullptr;
+    auto state = std::make_unique<State>();
+    state->tail = tail->newState();
+    state->tail_src.resize(tail->src.size());
+    return state;
+  }
+
+  void execute(ExecState* given, const void* const* from, void* const* to, void* scratch) const override {
+    const float* const x = static_cast<const float*>(from[kSrc]);
+    const float* const w = static_cast<const float*>(from[kWeights]);
+    const float* const bias = src[kBias].absent() ? nullptr : static_cast<const float*>(from[kBias]);
+    float* const y = static_cast<float*>(tail ? scratch : to[0]);
+    const std::int64_t groups = (job.columns + kGemvColumns - 1) / kGemvColumns;
+    parallelFor(groups, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      run(job, x, w, bias, y, begin * kGemvColumns, std::min(job.columns, end * kGemvColumns));
+    });
+    if (!tail) return;
+    auto& state = static_cast<State&>(*given);
+    state.tail_src[0] = y;
+    std::copy(from + kFirstPostOperand, from + src.size(), state.tail_src.begin() + 1);
+    tail->execute(state.tail.get(), state.tail_src.data(), to, static_cast<char*>(scratch) + tail_scratch_offset);
+  }
+};
+
+// What linear layers and convolutions have in common once x is a matrix.
+class GemvKernel : public Kernel {
+ public:
+  explicit GemvKernel(const Kernel* pointwise) : pointwise_(pointwise) {}
+
+ protected:
+  static Verdict supportsOperands(const PrepareArgs& args) {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    for (const TensorDesc& src : args.src) {
+      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+    }
+    if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    const TensorDesc& w = args.src[kWeights];
+    const bool dense_rows = w.block == 0 && (w.dims[1] == 1 || w.strides[1] == 1);
+    return dense_rows ? Verdict::yes() : Verdict::no("weights-layout");
+  }
+
+  // `x`: the layout in which x is read, `x_stride` from row to row.
+  std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const TensorDesc& x, std::int64_t x_stride,
+                                    std::string* reason) const {
+    const TensorDesc& w = args.src[kWeights];
+    auto op = std::make_unique<GemvOp>();
+    op->src = args.src;
+    op->src[kSrc] = x;
+    if (!args.src[kBias].absent()) op->src[kBias] = contiguousDesc(DType::kF32, args.src[kBias].dims);
+    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+    op->packed.assign(args.src.size(), false);
+    op->job.columns = w.dims[0];
+    op->job.depth = w.dims[1];
+    op->job.rows = args.dst[0].dims.count() / op->job.columns;
+    op->job.x_stride = x_stride;
+    op->job.w_stride = w.dims[0] == 1 ? w.dims[1] : w.strides[0];
+    op->run = IPEX_SELECT_TARGET(runGemv, args.target.isa);
+    op->threads = args.target.threads;
+    constexpr std::int64_t kFloatsPerOp = 4;  // vectors do better than the scalar operations that grains count
+    op->grain = grainFor(kGemvColumns * op->job.depth * op->job.rows / kFloatsPerOp);
+    op->flops = 2 * args.dst[0].dims.count() * op->job.depth;
+    if (!args.spec.post_ops.empty() && !addTail(args, op.get(), reason)) return nullptr;
+    return op;
+  }
+
+ private:
+  bool addTail(const PrepareArgs& args, GemvOp* op, std::string* reason) const {
+    PrepareArgs tail;
+    tail.target = args.target;
+    tail.spec.post_ops = args.spec.post_ops;
+    tail.dst = op->dst;
+    tail.src = {op->dst[0]};
+    for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
+      const TensorDesc& operand = args.src[s];
+      // The chain works in the result's row-major layout.
+      tail.src.push_back(operand.block == 0 ? operand : contiguousDesc(operand.dtype, operand.dims));
+    }
+    tail.constant.assign(tail.src.size(), nullptr);
+    tail.src_dies.assign(tail.src.size(), false);
+    const Verdict verdict = pointwise_->supports(tail);
+    if (!verdict.ok) {
+      *reason = verdict.reason;
+      return false;
+    }
+    op->tail = pointwise_->prepare(tail, reason);
+    if (!op->tail) return false;
+    if (!op->tail->dst[0].sameLayout(op->dst[0]) || !op->tail->src[0].sameLayout(op->dst[0])) {
+      *reason = "post-ops";
+      return false;
+    }
+    std::copy(op->tail->src.begin() + 1, op->tail->src.end(), op->src.begin() + kFirstPostOperand);
+    op->tail_scratch_offset = (static_cast<std::int64_t>(op->dst[0].bytes()) + 63) / 64 * 64;
+    op->scratch_bytes = op->tail_scratch_offset + op->tail->scratch_bytes;
+    op->may_alias = op->tail->may_alias;  // x and w are read before the result is written
+    return true;
+  }
+
+  const Kernel* pointwise_;
+};
+
+class LinearGemvSimd final : public GemvKernel {
+ public:
+  using GemvKernel::GemvKernel;
+  const char* name() const override { return "linear_gemv_simd"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    const Verdict operands = supportsOperands(args);
+    if (!operands.ok) return operands;
+    return rowsOf(args.src[kSrc].dims) <= kMaxRows ? Verdict::yes() : Verdict::no("rows");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    bool as_given = false;
+    const TensorDesc matrix = asMatrix(args.src[kSrc], &as_given);
+    const TensorDesc x = as_given ? args.src[kSrc] : contiguousDesc(DType::kF32, args.src[kSrc].dims);
+    return build(args, x, matrix.strides[0], reason);
+  }
+};
+
+class ConvolutionGemvSimd final : public GemvKernel {
+ public:
+  using GemvKernel::GemvKernel;
+  const char* name() const override { return "convolution_gemv_simd"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    const Verdict operands = supportsOperands(args);
+    if (!operands.ok) return operands;
+    const Dims &x = args.src[kSrc].dims, &w = args.src[kWeights].dims, &y = args.dst[0].dims;
+    // Padding before the pixel could put the only result beside it.
+    const std::vector<std::int64_t> padding = args.spec.ints("padding");
+    const bool padded = std::any_of(padding.begin(), padding.end(), [](std::int64_t p) { return p != 0; });
+    if (padded || args.spec.intOr("groups", 1) != 1 || x.count() != x[0] * x[1] || w.count() != w[0] * w[1] ||
+        y.count() != y[0] * y[1]) {
+      return Verdict::no("not-one-pixel");
+    }
+    return x[0] <= kMaxRows ? Verdict::yes() : Verdict::no("rows");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const TensorDesc& x = args.src[kSrc];
+    // Blocks that follow each other are dense channels too; a row may be longer than its channels.
+    const bool dense_channels = x.block == 0 ? x.dims[1] == 1 || x.strides[1] == 1
+                                             : x.dims[1] <= x.block || x.strides[1] == x.block;
+    const TensorDesc read = dense_channels ? x : contiguousDesc(DType::kF32, x.dims);
+    return build(args, read, read.strides[0], reason);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeLinearGemvSimd(const Kernel* pointwise) {
+  return std::make_unique<LinearGemvSimd>(pointwise);
+}
+
+std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise) {
+  return std::make_unique<ConvolutionGemvSimd>(pointwise);
+}
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE
