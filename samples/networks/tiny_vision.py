@@ -8,6 +8,7 @@ from torch import nn
 from .registry import Input, Network, register, settle_batch_norm
 
 IMAGE = Input("x", (1, 3, 32, 32), "image")
+SEQUENTIAL_IMAGE = Input("input", (1, 3, 32, 32), "image")  # what nn.Sequential calls it
 
 
 def conv_norm(inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> nn.Sequential:
@@ -185,10 +186,11 @@ def settled(build) -> nn.Module:
 
 
 register(Network("tiny_resnet", "Basic and bottleneck block, ReLU and sum in place",
-                 lambda: settled(tiny_resnet), (IMAGE,)))
+                 lambda: settled(tiny_resnet), (SEQUENTIAL_IMAGE,)))
 register(Network("tiny_mobilenet", "Depthwise, squeeze-excitation, ReLU6, hardswish, SiLU",
-                 lambda: settled(tiny_mobilenet), (IMAGE,)))
-register(Network("tiny_convnext", "Depthwise 7 x 7, layer-norm by permutes, GELU, layer scale", tiny_convnext, (IMAGE,)))
+                 lambda: settled(tiny_mobilenet), (SEQUENTIAL_IMAGE,)))
+register(Network("tiny_convnext", "Depthwise 7 x 7, layer-norm by permutes, GELU, layer scale", tiny_convnext,
+                 (SEQUENTIAL_IMAGE,)))
 register(Network("tiny_shufflenet", "Split, concatenation, channel shuffle", lambda: settled(TinyShuffleNet), (IMAGE,)))
 register(Network("tiny_densenet", "Concatenations that grow, norm before convolution",
                  lambda: settled(TinyDenseNet), (IMAGE,)))
