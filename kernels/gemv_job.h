@@ -5,8 +5,8 @@
 
 namespace ipex_studio {
 
-// Rows of w that are read side by side: each is a stream of its own for the prefetchers.
-constexpr std::int64_t kGemvColumns = 8;
+// Rows of x that the code is generated for.
+constexpr std::int64_t kGemvMaxRows = 4;
 
 // y[r, n] = Σ x[r, k] · w[n, k] + bias[n]. x and w have unit stride along k, y is dense. bias may be null.
 struct GemvJob {

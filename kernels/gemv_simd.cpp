@@ -1,6 +1,7 @@
-// y = x·wᵀ + b for a few rows of x, straight from the row-major weights: such a product is bound by reading w once, and
-// several rows of w are read side by side so that the prefetchers stream. Serves linear layers and 1×1 convolutions of
-// images of one pixel. Post-operations follow as one pointwise pass.
+// y = x·wᵀ + b for a few rows of x, straight from the row-major weights: such a product is bound by reading w once. w
+// is read as a few long streams, each through its own part of the rows: neighbouring rows side by side start a new
+// stream at every row and reach half the bandwidth from memory when rows are short. Software prefetching only costs.
+// Serves linear layers and 1×1 convolutions of images of one pixel. Post-operations follow as one pointwise pass.
 //
 // Declines: device, dtype, empty, rows, weights-layout, not-one-pixel, and what the pointwise kernel declines.
 #undef HWY_TARGET_INCLUDE
@@ -8,7 +9,6 @@
 #include "kernels/highway_targets.h"
 
 // highway_targets.h comes first.
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -25,13 +25,7 @@ using F32 = hn::ScalableTag<float>;
 using VF = hn::Vec<F32>;
 
 // Accumulators must fit the registers: 32 with AVX-512, otherwise 16.
-constexpr int columnsFor(int rows) {
-#if HWY_TARGET <= HWY_AVX3
-  return rows == 1 ? 8 : 4;
-#else
-  return rows == 1 ? 8 : rows == 2 ? 4 : 2;
-#endif
-}
+constexpr int streamsFor(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
 
 // The first `count` lanes, zeros after them; reads nothing beyond.
 HWY_INLINE VF loadFirst(const float* from, std::int64_t count) {
@@ -45,26 +39,26 @@ HWY_INLINE VF loadFirst(const float* from, std::int64_t count) {
 #endif
 }
 
-// kRows rows of x times kColumns rows of w.
-template <int kRows, int kColumns>
-HWY_INLINE void multiply(const GemvJob& job, const float* x, const float* w, const float* bias, float* y) {
+// kRows rows of x times kStreams rows of w that lie `distance` rows apart; the results lie as far apart.
+template <int kRows, int kStreams>
+HWY_INLINE void multiply(const GemvJob& job, const float* x, const float* w, const float* bias, float* y,
+                         std::int64_t distance) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t ahead = kGemvColumns * job.w_stride;
-  VF sum[kColumns][kRows];
-  for (auto& column : sum) {
-    for (VF& value : column) value = hn::Zero(d);
+  const std::int64_t w_distance = distance * job.w_stride;
+  VF sum[kStreams][kRows];
+  for (auto& stream : sum) {
+    for (VF& value : stream) value = hn::Zero(d);
   }
   const auto step = [&](std::int64_t k, const auto& load) HWY_ATTR {
     VF v[kRows];
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) v[r] = load(x + r * job.x_stride + k);
-#pragma GCC unroll 8
-    for (int c = 0; c < kColumns; ++c) {
-      const VF weights = load(w + c * job.w_stride + k);
-      hwy::Prefetch(w + c * job.w_stride + k + ahead);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sum[c][r] = hn::MulAdd(weights, v[r], sum[c][r]);
+#pragma GCC unroll 4
+    for (int s = 0; s < kStreams; ++s) {
+      const VF weights = load(w + s * w_distance + k);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sum[s][r] = hn::MulAdd(weights, v[r], sum[s][r]);
     }
   };
   std::int64_t k = 0;
@@ -72,47 +66,42 @@ HWY_INLINE void multiply(const GemvJob& job, const float* x, const float* w, con
   if (const std::int64_t rest = job.depth - k; rest > 0) {
     step(k, [rest](const float* from) HWY_ATTR { return loadFirst(from, rest); });
   }
-#pragma GCC unroll 8
-  for (int c = 0; c < kColumns; ++c) {
-    const float offset = bias != nullptr ? bias[c] : 0.0f;
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) y[r * job.columns + c] = hn::GetLane(hn::SumOfLanes(d, sum[c][r])) + offset;
+#pragma GCC unroll 4
+  for (int s = 0; s < kStreams; ++s) {
+    const float offset = bias != nullptr ? bias[s * distance] : 0.0f;
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      y[r * job.columns + s * distance] = hn::GetLane(hn::SumOfLanes(d, sum[s][r])) + offset;
+    }
   }
 }
 
 template <int kRows>
-void multiplyRows(const GemvJob& job, const float* x, const float* w, const float* bias, float* y, std::int64_t count) {
-  constexpr int kColumns = columnsFor(kRows);
-  std::int64_t n = 0;
-  const auto at = [&](std::int64_t column) { return bias != nullptr ? bias + column : nullptr; };
-  for (; n + kColumns <= count; n += kColumns) multiply<kRows, kColumns>(job, x, w + n * job.w_stride, at(n), y + n);
-  for (; n < count; ++n) multiply<kRows, 1>(job, x, w + n * job.w_stride, at(n), y + n);
+void multiplyRows(const GemvJob& job, const float* x, const float* w, const float* bias, float* y, std::int64_t begin,
+                  std::int64_t end) {
+  constexpr int kStreams = streamsFor(kRows);
+  const auto biasAt = [bias](std::int64_t n) { return bias != nullptr ? bias + n : nullptr; };
+  const std::int64_t distance = (end - begin) / kStreams;
+  for (std::int64_t n = begin; n < begin + distance; ++n) {
+    multiply<kRows, kStreams>(job, x, w + n * job.w_stride, biasAt(n), y + n, distance);
+  }
+  for (std::int64_t n = begin + distance * kStreams; n < end; ++n) {
+    multiply<kRows, 1>(job, x, w + n * job.w_stride, biasAt(n), y + n, 0);
+  }
 }
 
 // Columns [begin, end) of y.
 void runGemv(const GemvJob& job, const float* x, const float* w, const float* bias, float* y, std::int64_t begin,
              std::int64_t end) {
-  for (std::int64_t n = begin; n < end; n += kGemvColumns) {
-    const std::int64_t count = std::min(kGemvColumns, end - n);
-    const float* const w_rows = w + n * job.w_stride;
-    const float* const b = bias != nullptr ? bias + n : nullptr;
-    for (std::int64_t r = 0; r < job.rows; r += 4) {
-      const float* const x_rows = x + r * job.x_stride;
-      float* const out = y + r * job.columns + n;
-      switch (std::min<std::int64_t>(4, job.rows - r)) {
-        case 1:
-          multiplyRows<1>(job, x_rows, w_rows, b, out, count);
-          break;
-        case 2:
-          multiplyRows<2>(job, x_rows, w_rows, b, out, count);
-          break;
-        case 3:
-          multiplyRows<3>(job, x_rows, w_rows, b, out, count);
-          break;
-        default:
-          multiplyRows<4>(job, x_rows, w_rows, b, out, count);
-      }
-    }
+  switch (job.rows) {
+    case 1:
+      return multiplyRows<1>(job, x, w, bias, y, begin, end);
+    case 2:
+      return multiplyRows<2>(job, x, w, bias, y, begin, end);
+    case 3:
+      return multiplyRows<3>(job, x, w, bias, y, begin, end);
+    default:
+      return multiplyRows<4>(job, x, w, bias, y, begin, end);
   }
 }
 
@@ -132,17 +121,17 @@ namespace {
 HWY_EXPORT(runGemv);
 
 constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
-// More rows are better served by a blocked product over packed weights.
-constexpr std::int64_t kMaxRows = 4;
+// With cold weights the library's matmul over packed weights catches up at four rows; its convolution does not.
+constexpr std::int64_t kMaxLinearRows = 3, kMaxImages = kGemvMaxRows;
 
 // The product, then `tail` from scratch memory into the result.
 class GemvOp final : public PreparedOp {
  public:
   GemvJob job;
   GemvRun run = nullptr;
-  std::int64_t grain = 1;  // in groups of kGemvColumns
+  std::int64_t grain = 1;  // columns
   std::int32_t threads = 1;
-  std::unique_ptr<PreparedOp> tail;   // may be null
+  std::unique_ptr<PreparedOp> tail;      // may be null
   std::int64_t tail_scratch_offset = 0;  // bytes in scratch; the product lies before
 
   class State final : public ExecState {
@@ -164,10 +153,8 @@ class GemvOp final : public PreparedOp {
     const float* const w = static_cast<const float*>(from[kWeights]);
     const float* const bias = src[kBias].absent() ? nullptr : static_cast<const float*>(from[kBias]);
     float* const y = static_cast<float*>(tail ? scratch : to[0]);
-    const std::int64_t groups = (job.columns + kGemvColumns - 1) / kGemvColumns;
-    parallelFor(groups, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      run(job, x, w, bias, y, begin * kGemvColumns, std::min(job.columns, end * kGemvColumns));
-    });
+    parallelFor(job.columns, grain, threads,
+                [&](std::int64_t begin, std::int64_t end, int) { run(job, x, w, bias, y, begin, end); });
     if (!tail) return;
     auto& state = static_cast<State&>(*given);
     state.tail_src[0] = y;
@@ -212,7 +199,7 @@ class GemvKernel : public Kernel {
     op->run = IPEX_SELECT_TARGET(runGemv, args.target.isa);
     op->threads = args.target.threads;
     constexpr std::int64_t kFloatsPerOp = 4;  // vectors do better than the scalar operations that grains count
-    op->grain = grainFor(kGemvColumns * op->job.depth * op->job.rows / kFloatsPerOp);
+    op->grain = grainFor(op->job.depth * op->job.rows / kFloatsPerOp);
     op->flops = 2 * args.dst[0].dims.count() * op->job.depth;
     if (!args.spec.post_ops.empty() && !addTail(args, op.get(), reason)) return nullptr;
     return op;
@@ -261,7 +248,7 @@ class LinearGemvSimd final : public GemvKernel {
   Verdict supports(const PrepareArgs& args) const override {
     const Verdict operands = supportsOperands(args);
     if (!operands.ok) return operands;
-    return rowsOf(args.src[kSrc].dims) <= kMaxRows ? Verdict::yes() : Verdict::no("rows");
+    return rowsOf(args.src[kSrc].dims) <= kMaxLinearRows ? Verdict::yes() : Verdict::no("rows");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
@@ -288,14 +275,14 @@ class ConvolutionGemvSimd final : public GemvKernel {
         y.count() != y[0] * y[1]) {
       return Verdict::no("not-one-pixel");
     }
-    return x[0] <= kMaxRows ? Verdict::yes() : Verdict::no("rows");
+    return x[0] <= kMaxImages ? Verdict::yes() : Verdict::no("rows");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc& x = args.src[kSrc];
     // Blocks that follow each other are dense channels too; a row may be longer than its channels.
-    const bool dense_channels = x.block == 0 ? x.dims[1] == 1 || x.strides[1] == 1
-                                             : x.dims[1] <= x.block || x.strides[1] == x.block;
+    const bool dense_channels =
+        x.block == 0 ? x.dims[1] == 1 || x.strides[1] == 1 : x.dims[1] <= x.block || x.strides[1] == x.block;
     const TensorDesc read = dense_channels ? x : contiguousDesc(DType::kF32, x.dims);
     return build(args, read, read.strides[0], reason);
   }
