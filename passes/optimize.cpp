@@ -28,6 +28,16 @@ void requireSupported(const OptimizeOptions& options) {
   }
 }
 
+// A model with a node that cannot be run on its own still runs, and what needs no shapes is still rewritten.
+void recordShapesOrSay(torch::jit::Module& module, const Inputs& example, Observer& observer) {
+  try {
+    recordShapes(module, example);
+  } catch (const Error& problem) {
+    if (problem.code() != ExitCode::kUnsupported) throw;
+    observer.onRemark({"record-shapes", RemarkKind::kMissed, reasons::kUnknownShape, problem.what(), {}});
+  }
+}
+
 bool isDisabled(const OptimizeOptions& options, const std::string& pass) {
   return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) != options.disabled_passes.end();
 }
@@ -72,7 +82,7 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
     const auto graph = result.module.get_method("forward").graph();
     OriginTable origins;
     origins.assign(*graph);
-    recordShapes(result.module, example);
+    recordShapesOrSay(result.module, example, observer);
     result.nodes = countNodes(*graph);
     result.frozen = makeSnapshot(*graph, origins, 0, "frozen");
     result.origins = origins.origins();
