@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/graph/fused_op.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
 
@@ -15,7 +16,7 @@ namespace {
 using torch::jit::IValue;
 using torch::jit::Module;
 
-// All tensors of a result, in order; iterative, since results may be nested.
+// All tensors and numbers of a result, in order; iterative, since results may be nested.
 std::vector<at::Tensor> tensorsOf(const IValue& result) {
   std::vector<at::Tensor> tensors;
   std::vector<IValue> open{result};
@@ -24,6 +25,8 @@ std::vector<at::Tensor> tensorsOf(const IValue& result) {
     open.pop_back();
     if (value.isTensor()) {
       tensors.push_back(value.toTensor());
+    } else if (value.isInt() || value.isDouble() || value.isBool()) {
+      tensors.push_back(at::scalar_tensor(value.toScalar(), value.isDouble() ? at::kDouble : value.isBool() ? at::kBool : at::kLong));
     } else if (value.isTuple()) {
       const auto& elements = value.toTupleRef().elements();
       for (std::size_t e = elements.size(); e > 0; --e) open.push_back(elements[e - 1]);
@@ -103,7 +106,7 @@ void rewriteDtypes(torch::jit::Block* block) {
     if (schema == nullptr) continue;
     for (std::size_t a = 0; a < schema->arguments().size() && a < node->inputs().size(); ++a) {
       if (schema->arguments()[a].name() != "dtype") continue;
-      const auto value = torch::jit::constant_as<std::int64_t>(node->input(a));
+      const auto value = constantInt(node->input(a));
       if (!value || *value != static_cast<std::int64_t>(at::kFloat)) continue;
       torch::jit::WithInsertPoint point(node);
       node->replaceInput(a, node->owningGraph()->insertConstant(static_cast<std::int64_t>(at::kDouble)));

@@ -6,12 +6,16 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "core/graph/measure.h"
+#include "core/plan/error.h"
+#include "core/plan/pt_file.h"
 #include "script_models.h"
 #include "tests/profiler/temp_directory.h"
 
@@ -89,7 +93,7 @@ TEST(FreshProcess, CompiledFormGivesTheSameNumbers) {
   OptimizedModel result = optimized(module, {x});
   ASSERT_GE(regionsIn(result.module), 2);
   const IValue expected = call(result.module, {x});
-  result.module.save(directory.file("compiled.pt"));
+  exportModule(result, directory.file("compiled.pt"), ExportForm::kCompiled);
   save(expected, directory.file("expected.pt"));
   save(x, directory.file("input.pt"));
   // Here and now.
@@ -98,6 +102,38 @@ TEST(FreshProcess, CompiledFormGivesTheSameNumbers) {
   EXPECT_EQ(difference(module, loaded, {at::randn({1, 16, 5, 7})}), "");
   setThreads(threads);
   EXPECT_EQ(runChild("FreshProcess.DISABLED_RunsTheCompiledForm", directory.path()), 0);
+}
+
+// Every operator that the file names; the compiled form is the twin that must name ours.
+std::map<std::string, std::int32_t> operatorsIn(const std::string& path) {
+  const int file = openModelFile(path);
+  const PtFileReport report = inspectPtFile(file, path);
+  close(file);
+  return report.operators;
+}
+
+bool namesOurs(const std::map<std::string, std::int32_t>& operators) {
+  return std::any_of(operators.begin(), operators.end(), [](const auto& entry) { return entry.first.rfind("ipex_studio::", 0) == 0; });
+}
+
+TEST(Export, PortableFormHasStockOperatorsOnly) {
+  const TempDirectory directory;
+  const Module module = network();
+  const at::Tensor x = at::randn({2, 16, 12, 12});
+  OptimizedModel result = optimized(module, {x});
+  exportModule(result, directory.file("portable.pt"), ExportForm::kPortable);
+  exportModule(result, directory.file("compiled.pt"), ExportForm::kCompiled);
+  EXPECT_FALSE(namesOurs(operatorsIn(directory.file("portable.pt"))));
+  EXPECT_TRUE(namesOurs(operatorsIn(directory.file("compiled.pt"))));
+  Module portable = torch::jit::load(directory.file("portable.pt"));
+  EXPECT_EQ(difference(call(portable, {x}), call(result.rewritten, {x})), "");
+  for (const std::int64_t batch : {1, 3}) EXPECT_EQ(difference(module, portable, {at::randn({batch, 16, 6, 5})}), "");
+  try {
+    exportModule(result, directory.file("no/such/folder.pt"), ExportForm::kPortable);
+    ADD_FAILURE() << "exported into a folder that is not there";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
 }
 
 TEST(FreshProcess, DISABLED_OneThreadUsesOneCore) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <sstream>
 
 #include "core/graph/region_object.h"
 #include "script_models.h"
@@ -277,6 +278,12 @@ class Generator {
   std::vector<Known> values_;
 };
 
+// The rule for models, with room for what thousands of programs bring: sums of unlike order, results that are all but 0.
+bool wrong(const AccuracyRecord& record) {
+  const bool close = record.max_abs > 0 && (record.max_rel <= 1e-4 || record.max_abs <= 1e-6);
+  return !record.pass && !close;
+}
+
 // The rewritten graph and the plans of its regions.
 std::string graphsOf(const OptimizedModel& result) {
   std::string text = "\n" + result.rewritten.get_method("forward").graph()->toString(false);
@@ -297,11 +304,17 @@ std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
     OptimizedModel result = optimized(*module, {inputs[0][0].deepcopy(), inputs[0][1].deepcopy()});
     for (const Inputs& given : inputs) {
       for (const AccuracyRecord& record : verifyModule(*module, result.module, {given}, "")) {
-        if (!record.pass) return "with regions: " + record.text + graphsOf(result);
+        if (wrong(record)) return "with regions: " + record.text + graphsOf(result);
       }
       for (const AccuracyRecord& record : verifyModule(*module, result.rewritten, {given}, "")) {
-        if (!record.pass) return "without regions: " + record.text + graphsOf(result);
+        if (wrong(record)) return "without regions: " + record.text + graphsOf(result);
       }
+    }
+    std::stringstream file;
+    exportModule(result, file, ExportForm::kPortable);
+    Module portable = torch::jit::load(file);
+    for (const AccuracyRecord& record : verifyModule(*module, portable, {inputs[1]}, "")) {
+      if (wrong(record)) return "portable: " + record.text + graphsOf(result);
     }
   } catch (const std::exception& problem) {
     return problem.what();
