@@ -38,7 +38,7 @@ done
 if [[ $mode == sanitize ]]; then
   configure build-asan asan "${cmake_arguments[@]}"
   build build-asan "Building the sanitized tests" "${sanitized_tests[@]}"
-  pattern=$(IFS='|' && echo "^(${sanitized_tests[*]})\$")
+  pattern=$(IFS='|' && echo "^(${sanitized_tests[*]}|studio_window_tests)\$")
   export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
   export UBSAN_OPTIONS=print_stacktrace=1
   exec ctest --test-dir build-asan --output-on-failure -R "$pattern" "$@"
