@@ -234,6 +234,29 @@ TEST(Views, BlockedSourcesAreSlicedBetweenBlocks) {
   EXPECT_GT(copies, 100);
 }
 
+// Sizes of all parts, as torch.chunk and torch.split cut them.
+Ints partSizes(const std::string& how, std::int64_t size, int parts) {
+  Ints sizes;
+  for (int part = 0; part < parts; ++part) {
+    std::vector<TensorDesc> dst;
+    const OpSpec spec = parseOpSpec("slice{axis=0,part=" + std::to_string(part) + ",parts=" + std::to_string(parts) + how + "}");
+    if (!inferShapes(spec, {contiguousDesc(DType::kF32, Dims{size, 2})}, &dst).ok) return {};
+    sizes.push_back(dst[0].dims[0]);
+  }
+  return sizes;
+}
+
+TEST(Views, PartsOfADimension) {
+  EXPECT_EQ(partSizes("", 6, 3), (Ints{2, 2, 2}));
+  EXPECT_EQ(partSizes("", 7, 3), (Ints{3, 3, 1}));
+  EXPECT_EQ(partSizes("", 5, 4), Ints{});  // two and two and one: three parts only
+  EXPECT_EQ(partSizes(",part_size=4", 7, 2), (Ints{4, 3}));
+  EXPECT_EQ(partSizes(",part_size=4", 9, 2), Ints{});
+  EXPECT_EQ(partSizes(",part_size=9223372036854775807", 9, 1), (Ints{9}));
+  EXPECT_EQ(partSizes(",part_size=0", 9, 1), Ints{});
+  EXPECT_EQ(partSizes("", 0, 1), (Ints{0}));
+}
+
 TEST(Views, RefusesWhatDoesNotFit) {
   const TensorDesc x = contiguousDesc(DType::kF32, Dims{2, 3, 4});
   const char* const kBad[] = {"reshape{shape=[5,5]}",     "reshape{shape=[-1,-1]}",   "reshape{shape=[-2,-12]}", "reshape{shape=[-1,0]}",
@@ -242,7 +265,8 @@ TEST(Views, RefusesWhatDoesNotFit) {
                               "slice{axis=3}",            "slice{axis=0,step=0}",     "slice{axis=0,step=-1}",   "slice{axis=1,of=4}",
                               "select{axis=0,index=2}",   "select{axis=0,index=-3}",  "select{axis=-4}",         "expand{shape=[3,4]}",
                               "expand{shape=[2,3,5]}",    "expand{shape=[-1,2,3,4]}", "unsqueeze{axis=4}",       "squeeze{axes=[3]}",
-                              "select{axis=0,index=-9223372036854775808}"};
+                              "select{axis=0,index=-9223372036854775808}", "select{axis=0,index=0,of=3}", "squeeze{axes=[0],rank=2}",
+                              "slice{axis=0,part=2,parts=2}", "slice{axis=0,part=0,parts=0}"};
   for (const char* text : kBad) {
     std::vector<TensorDesc> dst;
     const Verdict verdict = inferShapes(parseOpSpec(text), {x}, &dst);
