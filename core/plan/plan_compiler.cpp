@@ -137,6 +137,7 @@ void PlanCompiler::emitTensor(const PlanNode& node) {
   for (std::int32_t value : node.src) src.push_back(value < 0 ? TensorDesc() : values_[value].desc);
   std::vector<TensorDesc> dims;
   const Verdict fits = inferShapes(op, src, &dims);
+  if (!fits.ok && emitApart(op, node.src, node.dst, label)) return;
   if (!fits.ok) fail(label, fits.reason);
   if (dims.size() != node.dst.size()) fail(label, "the number of results is wrong");
   if (isView(op.kind)) {
@@ -229,42 +230,10 @@ void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const s
     OpSpec shorter = op;
     shorter.post_ops.resize(kept);
     if (kept == 0 || choose(prepareArgs(shorter, src, dims), false).op) {
-      emitSplit(op, kept, src, dst, dims, label);
+      emitSplit(op, kept, src, dst, label);
       return;
     }
   }
-}
-
-void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
-                             const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label) {
-  const int declared = baseSourceCount(op.kind);
-  const std::size_t base = declared < 0 ? src.size() : static_cast<std::size_t>(declared);
-  OpSpec head = op;
-  OpSpec tail;
-  tail.kind = OpKind::kPointwise;
-  std::vector<std::int32_t> head_src(src.begin(), src.begin() + static_cast<std::ptrdiff_t>(base));
-  std::vector<std::int32_t> tail_src{newValue(dims[0], -1)};
-  head.post_ops.clear();
-  for (std::size_t p = 0; p < op.post_ops.size(); ++p) {
-    PostOp post = op.post_ops[p];
-    std::vector<std::int32_t>& side = p < kept ? head_src : tail_src;
-    if (isBinary(post.kind)) {
-      side.push_back(src[base + static_cast<std::size_t>(post.operand)]);
-      post.operand = static_cast<std::int32_t>(side.size() - (p < kept ? base : 1) - 1);
-    }
-    (p < kept ? head : tail).post_ops.push_back(post);
-  }
-  const std::int32_t middle = tail_src[0];
-  // Operands of the tail are still needed after the head: while the head is placed they must not count as dying.
-  std::vector<std::pair<std::int32_t, std::int32_t>> held;
-  for (std::size_t s = 1; s < tail_src.size(); ++s) {
-    const std::int32_t group = values_[tail_src[s]].group;
-    held.emplace_back(group, last_use_[group]);
-    last_use_[group] = std::numeric_limits<std::int32_t>::max();
-  }
-  emitCompute(head, head_src, {middle}, dims, label);
-  for (auto entry = held.rbegin(); entry != held.rend(); ++entry) last_use_[entry->first] = entry->second;
-  emitCompute(tail, tail_src, dst, dims, label);
 }
 
 void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,

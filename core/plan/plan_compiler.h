@@ -63,13 +63,21 @@ class PlanCompiler {
   void emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims, const Label& label);
   void emitCompute(OpSpec op, std::vector<std::int32_t> src, const std::vector<std::int32_t>& dst,
                    const std::vector<TensorDesc>& dims, const Label& label);
-  void emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
-                 const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label);
   PrepareArgs prepareArgs(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const;
   Choice choose(const PrepareArgs& args, bool ref_allowed);
   void place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,
              const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label);
   [[noreturn]] void fail(const Label& label, const std::string& why) const;
+
+  // plan_split.cpp
+  void emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                 const Label& label);
+  bool emitApart(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label);
+  bool emitSumApart(OpSpec norm, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label);
+  bool emitMaskApart(OpSpec softmax, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label);
+  void emitBefore(const OpSpec& first, const std::vector<std::int32_t>& first_src, std::int32_t middle, const OpSpec& second,
+                  const std::vector<std::int32_t>& second_src, const std::vector<std::int32_t>& dst, const Label& label);
+  bool infer(const OpSpec& op, const std::vector<std::int32_t>& src, std::vector<TensorDesc>* dims) const;
 
   // plan_layout.cpp
   std::int32_t inLayout(std::int32_t value, const TensorDesc& wanted, const Label& label);

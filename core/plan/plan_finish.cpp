@@ -19,12 +19,7 @@ void PlanCompiler::bindOutputs() {
       return v.constant == nullptr && v.buffer >= 0 && buffers_[v.buffer].home == Plan::Home::kArena && v.offset == 0 &&
              buffers_[v.buffer].bytes == v.desc.bytes();
     };
-    if (!ownsBuffer(values_[value])) {
-      const void* constant = std::exchange(values_[value].constant, nullptr);
-      const std::int32_t copy = reorderStep(value, wanted, label);
-      values_[value].constant = constant;
-      value = copy;
-    }
+    if (!ownsBuffer(values_[value])) value = reorderStep(value, wanted, label);
     Buffer& buffer = buffers_[values_[value].buffer];
     buffer.home = Plan::Home::kOutput;
     buffer.index = static_cast<std::int32_t>(o);

@@ -5,6 +5,12 @@
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
+namespace {
+
+// A constant that was expanded to many times its size is not worth keeping that way, and a hostile plan could ask for any.
+bool growsFar(const TensorDesc& desc, const TensorDesc& wanted) { return wanted.bytes() > 16 * desc.bytes() + (1 << 20); }
+
+}  // namespace
 
 std::int32_t PlanCompiler::newValue(const TensorDesc& desc, std::int32_t group) {
   const auto index = static_cast<std::int32_t>(values_.size());
@@ -42,7 +48,8 @@ std::int32_t PlanCompiler::inLayout(std::int32_t index, const TensorDesc& wanted
   }
   std::int32_t made = plainView(index);
   if (made < 0 || !values_[made].desc.sameLayout(wanted)) {
-    made = values_[index].constant != nullptr ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
+    const bool at_build = values_[index].constant != nullptr && !growsFar(values_[index].desc, wanted);
+    made = at_build ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
   }
   values_[index].copies.push_back(made);
   return made;
@@ -51,7 +58,8 @@ std::int32_t PlanCompiler::inLayout(std::int32_t index, const TensorDesc& wanted
 std::int32_t PlanCompiler::reorderStep(std::int32_t index, const TensorDesc& wanted, const Label& label) {
   OpSpec op;
   op.kind = OpKind::kReorder;
-  const PrepareArgs args = prepareArgs(op, {index}, {wanted});
+  PrepareArgs args = prepareArgs(op, {index}, {wanted});
+  args.constant = {nullptr};  // read at every run
   const std::vector<DispatchRecord> outer = std::move(declined_);
   const Choice choice = choose(args, true);
   if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));

@@ -219,6 +219,25 @@ TEST(Optimize, CoincidencesOfTheExample) {
              {{at::randn({1, 4}), at::randn({1, 4})}, {at::randn({3, 4}), at::randn({1, 4})}, {at::randn({3, 4}), at::randn({3, 4})}});
 }
 
+// What was fused at equal sizes is computed apart where one side is larger now.
+TEST(Optimize, FusedOperandsThatBroadcastLater) {
+  const Weights weights{{"w", weight({4, 4})}, {"c", weight({3, 4, 1, 1})}, {"g", at::rand({4})}, {"b", weight({4})}};
+  const auto sequence = [](std::int64_t n, std::int64_t m) { return Inputs{at::randn({n, 6, 4}), at::randn({m, 6, 4})}; };
+  for (const char* source : {
+           "def forward(self, x, y):\n    return torch.layer_norm(x + y, [4], self.g, self.b, 1e-2)\n",
+           "def forward(self, x, y):\n    s = torch.tanh(x) + y\n    return torch.layer_norm(s, [4], self.g, self.b, 1e-2) + s\n",
+           "def forward(self, x, y):\n    return torch.relu(torch.linear(x, self.w, self.b) + y) * 2\n",
+           "def forward(self, x, y):\n    return torch.sigmoid(torch.linear(x, self.w)) * y + 1\n",
+           "def forward(self, x, y):\n    return torch.softmax(torch.matmul(x, x.transpose(1, 2)) * 0.5 + y[:, :1, :1], -1)\n",
+           "def forward(self, x, y):\n    return torch.matmul(torch.relu(x), x.transpose(1, 2)) + y[:, :, :1]\n",
+       }) {
+    SCOPED_TRACE(source);
+    expectSame(scriptModule(source, weights), {sequence(1, 1), sequence(2, 1), sequence(1, 3), sequence(3, 3)});
+  }
+  expectSame(scriptModule("def forward(self, x, y):\n    return torch.relu(torch.conv2d(x, self.c, None, [1, 1], [0, 0], [1, 1], 1) + y)\n", weights),
+             {{at::randn({1, 4, 5, 5}), at::randn({1, 3, 5, 5})}, {at::randn({1, 4, 5, 5}), at::randn({2, 3, 5, 5})}, {at::randn({2, 4, 5, 5}), at::randn({1, 3, 5, 5})}});
+}
+
 TEST(Optimize, ScalarInputs) {
   const at::Tensor x = at::randn({4, 8});
   expectSame(scriptModule("def forward(self, x, n: int, scale: float, on: bool):\n    y = torch.relu(x)[:, :n] * scale\n    return y + 1 if on else y\n"),

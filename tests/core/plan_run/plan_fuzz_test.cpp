@@ -9,8 +9,8 @@
 #include "kernels/kernel_list.h"
 #include "random_plan.h"
 
-// A hostile size is a bad_alloc in the program, so here too.
-extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+// A hostile size is a bad_alloc in the program, whose memory is limited, so here too.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1:max_allocation_size_mb=512"; }
 
 namespace ipex_studio {
 namespace {
