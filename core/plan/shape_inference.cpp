@@ -181,6 +181,9 @@ Verdict inferPool(const OpSpec& spec, const Descs& src, Descs* dst) {
   return emit(src[0].dtype, y, dst);
 }
 
+// Kernels keep a window per position of an axis.
+constexpr std::int64_t kMaxGivenSize = 1 << 24;
+
 // adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims& x = src[0].dims;
@@ -189,7 +192,7 @@ Verdict inferGivenSpatial(const OpSpec& spec, const Descs& src, Descs* dst) {
   if (output.empty() && static_cast<int>(factors.size()) == x.rank - 2 && inRange(factors, 1, kMaxWindow)) {
     for (int axis = 2; axis < x.rank; ++axis) output.push_back(x[axis] * factors[axis - 2]);
   }
-  if (x.rank < 3 || x.rank > 5 || static_cast<int>(output.size()) != x.rank - 2 || !inRange(output, 1, kMaxElements)) {
+  if (x.rank < 3 || x.rank > 5 || static_cast<int>(output.size()) != x.rank - 2 || !inRange(output, 1, kMaxGivenSize)) {
     return Verdict::no("output sizes are wrong");
   }
   Dims y = x;
