@@ -138,7 +138,6 @@ void runPassesJob(Channel& channel) {
   nlohmann::json passes = nlohmann::json::array();
   for (const Pass* pass : defaultPasses()) passes.push_back({{"name", pass->name}, {"summary", pass->summary}});
   passes.push_back({{"name", kLowerToPlanName}, {"summary", kLowerToPlanSummary}});
-  passes.push_back({{"name", kLowerToPlanName}, {"summary", kLowerToPlanSummary}});
   channel.send({{"type", "result"}, {"passes", passes}});
 }
 
