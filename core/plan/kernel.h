@@ -101,6 +101,9 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual const char* name() const = 0;  // "<op>_<lib or isa>[_<dtype>]": "convolution_onednn", "softmax_ref"
+  // True: an alternative that is not better in general (a pinned layout, an algorithm with other rounding). Only a
+  // measurement chooses it, never its place in the list.
+  virtual bool onlyWhenMeasured() const { return false; }
   // Cheap and const: may this kernel do it at all?
   virtual Verdict supports(const PrepareArgs& args) const = 0;
   // Only after supports said yes. Returns null and a reason when the library finds no implementation.

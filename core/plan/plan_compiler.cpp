@@ -195,7 +195,7 @@ PlanCompiler::Choice PlanCompiler::choose(const PrepareArgs& args, bool ref_allo
     DispatchRecord dispatch;
     dispatch.kernel = kernel->name();
     const bool is_ref = endsWithRef(dispatch.kernel);
-    if (is_ref && !ref_allowed) continue;
+    if ((is_ref && !ref_allowed) || kernel->onlyWhenMeasured()) continue;
     const Verdict verdict = kernel->supports(args);
     dispatch.reason = verdict.reason;
     if (verdict.ok) {

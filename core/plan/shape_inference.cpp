@@ -173,6 +173,11 @@ Verdict inferPool(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Verdict read = readWindow(spec, spec.ints("kernel"), &window);
   if (!read.ok) return read;
   if (static_cast<int>(window.kernel.size()) != x.rank - 2) return Verdict::no("kernel has the wrong length");
+  for (std::size_t s = 0; s < window.kernel.size(); ++s) {
+    // A window that sees padding only has no result, and oneDNN 2.6 crashes while preparing for it.
+    const std::int64_t span = window.dilation[s] * (window.kernel[s] - 1) + 1;
+    if (std::max(window.padding[s], window.padding_end[s]) >= span) return Verdict::no("the padding is as large as the window");
+  }
   Dims y = x;
   for (int axis = 2; axis < x.rank; ++axis) {
     y[axis] = slidSize(x[axis], window, axis - 2, spec.intOr("ceil_mode", 0) != 0);
