@@ -14,7 +14,13 @@ struct BufferLifetime {
 };
 
 // Offsets such that buffers alive at the same step do not overlap. Greedy by size, best fit (Pisarchyk and Lee,
-// arXiv:2001.03288, section 5). Returns the arena's size in bytes.
+// arXiv:2001.03288, section 5). Where so many buffers live at once that their pairs would cost too much, in order of
+// time from a free list instead. Returns the arena's size in bytes. O((n + pairs alive together) · log n), the pairs
+// being bounded.
 std::size_t planMemory(std::vector<BufferLifetime>& buffers);
+
+// The two ways by themselves, for tests. bySize: false, and nothing planned, when there are more than `max_pairs` pairs.
+bool planMemoryBySize(std::vector<BufferLifetime>& buffers, std::size_t max_pairs, std::size_t* arena_bytes);
+std::size_t planMemoryByTime(std::vector<BufferLifetime>& buffers);
 
 }  // namespace ipex_studio
