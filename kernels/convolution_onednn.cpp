@@ -1,8 +1,10 @@
 // Convolution in one, two and three spatial dimensions by oneDNN: groups, depthwise, dilation, asymmetric padding, bias
-// and fused post-operations. The library picks the layouts of activations and weights.
+// and fused post-operations. The library picks the layouts of activations and weights, or, in the pinned variants that
+// only a measurement chooses, those of the weights alone.
 //
 // Declines: empty, dtype, rank, post-ops (the best implementation would be a reference one; fewer may go),
-// no-fast-implementation.
+// no-fast-implementation; pinned variants also layout (not theirs: too few channels for blocks) and algorithm (Winograd
+// where it cannot be: not 3×3, strided, grouped).
 #include <algorithm>
 
 #include "kernels/convolution_geometry.h"
@@ -56,11 +58,28 @@ PrepareArgs liftedArgs(const PrepareArgs& args) {
   return image;
 }
 
+enum class Variant { kAny, kChannelsLast, kBlocked, kWinograd };
+
+std::int32_t channelBlock(const std::string& isa) { return isa.rfind("avx512", 0) == 0 ? 16 : 8; }
+
 class ConvolutionOnednn final : public Kernel {
  public:
-  explicit ConvolutionOnednn(const dnnl::engine& engine) : engine_(engine) {}
+  ConvolutionOnednn(const dnnl::engine& engine, Variant variant) : engine_(engine), variant_(variant) {}
 
-  const char* name() const override { return "convolution_onednn"; }
+  const char* name() const override {
+    switch (variant_) {
+      case Variant::kChannelsLast:
+        return "convolution_onednn_nhwc";
+      case Variant::kBlocked:
+        return "convolution_onednn_blocked";
+      case Variant::kWinograd:
+        return "convolution_onednn_winograd";
+      default:
+        return "convolution_onednn";
+    }
+  }
+
+  bool onlyWhenMeasured() const override { return variant_ != Variant::kAny; }
 
   Verdict supports(const PrepareArgs& args) const override {
     const TensorDesc& x = args.src[kSrc];
@@ -71,13 +90,16 @@ class ConvolutionOnednn final : public Kernel {
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
+    if (variant_ == Variant::kBlocked && args.dst[0].dims[1] < channelBlock(args.target.isa))
+      return Verdict::no("layout");
+    if (variant_ == Variant::kWinograd && !mayBeWinograd(args)) return Verdict::no("algorithm");
     return Verdict::yes();
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const ThreadCountScope threads(args.target.threads);
     auto op = prepareAs(args, reason);
-    const bool line = args.src[kSrc].dims.rank == 3;
+    const bool line = args.src[kSrc].dims.rank == 3 && variant_ == Variant::kAny;
     if (!line || (op && op->implementation.find("gemm") == std::string::npos)) return op;
     std::string image_reason;
     auto image = prepareAs(liftedArgs(args), &image_reason);
@@ -90,6 +112,27 @@ class ConvolutionOnednn final : public Kernel {
   }
 
  private:
+  static bool mayBeWinograd(const PrepareArgs& args) {
+    const Dims& w = args.src[kWeights].dims;
+    const auto ones = [](const std::vector<std::int64_t>& list) {
+      return std::all_of(list.begin(), list.end(), [](std::int64_t value) { return value == 1; });
+    };
+    return w.rank == 4 && w[2] == 3 && w[3] == 3 && args.spec.intOr("groups", 1) == 1 &&
+           ones(args.spec.ints("stride")) && ones(args.spec.ints("dilation"));
+  }
+
+  // The layout in which an activation of `dims` is asked for.
+  Md activation(const PrepareArgs& args, const Dims& dims) const {
+    const std::int32_t block = channelBlock(args.target.isa);
+    TensorDesc desc = contiguousDesc(DType::kF32, dims);
+    if (variant_ == Variant::kChannelsLast) desc = channelsLastDesc(DType::kF32, dims);
+    // Images of a few channels come as they are: padded to a block most of the work would be on zeros.
+    if (variant_ == Variant::kBlocked && dims[1] >= block) desc = blockedDesc(DType::kF32, dims, block);
+    Md md;
+    const bool pinned = variant_ == Variant::kChannelsLast || variant_ == Variant::kBlocked;
+    return pinned && onednn::toMd(desc, &md) ? md : onednn::anyMd(dims, DType::kF32);
+  }
+
   std::unique_ptr<PreparedOp> prepareAs(const PrepareArgs& args, std::string* reason) const {
     for (const bool allow_sum : {true, false}) {
       onednn::PostOps post_ops;
@@ -114,10 +157,12 @@ class ConvolutionOnednn final : public Kernel {
     const std::int64_t groups = args.spec.intOr("groups", 1);
     const Md bias = has_bias ? onednn::plainMd(args.src[kBias].dims, DType::kF32) : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
+    const auto algorithm =
+        variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_auto;
     const Pd pd =
-        onednn::convolutionPd(engine_, onednn::anyMd(x.dims, x.dtype), onednn::anyMd(given_weights.dims, DType::kF32),
-                              bias, onednn::anyMd(args.dst[0].dims, DType::kF32),
-                              convolutionGeometry(args.spec, x.dims.rank - 2), onednn::attributes(post_ops.list));
+        onednn::convolutionPd(engine_, activation(args, x.dims), onednn::anyMd(given_weights.dims, DType::kF32), bias,
+                              activation(args, args.dst[0].dims), convolutionGeometry(args.spec, x.dims.rank - 2),
+                              onednn::attributes(post_ops.list), algorithm);
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
@@ -145,12 +190,25 @@ class ConvolutionOnednn final : public Kernel {
   }
 
   dnnl::engine engine_;
+  Variant variant_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> makeConvolutionOnednn(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine);
+  return std::make_unique<ConvolutionOnednn>(engine, Variant::kAny);
+}
+
+std::unique_ptr<Kernel> makeConvolutionOnednnNhwc(const dnnl::engine& engine) {
+  return std::make_unique<ConvolutionOnednn>(engine, Variant::kChannelsLast);
+}
+
+std::unique_ptr<Kernel> makeConvolutionOnednnBlocked(const dnnl::engine& engine) {
+  return std::make_unique<ConvolutionOnednn>(engine, Variant::kBlocked);
+}
+
+std::unique_ptr<Kernel> makeConvolutionOnednnWinograd(const dnnl::engine& engine) {
+  return std::make_unique<ConvolutionOnednn>(engine, Variant::kWinograd);
 }
 
 }  // namespace ipex_studio

@@ -9,8 +9,13 @@
 namespace ipex_studio {
 
 std::unique_ptr<Kernel> makeConvolutionOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeConvolutionOnednnNhwc(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeConvolutionOnednnBlocked(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeConvolutionOnednnWinograd(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeDeconvolutionOnednn(const dnnl::engine& engine, const Kernel* pointwise);
 std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeLinearOnednnConvolution(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeMatmulOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makePoolOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeReorderOnednn(const dnnl::engine& engine);

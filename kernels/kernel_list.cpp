@@ -14,9 +14,14 @@ class OrderedKernelList final : public KernelList {
     const Kernel* pointwise = list(OpKind::kPointwise, makePointwiseSimd());
     list(OpKind::kConvolution, makeConvolutionGemvSimd(pointwise));  // one pixel
     list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
+    list(OpKind::kConvolution, makeConvolutionOnednnNhwc(engine_));
+    list(OpKind::kConvolution, makeConvolutionOnednnBlocked(engine_));
+    list(OpKind::kConvolution, makeConvolutionOnednnWinograd(engine_));
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
     list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
     list(OpKind::kLinear, makeLinearOnednn(engine_));
+    list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
+    list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
     list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
     list(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference

@@ -1,6 +1,6 @@
-// y = x·wᵀ + b by oneDNN's matmul with packed weights; leading dimensions of x are flattened into rows.
-// Matmul and inner product have the same speed from 1 to 1024 rows on one thread; on two threads matmul is up to 1.25
-// times faster on thin shapes.
+// y = x·wᵀ + b by oneDNN's matmul with packed weights; leading dimensions of x are flattened into rows. The same as an
+// inner product or as a 1×1 convolution of channels-last pixels are variants that only a measurement chooses: other
+// code inside the library, faster for some shapes.
 //
 // Declines: device, dtype, empty, blocked-weights, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
@@ -17,11 +17,26 @@ using onednn::Pd;
 
 constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
 
+enum class Form { kMatmul, kInnerProduct, kConvolution };
+
+// [rows, columns] seen as an image of `rows` pixels with the columns as channels, side by side.
+TensorDesc pixels(const TensorDesc& matrix) {
+  TensorDesc image = matrix;
+  image.dims = Dims{1, matrix.dims[1], matrix.dims[0], 1};
+  image.strides = Dims{matrix.dims[0] * matrix.strides[0], 1, matrix.strides[0], matrix.strides[0]};
+  return image;
+}
+
 class LinearOnednn final : public Kernel {
  public:
-  explicit LinearOnednn(const dnnl::engine& engine) : engine_(engine) {}
+  LinearOnednn(const dnnl::engine& engine, Form form) : engine_(engine), form_(form) {}
 
-  const char* name() const override { return "linear_onednn"; }
+  const char* name() const override {
+    if (form_ == Form::kInnerProduct) return "linear_onednn_inner_product";
+    return form_ == Form::kConvolution ? "linear_onednn_convolution" : "linear_onednn";
+  }
+
+  bool onlyWhenMeasured() const override { return form_ != Form::kMatmul; }
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
@@ -43,24 +58,26 @@ class LinearOnednn final : public Kernel {
       request.allow_sum = allow_sum;
       onednn::PostOps post_ops;
       if (!onednn::translatePostOps(request, &post_ops).ok) return nullptr;
-      auto op = build(args, request, post_ops);
+      auto op = build(args, post_ops);
       if (op || post_ops.in_place_src < 0) return op;
     }
     return nullptr;
   }
 
  private:
-  // The request's dims as the matrix product sees them. False when an operand cannot be seen so.
-  static bool flatten(onednn::PostOpRequest* request) {
+  // The request's dims as the primitive sees them. False when an operand cannot be seen so.
+  bool flatten(onednn::PostOpRequest* request) const {
     const Dims result = request->dst;
-    const std::int64_t columns = result[result.rank - 1];
-    request->dst = Dims{rowsOf(result), columns};
+    const std::int64_t rows = rowsOf(result), columns = result[result.rank - 1];
+    const bool image = form_ == Form::kConvolution;
+    request->dst = image ? Dims{1, columns, rows, 1} : Dims{rows, columns};
     for (Dims& dims : request->operand_dims) {
       if (dims == result) {
         dims = request->dst;
       } else if (rowsOf(dims) == 1 && dims.rank <= result.rank) {
-        dims = Dims{dims.rank == 0 ? 1 : dims[dims.rank - 1]};
-        if (request->dst[0] == 1 && dims[0] == columns) dims = request->dst;
+        const std::int64_t own = dims.rank == 0 ? 1 : dims[dims.rank - 1];
+        dims = image ? Dims{1, own, 1, 1} : Dims{own};
+        if (rows == 1 && own == columns) dims = request->dst;
       } else {
         return false;
       }
@@ -68,21 +85,46 @@ class LinearOnednn final : public Kernel {
     return true;
   }
 
-  std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const onednn::PostOpRequest& request,
-                                    const onednn::PostOps& post_ops) const {
+  Md biasMd(std::int64_t columns) const {
+    return onednn::plainMd(form_ == Form::kMatmul ? Dims{1, columns} : Dims{columns}, DType::kF32);
+  }
+
+  // The primitive, and how it sees its operands.
+  Pd primitiveFor(const TensorDesc& x, const TensorDesc& w, bool has_bias, const dnnl::primitive_attr& attr, Md* x_md,
+                  TensorDesc* weights, Md* dst_md) const {
+    const Md bias = has_bias ? biasMd(w.dims[0]) : Md();
+    const TensorDesc dst = contiguousDesc(DType::kF32, Dims{x.dims[0], w.dims[0]});
+    *weights = w;
+    if (form_ == Form::kConvolution) {
+      weights->dims = Dims{w.dims[0], w.dims[1], 1, 1};
+      weights->strides = Dims{w.strides[0], w.strides[1], 1, 1};
+      if (!onednn::toMd(pixels(x), x_md) || !onednn::toMd(pixels(dst), dst_md)) return Pd();
+      const onednn::ConvolutionGeometry geometry{{1, 1}, {0, 0}, {0, 0}, {0, 0}};
+      return onednn::convolutionPd(engine_, *x_md, onednn::anyMd(weights->dims, DType::kF32), bias, *dst_md, geometry,
+                                   attr);
+    }
+    if (!onednn::toMd(x, x_md) || !onednn::toMd(dst, dst_md)) return Pd();
+    if (form_ == Form::kInnerProduct) {
+      return onednn::innerProductPd(engine_, *x_md, onednn::anyMd(w.dims, DType::kF32), bias, *dst_md, attr);
+    }
+    std::swap(weights->dims[0], weights->dims[1]);
+    std::swap(weights->strides[0], weights->strides[1]);
+    return onednn::matmulPd(engine_, *x_md, onednn::anyMd(weights->dims, DType::kF32), bias, *dst_md, attr);
+  }
+
+  std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const onednn::PostOps& post_ops) const {
     const TensorDesc& w = args.src[kWeights];
     bool as_given = false;
-    const TensorDesc x = asMatrix(args.src[kSrc], &as_given);
-    TensorDesc w_transposed = w;
-    std::swap(w_transposed.dims[0], w_transposed.dims[1]);
-    std::swap(w_transposed.strides[0], w_transposed.strides[1]);
-    Md x_md, w_md;
-    if (!onednn::toMd(x, &x_md) || !onednn::toMd(w_transposed, &w_md)) return nullptr;
+    TensorDesc x = asMatrix(args.src[kSrc], &as_given);
+    if (form_ != Form::kMatmul && !x.isContiguous()) {
+      x = contiguousDesc(x.dtype, x.dims);
+      as_given = args.src[kSrc].isContiguous();
+    }
     const bool has_bias = !args.src[kBias].absent();
-    const Md bias = has_bias ? onednn::plainMd(Dims{1, w.dims[0]}, DType::kF32) : Md();
-    const Md dst_md = onednn::plainMd(request.dst, DType::kF32);
-    const Pd pd = onednn::matmulPd(engine_, x_md, onednn::anyMd(w_transposed.dims, DType::kF32), bias, dst_md,
-                                   onednn::attributes(post_ops.list));
+    Md x_md, w_md, dst_md;
+    TensorDesc seen_weights;
+    const Pd pd = primitiveFor(x, w, has_bias, onednn::attributes(post_ops.list), &x_md, &seen_weights, &dst_md);
+    if (!onednn::toMd(seen_weights, &w_md)) return nullptr;
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
@@ -94,7 +136,7 @@ class LinearOnednn final : public Kernel {
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
     if (has_bias) {
       op->src[kBias] = contiguousDesc(DType::kF32, args.src[kBias].dims);
-      op->bindSrc(DNNL_ARG_BIAS, kBias, bias);
+      op->bindSrc(DNNL_ARG_BIAS, kBias, biasMd(w.dims[0]));
     }
     op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, w_md, pd.query_md(dnnl::query::weights_md), args.constant[kWeights],
                     args.weights);
@@ -109,10 +151,21 @@ class LinearOnednn final : public Kernel {
   }
 
   dnnl::engine engine_;
+  Form form_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine) { return std::make_unique<LinearOnednn>(engine); }
+std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine) {
+  return std::make_unique<LinearOnednn>(engine, Form::kMatmul);
+}
+
+std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const dnnl::engine& engine) {
+  return std::make_unique<LinearOnednn>(engine, Form::kInnerProduct);
+}
+
+std::unique_ptr<Kernel> makeLinearOnednnConvolution(const dnnl::engine& engine) {
+  return std::make_unique<LinearOnednn>(engine, Form::kConvolution);
+}
 
 }  // namespace ipex_studio

@@ -87,13 +87,14 @@ struct ConvolutionGeometry {
   Ints stride, dilation, padding_begin, padding_end;  // dilation as oneDNN counts: 0 is dense
 };
 
-// bias may be a zero descriptor.
+// bias may be a zero descriptor. Winograd: 2.6 has it for AVX-512 and calls for it by itself from batch 4 on; 3.2 and
+// later have none.
 inline Pd convolutionPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
-                        const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
+                        const ConvolutionGeometry& g, const dnnl::primitive_attr& attr,
+                        dnnl::algorithm algorithm = dnnl::algorithm::convolution_auto) {
   using Op = dnnl::convolution_forward;
   return detail::orEmpty([&]() -> Pd {
     const auto prop = dnnl::prop_kind::forward_inference;
-    const auto algorithm = dnnl::algorithm::convolution_auto;
 #if DNNL_VERSION_MAJOR >= 3
     return Op::primitive_desc(engine, prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin,
                               g.padding_end, attr, detail::kAllowEmpty);
@@ -128,6 +129,20 @@ inline Pd matmulPd(const dnnl::engine& engine, const Md& src, const Md& weights,
     return Op::primitive_desc(engine, src, weights, bias, dst, attr, detail::kAllowEmpty);
 #else
     return Op::primitive_desc(Op::desc(src, weights, bias, dst), attr, engine, detail::kAllowEmpty);
+#endif
+  });
+}
+
+// x·wᵀ + b with rows of x side by side; one of the descriptors of src and weights may leave its layout to the library.
+inline Pd innerProductPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
+                         const dnnl::primitive_attr& attr) {
+  using Op = dnnl::inner_product_forward;
+  return detail::orEmpty([&]() -> Pd {
+    const auto prop = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR >= 3
+    return Op::primitive_desc(engine, prop, src, weights, bias, dst, attr, detail::kAllowEmpty);
+#else
+    return Op::primitive_desc(Op::desc(prop, src, weights, bias, dst), attr, engine, detail::kAllowEmpty);
 #endif
   });
 }

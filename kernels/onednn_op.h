@@ -1,5 +1,6 @@
-// What all oneDNN-backed kernels share: descriptors to and from oneDNN, post-operations as primitive attributes, packed
-// constants, and the PreparedOp that runs one primitive (after reorders of operands that are not constant).
+// What all oneDNN-backed kernels share: descriptors to and from oneDNN (onednn_descriptors.cpp), post-operations as
+// primitive attributes (onednn_post_ops.cpp), packed constants, and the PreparedOp that runs one primitive after reorders
+// of operands that are not constant (onednn_op.cpp).
 #pragma once
 
 #include <memory>
@@ -32,6 +33,9 @@ Md plainMd(const Dims& dims, DType dtype);
 
 // Text that names a packed form: equal text, equal bytes.
 std::string describe(const Md& md);
+
+// Dims with ones in front up to `rank`.
+Dims rankAligned(const Dims& dims, int rank);
 
 // Dims right-aligned to `rank` with ones in front, strides likewise.
 TensorDesc alignedTo(const TensorDesc& desc, int rank);
