@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "core/plan/shape_rules.h"
 #include "core/plan/shape_views.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 using Descs = std::vector<TensorDesc>;
 using Ints = std::vector<std::int64_t>;
 
@@ -23,104 +23,23 @@ bool smallEnough(const Dims& dims) {
   return true;
 }
 
+}  // namespace
+
 bool inRange(const Ints& values, std::int64_t low, std::int64_t high) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v >= low && v <= high; });
 }
 
-Verdict emit(DType dtype, const Dims& dims, Descs* dst) {
+Verdict addResult(DType dtype, const Dims& dims, Descs* dst) {
   if (!smallEnough(dims)) return Verdict::no("a result has a negative size or too many elements");
   dst->push_back(contiguousDesc(dtype, dims));
   return Verdict::yes();
-}
-
-// Spatial attributes of convolutions and pools, all of the length of the spatial rank.
-struct Window {
-  Ints kernel, stride, padding, padding_end, dilation;
-};
-
-constexpr std::int64_t kMaxWindow = 1 << 20;
-
-Verdict readWindow(const OpSpec& spec, const Ints& kernel, Window* window) {
-  const std::size_t rank = kernel.size();
-  const auto list = [&](const char* name, std::int64_t otherwise) {
-    return spec.has(name) ? spec.ints(name) : Ints(rank, otherwise);
-  };
-  *window = {kernel, list("stride", 1), list("padding", 0), {}, list("dilation", 1)};
-  window->padding_end = spec.has("padding_end") ? spec.ints("padding_end") : window->padding;
-  for (const Ints* values : {&window->stride, &window->padding, &window->padding_end, &window->dilation}) {
-    if (values->size() != rank) return Verdict::no("a window attribute has the wrong length");
-  }
-  const bool ok = inRange(kernel, 1, kMaxWindow) && inRange(window->stride, 1, kMaxWindow) &&
-                  inRange(window->dilation, 1, kMaxWindow) && inRange(window->padding, 0, kMaxWindow) &&
-                  inRange(window->padding_end, 0, kMaxWindow);
-  return ok ? Verdict::yes() : Verdict::no("a window attribute is out of range");
-}
-
-// Size after sliding a window along one axis; < 1 when it does not fit.
-std::int64_t slidSize(std::int64_t size, const Window& w, int axis, bool ceil_mode) {
-  const std::int64_t span = w.dilation[axis] * (w.kernel[axis] - 1) + 1;
-  const std::int64_t room = size + w.padding[axis] + w.padding_end[axis] - span;
-  if (room < 0) return 0;
-  std::int64_t out = room / w.stride[axis] + 1;
-  if (ceil_mode && room % w.stride[axis] != 0) {
-    // The last window must begin inside the source or its left padding.
-    if (out * w.stride[axis] < size + w.padding[axis]) ++out;
-  }
-  return out;
 }
 
 bool isBias(const TensorDesc& bias, std::int64_t size) {
   return bias.absent() || (bias.dims.rank == 1 && bias.dims[0] == size);
 }
 
-Verdict inferConvolution(const OpSpec& spec, const Descs& src, Descs* dst) {
-  const Dims& x = src[0].dims;
-  const Dims& w = src[1].dims;
-  const std::int64_t groups = spec.intOr("groups", 1);
-  if (x.rank < 3 || x.rank > 5 || w.rank != x.rank) return Verdict::no("convolution needs 3 to 5 dimensions");
-  if (groups < 1 || groups > x[1] || x[1] % groups != 0 || w[0] % groups != 0 || w[1] != x[1] / groups) {
-    return Verdict::no("channels, groups and weight do not fit");
-  }
-  if (!isBias(src[2], w[0])) return Verdict::no("bias does not fit the output channels");
-  Window window;
-  const Verdict read = readWindow(spec, Ints(w.d.begin() + 2, w.d.begin() + w.rank), &window);
-  if (!read.ok) return read;
-  Dims y = x;
-  y[1] = w[0];
-  for (int axis = 2; axis < x.rank; ++axis) {
-    y[axis] = slidSize(x[axis], window, axis - 2, false);
-    if (y[axis] < 1) return Verdict::no("the kernel is larger than the padded source");
-  }
-  return emit(src[0].dtype, y, dst);
-}
-
-Verdict inferDeconvolution(const OpSpec& spec, const Descs& src, Descs* dst) {
-  const Dims& x = src[0].dims;
-  const Dims& w = src[1].dims;
-  const std::int64_t groups = spec.intOr("groups", 1);
-  if (x.rank < 3 || x.rank > 5 || w.rank != x.rank) return Verdict::no("convolution needs 3 to 5 dimensions");
-  if (groups < 1 || groups > x[1] || w[0] != x[1] || x[1] % groups != 0 || w[1] > kMaxElements / groups) {
-    return Verdict::no("channels, groups and weight do not fit");
-  }
-  if (!isBias(src[2], w[1] * groups)) return Verdict::no("bias does not fit the output channels");
-  Window window;
-  const Verdict read = readWindow(spec, Ints(w.d.begin() + 2, w.d.begin() + w.rank), &window);
-  if (!read.ok) return read;
-  const Ints extra = spec.has("output_padding") ? spec.ints("output_padding") : Ints(x.rank - 2, 0);
-  if (extra.size() != window.kernel.size() || !inRange(extra, 0, kMaxWindow)) {
-    return Verdict::no("output_padding is wrong");
-  }
-  Dims y = x;
-  y[1] = w[1] * groups;
-  for (int axis = 2; axis < x.rank; ++axis) {
-    const int s = axis - 2;
-    if (x[axis] < 1 || x[axis] > kMaxElements / kMaxWindow) return Verdict::no("a spatial size is out of range");
-    y[axis] = (x[axis] - 1) * window.stride[s] - window.padding[s] - window.padding_end[s] +
-              window.dilation[s] * (window.kernel[s] - 1) + extra[s] + 1;
-    if (y[axis] < 1) return Verdict::no("the result would be empty");
-  }
-  return emit(src[0].dtype, y, dst);
-}
+namespace {
 
 Verdict inferLinear(const OpSpec&, const Descs& src, Descs* dst) {
   const Dims& x = src[0].dims;
@@ -129,7 +48,7 @@ Verdict inferLinear(const OpSpec&, const Descs& src, Descs* dst) {
   if (!isBias(src[2], w[0])) return Verdict::no("bias does not fit the output features");
   Dims y = x;
   y[x.rank - 1] = w[0];
-  return emit(src[0].dtype, y, dst);
+  return addResult(src[0].dtype, y, dst);
 }
 
 bool broadcastInto(const Dims& a, const Dims& b, Dims* out) {
@@ -163,49 +82,7 @@ Verdict inferMatmul(const OpSpec& spec, const Descs& src, Descs* dst) {
   y.rank += 2;
   y[y.rank - 2] = m;
   y[y.rank - 1] = n;
-  return emit(src[0].dtype, y, dst);
-}
-
-Verdict inferPool(const OpSpec& spec, const Descs& src, Descs* dst) {
-  const Dims& x = src[0].dims;
-  if (x.rank < 3 || x.rank > 5) return Verdict::no("pooling needs 3 to 5 dimensions");
-  Window window;
-  const Verdict read = readWindow(spec, spec.ints("kernel"), &window);
-  if (!read.ok) return read;
-  if (static_cast<int>(window.kernel.size()) != x.rank - 2) return Verdict::no("kernel has the wrong length");
-  for (std::size_t s = 0; s < window.kernel.size(); ++s) {
-    // A window that sees padding only has no result, and oneDNN 2.6 crashes while preparing for it.
-    const std::int64_t span = window.dilation[s] * (window.kernel[s] - 1) + 1;
-    if (std::max(window.padding[s], window.padding_end[s]) >= span) return Verdict::no("the padding is as large as the window");
-  }
-  Dims y = x;
-  for (int axis = 2; axis < x.rank; ++axis) {
-    y[axis] = slidSize(x[axis], window, axis - 2, spec.intOr("ceil_mode", 0) != 0);
-    if (y[axis] < 1) return Verdict::no("the kernel is larger than the padded source");
-  }
-  return emit(src[0].dtype, y, dst);
-}
-
-// Kernels keep a window per position of an axis.
-constexpr std::int64_t kMaxGivenSize = 1 << 24;
-
-// adaptive_pool and upsample: spatial sizes are given.
-Verdict inferGivenSpatial(const OpSpec& spec, const Descs& src, Descs* dst) {
-  const Dims& x = src[0].dims;
-  Ints output = spec.ints("output");
-  const Ints factors = spec.ints("factors");
-  if (output.empty() && static_cast<int>(factors.size()) == x.rank - 2 && inRange(factors, 1, kMaxWindow)) {
-    for (int axis = 2; axis < x.rank; ++axis) output.push_back(x[axis] * factors[axis - 2]);
-  }
-  if (x.rank < 3 || x.rank > 5 || static_cast<int>(output.size()) != x.rank - 2 || !inRange(output, 1, kMaxGivenSize)) {
-    return Verdict::no("output sizes are wrong");
-  }
-  Dims y = x;
-  for (int axis = 2; axis < x.rank; ++axis) {
-    if (x[axis] < 1) return Verdict::no("a spatial size is zero");
-    y[axis] = output[axis - 2];
-  }
-  return emit(src[0].dtype, y, dst);
+  return addResult(src[0].dtype, y, dst);
 }
 
 Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -224,7 +101,7 @@ Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
       y[y.rank++] = 1;
     }
   }
-  return emit(src[0].dtype, y, dst);
+  return addResult(src[0].dtype, y, dst);
 }
 
 Verdict inferLayerNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -241,8 +118,8 @@ Verdict inferLayerNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
   if (!src[3].absent() && src[3].dims != x) return Verdict::no("residual does not fit");
   const bool sum_output = spec.intOr("sum_output", 0) != 0;
   if (sum_output && src[3].absent()) return Verdict::no("sum_output needs a residual");
-  const Verdict first = emit(src[0].dtype, x, dst);
-  return first.ok && sum_output ? emit(src[0].dtype, x, dst) : first;
+  const Verdict first = addResult(src[0].dtype, x, dst);
+  return first.ok && sum_output ? addResult(src[0].dtype, x, dst) : first;
 }
 
 Verdict inferGroupNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -250,7 +127,7 @@ Verdict inferGroupNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
   const std::int64_t groups = spec.intOr("groups", 0);
   if (x.rank < 2 || groups < 1 || x[1] % groups != 0) return Verdict::no("groups do not divide the channels");
   if (!isBias(src[1], x[1]) || !isBias(src[2], x[1])) return Verdict::no("gamma or beta does not fit");
-  return emit(src[0].dtype, x, dst);
+  return addResult(src[0].dtype, x, dst);
 }
 
 Verdict inferSoftmax(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -261,7 +138,50 @@ Verdict inferSoftmax(const OpSpec& spec, const Descs& src, Descs* dst) {
   if (!src[1].absent() && (!broadcastInto(x, src[1].dims, &joint) || joint != x)) {
     return Verdict::no("mask does not broadcast to the source");
   }
-  return emit(src[0].dtype, x, dst);
+  return addResult(src[0].dtype, x, dst);
+}
+
+Verdict inferAttention(const OpSpec&, const Descs& src, Descs* dst) {
+  const Dims &q = src[0].dims, &k = src[1].dims, &v = src[2].dims, &mask = src[3].dims;
+  if (q.rank < 2 || k.rank < 2 || v.rank < 2) return Verdict::no("attention needs two dimensions");
+  const std::int64_t queries = q[q.rank - 2], keys = k[k.rank - 2];
+  if (q[q.rank - 1] != k[k.rank - 1] || v[v.rank - 2] != keys) return Verdict::no("inner sizes differ");
+  Dims y;
+  for (int s = 0; s < 4; ++s) {
+    if (src[static_cast<std::size_t>(s)].absent()) continue;
+    Dims heads = src[static_cast<std::size_t>(s)].dims, joint;
+    heads.rank = std::max(0, heads.rank - 2);
+    if (!broadcastInto(y, heads, &joint)) return Verdict::no("batch sizes do not broadcast");
+    y = joint;
+  }
+  if (!src[3].absent() && mask.rank > 0) {
+    const std::int64_t columns = mask[mask.rank - 1], rows = mask.rank > 1 ? mask[mask.rank - 2] : 1;
+    if ((columns != 1 && columns != keys) || (rows != 1 && rows != queries)) return Verdict::no("mask does not broadcast to the scores");
+  }
+  if (y.rank + 2 > kMaxRank) return Verdict::no("too many dimensions");
+  y.rank += 2;
+  y[y.rank - 2] = queries;
+  y[y.rank - 1] = v[v.rank - 1];
+  return addResult(src[0].dtype, y, dst);
+}
+
+Verdict inferPad(const OpSpec& spec, const Descs& src, Descs* dst) {
+  Dims y = src[0].dims;
+  const Ints begin = spec.ints("begin"), end = spec.ints("end");
+  const std::string mode = spec.stringOr("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "replicate") return Verdict::no("the mode is unknown");
+  const auto rank = static_cast<std::size_t>(y.rank);
+  if (begin.size() != rank || end.size() != rank || !inRange(begin, 0, kMaxElements) || !inRange(end, 0, kMaxElements)) {
+    return Verdict::no("padding is wrong");
+  }
+  for (int axis = 0; axis < y.rank; ++axis) {
+    const std::int64_t most = std::max(begin[axis], end[axis]);
+    if (most == 0) continue;
+    if (mode == "reflect" && most >= y[axis]) return Verdict::no("reflected padding is as large as the tensor");
+    if (mode == "replicate" && y[axis] < 1) return Verdict::no("nothing can be replicated");
+    y[axis] += begin[axis] + end[axis];
+  }
+  return addResult(src[0].dtype, y, dst);
 }
 
 Verdict inferConcat(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -278,7 +198,7 @@ Verdict inferConcat(const OpSpec& spec, const Descs& src, Descs* dst) {
     }
     y[static_cast<int>(axis)] += x[static_cast<int>(axis)];
   }
-  return emit(src[0].dtype, y, dst);
+  return addResult(src[0].dtype, y, dst);
 }
 
 bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
@@ -288,7 +208,7 @@ Verdict inferEmbedding(const OpSpec&, const Descs& src, Descs* dst) {
   if (src[0].dims.rank >= kMaxRank) return Verdict::no("too many dimensions");
   Dims y = src[0].dims;
   y[y.rank++] = src[1].dims[1];
-  return emit(src[1].dtype, y, dst);
+  return addResult(src[1].dtype, y, dst);
 }
 
 Verdict inferEmbeddingBag(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -296,7 +216,7 @@ Verdict inferEmbeddingBag(const OpSpec& spec, const Descs& src, Descs* dst) {
                     src[1].dims.rank == 1 && src[2].dims.rank == 2;
   if (!fits) return Verdict::no("ids, offsets or table are wrong");
   const std::int64_t bags = src[1].dims[0] - (spec.intOr("include_last_offset", 0) != 0 ? 1 : 0);
-  return emit(src[2].dtype, Dims{bags, src[2].dims[1]}, dst);
+  return addResult(src[2].dtype, Dims{bags, src[2].dims[1]}, dst);
 }
 
 Verdict inferGather(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -307,21 +227,21 @@ Verdict inferGather(const OpSpec& spec, const Descs& src, Descs* dst) {
     return Verdict::no("axis or index are wrong");
   }
   y[static_cast<int>(axis)] = src[1].dims[0];
-  return emit(src[0].dtype, y, dst);
+  return addResult(src[0].dtype, y, dst);
 }
 
-Verdict inferSame(const OpSpec&, const Descs& src, Descs* dst) { return emit(src[0].dtype, src[0].dims, dst); }
+Verdict inferSame(const OpSpec&, const Descs& src, Descs* dst) { return addResult(src[0].dtype, src[0].dims, dst); }
 
 Verdict inferCast(const OpSpec& spec, const Descs& src, Descs* dst) {
   const DType dtype = dtypeFromName(spec.stringOr("dtype", ""));
   if (dtype == DType::kNone) return Verdict::no("dtype is missing");
-  return emit(dtype, src[0].dims, dst);
+  return addResult(dtype, src[0].dims, dst);
 }
 
 Verdict inferView(const OpSpec& spec, const Descs& src, Descs* dst) {
   Dims y;
   const Verdict fits = viewDims(spec, src[0].dims, &y);
-  return fits.ok ? emit(src[0].dtype, y, dst) : fits;
+  return fits.ok ? addResult(src[0].dtype, y, dst) : fits;
 }
 
 using Infer = Verdict (*)(const OpSpec&, const Descs&, Descs*);
@@ -339,6 +259,8 @@ Infer inferOf(OpKind kind) {
     case OpKind::kLayerNorm: return inferLayerNorm;
     case OpKind::kGroupNorm: return inferGroupNorm;
     case OpKind::kSoftmax: return inferSoftmax;
+    case OpKind::kAttention: return inferAttention;
+    case OpKind::kPad: return inferPad;
     case OpKind::kConcat: return inferConcat;
     case OpKind::kEmbedding: return inferEmbedding;
     case OpKind::kEmbeddingBag: return inferEmbeddingBag;
@@ -359,6 +281,7 @@ bool mayBeAbsent(OpKind kind, std::size_t index) {
     case OpKind::kLayerNorm: return index >= 1;
     case OpKind::kGroupNorm: return index == 1 || index == 2;
     case OpKind::kSoftmax: return index == 1;
+    case OpKind::kAttention: return index == 3;
     default: return false;
   }
 }
