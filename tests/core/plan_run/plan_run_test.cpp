@@ -8,6 +8,7 @@
 #include "core/plan/error.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
+#include "plan_interpreter.h"
 #include "random_plan.h"
 #include "scrambled_kernels.h"
 

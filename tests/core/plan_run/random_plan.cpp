@@ -1,9 +1,8 @@
 #include "random_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <map>
+#include <optional>
 
 #include "core/plan/shape_inference.h"
 
@@ -354,50 +353,6 @@ class Builder {
   std::int32_t next_result_ = 0;
 };
 
-Tensor densely(const Tensor& source, const TensorDesc& view, std::int64_t offset) {
-  Tensor result{contiguousDesc(view.dtype, view.dims), {}, {}};
-  const std::int64_t count = view.dims.count();
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t rest = i, at = offset;
-    for (int axis = view.dims.rank - 1; axis >= 0; --axis) {
-      at += rest % view.dims[axis] * view.strides[axis];
-      rest /= view.dims[axis];
-    }
-    if (view.dtype == DType::kS64) {
-      result.ids.push_back(source.ids[static_cast<std::size_t>(at)]);
-    } else {
-      result.values.push_back(source.values[static_cast<std::size_t>(at)]);
-    }
-  }
-  return result;
-}
-
-std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tensor*>& src, const std::vector<TensorDesc>& dst, const KernelList& kernels) {
-  PrepareArgs args;
-  args.spec = op;
-  args.dst = dst;
-  std::vector<const void*> from;
-  for (const Tensor* tensor : src) {
-    args.src.push_back(tensor ? tensor->desc : TensorDesc());
-    args.constant.push_back(nullptr);
-    args.src_dies.push_back(false);
-    from.push_back(tensor ? tensor->data() : nullptr);
-  }
-  std::string reason;
-  const auto prepared = kernels.candidates(op.kind).back()->prepare(args, &reason);
-  std::vector<Tensor> results;
-  std::vector<void*> to;
-  for (const TensorDesc& desc : dst) {
-    results.push_back({desc, {}, {}});
-    results.back().values.resize(static_cast<std::size_t>(desc.dims.count()));
-  }
-  for (Tensor& result : results) to.push_back(result.values.data());
-  AlignedBuffer scratch(prepared->scratch_bytes);
-  const auto state = prepared->newState();
-  prepared->execute(state.get(), from.data(), to.data(), scratch.data());
-  return results;
-}
-
 }  // namespace
 
 RandomPlan makeRandomPlan(std::uint64_t seed, int nodes) { return Builder(seed).build(nodes); }
@@ -411,46 +366,6 @@ std::vector<Tensor> otherInputs(const RandomPlan& plan, std::uint64_t seed, std:
     input = filled(input.desc.dtype, dims, random);
   }
   return inputs;
-}
-
-std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& ints,
-                                             const std::vector<Tensor>& constants, const KernelList& kernels) {
-  std::map<std::int32_t, Tensor> tensors;
-  std::map<std::int32_t, std::int64_t> numbers;
-  std::int32_t next = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    numbers[next] = ints[i];
-    tensors[next++] = inputs[i];
-  }
-  for (const Tensor& constant : constants) tensors[next++] = constant;
-  for (const PlanNode& node : spec.nodes) {
-    if (node.is_int) {
-      numbers[node.dst[0]] = tensors.at(node.src[0]).desc.dims[static_cast<int>(node.literal)];
-      continue;
-    }
-    OpSpec op = node.op;
-    for (const AttrRef& ref : node.refs) std::get<Ints>(op.attributes.at(ref.attribute))[static_cast<std::size_t>(ref.index)] = numbers.at(ref.value);
-    std::vector<const Tensor*> src;
-    std::vector<TensorDesc> descs, dst;
-    for (std::int32_t number : node.src) {
-      src.push_back(number < 0 ? nullptr : &tensors.at(number));
-      descs.push_back(src.back() ? src.back()->desc : TensorDesc());
-    }
-    if (!inferShapes(op, descs, &dst).ok) return std::nullopt;
-    if (isView(op.kind)) {
-      TensorDesc view;
-      std::int64_t offset = 0;
-      viewOf(op, descs[0], dst[0], &view, &offset);
-      Tensor dense = densely(*src[0], view, offset);
-      tensors[node.dst[0]] = std::move(dense);
-      continue;
-    }
-    std::vector<Tensor> results = runReference(op, src, dst, kernels);
-    for (std::size_t d = 0; d < results.size(); ++d) tensors[node.dst[d]] = std::move(results[d]);
-  }
-  std::vector<Tensor> outputs;
-  for (std::int32_t output : spec.outputs) outputs.push_back(tensors.at(output));
-  return outputs;
 }
 
 }  // namespace ipex_studio::testing

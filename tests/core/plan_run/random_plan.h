@@ -1,8 +1,7 @@
-// Seeded plan specs over every operation and view, and an interpreter of them that knows nothing of layouts or arenas.
+// Seeded plan specs over every operation and view.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,9 +30,5 @@ RandomPlan makeRandomPlan(std::uint64_t seed, int nodes);
 
 // New values, and with `batch` > 0 another size of the first dimension of every input.
 std::vector<Tensor> otherInputs(const RandomPlan& plan, std::uint64_t seed, std::int64_t batch);
-
-// Runs node by node with the last kernel of each kind's list, on dense copies. Empty when a shape does not fit.
-std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& ints,
-                                             const std::vector<Tensor>& constants, const KernelList& kernels);
 
 }  // namespace ipex_studio::testing
