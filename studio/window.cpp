@@ -95,11 +95,14 @@ class WakeScope {
   SnapshotSource& source_;
 };
 
-void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, int width, int height) {
+void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, int width, int height,
+               FrameWatchdog* watchdog) {
+  watchdog->begin();
   ImGui::NewFrame();
   Commands commands;
   app.frame(*snapshot, commands);
   ImGui::Render();
+  watchdog->end();
   const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(app.theme().panel);
   glViewport(0, 0, width, height);
   glClearColor(ground.x, ground.y, ground.z, 1);
@@ -108,7 +111,8 @@ void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, in
   for (Command& command : commands.take()) source.post(std::move(command));
 }
 
-void runInteractive(GLFWwindow* window, App& app, SnapshotSource& source) {
+void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, SnapshotSource& source) {
+  FrameWatchdog watchdog;
   int frames_due = kFramesAfterEvent;
   SnapshotPtr shown;
   while (glfwWindowShouldClose(window) == GLFW_FALSE) {
@@ -131,14 +135,16 @@ void runInteractive(GLFWwindow* window, App& app, SnapshotSource& source) {
     }
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    drawFrame(app, source, shown, width, height);
+    drawFrame(app, source, shown, width, height, &watchdog);
     glfwSwapBuffers(window);
+    if (options.after_frame && !options.after_frame(watchdog.statistics())) return;
   }
 }
 
 void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& source) {
   const OffscreenTarget target(options.width, options.height);
   const auto deadline = std::chrono::steady_clock::now() + kLongestScreenshot;
+  FrameWatchdog watchdog;
   SnapshotPtr shown;
   int quiet_frames = 0;
   while (quiet_frames < kFramesAfterEvent) {
@@ -153,7 +159,7 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
     io.DisplayFramebufferScale = {1, 1};
     io.MousePos = {-1e6F, -1e6F};
     target.bind();
-    drawFrame(app, source, shown, options.width, options.height);
+    drawFrame(app, source, shown, options.width, options.height, &watchdog);
     const bool quiet = !news && shown->status.state != JobState::kWorking && app.settled();
     quiet_frames = quiet ? quiet_frames + 1 : 0;
     if (std::chrono::steady_clock::now() > deadline) {
@@ -188,7 +194,7 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
     if (count > 0) static_cast<SnapshotSource*>(glfwGetWindowUserPointer(target))->post(OpenCommand{paths[0]});
   });
   if (options.screenshot_path.empty()) {
-    runInteractive(window.get(), app, source);
+    runInteractive(options, window.get(), app, source);
   } else {
     takeScreenshot(options, app, source);
   }

@@ -1,9 +1,11 @@
 // The studio's window: GLFW and OpenGL around App. The only file, with its .cpp, that knows them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "studio/frame_watchdog.h"
 #include "studio/snapshot.h"
 
 namespace ipex_studio {
@@ -16,6 +18,9 @@ struct WindowOptions {
   std::string screenshot_path;  // non-empty: render until everything is settled, write a PNG there, return
   std::string panel;            // one of panelNames(): fills the window with that panel alone; empty: the whole studio
   std::string title = "ipex-studio";
+  // Called on the drawing thread after each frame is on the screen; false closes the window. May be empty; screenshots
+  // do not call it.
+  std::function<bool(const FrameStatistics&)> after_frame;
 };
 
 // Names that WindowOptions::panel accepts.

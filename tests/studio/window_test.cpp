@@ -1,12 +1,9 @@
 // The real window, under Xvfb where there is no display: screenshots have the right size and a picture in them.
 #include "studio/window.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <stb_image.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,51 +13,15 @@
 #include <string>
 
 #include "core/plan/error.h"
+#include "tests/studio/display.h"
 #include "tests/studio/synthetic_job.h"
 
 namespace ipex_studio {
 namespace {
 
-// Starts Xvfb when DISPLAY is not set and ends it with the tests. Without Xvfb the tests fail, they are not skipped.
-class Display {
- public:
-  Display() {
-    if (std::getenv("DISPLAY") != nullptr) return;
-    int ends[2];
-    if (pipe(ends) != 0) return;
-    server_ = fork();
-    if (server_ == 0) {
-      close(ends[0]);
-      dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-      const std::string number = std::to_string(ends[1]);
-      // Without -noreset it restarts, and refuses connections meanwhile, whenever its last window closes.
-      execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", number.c_str(), "-screen", "0", "1280x1024x24", "-nolisten",
-             "tcp", nullptr);
-      _exit(127);
-    }
-    close(ends[1]);
-    std::string number;
-    for (char c = 0; read(ends[0], &c, 1) == 1 && c != '\n';) number += c;
-    close(ends[0]);
-    if (!number.empty()) setenv("DISPLAY", (":" + number).c_str(), 1);
-  }
-  ~Display() {
-    if (server_ <= 0) return;
-    kill(server_, SIGTERM);
-    waitpid(server_, nullptr, 0);
-    unsetenv("DISPLAY");
-  }
-  Display(const Display&) = delete;
-  Display& operator=(const Display&) = delete;
-  bool ready() const { return std::getenv("DISPLAY") != nullptr; }
-
- private:
-  pid_t server_ = -1;
-};
-
 class WindowTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { display_ = std::make_unique<Display>(); }
+  static void SetUpTestSuite() { display_ = std::make_unique<testing::Display>(); }
   static void TearDownTestSuite() { display_.reset(); }
 
   void SetUp() override {
@@ -93,9 +54,9 @@ class WindowTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
-  static std::unique_ptr<Display> display_;
+  static std::unique_ptr<testing::Display> display_;
 };
-std::unique_ptr<Display> WindowTest::display_;
+std::unique_ptr<testing::Display> WindowTest::display_;
 
 TEST_F(WindowTest, ScreenshotOfTheWholeStudio) {
   WindowOptions options;

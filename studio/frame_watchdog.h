@@ -1,0 +1,33 @@
+// Counts what our own code costs the drawing thread, frame by frame. The GL driver's share is not in it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ipex_studio {
+
+struct FrameStatistics {
+  std::int64_t frames = 0;
+  std::int64_t blocked = 0;  // frames that took more than FrameWatchdog::kMostCpuMs of the drawing thread's CPU time
+  double worst_cpu_ms = 0;
+  double wall_p99_ms = 0;  // nearest rank
+};
+
+// Used by the drawing thread alone.
+class FrameWatchdog {
+ public:
+  static constexpr double kMostCpuMs = 100;
+
+  void begin();
+  // Ends what begin() began.
+  void end();
+  FrameStatistics statistics() const;
+
+ private:
+  std::int64_t cpu_begin_ns_ = 0;
+  std::int64_t wall_begin_ns_ = 0;
+  FrameStatistics statistics_;
+  std::vector<float> wall_ms_;  // of the last frames, a ring
+};
+
+}  // namespace ipex_studio
