@@ -1,4 +1,4 @@
-// Which oneDNN runs underneath.
+// Which oneDNN runs underneath, and what it keeps.
 #pragma once
 
 #include <string>
@@ -7,5 +7,9 @@ namespace ipex_studio {
 
 // "2.6.3", of the library that was loaded.
 std::string onednnVersion();
+
+// oneDNN keeps primitives for whoever asks for an equal one, 1024 of them unless told otherwise, each with its generated
+// code. Lowers that number to `primitives`; a number from the environment (ONEDNN_PRIMITIVE_CACHE_CAPACITY) stays.
+void limitPrimitiveCache(int primitives);
 
 }  // namespace ipex_studio

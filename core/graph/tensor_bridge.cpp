@@ -1,5 +1,7 @@
 #include "core/graph/tensor_bridge.h"
 
+#include <ATen/EmptyTensor.h>
+
 #include "core/plan/error.h"
 
 namespace ipex_studio {
@@ -44,7 +46,9 @@ at::Tensor planInput(const at::Tensor& tensor) {
 }
 
 at::Tensor emptyTensor(const TensorDesc& desc) {
-  return at::empty(desc.dims.toVector(), at::TensorOptions().dtype(scalarTypeOf(desc.dtype)));
+  // Not at::empty: no trip through the dispatcher, no list of sizes on the heap.
+  const at::IntArrayRef sizes(desc.dims.d.data(), static_cast<std::size_t>(desc.dims.rank));
+  return at::Tensor(at::detail::empty_cpu(sizes, scalarTypeOf(desc.dtype)));
 }
 
 }  // namespace ipex_studio

@@ -110,11 +110,14 @@ std::shared_ptr<PlanCache> plansFor(const std::string& spec, const std::vector<F
 }  // namespace
 
 std::vector<at::Tensor> runFusedOp(const std::string& spec, const std::vector<FusedOperand>& operands) {
-  std::vector<at::Tensor> inputs;
+  c10::SmallVector<const at::Tensor*, 8> inputs;
   for (const FusedOperand& operand : operands) {
-    if (operand.tensor && !operand.constant) inputs.push_back(*operand.tensor);
+    if (operand.tensor && !operand.constant) inputs.push_back(&*operand.tensor);
   }
-  return plansFor(spec, operands)->run(inputs, {});
+  const std::shared_ptr<PlanCache> plans = plansFor(spec, operands);
+  std::vector<at::Tensor> results(plans->spec().outputs.size());
+  plans->run(inputs, {}, results.data());
+  return results;
 }
 
 }  // namespace ipex_studio

@@ -1,7 +1,11 @@
 // PlanCache: compiled plans of one PlanSpec, one per input signature, with their idle instances.
+//
+// A warm run takes no lock and allocates nothing but its results: signatures are found in an immutable hash table, and
+// instances wait in slots that are taken and given back by one atomic exchange each. Only a new signature locks.
 #pragma once
 
-#include <list>
+#include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,15 +28,25 @@ struct PlanProfile {
   std::vector<std::vector<std::int64_t>> elapsed_ns;  // per step, per run
 };
 
-// Thread-safe: runs may overlap; each takes an instance (arena) of its own, idle ones are kept for the next run.
+// Arenas and prepared operations of all plan caches of the process together. Once they hold more, each cache drops the
+// signatures it has not used for the longest time until it is back to its even share. Packed weights are not counted:
+// their number does not depend on the signatures.
+constexpr std::size_t kDefaultPlanBudgetBytes = std::size_t{256} << 20;
+void setPlanBudget(std::size_t bytes);
+
+// Thread-safe: runs may overlap; each takes an instance (arena) of its own, idle ones are kept for the next run. A plan
+// that is dropped while it runs lives until its last run ends.
 class PlanCache {
  public:
   // `constants` must be row-major and match spec.constants. Throws Error(kBadModel) where they do not.
   PlanCache(PlanSpec spec, std::vector<at::Tensor> constants);
   ~PlanCache();
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
 
-  // tensors: per tensor input in order; ints: per integer input in order. Results are fresh row-major tensors.
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& tensors, const std::vector<std::int64_t>& ints);
+  // tensors: per tensor input in order; ints: per integer input in order. results: one per output of the spec, set to
+  // fresh row-major tensors.
+  void run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results);
 
   // While set, runs append their step times. Null ends profiling. Only the thread that runs may set it.
   void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
@@ -41,24 +55,40 @@ class PlanCache {
   const std::vector<at::Tensor>& constants() const { return constants_; }
   std::size_t packedBytes() const { return weights_.bytes(); }
 
- private:
-  struct Entry {
-    PlanRequest request;
-    std::unique_ptr<Plan> plan;
-    std::vector<std::unique_ptr<Plan::Instance>> idle;
+  struct Sizes {
+    std::size_t plans = 0;      // signatures kept
+    std::size_t instances = 0;  // arenas of them, idle or running
+    std::size_t bytes = 0;      // what the budget counts
   };
+  Sizes sizes() const;
 
-  std::shared_ptr<Entry> entryFor(const std::vector<at::Tensor>& tensors, const std::vector<std::int64_t>& ints);
-  bool matches(const PlanRequest& request, const std::vector<at::Tensor>& tensors, const std::vector<std::int64_t>& ints,
-               int threads) const;
-  PlanRequest makeRequest(const std::vector<at::Tensor>& tensors, const std::vector<std::int64_t>& ints, int threads) const;
+ private:
+  struct Entry;
+  struct Table;
+  struct Running;
+  class Lease;
+  struct Signature;
+
+  Entry* find(const Signature& signature) const;
+  Entry* hold(const Signature& signature) const;   // null: not compiled yet
+  Entry* compile(const Signature& signature);      // held
+  void dropOverBudget(std::vector<Entry*>& entries, const Entry* newest);
+  void freeRetired();
+  void release(Entry* entry) const;
+  PlanRequest makeRequest(const Signature& signature) const;
 
   PlanSpec spec_;
   std::vector<at::Tensor> constants_;
+  std::size_t int_inputs_ = 0;
   WeightCache weights_;
-  std::mutex mutex_;
-  std::list<std::shared_ptr<Entry>> entries_;  // most recently used first
   std::shared_ptr<PlanProfile> profile_;
+
+  std::atomic<Table*> table_;
+  mutable std::atomic<std::int32_t> readers_{0};  // threads between reading table_ and holding an entry
+  mutable std::mutex mutex_;                      // writers: guards what follows
+  std::atomic<std::uint64_t> clock_{1};           // advances with each new signature
+  std::vector<Table*> retired_tables_;
+  std::vector<Entry*> retired_entries_;
 };
 
 }  // namespace ipex_studio

@@ -20,9 +20,7 @@ class Region : public torch::CustomClassHolder {
   // Throws Error(kBadModel) when the text or the constants are damaged.
   Region(const std::string& plan_text, std::vector<at::Tensor> constants);
 
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& tensors, const std::vector<std::int64_t>& ints) {
-    return plans_.run(tensors, ints);
-  }
+  PlanCache& plans() { return plans_; }
   State state() const;
 
   // From start to stop every run records its steps. stop returns them as JSON: {"steps": [StepRecord], "dispatches":

@@ -55,9 +55,23 @@ std::tuple<at::Tensor, at::Tensor> addLayerNorm(const at::Tensor& x, const Maybe
   return {results[0], results[1]};
 }
 
-std::vector<at::Tensor> runRegion(const c10::intrusive_ptr<Region>& region, const std::vector<at::Tensor>& tensors,
-                                  const std::vector<std::int64_t>& sizes) {
-  return region->run(tensors, sizes);
+// region(Region region, Tensor[] tensors, int[] sizes) -> Tensor[], straight on the interpreter's stack: the lists are
+// read where they are instead of being copied into vectors.
+void runRegion(const c10::OperatorHandle&, torch::jit::Stack* stack) {
+  const auto arguments = torch::jit::last(*stack, 3);
+  const c10::intrusive_ptr<Region> region = arguments[0].toCustomClass<Region>();
+  PlanCache& plans = region->plans();
+  c10::SmallVector<const at::Tensor*, 16> tensors;
+  c10::SmallVector<std::int64_t, 16> sizes;
+  for (const c10::IValue& tensor : arguments[1].toListRef()) tensors.push_back(&tensor.toTensor());
+  for (const c10::IValue& size : arguments[2].toListRef()) sizes.push_back(size.toInt());
+  c10::SmallVector<at::Tensor, 8> results(plans.spec().outputs.size());
+  plans.run(tensors, sizes, results.data());
+  c10::List<at::Tensor> list;
+  list.reserve(results.size());
+  for (at::Tensor& result : results) list.push_back(std::move(result));
+  torch::jit::drop(*stack, 3);
+  stack->emplace_back(std::move(list));
 }
 
 }  // namespace
@@ -71,7 +85,8 @@ TORCH_LIBRARY(ipex_studio, m) {
                   [](Region::State state) {
                     return c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
                   });
-  m.def("region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> Tensor[]", runRegion);
+  m.def("region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> Tensor[]",
+        torch::CppFunction::makeFromBoxedFunction<&runRegion>());
   m.def("convolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);
   m.def("deconvolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);
   m.def("linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);

@@ -1,0 +1,253 @@
+// Plans as the operators run them: warm runs, many signatures, many threads, other numbers of threads.
+#include "kernels/torch/plan_cache.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <omp.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "call_count.h"
+#include "core/graph/tensor_bridge.h"
+#include "core/plan/error.h"
+#include "kernels/torch/region.h"
+
+namespace ipex_studio {
+namespace {
+
+// softmax(relu(x + y)) over the last axis: own kernels only, any sizes.
+const char kPointwise[] = R"~({"plan":1,"inputs":[["f32",2],["f32",2]],"constants":[],"nodes":[
+  {"op":"pointwise{}|add(0)|relu","src":[0,1],"dst":[2],"name":"a","origins":[]},
+  {"op":"softmax{axis=-1}","src":[2,-1],"dst":[3],"name":"s","origins":[]}],"outputs":[3]})~";
+
+at::Tensor pointwiseEager(const at::Tensor& x, const at::Tensor& y) { return at::softmax(at::relu(x + y), -1); }
+
+// linear(mean(relu(conv(relu(conv(x)))))): the library's kernels, packed weights, an arena.
+const char kConvolutions[] = R"~({"plan":1,"inputs":[["f32",4]],
+  "constants":[{"dtype":"f32","sizes":[16,8,3,3]},{"dtype":"f32","sizes":[32,16,3,3]},{"dtype":"f32","sizes":[10,32]}],"nodes":[
+  {"op":"convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[1,1]}|relu","src":[0,1,-1],"dst":[4],"name":"c","origins":[]},
+  {"op":"convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[1,1]}|relu","src":[4,2,-1],"dst":[5],"name":"d","origins":[]},
+  {"op":"reduce{axes=[2,3],keepdim=0,mode=mean}","src":[5],"dst":[6],"name":"m","origins":[]},
+  {"op":"linear{}","src":[6,3,-1],"dst":[7],"name":"l","origins":[]}],"outputs":[7]})~";
+
+std::vector<at::Tensor> convolutionWeights() {
+  at::manual_seed(1);
+  return {at::randn({16, 8, 3, 3}) / 6, at::randn({32, 16, 3, 3}) / 9, at::randn({10, 32}) / 4};
+}
+
+at::Tensor convolutionsEager(const at::Tensor& x, const std::vector<at::Tensor>& w) {
+  const at::Tensor y = at::relu(at::conv2d(x, w[0], {}, 1, 1));
+  return at::linear(at::relu(at::conv2d(y, w[1], {}, 1, 1)).mean({2, 3}), w[2]);
+}
+
+at::Tensor run(PlanCache& plans, const at::Tensor& x) {
+  at::Tensor result;
+  plans.run({&x}, {}, &result);
+  return result;
+}
+
+double worst(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+// Sets both counts, as an application would, and puts them back.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(omp_get_max_threads()) { set(count); }
+  ~Threads() { set(before_); }
+  static void set(int count) {
+    at::set_num_threads(count);
+    omp_set_num_threads(count);
+  }
+
+ private:
+  int before_;
+};
+
+std::size_t residentBytes() {
+  std::size_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * 4096;
+}
+
+TEST(PlanCache, WarmRunsAllocateAndLockNothing) {
+  if (!testing::callsAreCounted()) GTEST_SKIP();
+  const Threads one(1);
+  PlanCache plans(planSpecFromText(kPointwise), {});
+  const at::Tensor x = at::randn({8, 32}), y = at::randn({8, 32});
+  at::Tensor result;
+  for (int i = 0; i < 3; ++i) plans.run({&x, &y}, {}, &result);
+  const TensorDesc desc = contiguousDesc(DType::kF32, Dims{8, 32});
+  testing::CallCount for_results, for_runs;
+  {
+    const testing::CallCounter counter;
+    for (int i = 0; i < 100; ++i) result = emptyTensor(desc);
+    for_results = counter.count();
+  }
+  {
+    const testing::CallCounter counter;
+    for (int i = 0; i < 100; ++i) plans.run({&x, &y}, {}, &result);
+    for_runs = counter.count();
+  }
+  EXPECT_GT(for_results.allocations, 0) << "nothing is counted";
+  EXPECT_EQ(for_runs.allocations, for_results.allocations);
+  EXPECT_EQ(for_runs.locks, for_results.locks);
+  EXPECT_EQ(for_runs.locks, 0);
+  EXPECT_LT(worst(result, pointwiseEager(x, y)), 1e-6);
+}
+
+TEST(PlanCache, ResultsHeldAcrossCallsStay) {
+  PlanCache plans(planSpecFromText(kConvolutions), convolutionWeights());
+  std::vector<at::Tensor> inputs, held;
+  for (int i = 0; i < 10; ++i) {
+    inputs.push_back(at::randn({1, 8, 9, 9}));
+    held.push_back(run(plans, inputs.back()));
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_LT(worst(held[i], convolutionsEager(inputs[i], plans.constants())), 1e-5) << i;
+}
+
+// Prints what a call costs beside its steps. Only the order of magnitude is asserted: machines are busy.
+TEST(PlanCache, OverheadPerCall) {
+  const Threads one(1);
+  const auto region = c10::make_intrusive<Region>(R"~({"plan":1,"inputs":[["f32",1]],"constants":[],"nodes":[
+    {"op":"pointwise{}|relu","src":[0],"dst":[1],"name":"r","origins":[]}],"outputs":[1]})~", std::vector<at::Tensor>{});
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ipex_studio::region", "");
+  const at::Tensor x = at::randn({16});
+  const c10::List<at::Tensor> tensors({x});
+  const c10::List<std::int64_t> sizes;
+  const torch::NoGradGuard no_grad;
+  at::Tensor result;
+  double through_operator = 1e9, through_cache = 1e9;
+  const auto microseconds = [](auto&& call) {
+    constexpr int kCalls = 2000;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < kCalls; ++i) call();
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / kCalls;
+  };
+  for (int round = 0; round < 20; ++round) {
+    through_operator = std::min(through_operator, microseconds([&] {
+      torch::jit::Stack stack{region, tensors, sizes};
+      op.callBoxed(&stack);
+    }));
+    through_cache = std::min(through_cache, microseconds([&] { region->plans().run({&x}, {}, &result); }));
+  }
+  std::printf("region of one relu over 16 numbers: %.2f us through the operator, %.2f us through the plan cache\n", through_operator, through_cache);
+  RecordProperty("operator_us", std::to_string(through_operator));
+  EXPECT_LT(through_operator, 50);
+}
+
+TEST(PlanCache, OtherNumbersOfThreadsAreOtherPlans) {
+  const Threads restored(1);
+  PlanCache plans(planSpecFromText(kConvolutions), convolutionWeights());
+  const at::Tensor x = at::randn({2, 8, 24, 24});
+  const at::Tensor expected = convolutionsEager(x, plans.constants());
+  for (const int threads : {1, 2, 1, 4, 3, 2, 1}) {
+    Threads::set(threads);
+    for (int i = 0; i < 3; ++i) ASSERT_LT(worst(run(plans, x), expected), 1e-5) << threads;
+    omp_set_num_threads(threads + 1);  // alone, as a library might
+    ASSERT_LT(worst(run(plans, x), expected), 1e-5) << threads;
+  }
+  EXPECT_EQ(plans.sizes().plans, 5u);
+}
+
+TEST(PlanCache, RefusesAnotherNumberOfInputs) {
+  PlanCache plans(planSpecFromText(kPointwise), {});
+  const at::Tensor x = at::randn({2, 2});
+  at::Tensor result;
+  EXPECT_THROW(plans.run({&x}, {}, &result), Error);
+  const std::int64_t size = 2;
+  EXPECT_THROW(plans.run({&x, &x}, at::IntArrayRef(&size, 1), &result), Error);
+}
+
+// Threads that run signatures which drop each other: each result is right although its plan may be gone by then.
+TEST(PlanCache, DroppedPlansLiveUntilTheirRunsEnd) {
+  setPlanBudget(256 << 10);
+  PlanCache plans(planSpecFromText(kPointwise), {});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      omp_set_num_threads(1);
+      std::mt19937 random(static_cast<unsigned>(t));
+      for (int i = 0; i < 300; ++i) {
+        const at::Tensor x = at::full({1 + static_cast<int>(random() % 30), 8}, double(t)), y = at::ones_like(x);
+        at::Tensor result;
+        plans.run({&x, &y}, {}, &result);
+        wrong += worst(result, at::full_like(x, 0.125)) < 1e-6 ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(plans.sizes().bytes, 256u << 10);
+  EXPECT_LT(plans.sizes().plans, 30u);
+  setPlanBudget(kDefaultPlanBudgetBytes);
+}
+
+// Memory stays flat however many sizes come by: 5,000 in a campaign.
+TEST(PlanCache, ManySizesLeaveMemoryFlat) {
+  const Threads one(1);
+  const bool campaign = std::getenv("IPEX_CAMPAIGN") != nullptr;
+  const int shapes = campaign ? 5000 : 1000, settled = shapes * 3 / 5;
+  setPlanBudget(16 << 20);
+  PlanCache plans(planSpecFromText(kConvolutions), convolutionWeights());
+  std::mt19937 random(7);
+  std::size_t low = 0, high = 0;
+  for (int i = 0; i < shapes; ++i) {
+    const at::Tensor x = at::randn({1 + static_cast<int>(random() % 3), 8, 5 + static_cast<int>(random() % 60), 5 + static_cast<int>(random() % 60)});
+    const at::Tensor result = run(plans, x);
+    if (i % 50 == 0) {
+      ASSERT_LT(worst(result, convolutionsEager(x, plans.constants())), 1e-5) << i;
+    }
+    if (i < settled || i % 10 != 0) continue;
+    const std::size_t now = residentBytes();
+    low = low == 0 ? now : std::min(low, now);
+    high = std::max(high, now);
+  }
+  const PlanCache::Sizes sizes = plans.sizes();
+  std::printf("%d sizes: resident %.1f to %.1f MB over the last %d; %zu plans of %.1f MB kept, %.2f MB of packed weights\n", shapes,
+              low / 1e6, high / 1e6, shapes - settled, sizes.plans, sizes.bytes / 1e6, plans.packedBytes() / 1e6);
+  EXPECT_LE(sizes.bytes, std::size_t{16} << 20);
+  EXPECT_GT(sizes.plans, 10u);
+  EXPECT_LT(static_cast<double>(high - low), 0.04 * static_cast<double>(low));  // ±2 %
+  setPlanBudget(kDefaultPlanBudgetBytes);
+}
+
+// N instances at the same time: one set of packed weights, N arenas.
+TEST(PlanCache, InstancesAddArenasNotWeights) {
+  const Threads one(1);
+  PlanCache plans(planSpecFromText(kConvolutions), convolutionWeights());
+  const at::Tensor x = at::randn({4, 8, 64, 64});
+  const at::Tensor expected = run(plans, x);
+  const std::size_t weights = plans.packedBytes();
+  ASSERT_GT(weights, 0u);
+  const PlanCache::Sizes first = plans.sizes();
+  std::size_t arena = 0;
+  for (std::size_t instances = 2; instances <= 8; ++instances) {
+    std::atomic<bool> enough{false};
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < instances; ++t) {
+      threads.emplace_back([&] {
+        omp_set_num_threads(1);
+        while (!enough) EXPECT_TRUE(at::equal(run(plans, x), expected));
+      });
+    }
+    while (plans.sizes().instances < instances) std::this_thread::yield();
+    enough = true;
+    for (std::thread& thread : threads) thread.join();
+    const PlanCache::Sizes sizes = plans.sizes();
+    ASSERT_EQ(sizes.plans, 1u);
+    ASSERT_EQ(sizes.instances, instances);
+    if (arena == 0) arena = sizes.bytes - first.bytes;
+    EXPECT_EQ(sizes.bytes, first.bytes + (instances - 1) * arena);
+    EXPECT_EQ(plans.packedBytes(), weights);
+    std::printf("%zu instances: %zu bytes of packed weights, %zu bytes of arenas and tables\n", instances, plans.packedBytes(), sizes.bytes);
+  }
+}
+
+}  // namespace
+}  // namespace ipex_studio
