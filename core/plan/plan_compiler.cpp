@@ -171,18 +171,20 @@ PrepareArgs PlanCompiler::prepareArgs(const OpSpec& op, const std::vector<std::i
   args.dst = dims;
   args.target = request_.target;
   args.weights = &weights_;
+  std::vector<std::int32_t> read;  // buffers of all operands, sorted
+  for (std::int32_t index : src) {
+    if (index >= 0) read.push_back(placeOf(values_[index]).buffer);
+  }
+  std::sort(read.begin(), read.end());
   for (std::int32_t index : src) {
     const Value* value = index < 0 ? nullptr : &values_[index];
     args.src.push_back(value ? value->desc : TensorDesc());
     args.constant.push_back(value ? value->constant : nullptr);
     bool dies = false;
-    if (value != nullptr && value->constant == nullptr && value->buffer >= 0) {
-      const Buffer& buffer = buffers_[value->buffer];
-      const auto readers = std::count_if(src.begin(), src.end(), [&](std::int32_t other) {
-        return other >= 0 && values_[other].buffer == value->buffer;
-      });
-      dies = last_use_[value->group] <= node_ && buffer.home == Plan::Home::kArena && value->offset == 0 &&
-             buffer.bytes == value->desc.bytes() && readers == 1;
+    if (value != nullptr && last_use_[value->group] <= node_ && fillsItsBuffer(*value)) {
+      const std::int32_t buffer = placeOf(*value).buffer;
+      const auto readers = std::equal_range(read.begin(), read.end(), buffer);
+      dies = buffers_[buffer].needed_until <= node_ && readers.second - readers.first == 1;
     }
     args.src_dies.push_back(dies);
   }
@@ -220,6 +222,7 @@ void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const s
   const PrepareArgs args = prepareArgs(op, src, dims);
   const Choice choice = choose(args, !splittable);
   if (choice.op) {
+    if (op.kind == OpKind::kConcat && op.post_ops.empty() && placeInSlices(*choice.op, op, src, dst[0], label)) return;
     place(choice, op, src, dst, args.src_dies, label);
     return;
   }
@@ -245,6 +248,11 @@ void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vect
   for (std::size_t s = 0; s < src.size(); ++s) {
     const bool unread = src[s] < 0 || (s < prepared.packed.size() && prepared.packed[s]);
     step.src.push_back(unread ? -1 : inLayout(src[s], prepared.src[s], label));
+    // A copy that an earlier step made may lie where it must not be overwritten.
+    const bool overwritten = static_cast<std::int32_t>(s) == prepared.in_place_src;
+    if (overwritten && buffers_[placeOf(values_[step.src[s]]).buffer].needed_until > node_) {
+      step.src[s] = reorderStep(src[s], prepared.src[s], label);
+    }
   }
   std::int32_t shared = prepared.in_place_src;
   for (std::size_t s = 0; shared < 0 && prepared.may_alias && s < src.size(); ++s) {

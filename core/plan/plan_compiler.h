@@ -37,6 +37,14 @@ class PlanCompiler {
     Plan::Home home = Plan::Home::kArena;
     std::int32_t index = 0;                     // input or output number
     std::size_t bytes = 0;
+    std::int32_t parent = -1;                   // the buffer that this one is a part of, from byte `offset` on
+    std::int64_t offset = 0;
+    std::int32_t needed_until = -1;             // last node that reads any of the values that its parts hold
+  };
+  // Where a value lies once all parts are resolved.
+  struct Place {
+    std::int32_t buffer = -1;
+    std::int64_t offset = 0;                    // bytes
   };
   struct PendingStep {
     std::shared_ptr<const PreparedOp> op;
@@ -86,6 +94,14 @@ class PlanCompiler {
   std::int32_t plainView(std::int32_t value);
   std::int32_t newValue(const TensorDesc& desc, std::int32_t group);
   std::int32_t newBuffer(std::size_t bytes);
+
+  // plan_concat.cpp
+  Place placeOf(const Value& value) const;
+  bool fillsItsBuffer(const Value& value) const;
+  std::int32_t knownInLayout(std::int32_t value, const TensorDesc& wanted) const;
+  std::size_t endOfRun(const std::vector<std::int32_t>& ready, const std::vector<std::int64_t>& offsets, std::size_t first) const;
+  void makePart(std::int32_t part, std::int32_t whole, std::int64_t offset);
+  bool placeInSlices(const PreparedOp& concat, const OpSpec& op, const std::vector<std::int32_t>& src, std::int32_t dst, const Label& label);
 
   // plan_finish.cpp
   void bindOutputs();

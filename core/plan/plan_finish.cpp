@@ -15,12 +15,8 @@ void PlanCompiler::bindOutputs() {
     const Label label{"result", {}};
     const TensorDesc wanted = contiguousDesc(values_[spec_.outputs[o]].desc.dtype, values_[spec_.outputs[o]].desc.dims);
     std::int32_t value = inLayout(spec_.outputs[o], wanted, label);
-    const auto ownsBuffer = [&](const Value& v) {
-      return v.constant == nullptr && v.buffer >= 0 && buffers_[v.buffer].home == Plan::Home::kArena && v.offset == 0 &&
-             buffers_[v.buffer].bytes == v.desc.bytes();
-    };
-    if (!ownsBuffer(values_[value])) value = reorderStep(value, wanted, label);
-    Buffer& buffer = buffers_[values_[value].buffer];
+    if (!fillsItsBuffer(values_[value])) value = reorderStep(value, wanted, label);
+    Buffer& buffer = buffers_[placeOf(values_[value]).buffer];
     buffer.home = Plan::Home::kOutput;
     buffer.index = static_cast<std::int32_t>(o);
     plan_->outputs_.push_back(wanted);
@@ -33,7 +29,7 @@ void PlanCompiler::planArena() {
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const auto touch = [&](std::int32_t value) {
       if (value < 0 || values_[value].buffer < 0) return;
-      const auto buffer = static_cast<std::size_t>(values_[value].buffer);
+      const auto buffer = static_cast<std::size_t>(placeOf(values_[value]).buffer);
       if (!seen[buffer]) lifetimes[buffer].first_step = static_cast<std::int32_t>(s);
       seen[buffer] = true;
       lifetimes[buffer].last_step = static_cast<std::int32_t>(s);
@@ -51,10 +47,12 @@ void PlanCompiler::planArena() {
   plan_->arena_bytes_ = plan_->scratch_offset_ + scratch;
   for (std::size_t b = 0; b < buffers_.size(); ++b) buffer_offsets_.push_back(lifetimes[b].offset);
   for (PendingStep& step : steps_) {
-    const auto buffer = static_cast<std::size_t>(values_[step.dst[0]].buffer);
+    const Place place = placeOf(values_[step.dst[0]]);
+    const auto buffer = static_cast<std::size_t>(place.buffer);
     const bool in_arena = buffers_[buffer].home == Plan::Home::kArena;
-    step.record.arena_begin = in_arena ? buffer_offsets_[buffer] : -1;
-    step.record.arena_size = static_cast<std::int64_t>(buffers_[buffer].bytes);
+    const bool is_part = values_[step.dst[0]].buffer != place.buffer;
+    step.record.arena_begin = in_arena ? buffer_offsets_[buffer] + place.offset : -1;
+    step.record.arena_size = static_cast<std::int64_t>(is_part ? values_[step.dst[0]].desc.bytes() : buffers_[buffer].bytes);
     step.record.last_use = lifetimes[buffer].last_step;
   }
 }
@@ -63,9 +61,10 @@ Plan::Slot PlanCompiler::slotOf(std::int32_t index) const {
   if (index < 0) return {};
   const Value& value = values_[index];
   if (value.constant != nullptr) return {Plan::Home::kConstant, 0, 0, value.constant};
-  const Buffer& buffer = buffers_[value.buffer];
-  if (buffer.home == Plan::Home::kArena) return {Plan::Home::kArena, 0, buffer_offsets_[value.buffer] + value.offset, nullptr};
-  return {buffer.home, buffer.index, value.offset, nullptr};
+  const Place place = placeOf(value);
+  const Buffer& buffer = buffers_[place.buffer];
+  if (buffer.home == Plan::Home::kArena) return {Plan::Home::kArena, 0, buffer_offsets_[place.buffer] + place.offset, nullptr};
+  return {buffer.home, buffer.index, place.offset, nullptr};
 }
 
 void PlanCompiler::makeSlots() {
