@@ -71,6 +71,24 @@ void refGather(const RefCall& call) {
   });
 }
 
+void refPad(const RefCall& call) {
+  const RefTensor &x = call.src[0], &y = call.dst[0];
+  const std::vector<std::int64_t> begin = call.spec.ints("begin");
+  const std::string mode = call.spec.stringOr("mode", "constant");
+  forEachIndex(y.dims, [&](const Dims& at) {
+    Dims from = at;
+    bool outside = false;
+    for (int axis = 0; axis < at.rank; ++axis) {
+      const std::int64_t size = x.dims[axis];
+      std::int64_t i = at[axis] - begin[axis];
+      outside = outside || i < 0 || i >= size;
+      if (mode == "reflect") i = i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i;
+      from[axis] = std::clamp<std::int64_t>(i, 0, size - 1);
+    }
+    y(at) = outside && mode == "constant" ? call.spec.floatOr("value", 0) : x(from);
+  });
+}
+
 void refCopy(const RefCall& call) {
   std::copy(call.src[0].data, call.src[0].data + call.src[0].dims.count(), call.dst[0].data);
 }

@@ -25,6 +25,7 @@ std::unique_ptr<Kernel> makeLinearGemvSimd(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeReduceSimd();
 std::unique_ptr<Kernel> makeSoftmaxSimd();
+std::unique_ptr<Kernel> makeAttentionSimd();
 std::unique_ptr<Kernel> makeLayerNormSimd();
 std::unique_ptr<Kernel> makeGroupNormSimd();
 

@@ -31,6 +31,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kLayerNorm, makeLayerNormSimd());
     list(OpKind::kGroupNorm, makeGroupNormSimd());
     list(OpKind::kSoftmax, makeSoftmaxSimd());
+    list(OpKind::kAttention, makeAttentionSimd());
     list(OpKind::kConcat, makeConcatCopy());
     list(OpKind::kEmbedding, makeEmbeddingCopy());
     list(OpKind::kEmbeddingBag, makeEmbeddingBagSimd());

@@ -193,6 +193,8 @@ RefFunction functionOf(OpKind kind) {
       return refGroupNorm;
     case OpKind::kSoftmax:
       return refSoftmax;
+    case OpKind::kAttention:
+      return refAttention;
     case OpKind::kConcat:
       return refConcat;
     case OpKind::kEmbedding:
@@ -201,6 +203,8 @@ RefFunction functionOf(OpKind kind) {
       return refEmbeddingBag;
     case OpKind::kGather:
       return refGather;
+    case OpKind::kPad:
+      return refPad;
     case OpKind::kPermute:
       return refPermute;
     case OpKind::kSlice:
@@ -311,6 +315,22 @@ double refPostOp(const PostOp& op, double v, double o) {
       return std::isnan(v) || std::isnan(o) ? v + o : std::max(v, o);
     case PostOpKind::kMin:
       return std::isnan(v) || std::isnan(o) ? v + o : std::min(v, o);
+    case PostOpKind::kFill:
+      return o != 0 ? op.alpha : v;
+    case PostOpKind::kKeep:
+      return o == 0 ? op.alpha : v;
+    case PostOpKind::kEq:
+      return v == o;
+    case PostOpKind::kNe:
+      return v != o;
+    case PostOpKind::kLt:
+      return v < o;
+    case PostOpKind::kLe:
+      return v <= o;
+    case PostOpKind::kGt:
+      return v > o;
+    case PostOpKind::kGe:
+      return v >= o;
   }
   return v;
 }

@@ -24,9 +24,11 @@ constexpr KindRow kKinds[] = {
     {OpKind::kPool, "pool", 1, false},               {OpKind::kAdaptivePool, "adaptive_pool", 1, false},
     {OpKind::kReduce, "reduce", 1, false},           {OpKind::kPointwise, "pointwise", 1, false},
     {OpKind::kLayerNorm, "layer_norm", 4, false},    {OpKind::kGroupNorm, "group_norm", 3, false},
-    {OpKind::kSoftmax, "softmax", 2, false},         {OpKind::kConcat, "concat", -1, false},
+    {OpKind::kSoftmax, "softmax", 2, false},         {OpKind::kAttention, "attention", 4, false},
+    {OpKind::kConcat, "concat", -1, false},
     {OpKind::kEmbedding, "embedding", 2, false},     {OpKind::kEmbeddingBag, "embedding_bag", 3, false},
     {OpKind::kUpsample, "upsample", 1, false},       {OpKind::kGather, "gather", 2, false},
+    {OpKind::kPad, "pad", 1, false},
     {OpKind::kReshape, "reshape", 1, true},          {OpKind::kPermute, "permute", 1, true},
     {OpKind::kSlice, "slice", 1, true},              {OpKind::kSelect, "select", 1, true},
     {OpKind::kExpand, "expand", 1, true},            {OpKind::kUnsqueeze, "unsqueeze", 1, true},
@@ -58,6 +60,10 @@ constexpr PostOpRow kPostOps[] = {
     {PostOpKind::kRsub, "rsub", 1},         {PostOpKind::kMul, "mul", 0},
     {PostOpKind::kDiv, "div", 0},           {PostOpKind::kRdiv, "rdiv", 0},
     {PostOpKind::kMax, "max", 0},           {PostOpKind::kMin, "min", 0},
+    {PostOpKind::kFill, "fill", 1},         {PostOpKind::kKeep, "keep", 1},
+    {PostOpKind::kEq, "eq", 0},             {PostOpKind::kNe, "ne", 0},
+    {PostOpKind::kLt, "lt", 0},             {PostOpKind::kLe, "le", 0},
+    {PostOpKind::kGt, "gt", 0},             {PostOpKind::kGe, "ge", 0},
 };
 
 const KindRow& row(OpKind kind) { return kKinds[static_cast<int>(kind)]; }

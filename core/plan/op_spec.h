@@ -32,11 +32,15 @@ enum class OpKind : std::uint8_t {
                    //   sum_output=1 adds a second result: x + residual. rms=1: RMS norm (no mean)
   kGroupNorm,      // x, [gamma], [beta]; groups, eps
   kSoftmax,        // x, [mask]; axis, scale, log; softmax(scale·x + mask)
+  kAttention,      // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i
+                   //   sees keys up to i; softmax(scale·q·kᵀ + mask) · v. heads_last=1: the result [N,H,S,E] will be read
+                   //   as [N,S,H,E], a kernel may lay it out so
   kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
   kEmbedding,      // ids(s64/s32), table[V,E]
   kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset
   kUpsample,       // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kGather,         // x, index(s64); axis — index_select
+  kPad,            // x; begin, end (≥ 0, per axis), mode=constant|reflect|replicate, value
   // Views: no work where the source is strided; the plan copies where it is not.
   kReshape,        // x; shape (one entry may be -1), or flatten_begin, flatten_end
   kPermute,        // x; order
@@ -59,11 +63,13 @@ enum class PostOpKind : std::uint8_t {
   kLinear,  // linear(alpha,beta): alpha·v + beta
   // operand k of the post operands, broadcast to the result
   kAdd, kSub, kRsub, kMul, kDiv, kRdiv, kMax, kMin,
+  kFill, kKeep,                  // alpha where the operand is not zero; alpha where it is zero; the value elsewhere
+  kEq, kNe, kLt, kLe, kGt, kGe,  // value ⋛ operand as 1 or 0
 };
 
 struct PostOp {
   PostOpKind kind = PostOpKind::kRelu;
-  double alpha = 0;             // clip: low; leaky_relu: slope; elu: alpha; linear: factor; pow: exponent; add/sub/rsub: factor of the operand (default 1)
+  double alpha = 0;             // clip: low; leaky_relu: slope; elu: alpha; linear: factor; pow: exponent; add/sub/rsub: factor of the operand (default 1); fill/keep
   double beta = 0;              // clip: high; linear: offset; softplus: threshold
   std::int32_t operand = -1;    // binary kinds: post operand index; -1 otherwise
   bool operator==(const PostOp& o) const {

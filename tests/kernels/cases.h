@@ -66,6 +66,7 @@ const std::vector<Case>& convolutionCases();
 const std::vector<Case>& matrixCases();
 const std::vector<Case>& pointwiseCases();
 const std::vector<Case>& normCases();
+const std::vector<Case>& attentionCases();
 const std::vector<Case>& movementCases();
 
 }  // namespace ipex_studio::kernel_test

@@ -76,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Convolution, KernelCases, testing::ValuesIn(convolution
 INSTANTIATE_TEST_SUITE_P(Matrix, KernelCases, testing::ValuesIn(matrixCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Movement, KernelCases, testing::ValuesIn(movementCases()), caseName);
 
 }  // namespace

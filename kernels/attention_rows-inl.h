@@ -1,0 +1,119 @@
+// Attention of one query with vectors along depth, keys and width, once per Highway target: what a step of a decoder
+// asks for. Bound by reading k and v once.
+#if defined(IPEX_KERNELS_ATTENTION_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_ATTENTION_ROWS_INL_H
+#undef IPEX_KERNELS_ATTENTION_ROWS_INL_H
+#else
+#define IPEX_KERNELS_ATTENTION_ROWS_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/attention_job.h"
+#include "kernels/attention_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+// q·k of kKeys keys, `distance` rows apart.
+template <int kKeys>
+HWY_INLINE void dotKeys(const float* q, const float* k, std::int64_t distance, std::int64_t depth, float* scores) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  VF sum[kKeys];
+#pragma GCC unroll 8
+  for (int i = 0; i < kKeys; ++i) sum[i] = hn::Zero(d);
+  std::int64_t e = 0;
+  for (; e + lanes <= depth; e += lanes) {
+    const VF x = hn::LoadU(d, q + e);
+#pragma GCC unroll 8
+    for (int i = 0; i < kKeys; ++i) sum[i] = hn::MulAdd(x, hn::LoadU(d, k + i * distance + e), sum[i]);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kKeys; ++i) scores[i] = hn::GetLane(hn::SumOfLanes(d, sum[i]));
+  for (; e < depth; ++e) {
+    for (int i = 0; i < kKeys; ++i) scores[i] += q[e] * k[i * distance + e];
+  }
+}
+
+// In place: e^(score - maximum); returns the sum. Room for whole vectors behind `count`.
+inline float exponentialsOfRow(float* scores, std::int64_t count) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t padded = (count + lanes - 1) / lanes * lanes;
+  std::fill(scores + count, scores + padded, -std::numeric_limits<float>::infinity());
+  VF highest = hn::Load(d, scores);
+  for (std::int64_t i = lanes; i < padded; i += lanes) highest = hn::Max(hn::Load(d, scores + i), highest);
+  const VF top = hn::MaxOfLanes(d, highest);
+  VF sum = hn::Zero(d);
+  for (std::int64_t i = 0; i < padded; i += lanes) {
+    const VF e = expNonPositive(hn::Sub(hn::Load(d, scores + i), top));
+    sum = hn::Add(sum, e);
+    hn::Store(e, d, scores + i);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// y = factor · Σ weights[key] · v[key] for kVectors vectors of columns.
+template <int kVectors>
+HWY_INLINE void weightRows(const float* weights, const float* v, std::int64_t row, std::int64_t keys, float factor, float* y) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  VF even[kVectors], odd[kVectors];
+#pragma GCC unroll 4
+  for (int i = 0; i < kVectors; ++i) even[i] = odd[i] = hn::Zero(d);
+  std::int64_t key = 0;
+  for (; key + 2 <= keys; key += 2, v += 2 * row) {
+    const VF a = hn::Set(d, weights[key]), b = hn::Set(d, weights[key + 1]);
+#pragma GCC unroll 4
+    for (int i = 0; i < kVectors; ++i) {
+      even[i] = hn::MulAdd(a, hn::LoadU(d, v + i * lanes), even[i]);
+      odd[i] = hn::MulAdd(b, hn::LoadU(d, v + row + i * lanes), odd[i]);
+    }
+  }
+  if (key < keys) {
+    const VF a = hn::Set(d, weights[key]);
+#pragma GCC unroll 4
+    for (int i = 0; i < kVectors; ++i) even[i] = hn::MulAdd(a, hn::LoadU(d, v + i * lanes), even[i]);
+  }
+  const VF f = hn::Set(d, factor);
+#pragma GCC unroll 4
+  for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(f, hn::Add(even[i], odd[i])), d, y + i * lanes);
+}
+
+// One query of one head. The innermost axes of k, v and y lie side by side. scratch: depth + keys + 2 vectors.
+inline void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_t query, float* scratch) {
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
+  const std::int64_t keys = job.causal ? std::min(job.keys, query + 1) : job.keys;
+  float* const scores = scratch;
+  float* const q = scratch + (job.keys + lanes - 1) / lanes * lanes;
+  for (std::int64_t e = 0; e < job.depth; ++e) q[e] = job.scale * at.q[query * job.q.row + e * job.q.column];
+  constexpr int kTogether = 4;
+  std::int64_t key = 0;
+  for (; key + kTogether <= keys; key += kTogether) dotKeys<kTogether>(q, at.k + key * job.k.row, job.k.row, job.depth, scores + key);
+  for (; key < keys; ++key) dotKeys<1>(q, at.k + key * job.k.row, 0, job.depth, scores + key);
+  if (job.has_mask) {
+    const float* mask = at.mask + query * job.mask.row;
+    for (key = 0; key < keys; ++key) scores[key] += mask[key * job.mask.column];
+  }
+  const float factor = 1.0f / exponentialsOfRow(scores, keys);
+  float* y = at.y + query * job.y.row;
+  std::int64_t column = 0;
+  for (; column + 4 * lanes <= job.width; column += 4 * lanes) weightRows<4>(scores, at.v + column, job.v.row, keys, factor, y + column);
+  for (; column + lanes <= job.width; column += lanes) weightRows<1>(scores, at.v + column, job.v.row, keys, factor, y + column);
+  for (; column < job.width; ++column) {
+    float sum = 0;
+    for (key = 0; key < keys; ++key) sum += scores[key] * at.v[key * job.v.row + column];
+    y[column] = factor * sum;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

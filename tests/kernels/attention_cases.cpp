@@ -1,0 +1,43 @@
+// Attention in all the shapes it is asked for: heads, few and many queries, other numbers of keys, masks, causal.
+#include "cases.h"
+
+namespace ipex_studio::kernel_test {
+
+const std::vector<Case>& attentionCases() {
+  const auto of = [](Dims dims) { return Source::of(dims); };
+  const Source none = Source::none();
+  const char* const simd = "attention_simd";
+  static const std::vector<Case> cases = {
+      {"attention{scale=0.25}", {of({2, 3, 20, 16}), of({2, 3, 20, 16}), of({2, 3, 20, 16}), none}, simd},
+      {"attention{heads_last=1,scale=0.35}", {of({2, 3, 33, 8}), of({2, 3, 33, 8}), of({2, 3, 33, 8}), none}, simd},
+      {"attention{heads_last=1}", {of({6, 9, 5}), of({6, 9, 5}), of({6, 9, 5}), none}, simd},
+      {"attention{}", {of({7, 5}), of({11, 5}), of({11, 3}), none}, simd},
+      // More queries than one block, more keys than one block, all tails.
+      {"attention{scale=0.2}", {of({2, 131, 24}), of({2, 531, 24}), of({2, 531, 17}), none}, simd},
+      {"attention{scale=0.1}", {of({65, 70}), of({257, 70}), of({257, 70}), none}, simd},
+      // One and a few queries.
+      {"attention{scale=0.125}", {of({2, 3, 1, 64}), of({2, 3, 77, 64}), of({2, 3, 77, 64}), of({2, 1, 1, 77})}, simd},
+      {"attention{heads_last=1}", {of({3, 4, 19}), of({3, 40, 19}), of({3, 40, 21}), of({4, 40})}, simd},
+      {"attention{causal=1}", {of({2, 4, 16}), of({2, 9, 16}), of({2, 9, 5}), none}, simd},
+      {"attention{}", {of({2, 1, 16}), of({2, 1, 16}), of({2, 1, 16}), none}, simd},
+      // Masks: along keys, per head, per query, of lower rank, a single number.
+      {"attention{scale=0.5}", {of({2, 3, 10, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), of({2, 1, 1, 12})}, simd},
+      {"attention{scale=0.5}", {of({2, 3, 10, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), of({1, 3, 10, 12})}, simd},
+      {"attention{scale=0.5}", {of({2, 3, 10, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), of({10, 1})}, simd},
+      {"attention{scale=0.5}", {of({2, 3, 10, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), of({12})}, simd},
+      {"attention{scale=0.5}", {of({2, 3, 10, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), of({1})}, simd},
+      {"attention{scale=0.3}", {of({4, 2, 49, 32}), of({4, 2, 49, 32}), of({4, 2, 49, 32}), of({4, 2, 49, 49})}, simd},
+      {"attention{}", {of({5, 8}), of({6, 8}), of({6, 8}), of({3, 5, 6})}, simd},
+      // Heads that share keys and values.
+      {"attention{scale=0.4}", {of({2, 4, 9, 8}), of({2, 1, 9, 8}), of({1, 1, 9, 8}), none}, simd},
+      {"attention{causal=1,scale=0.25}", {of({2, 70, 16}), of({2, 70, 16}), of({2, 70, 16}), none}, simd},
+      {"attention{causal=1,scale=0.25}", {of({300, 12}), of({600, 12}), of({600, 12}), of({300, 600})}, simd},
+      {"attention{causal=1}", {of({2, 90, 4}), of({2, 40, 4}), of({2, 40, 4}), none}, simd},
+      {"attention{heads_last=1,scale=0.125}", {of({1, 12, 128, 64}), of({1, 12, 128, 64}), of({1, 12, 128, 64}), of({1, 1, 1, 128})}, simd, 4e-6, true},
+      {"attention{heads_last=1,scale=0.125}", {of({1, 6, 197, 64}), of({1, 6, 197, 64}), of({1, 6, 197, 64}), none}, simd, 4e-6, true},
+      {"attention{heads_last=1,scale=0.125}", {of({1, 12, 1, 64}), of({1, 12, 1024, 64}), of({1, 12, 1024, 64}), none}, simd, 4e-6, true},
+  };
+  return cases;
+}
+
+}  // namespace ipex_studio::kernel_test
