@@ -1,15 +1,21 @@
-# find_package(ipex_studio): the C++ interface as the target ipex_studio::ipex_studio, and what it links.
+# find_package(ipex_studio) gives two targets:
+#   ipex_studio::ipex_studio   the C++ interface and what it links
+#   ipex_studio::ops           what a program needs that runs `compiled` exports, beside torch
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ipex_studio)
 set_target_properties(ipex_engine PROPERTIES EXPORT_NAME ipex_studio)
-set_target_properties(ipex_studio_ops PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(ipex_studio_ops PROPERTIES EXPORT_NAME ops)
+foreach(library ipex_studio_ops ipex_studio_operators)
+  set_target_properties(${library} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+endforeach()
 target_include_directories(ipex_flags INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio>)
 
-install(TARGETS ipex_flags ipex_plan ipex_kernels ipex_studio_ops ipex_engine EXPORT ipex_studioTargets
+install(TARGETS ipex_flags ipex_plan ipex_kernels ipex_studio_operators ipex_studio_ops ipex_engine EXPORT ipex_studioTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT ipex_studioTargets NAMESPACE ipex_studio:: DESTINATION ${package_folder})
 install(FILES passes/optimize.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio/passes)
+install(FILES kernels/torch/loader/ops.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio/kernels/torch/loader)
 install(DIRECTORY core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio FILES_MATCHING PATTERN "*.h")
 configure_package_config_file(core/ipex_studioConfig.cmake.in ${CMAKE_BINARY_DIR}/ipex_studioConfig.cmake
                               INSTALL_DESTINATION ${package_folder})
