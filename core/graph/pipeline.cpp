@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/replay_text.h"
 #include "core/plan/error.h"
 
 namespace ipex_studio {
@@ -44,35 +45,52 @@ void writeDump(const std::string& directory, const std::string& file, const std:
   }
 }
 
-// Runs the pass; if it throws, leaves the graph before it in the dump directory and says which pass it was.
-bool runOne(const Pass& pass, int index, Graph& graph, PassContext& context, const OptimizeOptions& options) {
-  const bool dump = !options.dump_directory.empty();
-  const std::string before = dump ? graph.toString(false) : "";
+// The graph before a pass, kept while there is a dump directory, in case the pass fails.
+class Before {
+ public:
+  Before(const Pass& pass, int index, Graph& graph, const OptimizeOptions& options)
+      : pass_(pass), directory_(options.dump_directory), file_(fmt::format("reproduce-{:02}-{}.ir", index, pass.name)) {
+    if (!directory_.empty()) graph_ = graph.copy();
+  }
+
+  // Writes the reproducer; returns a sentence that names it.
+  std::string write() const {
+    if (graph_ == nullptr) return "";
+    const std::string title = fmt::format("the graph before {}, which failed", pass_.name);
+    writeDump(directory_, file_, fmt::format("# pass: {}\n{}", pass_.name, replayText(*graph_, title)));
+    return fmt::format(" The graph before it is in {}.", file_);
+  }
+
+ private:
+  const Pass& pass_;
+  std::string directory_;
+  std::string file_;
+  std::shared_ptr<Graph> graph_;
+};
+
+bool runOne(const Pass& pass, Graph& graph, PassContext& context, const Before& before) {
   try {
     return pass.run(graph, context);
   } catch (const std::exception& error) {
-    std::string hint;
-    if (dump) {
-      const std::string file = fmt::format("reproduce-{:02}-{}.ir", index, pass.name);
-      writeDump(options.dump_directory, file, fmt::format("# pass: {}\n{}", pass.name, before));
-      hint = fmt::format(" The graph before it is in {}.", file);
-    }
     // libtorch's messages carry a stack trace after the first line.
     const std::string message = error.what();
     throw Error(ExitCode::kFailure, fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.",
-                                                pass.name, message.substr(0, message.find('\n')), hint, pass.name));
+                                                pass.name, message.substr(0, message.find('\n')), before.write(), pass.name));
   }
 }
 
-void verifyAfter(const Pass& pass, Graph& graph, bool changed, const PassRecord& record) {
-  IPEX_CHECK(changed == (record.hash_before != record.hash_after),
-             fmt::format("pass {} said changed={} but the graph's hash says otherwise", pass.name, changed));
-  if (!changed) return;
-  try {
-    graph.lint();
-  } catch (const std::exception& error) {
-    IPEX_CHECK(false, fmt::format("pass {} left a broken graph: {}", pass.name, error.what()));
+void verifyAfter(const Pass& pass, Graph& graph, bool changed, const PassRecord& record, const Before& before) {
+  std::string wrong;
+  if (changed != (record.hash_before != record.hash_after)) {
+    wrong = fmt::format("pass {} said changed={} but the graph's hash says otherwise.", pass.name, changed);
+  } else if (changed) {
+    try {
+      graph.lint();
+    } catch (const std::exception& error) {
+      wrong = fmt::format("pass {} left a broken graph: {}.", pass.name, error.what());
+    }
   }
+  IPEX_CHECK(wrong.empty(), wrong + before.write());
 }
 
 }  // namespace
@@ -95,14 +113,15 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     record.name = pass->name;
     record.summary = pass->summary;
     record.hash_before = hash;
+    const Before before(*pass, index, graph, options);
     const auto begin = std::chrono::steady_clock::now();
-    const bool changed = runOne(*pass, index, graph, context, options);
+    const bool changed = runOne(*pass, graph, context, before);
     record.elapsed_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
     hash = graphHash(graph);
     record.hash_after = hash;
     record.changed = record.hash_before != record.hash_after;
-    if (options.verify_passes) verifyAfter(*pass, graph, changed, record);
+    if (options.verify_passes) verifyAfter(*pass, graph, changed, record, before);
 
     for (const Remark& remark : rewriter.takeRemarks()) {
       ++(remark.kind == RemarkKind::kApplied ? record.rewrites : record.missed);
@@ -112,7 +131,8 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     if (record.changed) {
       record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(graph, origins, index, pass->name));
       if (!options.dump_directory.empty()) {
-        writeDump(options.dump_directory, fmt::format("{:02}-{}.ir", index, pass->name), graph.toString(false));
+        writeDump(options.dump_directory, fmt::format("{:02}-{}.ir", index, pass->name),
+                  replayText(graph, fmt::format("the graph after {}", pass->name)));
       }
     }
     observer.onPass(record);

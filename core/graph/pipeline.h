@@ -10,7 +10,8 @@ namespace ipex_studio {
 
 // Runs `passes` in order on `graph`. For each: skipped when disabled by name; timed; "changed" compared with the hash
 // (a lie CHECKs); linted after a change (`options.verify_passes`); dumped as `NN-pass-name.ir` when changed and a dump
-// directory is set, with a reproducer `reproduce-NN-pass-name.ir` (the IR before it) if the pass throws.
+// directory is set. If a pass throws or lies, the directory gets `reproduce-NN-pass-name.ir`, the graph before it with
+// all it takes to replay: `IPEX_IR=FILE pass_tests` runs the pass on it, and it may become a case of tests/passes.
 // Throws Error(kUsage) when a disabled pass does not exist. Reports onRemark and onPass (with a snapshot when changed).
 // `cancelled` is asked between passes; true ends with Error(kFailure).
 void runPipeline(torch::jit::Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,

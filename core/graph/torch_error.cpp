@@ -9,6 +9,16 @@ namespace {
 
 std::string firstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// What a `raise` in the model's code says, "ValueError: three rows"; libtorch puts it last, behind the trace.
+std::string raisedMessage(const std::string& text) {
+  if (text.rfind("The following operation failed in the TorchScript interpreter", 0) != 0) return firstLine(text);
+  const std::size_t end = text.find_last_not_of(" \n");
+  const std::size_t begin = text.rfind('\n', end);
+  const std::string line = begin == std::string::npos ? text : text.substr(begin + 1, end - begin);
+  const std::string scope = "builtins.";
+  return line.rfind(scope, 0) == 0 ? line.substr(scope.size()) : line;
+}
+
 std::string withoutStop(std::string text) {
   while (!text.empty() && (text.back() == '.' || text.back() == ' ' || text.back() == '\r')) text.pop_back();
   return text;
@@ -28,7 +38,7 @@ std::string shortMessage(const std::exception& problem) {
   const std::string text = problem.what();
   const std::string marker = "RuntimeError: ";
   const std::size_t last = text.rfind(marker);
-  return withoutStop(firstLine(last == std::string::npos ? text : text.substr(last + marker.size())));
+  return withoutStop(last == std::string::npos ? raisedMessage(text) : firstLine(text.substr(last + marker.size())));
 }
 
 Error loadError(const std::string& path, const std::exception& problem) {

@@ -9,7 +9,7 @@
 namespace ipex_studio {
 
 // What went wrong, without the interpreter's and the compiler's traces: the message behind the last "RuntimeError: " if
-// there is one, else the first line. No trailing full stop.
+// there is one, else what the model's code raised, else the first line. No trailing full stop.
 std::string shortMessage(const std::exception& problem);
 
 // Error(kBadModel) for a file that libtorch could not load: an operator this version lacks is named.

@@ -44,7 +44,8 @@ std::vector<std::int64_t> integers(const std::string& text) {
 }
 
 at::ScalarType dtypeFromName(const std::string& name) {
-  for (const auto dtype : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong, at::kInt, at::kBool}) {
+  for (const auto dtype : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong, at::kInt, at::kShort, at::kChar,
+                           at::kByte, at::kBool}) {
     if (name == c10::toString(dtype)) return dtype;
   }
   throw std::invalid_argument("unknown dtype " + name);
@@ -126,7 +127,7 @@ Fingerprint parseFingerprint(const std::string& text) {
 }
 
 torch::jit::IValue evaluate(const std::string& name, const std::string& expression) {
-  static const std::regex pattern(R"((?:([-\d.e]+)\*)?(?:([-\d.e]+)\+)?([a-z]+)\(([^)]*)\)(?::(\w+))?)");
+  static const std::regex pattern(R"((?:([-+\d.e]+)\*)?(?:([-+\d.e]+)\+)?([a-z]+)\(([^)]*)\)(?::(\w+))?)");
   std::smatch match;
   if (expression == "true" || expression == "false") return expression == "true";
   if (expression == "None") return {};
@@ -159,15 +160,17 @@ torch::jit::IValue evaluate(const std::string& name, const std::string& expressi
   } else if (function == "values") {
     std::vector<double> values;
     for (const std::string& part : split(first, ',')) values.push_back(std::stod(part));
-    tensor = at::tensor(values).to(at::kFloat);
+    tensor = at::tensor(values, at::kDouble);
+    if (parts.size() > 1) tensor = tensor.view(integers(second));
   } else if (function == "scalar") {
-    tensor = at::scalar_tensor(std::stod(first));
+    tensor = at::scalar_tensor(std::stod(first), at::kDouble);
   } else {
     throw std::invalid_argument("unknown value " + expression);
   }
   if (match[2].matched) tensor = tensor + std::stod(match[2]);
   if (match[1].matched) tensor = tensor * std::stod(match[1]);
-  if (match[5].matched) tensor = tensor.to(dtypeFromName(match[5]));
+  if (match[5].matched) return tensor.to(dtypeFromName(match[5]));
+  if (tensor.scalar_type() == at::kDouble) tensor = tensor.to(at::kFloat);
   return tensor;
 }
 

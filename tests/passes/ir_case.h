@@ -15,7 +15,8 @@
 //   # numeric: rtol=1e-5                the default; `none` where running makes no sense
 //
 // Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn,
-// rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3), scalar(2.5).
+// rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or
+// values(1,2,3,4; 2,2), scalar(2.5).
 #pragma once
 
 #include <map>

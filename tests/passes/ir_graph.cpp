@@ -166,7 +166,11 @@ std::string printExpectation(Graph& graph, const NamedTensors& constants) {
   for (Node* node : allNodes(graph, true)) {
     if (node->kind() != prim::Constant) continue;
     const auto value = torch::jit::toIValue(node->output());
-    if (!value || !value->isTensor() || !node->output()->hasUses()) continue;
+    if (!value || !value->isTensor()) continue;
+    if (!node->output()->hasUses()) {
+      node->destroy();
+      continue;
+    }
     const Fingerprint print = fingerprintOf(value->toTensor());
     std::string name;
     for (const auto& [known, tensor] : constants) {
@@ -180,6 +184,7 @@ std::string printExpectation(Graph& graph, const NamedTensors& constants) {
           node->output()->replaceAllUsesWith(other->output());
         }
       }
+      node->destroy();
       continue;
     }
     node->output()->setDebugName(name);

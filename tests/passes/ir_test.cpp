@@ -1,4 +1,5 @@
-// Every case of every tests/passes/*.ir file is one test.
+// Every case of every tests/passes/*.ir file is one test; IPEX_IR=FILE runs those of another file alone, such as one
+// that --dump wrote.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@ namespace ipex_studio {
 namespace {
 
 std::vector<IrCase> allCases() {
+  const char* other = std::getenv("IPEX_IR");
+  if (other != nullptr) return readCases(other);
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(IPEX_SOURCE_DIR "/tests/passes")) {
     if (entry.path().extension() == ".ir") files.push_back(entry.path().string());
