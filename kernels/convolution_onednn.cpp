@@ -175,6 +175,10 @@ class ConvolutionOnednn final : public Kernel {
         !onednn::toMd(given_weights, &given_md)) {
       return nullptr;
     }
+    // oneDNN 2.6 applies binary post-operations as if the result were row-major.
+    const bool gemm = op->implementation.find("gemm") != std::string::npos;
+    const bool row_major = variant_ != Variant::kChannelsLast && op->dst[0].isContiguous();
+    if (gemm && !post_ops.operands.empty() && !row_major) return nullptr;
     op->bindSrc(DNNL_ARG_SRC, kSrc, src_md);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
     if (has_bias) {

@@ -128,6 +128,9 @@ class LinearOnednn final : public Kernel {
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
+    // On channels-last pixels oneDNN 2.6 applies binary post-operations as if the result were row-major.
+    const bool gemm = op->implementation.find("gemm") != std::string::npos;
+    if (form_ == Form::kConvolution && gemm && !post_ops.operands.empty()) return nullptr;
     op->src = args.src;
     op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);

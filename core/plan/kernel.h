@@ -1,6 +1,7 @@
 // Kernel: one way to do one kind of operation. PreparedOp: that way, made ready for exact shapes, layouts and threads.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,6 +54,8 @@ class WeightCache {
   // Returns the buffer under `key` (source pointer plus a text that names the packed form), packing it on first use.
   Packed getOrPack(const void* source, const std::string& form, const std::function<AlignedBuffer()>& pack);
   std::size_t bytes() const;
+  // Each buffer once, in no particular order.
+  void forEach(const std::function<void(const AlignedBuffer&)>& visit) const;
 
  private:
   mutable std::mutex mutex_;
@@ -74,6 +77,18 @@ struct PrepareArgs {
 class ExecState {
  public:
   virtual ~ExecState() = default;
+
+  // An execution that met data it cannot do (an index outside of its table) says so here, from any of its threads, and
+  // still writes only its own memory. The running plan then throws. The text is a static one: half a sentence.
+  void fail(const char* why) { failure_.store(why, std::memory_order_relaxed); }
+  // What was said since the last call; null: nothing.
+  const char* takeFailure() {
+    if (failure_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    return failure_.exchange(nullptr, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<const char*> failure_{nullptr};
 };
 
 // Immutable after construction; execute is thread-safe as long as each thread brings its own state, pointers, scratch.

@@ -9,6 +9,8 @@ namespace ipex_studio {
 
 enum class Precision { kFp32, kBf16, kFp16, kInt8 };
 enum class ExportForm { kCompiled, kPortable };
+// How long kernels are measured before one is chosen: not at all, a few seconds, a minute.
+enum class TuneMode { kOff, kQuick, kFull };
 
 // How the graph is rewritten.
 struct OptimizeOptions {
@@ -20,6 +22,8 @@ struct OptimizeOptions {
   std::vector<std::string> preserved_methods;  // methods and attributes that freezing must keep
   bool verify_passes = true;            // lint after each pass and compare the hash with what the pass said
   bool plan_regions = true;             // false: leave fused operators to the interpreter
+  TuneMode tune = TuneMode::kOff;
+  bool allow_winograd = true;           // false: no convolution whose algorithm rounds differently
 };
 
 // How time is taken.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +17,21 @@
 
 namespace ipex_studio {
 
+// What a measurement chose for one node of the spec. A hint: where the kernel declines, the plan chooses as without it.
+struct StepChoice {
+  std::string kernel;
+  std::int32_t kept = 0;                      // post-operations that the kernel computes; the others follow as a step
+  std::vector<std::string> src_layouts;       // per source (layout_text.h); empty: as it comes
+  std::vector<DispatchRecord> candidates;     // what was measured; `step` is not filled
+};
+using PlanChoices = std::map<std::int32_t, StepChoice>;  // by node
+
 struct PlanRequest {
   std::vector<TensorDesc> tensor_inputs;      // per input; integer inputs have an absent desc
   std::vector<std::int64_t> int_inputs;       // per input; 0 for tensors
   std::vector<const void*> constants;         // row-major data, must outlive the plan
   Target target;
+  std::shared_ptr<const PlanChoices> choices; // may be null
 };
 
 class Plan {

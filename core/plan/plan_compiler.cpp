@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "core/plan/error.h"
+#include "core/plan/layout_text.h"
+#include "core/plan/plan_split.h"
 #include "core/plan/shape_inference.h"
 
 namespace ipex_studio {
@@ -36,6 +40,34 @@ bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
 
 std::unique_ptr<Plan> PlanCompiler::compile() {
   plan_ = std::make_unique<Plan>();
+  emitNodes();
+  bindOutputs();
+  planArena();
+  makeSlots();
+  return std::move(plan_);
+}
+
+std::vector<TracedStep> PlanCompiler::trace() {
+  std::vector<TracedStep> steps;
+  traced_ = &steps;
+  emitNodes();
+  return steps;
+}
+
+std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request) {
+  class NoKernels final : public KernelList {
+   public:
+    const std::vector<const Kernel*>& candidates(OpKind) const override { return none_; }
+
+   private:
+    std::vector<const Kernel*> none_;
+  };
+  const NoKernels kernels;
+  WeightCache weights;
+  return PlanCompiler(spec, request, kernels, weights).trace();
+}
+
+void PlanCompiler::emitNodes() {
   defineInputs();
   findLastUses();
   for (node_ = 0; node_ < static_cast<std::int32_t>(spec_.nodes.size()); ++node_) {
@@ -46,10 +78,6 @@ std::unique_ptr<Plan> PlanCompiler::compile() {
       emitTensor(node);
     }
   }
-  bindOutputs();
-  planArena();
-  makeSlots();
-  return std::move(plan_);
 }
 
 void PlanCompiler::fail(const Label& label, const std::string& why) const {
@@ -142,16 +170,49 @@ void PlanCompiler::emitTensor(const PlanNode& node) {
   if (dims.size() != node.dst.size()) fail(label, "the number of results is wrong");
   if (isView(op.kind)) {
     emitView(op, node.src[0], node.dst[0], dims[0], label);
-  } else {
-    emitCompute(op, node.src, node.dst, dims, label);
+    return;
   }
+  if (request_.choices) {
+    const auto found = request_.choices->find(node_);
+    if (found != request_.choices->end()) measured_ = &found->second;
+  }
+  emitCompute(op, node.src, node.dst, dims, label);
+}
+
+// A step that is emitted apart shares its node with others: then none of them can be chosen for.
+void PlanCompiler::traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                             const std::vector<TensorDesc>& dims) {
+  TracedStep step{node_, op, src, dst, prepareArgs(op, src, dims), true};
+  step.args.weights = nullptr;
+  for (std::int32_t value : dst) step.whole = step.whole && value < spec_.valueCount();
+  if (!traced_->empty() && traced_->back().node == node_) step.whole = traced_->back().whole = false;
+  for (std::size_t d = 0; d < dst.size(); ++d) {
+    Value& value = values_[dst[d]];
+    value.desc = dims[d];
+    value.offset = 0;
+    const std::int32_t buffer = newBuffer(dims[d].bytes());
+    values_[dst[d]].buffer = buffer;
+  }
+  traced_->push_back(std::move(step));
 }
 
 void PlanCompiler::emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims, const Label& label) {
   TensorDesc view;
   std::int64_t offset = 0;
   std::int32_t from = src;
-  if (!viewOf(op, values_[from].desc, dims, &view, &offset)) {
+  if (traced_ != nullptr) {
+    const TensorDesc plain = contiguousDesc(values_[src].desc.dtype, values_[src].desc.dims);
+    PrepareArgs args;
+    args.src = {values_[src].desc};
+    args.dst = {dims};
+    traced_->push_back({node_, op, {src}, {dst}, std::move(args), true});
+    if (!viewOf(op, values_[src].desc, dims, &view, &offset)) {
+      IPEX_CHECK(viewOf(op, plain, dims, &view, &offset), "a dense row-major tensor can always be viewed");
+      from = newValue(plain, values_[src].group);  // the copy that will be made
+      const std::int32_t buffer = newBuffer(plain.bytes());
+      values_[from].buffer = buffer;
+    }
+  } else if (!viewOf(op, values_[from].desc, dims, &view, &offset)) {
     from = inLayout(src, contiguousDesc(values_[src].desc.dtype, values_[src].desc.dims), label);
     IPEX_CHECK(viewOf(op, values_[from].desc, dims, &view, &offset), "a dense row-major tensor can always be viewed");
   }
@@ -217,6 +278,9 @@ PlanCompiler::Choice PlanCompiler::choose(const PrepareArgs& args, bool ref_allo
 
 void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const std::vector<std::int32_t>& dst,
                                const std::vector<TensorDesc>& dims, const Label& label) {
+  const StepChoice* measured = std::exchange(measured_, nullptr);
+  if (traced_ != nullptr) return traceStep(op, src, dst, dims);
+  if (measured != nullptr && emitMeasured(*measured, op, src, dst, dims, label)) return;
   // A post-op that no kernel takes is split off into a step of its own, never sent to ref.
   const bool splittable = !op.post_ops.empty() && op.kind != OpKind::kPointwise && dst.size() == 1;
   const PrepareArgs args = prepareArgs(op, src, dims);
@@ -237,6 +301,42 @@ void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const s
       return;
     }
   }
+}
+
+// False, and nothing emitted, when the choice does not fit: it may come from a file, and layouts around may have changed.
+bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, const std::vector<std::int32_t>& src,
+                                const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label) {
+  if (measured.kept < 0 || measured.src_layouts.size() != src.size()) return false;
+  const auto kept = static_cast<std::size_t>(measured.kept);
+  if (kept < op.post_ops.size()) {
+    if (op.kind == OpKind::kPointwise || dst.size() != 1) return false;
+    std::vector<std::int32_t> positions(src.size());
+    std::iota(positions.begin(), positions.end(), 0);
+    measured_head_ = measured;
+    measured_head_.src_layouts.clear();
+    for (std::int32_t position : splitOp(op, kept, positions).head_src) {
+      measured_head_.src_layouts.push_back(measured.src_layouts[static_cast<std::size_t>(position)]);
+    }
+    measured_ = &measured_head_;
+    emitSplit(op, kept, src, dst, label);
+    return true;
+  }
+  PrepareArgs args = prepareArgs(op, src, dims);
+  for (std::size_t s = 0; s < src.size(); ++s) {
+    if (args.src[s].absent() || args.constant[s] != nullptr) continue;
+    const auto wanted = descInLayout(measured.src_layouts[s], args.src[s].dtype, args.src[s].dims);
+    if (wanted) args.src[s] = *wanted;
+  }
+  for (const Kernel* kernel : kernels_.candidates(op.kind)) {
+    if (measured.kernel != kernel->name() || !kernel->supports(args).ok) continue;
+    std::string reason;
+    std::shared_ptr<const PreparedOp> prepared = kernel->prepare(args, &reason);
+    if (!prepared) continue;
+    declined_ = measured.candidates;
+    place({std::move(prepared), kernel, false}, op, src, dst, args.src_dies, label);
+    return true;
+  }
+  return false;
 }
 
 void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,

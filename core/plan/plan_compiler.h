@@ -14,12 +14,25 @@
 
 namespace ipex_studio {
 
+// One tensor operation of a spec with all sizes known, as if every result were row-major.
+struct TracedStep {
+  std::int32_t node = 0;
+  OpSpec op;
+  std::vector<std::int32_t> src, dst;   // values of the spec; -1: absent
+  PrepareArgs args;                     // what kernels would be asked for; no `weights`. Views: src and dst alone
+  bool whole = true;                    // false: at these sizes it is computed as several steps
+};
+
+// Every tensor operation of the spec, in order. Throws as Plan::compile does; prepares nothing.
+std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request);
+
 class PlanCompiler {
  public:
   PlanCompiler(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights)
       : spec_(spec), request_(request), kernels_(kernels), weights_(weights) {}
 
   std::unique_ptr<Plan> compile();
+  std::vector<TracedStep> trace();
 
  private:
   // Where a tensor lies. Several values share a buffer when one is a view of, or accumulates into, another.
@@ -73,6 +86,10 @@ class PlanCompiler {
                    const std::vector<TensorDesc>& dims, const Label& label);
   PrepareArgs prepareArgs(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const;
   Choice choose(const PrepareArgs& args, bool ref_allowed);
+  bool emitMeasured(const StepChoice& measured, const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                    const std::vector<TensorDesc>& dims, const Label& label);
+  void emitNodes();
+  void traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims);
   void place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,
              const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label);
   [[noreturn]] void fail(const Label& label, const std::string& why) const;
@@ -121,6 +138,9 @@ class PlanCompiler {
   std::vector<std::int32_t> last_use_;          // per group: last node that reads it
   std::vector<DispatchRecord> declined_;        // of the step being chosen
   std::int32_t node_ = 0;
+  const StepChoice* measured_ = nullptr;        // for the step that is emitted next
+  StepChoice measured_head_;                    // what measured_ points to while its node is split
+  std::vector<TracedStep>* traced_ = nullptr;   // set: nothing is prepared
   std::unique_ptr<Plan> plan_;
 };
 

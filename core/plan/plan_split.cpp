@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/plan/plan_compiler.h"
+#include "core/plan/plan_split.h"
 #include "core/plan/shape_inference.h"
 
 namespace ipex_studio {
@@ -16,16 +17,21 @@ OpSpec pointwise(std::vector<PostOp> chain) {
   return op;
 }
 
-struct Halves {
-  OpSpec head, tail;
-  std::vector<std::int32_t> head_src, tail_src;  // the tail's first operand, the head's result, is left out
-};
+// Do the operands that the post-operations name exist? Inference may have failed before it looked.
+bool namesOperands(const OpSpec& op, std::size_t sources) {
+  const int base = baseSourceCount(op.kind);
+  return base >= 0 && sources >= static_cast<std::size_t>(base) &&
+         std::all_of(op.post_ops.begin(), op.post_ops.end(), [&](const PostOp& post) {
+           return !isBinary(post.kind) || (post.operand >= 0 && static_cast<std::size_t>(base + post.operand) < sources);
+         });
+}
 
-// The first `kept` post-operations stay with `op`, the others become a pointwise chain.
-Halves halvesOf(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src) {
+}  // namespace
+
+SplitOp splitOp(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src) {
   const int declared = baseSourceCount(op.kind);
   const std::size_t base = declared < 0 ? src.size() : static_cast<std::size_t>(declared);
-  Halves halves{op, pointwise({}), {src.begin(), src.begin() + static_cast<std::ptrdiff_t>(base)}, {}};
+  SplitOp halves{op, pointwise({}), {src.begin(), src.begin() + static_cast<std::ptrdiff_t>(base)}, {}};
   halves.head.post_ops.clear();
   for (std::size_t p = 0; p < op.post_ops.size(); ++p) {
     PostOp post = op.post_ops[p];
@@ -39,17 +45,6 @@ Halves halvesOf(const OpSpec& op, std::size_t kept, const std::vector<std::int32
   }
   return halves;
 }
-
-// Do the operands that the post-operations name exist? Inference may have failed before it looked.
-bool namesOperands(const OpSpec& op, std::size_t sources) {
-  const int base = baseSourceCount(op.kind);
-  return base >= 0 && sources >= static_cast<std::size_t>(base) &&
-         std::all_of(op.post_ops.begin(), op.post_ops.end(), [&](const PostOp& post) {
-           return !isBinary(post.kind) || (post.operand >= 0 && static_cast<std::size_t>(base + post.operand) < sources);
-         });
-}
-
-}  // namespace
 
 bool PlanCompiler::infer(const OpSpec& op, const std::vector<std::int32_t>& src, std::vector<TensorDesc>* dims) const {
   std::vector<TensorDesc> descs;
@@ -78,7 +73,7 @@ void PlanCompiler::emitBefore(const OpSpec& first, const std::vector<std::int32_
 
 void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
                              const Label& label) {
-  Halves halves = halvesOf(op, kept, src);
+  SplitOp halves = splitOp(op, kept, src);
   std::vector<TensorDesc> dims;
   infer(halves.head, halves.head_src, &dims);
   const std::int32_t middle = newValue(dims[0], -1);
@@ -93,7 +88,7 @@ bool PlanCompiler::emitApart(const OpSpec& op, const std::vector<std::int32_t>& 
   if (op.kind == OpKind::kSoftmax) return emitMaskApart(op, src, dst, label);
   const bool chained = op.kind != OpKind::kPointwise && !isView(op.kind) && dst.size() == 1 && !op.post_ops.empty();
   if (!chained || !namesOperands(op, src.size())) return false;
-  const Halves halves = halvesOf(op, 0, src);
+  const SplitOp halves = splitOp(op, 0, src);
   std::vector<TensorDesc> dims;
   if (!infer(halves.head, halves.head_src, &dims) || dims.size() != 1) return false;
   std::vector<TensorDesc> descs{dims[0]};

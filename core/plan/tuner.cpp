@@ -1,0 +1,408 @@
+#include "core/plan/tuner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <set>
+
+#include "core/plan/layout_text.h"
+#include "core/plan/sha256.h"
+#include "core/plan/tuner_bench.h"
+#include "core/plan/tuner_graph.h"
+
+namespace ipex_studio {
+namespace {
+
+// A kernel other than the default one has to gain this much of a step.
+constexpr double kLeastGain = 0.02;
+// A choice has to gain this much of the whole plan.
+constexpr double kLeastPlanGain = 0.01;
+// Weights up to this stay in the caches from run to run.
+constexpr std::size_t kCachedWeightBytes = std::size_t{4} << 20;
+// Two prepared plans beside the model are too much beyond this.
+constexpr std::size_t kMostComparedWeightBytes = std::size_t{2} << 30;
+// No conversion is that dear: a layout that only a view can have.
+constexpr double kForbidden_ns = 1e13;
+
+std::int64_t steadyNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string operandText(const TensorDesc& desc) {
+  if (desc.absent()) return "-";
+  const bool strided = layoutText(desc).empty();
+  return desc.str() + (strided ? fmt::format("[{}]", fmt::join(desc.strides.toVector(), ",")) : "");
+}
+
+// What a measurement is filed under: all that a kernel's speed depends on but the values.
+std::string stepText(const PrepareArgs& args) {
+  std::string text = args.spec.text() + " :";
+  for (std::size_t s = 0; s < args.src.size(); ++s) {
+    text += " " + operandText(args.src[s]);
+    if (args.constant[s] != nullptr) text += " const";
+    if (args.src_dies[s]) text += " dies";
+  }
+  text += " ->";
+  for (const TensorDesc& dst : args.dst) text += " " + operandText(dst);
+  return text;
+}
+
+std::size_t constantBytes(const PlanSpec& spec) {
+  std::size_t total = 0;
+  for (const TensorDesc& constant : spec.constants) total += constant.bytes();
+  return total;
+}
+
+class Tuner {
+ public:
+  Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, const TuneOptions& options)
+      : spec_(spec), request_(request), kernels_(kernels), store_(store), options_(options) {
+    if (!options_.clock_ns) options_.clock_ns = steadyNow;
+    key_.device = "cpu";
+    key_.isa = request.target.isa;
+    key_.libraries = options.libraries;
+    key_.threads = request.target.threads;
+    effort_ = options.mode == TuneMode::kFull ? 2 : 1;
+    const double budget_s = options.budget_s > 0 ? options.budget_s : effort_ == 2 ? 50 : 8;
+    limits_.least_rounds = effort_ == 2 ? 6 : 3;
+    limits_.most_rounds = effort_ == 2 ? 40 : 10;
+    limits_.cold_weights = constantBytes(spec) > kCachedWeightBytes;
+    limits_.clock_ns = options_.clock_ns;
+    deadline_ns_ = options_.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
+  }
+
+  std::shared_ptr<const PlanChoices> run() {
+    steps_ = tracePlan(spec_, request_);
+    const std::string name = planText();
+    if (const auto known = store_.find(key_, name, options_.mode == TuneMode::kFull ? 2 : 1)) return fromEntry(*known);
+    if (options_.mode == TuneMode::kOff) return nullptr;
+    findLayouts();
+    measureSteps();
+    const auto choices = choose();
+    store_.put(key_, planEntry(name, *choices));
+    return choices->empty() ? nullptr : choices;
+  }
+
+ private:
+  struct Distinct {
+    std::size_t step = 0;   // the first that is like this
+    double work = 0;        // of all of them together, about
+    TuningEntry entry;
+  };
+
+  // --- names ---
+
+  std::string planText() const {
+    Sha256 digest;
+    const auto add = [&](const std::string& text) { digest.update(text.data(), text.size()); };
+    add(planSpecToText(spec_));
+    for (const TensorDesc& input : request_.tensor_inputs) add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
+    add(fmt::format("{}", fmt::join(request_.int_inputs, ",")));
+    for (const std::string& kernel : kernelNames()) add(kernel + "\n");
+    if (!options_.allow_winograd) add("no winograd");
+    return "plan " + digest.hex();
+  }
+
+  // Other kernels may choose otherwise.
+  std::vector<std::string> kernelNames() const {
+    std::vector<std::string> names;
+    for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
+      for (const Kernel* kernel : kernels_.candidates(static_cast<OpKind>(kind))) names.emplace_back(kernel->name());
+    }
+    return names;
+  }
+
+  // --- measuring ---
+
+  bool isTuned(const TracedStep& step) const { return step.whole && !isView(step.op.kind) && isMeasurable(step.args); }
+
+  // Layouts other than row-major arise around convolutions.
+  void findLayouts() {
+    const int block = request_.target.isa.rfind("avx512", 0) == 0 || request_.target.isa.rfind("amx", 0) == 0 ? 16 : 8;
+    for (const TracedStep& step : steps_) {
+      if (step.op.kind != OpKind::kConvolution && step.op.kind != OpKind::kDeconvolution) continue;
+      layouts_[step.args.dst[0].dims.rank] = {"row-major", "channels-last", fmt::format("blocked-{}", block)};
+    }
+  }
+
+  std::vector<std::string> layoutsFor(const PrepareArgs& args) const {
+    for (const TensorDesc& src : args.src) {
+      const auto found = src.absent() ? layouts_.end() : layouts_.find(src.dims.rank);
+      if (found != layouts_.end()) return found->second;
+    }
+    return {"row-major"};
+  }
+
+  // Was everything that could do it now considered then?
+  bool isComplete(const TuningEntry& entry, OpKind kind) const {
+    for (const Kernel* kernel : kernels_.candidates(kind)) {
+      TuningCandidate probe;
+      probe.kernel = kernel->name();
+      const bool left_out = probe.kernel.size() > 4 && probe.kernel.compare(probe.kernel.size() - 4, 4, "_ref") == 0;
+      if (left_out || (!options_.allow_winograd && isWinograd(probe))) continue;
+      const bool found = std::any_of(entry.candidates.begin(), entry.candidates.end(),
+                                     [&](const TuningCandidate& candidate) { return candidate.kernel == probe.kernel; });
+      if (!found) return false;
+    }
+    return true;
+  }
+
+  void measureSteps() {
+    std::vector<Distinct*> open;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      if (!isTuned(steps_[s])) continue;
+      const PrepareArgs& args = steps_[s].args;
+      const auto [at, fresh] = distinct_.emplace(stepText(args), Distinct{});
+      Distinct& own = at->second;
+      if (fresh) own.step = s;
+      const bool weighted = args.src.size() > 1 && args.constant[1] != nullptr && args.src[1].dims.rank > 0 && args.src[1].dims[0] > 0;
+      own.work += static_cast<double>(args.dst[0].dims.count()) *
+                  (weighted ? static_cast<double>(args.src[1].dims.count()) / static_cast<double>(args.src[1].dims[0]) : 1.0);
+      if (!fresh) continue;
+      own.entry.spec = at->first;
+      const auto known = store_.find(key_, at->first, effort_);
+      if (known && isComplete(*known, args.spec.kind)) {
+        own.entry = *known;
+      } else {
+        open.push_back(&own);
+      }
+    }
+    // What costs most is measured while there is time.
+    std::stable_sort(open.begin(), open.end(), [](const Distinct* a, const Distinct* b) { return a->work > b->work; });
+    for (std::size_t done = 0; done < open.size(); ++done) {
+      if (options_.progress) options_.progress(static_cast<int>(done), static_cast<int>(open.size()));
+      const std::int64_t left = deadline_ns_ - options_.clock_ns();
+      if (left <= 0) break;
+      limits_.budget_ns = left / static_cast<std::int64_t>(open.size() - done);
+      measure(*open[done]);
+    }
+  }
+
+  void measure(Distinct& own) {
+    const PrepareArgs& args = steps_[own.step].args;
+    CandidateSet set = prepareCandidates(args, kernels_, layoutsFor(args), options_.allow_winograd);
+    own.entry.effort = effort_;
+    own.entry.candidates.clear();
+    if (set.candidates.size() > 1) {
+      BenchData data(args, kernels_);
+      measureCandidates(set.candidates, data, options_.tolerance, limits_);
+    }
+    for (Candidate& candidate : set.candidates) own.entry.candidates.push_back(std::move(candidate.record));
+    for (TuningCandidate& declined : set.declined) {
+      if (declined.reason.empty()) declined.reason = "declined";
+      own.entry.candidates.push_back(std::move(declined));
+    }
+    store_.put(key_, own.entry);
+  }
+
+  double conversion(const TensorDesc& given, const TensorDesc& wanted) {
+    const TensorDesc from = plainest(given), to = plainest(wanted);
+    if (from.absent() || to.absent() || from.sameLayout(to)) return 0;
+    if (layoutText(to).empty()) return kForbidden_ns;
+    if (from.dtype != DType::kF32) return 0;
+    const std::string text = fmt::format("reorder{{}} : {} -> {}", operandText(from), operandText(to));
+    const auto cached = conversions_.find(text);
+    if (cached != conversions_.end()) return cached->second;
+    auto entry = store_.find(key_, text, effort_);
+    if (!entry || entry->candidates.empty()) entry = measureConversion(from, to, text);
+    const double cost = entry->candidates.empty() ? kForbidden_ns : static_cast<double>(entry->candidates[0].elapsed_ns);
+    return conversions_[text] = cost;
+  }
+
+  TuningEntry measureConversion(const TensorDesc& from, const TensorDesc& to, const std::string& text) {
+    TuningEntry entry{text, effort_, {}};
+    PrepareArgs args;
+    args.spec.kind = OpKind::kReorder;
+    args.src = {from};
+    args.constant = {nullptr};
+    args.src_dies = {false};
+    args.dst = {to};
+    args.target = request_.target;
+    CandidateSet set = prepareCandidates(args, kernels_, {}, options_.allow_winograd);
+    if (set.defaults == 0) return entry;
+    set.candidates.resize(1);
+    BenchData data(args, kernels_);
+    BenchLimits limits = limits_;
+    limits.budget_ns = 2'000'000;
+    measureCandidates(set.candidates, data, options_.tolerance, limits);
+    entry.candidates.push_back(set.candidates[0].record);
+    store_.put(key_, entry);
+    return entry;
+  }
+
+  // --- choosing ---
+
+  // The cheapest candidate for each way to read and write.
+  std::vector<StepAlternative> alternativesOf(const TracedStep& step) const {
+    const auto found = isTuned(step) ? distinct_.find(stepText(step.args)) : distinct_.end();
+    std::vector<StepAlternative> result;
+    if (found != distinct_.end()) {
+      const auto& candidates = found->second.entry.candidates;
+      for (std::size_t c = 0; c < candidates.size(); ++c) {
+        const TuningCandidate& record = candidates[c];
+        if (!record.reason.empty() || record.src.size() != step.args.src.size()) continue;
+        if (!options_.allow_winograd && isWinograd(record)) continue;
+        StepAlternative alternative = alternativeFrom(record, step);
+        alternative.candidate = static_cast<std::int32_t>(c);
+        const bool is_default = record.kernel == candidates[0].kernel && record.kept == candidates[0].kept;
+        if (!is_default) alternative.cost_ns /= 1 - kLeastGain;
+        const auto same = std::find_if(result.begin(), result.end(), [&](const StepAlternative& other) {
+          return other.src == alternative.src && other.dst == alternative.dst;
+        });
+        if (same == result.end()) {
+          result.push_back(std::move(alternative));
+        } else if (alternative.cost_ns < same->cost_ns) {
+          *same = std::move(alternative);
+        }
+      }
+    }
+    if (result.empty()) result.push_back({step.args.src, step.args.dst[0], 0, -1});
+    return result;
+  }
+
+  static StepAlternative alternativeFrom(const TuningCandidate& record, const TracedStep& step) {
+    StepAlternative alternative;
+    const PrepareArgs& args = step.args;
+    for (std::size_t s = 0; s < args.src.size(); ++s) {
+      const auto dense = descInLayout(record.src[s], args.src[s].dtype, args.src[s].dims);
+      alternative.src.push_back(dense ? *dense : args.src[s]);
+    }
+    const auto dense = descInLayout(record.dst, args.dst[0].dtype, args.dst[0].dims);
+    alternative.dst = dense ? *dense : args.dst[0];
+    alternative.cost_ns = static_cast<double>(record.elapsed_ns);
+    return alternative;
+  }
+
+  std::shared_ptr<const PlanChoices> choose() {
+    std::vector<std::vector<StepAlternative>> alternatives;
+    for (const TracedStep& step : steps_) {
+      alternatives.push_back(isView(step.op.kind) ? std::vector<StepAlternative>() : alternativesOf(step));
+    }
+    const ChosenSteps chosen = chooseSteps(spec_, request_, steps_, alternatives,
+                                           [this](const TensorDesc& from, const TensorDesc& to) { return conversion(from, to); });
+    auto choices = std::make_shared<PlanChoices>();
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      if (alternatives[s].empty()) continue;
+      const std::int32_t candidate = alternatives[s][static_cast<std::size_t>(chosen.alternative[s])].candidate;
+      if (candidate < 0) continue;
+      const TuningEntry& entry = distinct_.at(stepText(steps_[s].args)).entry;
+      const TuningCandidate& record = entry.candidates[static_cast<std::size_t>(candidate)];
+      if (record.elapsed_ns == 0) continue;  // the only way
+      (*choices)[steps_[s].node] = choiceFrom(record, entry);
+    }
+    if (!choices->empty() && !isFaster(choices)) choices->clear();
+    return choices;
+  }
+
+  static StepChoice choiceFrom(const TuningCandidate& record, const TuningEntry& entry) {
+    StepChoice choice{record.kernel, record.kept, record.src, {}};
+    for (const TuningCandidate& candidate : entry.candidates) {
+      DispatchRecord dispatch;
+      dispatch.kernel = candidate.kernel;
+      dispatch.layout = candidate.dst;
+      dispatch.chosen = candidate.kernel == record.kernel && candidate.kept == record.kept && candidate.src == record.src && candidate.dst == record.dst;
+      dispatch.reason = dispatch.chosen ? "chosen" : !candidate.reason.empty() ? candidate.reason : "slower";
+      dispatch.elapsed_ns = candidate.elapsed_ns;
+      dispatch.max_error = candidate.max_error;
+      choice.candidates.push_back(std::move(dispatch));
+    }
+    return choice;
+  }
+
+  // The chosen plan and the default one, taking turns.
+  bool isFaster(const std::shared_ptr<const PlanChoices>& choices) const {
+    if (constantBytes(spec_) > kMostComparedWeightBytes) return true;
+    std::vector<AlignedBuffer> memory;
+    const auto zeros = [&](std::size_t bytes) {
+      memory.emplace_back(std::max<std::size_t>(bytes, 1));
+      std::fill_n(static_cast<char*>(memory.back().data()), bytes, char{0});
+      return memory.back().data();
+    };
+    std::vector<const void*> inputs;
+    for (const TensorDesc& input : request_.tensor_inputs) inputs.push_back(zeros(input.absent() ? 0 : input.bytes()));
+    std::unique_ptr<Plan> plans[2];
+    std::unique_ptr<Plan::Instance> instances[2];
+    std::vector<void*> outputs;
+    WeightCache weights;
+    for (int p = 0; p < 2; ++p) {
+      PlanRequest request = request_;
+      request.choices = p == 1 ? choices : nullptr;
+      plans[p] = Plan::compile(spec_, request, kernels_, weights);
+      instances[p] = std::make_unique<Plan::Instance>(*plans[p]);
+    }
+    for (const TensorDesc& output : plans[0]->outputs()) outputs.push_back(zeros(output.bytes()));
+    std::int64_t least[2] = {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()};
+    const std::int64_t begin = options_.clock_ns(), budget_ns = effort_ == 2 ? 5'000'000'000 : 1'000'000'000;
+    const int most = effort_ == 2 ? 100 : 30;
+    for (int round = 0; round < most && (round < 4 || options_.clock_ns() - begin < budget_ns); ++round) {
+      for (int turn = 0; turn < 2; ++turn) {
+        const int p = (round + turn) % 2;
+        const std::int64_t start = options_.clock_ns();
+        instances[p]->run(inputs.data(), outputs.data());
+        if (round > 0) least[p] = std::min(least[p], options_.clock_ns() - start);
+      }
+    }
+    return static_cast<double>(least[1]) < (1 - kLeastPlanGain) * static_cast<double>(least[0]);
+  }
+
+  // --- what is kept ---
+
+  TuningEntry planEntry(const std::string& name, const PlanChoices& choices) const {
+    TuningEntry entry{name, effort_, {}};
+    for (const auto& [node, choice] : choices) {
+      TuningCandidate record;
+      record.node = node;
+      record.kernel = choice.kernel;
+      record.kept = choice.kept;
+      record.src = choice.src_layouts;
+      entry.candidates.push_back(std::move(record));
+    }
+    return entry;
+  }
+
+  std::shared_ptr<const PlanChoices> fromEntry(const TuningEntry& entry) const {
+    auto choices = std::make_shared<PlanChoices>();
+    std::map<std::int32_t, const TuningCandidate*> by_node;
+    for (const TuningCandidate& record : entry.candidates) by_node[record.node] = &record;
+    for (const TracedStep& step : steps_) {
+      const auto found = by_node.find(step.node);
+      if (found == by_node.end() || !isTuned(step)) continue;
+      const TuningCandidate& record = *found->second;
+      const auto measured = store_.find(key_, stepText(step.args), 1);
+      TuningEntry known = measured ? *measured : TuningEntry{"", 1, {record}};
+      for (TuningCandidate& candidate : known.candidates) {
+        const bool same = candidate.kernel == record.kernel && candidate.kept == record.kept && candidate.src == record.src;
+        if (same && candidate.reason.empty()) {
+          (*choices)[step.node] = choiceFrom(candidate, known);
+          break;
+        }
+      }
+    }
+    return choices->empty() ? nullptr : choices;
+  }
+
+  const PlanSpec& spec_;
+  const PlanRequest& request_;
+  const KernelList& kernels_;
+  TuningStore& store_;
+  TuneOptions options_;
+  TuningKey key_;
+  std::int32_t effort_ = 1;
+  BenchLimits limits_;
+  std::int64_t deadline_ns_ = 0;
+  std::vector<TracedStep> steps_;
+  std::map<int, std::vector<std::string>> layouts_;        // by rank
+  std::map<std::string, Distinct> distinct_;
+  std::map<std::string, double> conversions_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PlanChoices> tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
+                                            const TuneOptions& options) {
+  return Tuner(spec, request, kernels, store, options).run();
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,44 @@
+// Measured choice: for each step of a plan, every kernel, layout and split of post-operations that could compute it is
+// timed on this machine with the real shapes and weights; what is chosen is least over the whole plan, conversions
+// between layouts included.
+//
+//   1. trace the spec at its sizes;
+//   2. prepare and time the candidates of each distinct step (what the store already knows is not measured again);
+//   3. refuse those whose results are further from the default kernel's than the tolerance;
+//   4. time the conversions between the layouts that neighbours could exchange;
+//   5. choose by a partitioned Boolean quadratic problem (pbqp.h);
+//   6. run the chosen plan against the default one: it stays only when it is faster.
+// Activations are warm while a candidate is timed, weights come from memory as they do in a network of many layers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/plan/options.h"
+#include "core/plan/plan.h"
+#include "core/plan/tuning_store.h"
+
+namespace ipex_studio {
+
+// max |Δ| / max |result| that an algorithm with other rounding may have. F(4,3) Winograd in fp32 stays around 1e-5 on
+// trained weights; F(6,3) and overflowing sums do not.
+constexpr double kTuneTolerance = 1e-4;
+
+struct TuneOptions {
+  TuneMode mode = TuneMode::kQuick;
+  bool allow_winograd = true;
+  double tolerance = kTuneTolerance;
+  double budget_s = 0;                                  // of one plan; 0: 8 for quick, 50 for full
+  std::string libraries;                                // for TuningKey
+  std::function<std::int64_t()> clock_ns;               // empty: the steady clock
+  std::function<void(int done, int total)> progress;    // steps; may be empty
+};
+
+// What to choose for this signature; null: nothing but the defaults. With TuneMode::kOff only what the store holds for
+// exactly this plan. Adds what it measured to the store. Throws what preparing and running kernels throws.
+std::shared_ptr<const PlanChoices> tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                                            TuningStore& store, const TuneOptions& options);
+
+}  // namespace ipex_studio

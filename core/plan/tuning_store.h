@@ -1,0 +1,77 @@
+// What was measured, and what was chosen for it: kept in the profile database, carried by compiled exports.
+//
+// Two kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way to
+// compute it that was considered, with its time. A plan's entry ("plan <sha256>") holds one candidate per node that does
+// not stay with the default: what measuring chose for the whole.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ipex_studio {
+
+// What a measurement is valid for.
+struct TuningKey {
+  std::string device = "cpu";
+  std::string isa;
+  std::string libraries;            // "ipex-studio 0.1.0, oneDNN 2.6.3"
+  std::int32_t threads = 1;
+  bool operator<(const TuningKey& other) const;
+};
+
+// One way to compute a step.
+struct TuningCandidate {
+  std::int32_t node = -1;           // in a plan's entry: which node of the spec
+  std::string kernel;
+  std::int32_t kept = 0;            // post-operations that the kernel computes; the others follow as a pointwise step
+  std::vector<std::string> src;     // layouts it reads, per source (layout_text.h); empty: as it comes
+  std::string dst;                  // layout it writes
+  std::string implementation;       // as the library names it
+  std::int64_t elapsed_ns = 0;      // 0: not timed
+  double max_error = 0;             // max |Δ| / max |result| against the default kernel
+  std::string reason;               // why it cannot be chosen; empty: it can
+};
+
+struct TuningEntry {
+  std::string spec;
+  std::int32_t effort = 1;          // 1: quick, 2: full
+  std::vector<TuningCandidate> candidates;
+};
+
+// Thread-safe.
+class TuningStore {
+ public:
+  virtual ~TuningStore() = default;
+  // Nothing when there is none of at least this effort.
+  virtual std::optional<TuningEntry> find(const TuningKey& key, const std::string& spec, std::int32_t effort) const = 0;
+  virtual void put(const TuningKey& key, TuningEntry entry) = 0;
+};
+
+class MemoryTuningStore final : public TuningStore {
+ public:
+  std::optional<TuningEntry> find(const TuningKey& key, const std::string& spec, std::int32_t effort) const override;
+  void put(const TuningKey& key, TuningEntry entry) override;
+
+  // Entries as {"tuning": [{"spec", "device", "isa", "libraries", "threads", "effort", "candidates": […]}]}, sorted by
+  // key and spec. `fresh`: only those that were put, not those that were read.
+  nlohmann::json toJson(bool fresh) const;
+  // Adds what can be read; what is malformed is left out, for it is only a hint. Never throws on any text.
+  void read(const nlohmann::json& json);
+  void readText(const std::string& text);
+
+ private:
+  struct Stored {
+    TuningEntry entry;
+    bool fresh = false;
+  };
+  mutable std::mutex mutex_;
+  std::map<TuningKey, std::map<std::string, Stored>> entries_;
+};
+
+}  // namespace ipex_studio

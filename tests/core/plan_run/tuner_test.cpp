@@ -1,0 +1,340 @@
+// The tuner: any choice gives the same numbers, kernels of known speed are chosen as they should be, records come back.
+#include "core/plan/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "core/plan/plan_compiler.h"
+#include "kernels/kernel_list.h"
+#include "plan_interpreter.h"
+#include "random_plan.h"
+
+namespace ipex_studio {
+namespace {
+
+using testing::interpret;
+using testing::Random;
+using testing::RandomPlan;
+using testing::Tensor;
+
+const KernelList& kernels() {
+  static const std::unique_ptr<KernelList> list = makeKernelList();
+  return *list;
+}
+
+PlanRequest requestFor(const RandomPlan& plan) {
+  PlanRequest request;
+  for (const Tensor& input : plan.inputs) request.tensor_inputs.push_back(input.desc);
+  request.int_inputs = plan.ints;
+  for (const Tensor& constant : plan.constants) request.constants.push_back(constant.data());
+  return request;
+}
+
+using Results = std::vector<std::vector<float>>;
+
+Results run(const Plan& plan, const RandomPlan& random) {
+  Plan::Instance instance(plan);
+  std::vector<const void*> from;
+  for (const Tensor& input : random.inputs) from.push_back(input.data());
+  Results results;
+  std::vector<void*> to;
+  for (const TensorDesc& desc : plan.outputs()) results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+  for (auto& result : results) to.push_back(result.data());
+  instance.run(from.data(), to.data());
+  return results;
+}
+
+// Of the largest value; infinite where one is NaN and the other is not.
+double largestError(const Results& actual, const std::vector<Tensor>& expected) {
+  double worst = 0;
+  for (std::size_t o = 0; o < actual.size(); ++o) {
+    double scale = 1e-3, difference = 0;
+    for (std::size_t i = 0; i < actual[o].size(); ++i) {
+      const double reference = expected[o].values[i];
+      if (std::isnan(actual[o][i]) != std::isnan(reference)) return INFINITY;
+      if (std::isnan(reference) || actual[o][i] == reference) continue;
+      scale = std::max(scale, std::abs(reference));
+      difference = std::max(difference, std::abs(actual[o][i] - reference));
+    }
+    worst = std::max(worst, difference / scale);
+  }
+  return worst;
+}
+
+std::string stepsOf(const Plan& plan) {
+  std::string text;
+  for (const StepRecord& step : plan.steps()) text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + "\n";
+  return text;
+}
+
+// Any kernel, any layouts, any split, and what no measurement would ever say.
+PlanChoices randomChoices(const RandomPlan& random, const PlanRequest& request, Random& dice) {
+  static const char* const kLayouts[] = {"", "row-major", "channels-last", "blocked-8", "blocked-16", "blocked-7", "\xff"};
+  PlanChoices choices;
+  for (const TracedStep& step : tracePlan(random.spec, request)) {
+    const auto& list = kernels().candidates(step.op.kind);
+    StepChoice choice;
+    choice.kernel = dice.chance(95) ? list[dice.index(list.size())]->name() : "none";
+    choice.kept = static_cast<std::int32_t>(dice.chance(90) ? dice.index(step.op.post_ops.size() + 1) : dice.between(-1, 99));
+    const std::size_t sources = dice.chance(95) ? step.src.size() : dice.index(9);
+    for (std::size_t s = 0; s < sources; ++s) choice.src_layouts.emplace_back(kLayouts[dice.index(std::size(kLayouts))]);
+    choices[step.node] = choice;
+  }
+  return choices;
+}
+
+TEST(Tuner, AnyChoiceGivesTheSameNumbers) {
+  const int count = 300 * testing::campaignFactor();
+  for (int seed = 0; seed < count; ++seed) {
+    const RandomPlan random = testing::makeRandomPlan(static_cast<std::uint64_t>(seed), 3 + seed % 14);
+    Random dice(static_cast<std::uint64_t>(seed));
+    PlanRequest request = requestFor(random);
+    request.choices = std::make_shared<const PlanChoices>(randomChoices(random, request, dice));
+    const auto expected = interpret(random.spec, random.inputs, random.ints, random.constants, kernels());
+    ASSERT_TRUE(expected);
+    WeightCache weights;
+    const auto plan = Plan::compile(random.spec, request, kernels(), weights);
+    ASSERT_LT(largestError(run(*plan, random), *expected), 1e-3) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+  }
+}
+
+TuneOptions quickly() {
+  TuneOptions options;
+  options.budget_s = 0.5;
+  options.libraries = "test";
+  return options;
+}
+
+TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
+  const int count = 60 * testing::campaignFactor();
+  int chosen = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    const RandomPlan random = testing::makeRandomPlan(static_cast<std::uint64_t>(seed), 3 + seed % 14);
+    PlanRequest request = requestFor(random);
+    MemoryTuningStore store;
+    request.choices = tunePlan(random.spec, request, kernels(), store, quickly());
+    chosen += request.choices != nullptr;
+    const auto expected = interpret(random.spec, random.inputs, random.ints, random.constants, kernels());
+    WeightCache weights;
+    const auto plan = Plan::compile(random.spec, request, kernels(), weights);
+    const Results results = run(*plan, random);
+    ASSERT_LT(largestError(results, *expected), 1e-3) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+
+    // Another process: the record as text, no clock.
+    MemoryTuningStore other;
+    other.readText(store.toJson(false).dump());
+    TuneOptions from_record = quickly();
+    from_record.mode = TuneMode::kOff;
+    from_record.clock_ns = []() -> std::int64_t {
+      return 0;
+    };
+    request.choices = tunePlan(random.spec, request, kernels(), other, from_record);
+    const auto again = Plan::compile(random.spec, request, kernels(), weights);
+    ASSERT_EQ(stepsOf(*again), stepsOf(*plan)) << "seed " << seed;
+    const Results same = run(*again, random);
+    for (std::size_t o = 0; o < same.size(); ++o) {
+      ASSERT_EQ(std::memcmp(same[o].data(), results[o].data(), results[o].size() * sizeof(float)), 0) << "seed " << seed;
+    }
+    EXPECT_EQ(other.toJson(true)["tuning"].size(), 0u) << "nothing is measured twice";
+  }
+  EXPECT_GT(chosen, 0);
+}
+
+// --- kernels of known speed ------------------------------------------------------------------------------------------
+
+std::int64_t fake_now_ns = 0;
+
+// The reference's numbers, in a time of our choice.
+class TimedOp final : public PreparedOp {
+ public:
+  TimedOp(std::unique_ptr<PreparedOp> inner, std::int64_t cost_ns, float error) : inner_(std::move(inner)), cost_ns_(cost_ns), error_(error) {
+    src = inner_->src;
+    dst = inner_->dst;
+    packed = inner_->packed;
+    scratch_bytes = inner_->scratch_bytes;
+  }
+  std::unique_ptr<ExecState> newState() const override { return inner_->newState(); }
+  void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
+    inner_->execute(state, from, to, scratch);
+    if (error_ != 0) *static_cast<float*>(to[0]) += error_;
+    fake_now_ns += cost_ns_;
+  }
+
+ private:
+  std::unique_ptr<PreparedOp> inner_;
+  std::int64_t cost_ns_;
+  float error_;
+};
+
+struct FakeKernel final : Kernel {
+  FakeKernel(std::string name, const Kernel* inner, std::int64_t cost_ns, std::string layout, bool measured, float error = 0, bool post_ops = true)
+      : name_(std::move(name)), inner_(inner), cost_ns_(cost_ns), layout_(std::move(layout)), measured_(measured), error_(error), post_ops_(post_ops) {}
+  const char* name() const override { return name_.c_str(); }
+  bool onlyWhenMeasured() const override { return measured_; }
+  Verdict supports(const PrepareArgs& args) const override {
+    return post_ops_ || args.spec.post_ops.empty() ? inner_->supports(args) : Verdict::no("post-ops");
+  }
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    PrepareArgs wanted = args;
+    const auto turned = [&](TensorDesc& desc) { desc = desc.absent() || desc.dims.rank != 4 ? desc : *descInLayout(desc); };
+    if (!layout_.empty()) {
+      turned(wanted.src[0]);
+      turned(wanted.dst[0]);
+      for (std::size_t s = 3; s < wanted.src.size(); ++s) turned(wanted.src[s]);
+    }
+    auto op = inner_->prepare(wanted, reason);
+    return op ? std::make_unique<TimedOp>(std::move(op), cost_ns_, error_) : nullptr;
+  }
+
+ private:
+  std::optional<TensorDesc> descInLayout(const TensorDesc& desc) const {
+    return layout_ == "channels-last" ? channelsLastDesc(desc.dtype, desc.dims) : contiguousDesc(desc.dtype, desc.dims);
+  }
+
+  std::string name_;
+  const Kernel* inner_;
+  std::int64_t cost_ns_;
+  std::string layout_;
+  bool measured_;
+  float error_;
+  bool post_ops_;
+};
+
+class FakeKernels final : public KernelList {
+ public:
+  void add(OpKind kind, std::unique_ptr<FakeKernel> kernel) {
+    own_[kind].push_back(kernel.get());
+    kept_.push_back(std::move(kernel));
+  }
+  const std::vector<const Kernel*>& candidates(OpKind kind) const override {
+    const auto found = own_.find(kind);
+    return found == own_.end() ? kernels().candidates(kind) : found->second;
+  }
+  static const Kernel* reference(OpKind kind) { return kernels().candidates(kind).back(); }
+
+ private:
+  std::map<OpKind, std::vector<const Kernel*>> own_;
+  std::vector<std::unique_ptr<FakeKernel>> kept_;
+};
+
+// x -> conv -> conv -> conv, 4 channels on 4x4 pixels, each with a relu.
+struct ThreeConvolutions {
+  ThreeConvolutions() : weights(4 * 4 * 9, 0.1f), input(4 * 4 * 4, 1) {
+    spec.inputs.push_back({false, DType::kF32, 4});
+    spec.constants.push_back(contiguousDesc(DType::kF32, Dims{4, 4, 3, 3}));
+    for (int n = 0; n < 3; ++n) {
+      PlanNode node;
+      node.op = parseOpSpec("convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[1,1]}|relu");
+      node.src = {n == 0 ? 0 : n + 1, 1, -1};
+      node.dst = {n + 2};
+      spec.nodes.push_back(node);
+    }
+    spec.outputs = {4};
+    request.tensor_inputs = {contiguousDesc(DType::kF32, Dims{1, 4, 4, 4})};
+    request.int_inputs = {0};
+    request.constants = {weights.data()};
+  }
+
+  // Kernels of the steps of the tuned plan.
+  std::vector<std::string> tuned(const FakeKernels& list, TuningStore& store, TuneOptions options = quickly()) {
+    options.clock_ns = [] { return fake_now_ns; };
+    options.budget_s = 1000;
+    request.choices = tunePlan(spec, request, list, store, options);
+    WeightCache cache;
+    plan = Plan::compile(spec, request, list, cache);
+    std::vector<std::string> names;
+    for (const StepRecord& step : plan->steps()) names.push_back(step.kernel);
+    return names;
+  }
+
+  std::vector<float> weights, input;
+  PlanSpec spec;
+  PlanRequest request;
+  std::unique_ptr<Plan> plan;
+};
+
+FakeKernels twoLayouts(std::int64_t plain_ns, std::int64_t last_ns, std::int64_t reorder_ns) {
+  FakeKernels list;
+  const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
+  list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("plain", convolution, plain_ns, "row-major", false));
+  list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("last", convolution, last_ns, "channels-last", true));
+  list.add(OpKind::kReorder, std::make_unique<FakeKernel>("reorder", FakeKernels::reference(OpKind::kReorder), reorder_ns, "", false));
+  return list;
+}
+
+TEST(Tuner, WeighsKernelsAgainstConversions) {
+  ThreeConvolutions net;
+  MemoryTuningStore gains, loses, ties;
+  // Two conversions of 100 for three gains of 100.
+  EXPECT_EQ(net.tuned(twoLayouts(1000, 900, 100), gains), (std::vector<std::string>{"reorder", "last", "last", "last", "reorder"}));
+  EXPECT_EQ(net.tuned(twoLayouts(1000, 900, 200), loses), (std::vector<std::string>{"plain", "plain", "plain"}));
+  // A gain of one percent is none.
+  EXPECT_EQ(net.tuned(twoLayouts(1000, 990, 0), ties), (std::vector<std::string>{"plain", "plain", "plain"}));
+}
+
+TEST(Tuner, RefusesWhatIsInexactAndWinogradOnRequest) {
+  const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
+  for (const float error : {0.0f, 1e-2f}) {
+    for (const bool allowed : {true, false}) {
+      FakeKernels list;
+      list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("direct", convolution, 1000, "", false));
+      list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("fake_winograd", convolution, 500, "", true, error));
+      ThreeConvolutions net;
+      MemoryTuningStore store;
+      TuneOptions options = quickly();
+      options.allow_winograd = allowed;
+      const std::string expected = error == 0 && allowed ? "fake_winograd" : "direct";
+      EXPECT_EQ(net.tuned(list, store, options), (std::vector<std::string>(3, expected))) << error << allowed;
+    }
+  }
+}
+
+TEST(Tuner, LeavesPostOperationsToAStepWhereThatIsFaster) {
+  FakeKernels list;
+  const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
+  list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("fused", convolution, 1000, "", false));
+  list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("bare", convolution, 500, "", true, 0.0f, false));
+  list.add(OpKind::kPointwise, std::make_unique<FakeKernel>("tail", FakeKernels::reference(OpKind::kPointwise), 100, "", false));
+  ThreeConvolutions net;
+  MemoryTuningStore store;
+  EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>{"bare", "tail", "bare", "tail", "bare", "tail"}));
+  // Every candidate is told with its time, and which of them it became.
+  int chosen = 0, slower = 0;
+  for (const DispatchRecord& dispatch : net.plan->dispatches()) {
+    if (dispatch.kernel == "bare" && dispatch.chosen) chosen += dispatch.elapsed_ns == 600;
+    if (dispatch.kernel == "fused" && !dispatch.chosen) slower += dispatch.elapsed_ns == 1000 && dispatch.reason == "slower";
+  }
+  EXPECT_EQ(chosen, 3);
+  EXPECT_EQ(slower, 9);  // in three layouts each
+}
+
+TEST(Tuner, MeasuresAgainOnlyWhatItDoesNotKnow) {
+  ThreeConvolutions net;
+  MemoryTuningStore store;
+  net.tuned(twoLayouts(1000, 500, 10), store);
+  MemoryTuningStore read;
+  read.readText(store.toJson(true).dump());
+  int steps = 0;
+  TuneOptions options = quickly();
+  options.progress = [&](int, int total) { steps += total; };
+  // The same plan: nothing to do. Another plan of the same steps: they are known.
+  EXPECT_EQ(net.tuned(twoLayouts(1000, 500, 10), read, options).size(), 5u);
+  net.spec.nodes[0].name = "renamed";
+  EXPECT_EQ(net.tuned(twoLayouts(1000, 500, 10), read, options).size(), 5u);
+  EXPECT_EQ(steps, 0);
+  // Other threads, libraries, effort: nothing is known.
+  net.request.target.threads = 3;
+  net.tuned(twoLayouts(1000, 500, 10), read, options);
+  EXPECT_GT(steps, 0);
+  net.request.target.threads = 1;
+  steps = 0;
+  options.mode = TuneMode::kFull;
+  net.tuned(twoLayouts(1000, 500, 10), read, options);
+  EXPECT_GT(steps, 0);
+}
+
+}  // namespace
+}  // namespace ipex_studio
