@@ -232,11 +232,14 @@ HWY_AFTER_NAMESPACE();
 
 #include "kernels/factories.h"
 #include "kernels/parallel.h"
+#include "kernels/pointwise_ops.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(runPointwise);
+HWY_EXPORT(applyUnary);
+HWY_EXPORT(applyBinary);
 
 std::int64_t costOf(const PostOp& op) {
   switch (op.kind) {
@@ -450,6 +453,9 @@ class PointwiseSimd final : public Kernel {
 };
 
 }  // namespace
+
+PointwiseUnary pointwiseUnary(const std::string& isa) { return IPEX_SELECT_TARGET(applyUnary, isa); }
+PointwiseBinary pointwiseBinary(const std::string& isa) { return IPEX_SELECT_TARGET(applyBinary, isa); }
 
 std::unique_ptr<Kernel> makePointwiseSimd() { return std::make_unique<PointwiseSimd>(); }
 
