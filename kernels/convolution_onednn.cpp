@@ -84,9 +84,7 @@ class ConvolutionOnednn final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     const TensorDesc& x = args.src[kSrc];
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (x.dtype != DType::kF32 || args.src[kWeights].dtype != DType::kF32 || args.dst[0].dtype != DType::kF32) {
-      return Verdict::no("dtype");
-    }
+    if (!onednn::isProduct(x.dtype, args.src[kWeights].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
@@ -117,20 +115,21 @@ class ConvolutionOnednn final : public Kernel {
     const auto ones = [](const std::vector<std::int64_t>& list) {
       return std::all_of(list.begin(), list.end(), [](std::int64_t value) { return value == 1; });
     };
-    return w.rank == 4 && w[2] == 3 && w[3] == 3 && args.spec.intOr("groups", 1) == 1 &&
+    return args.src[kSrc].dtype == DType::kF32 && w.rank == 4 && w[2] == 3 && w[3] == 3 && args.spec.intOr("groups", 1) == 1 &&
            ones(args.spec.ints("stride")) && ones(args.spec.ints("dilation"));
   }
 
-  // The layout in which an activation of `dims` is asked for.
-  Md activation(const PrepareArgs& args, const Dims& dims) const {
+  // The layout in which an activation is asked for.
+  Md activation(const PrepareArgs& args, const TensorDesc& given) const {
+    const Dims& dims = given.dims;
     const std::int32_t block = channelBlock(args.target.isa);
-    TensorDesc desc = contiguousDesc(DType::kF32, dims);
-    if (variant_ == Variant::kChannelsLast) desc = channelsLastDesc(DType::kF32, dims);
+    TensorDesc desc = contiguousDesc(given.dtype, dims);
+    if (variant_ == Variant::kChannelsLast) desc = channelsLastDesc(given.dtype, dims);
     // Images of a few channels come as they are: padded to a block most of the work would be on zeros.
-    if (variant_ == Variant::kBlocked && dims[1] >= block) desc = blockedDesc(DType::kF32, dims, block);
+    if (variant_ == Variant::kBlocked && dims[1] >= block) desc = blockedDesc(given.dtype, dims, block);
     Md md;
     const bool pinned = variant_ == Variant::kChannelsLast || variant_ == Variant::kBlocked;
-    return pinned && onednn::toMd(desc, &md) ? md : onednn::anyMd(dims, DType::kF32);
+    return pinned && onednn::toMd(desc, &md) ? md : onednn::anyMd(dims, given.dtype);
   }
 
   std::unique_ptr<PreparedOp> prepareAs(const PrepareArgs& args, std::string* reason) const {
@@ -155,13 +154,13 @@ class ConvolutionOnednn final : public Kernel {
     const TensorDesc& x = args.src[kSrc];
     const bool has_bias = !args.src[kBias].absent();
     const std::int64_t groups = args.spec.intOr("groups", 1);
-    const Md bias = has_bias ? onednn::plainMd(args.src[kBias].dims, DType::kF32) : Md();
+    const Md bias = has_bias ? onednn::plainMd(args.src[kBias].dims, args.src[kBias].dtype) : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
     const auto algorithm =
         variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_auto;
     const Pd pd =
-        onednn::convolutionPd(engine_, activation(args, x.dims), onednn::anyMd(given_weights.dims, DType::kF32), bias,
-                              activation(args, args.dst[0].dims), convolutionGeometry(args.spec, x.dims.rank - 2),
+        onednn::convolutionPd(engine_, activation(args, x), onednn::anyMd(given_weights.dims, given_weights.dtype), bias,
+                              activation(args, args.dst[0]), convolutionGeometry(args.spec, x.dims.rank - 2),
                               onednn::attributes(post_ops.list), algorithm);
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
@@ -182,7 +181,7 @@ class ConvolutionOnednn final : public Kernel {
     op->bindSrc(DNNL_ARG_SRC, kSrc, src_md);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
     if (has_bias) {
-      op->src[kBias] = contiguousDesc(DType::kF32, args.src[kBias].dims);
+      op->src[kBias] = contiguousDesc(args.src[kBias].dtype, args.src[kBias].dims);
       op->bindSrc(DNNL_ARG_BIAS, kBias, bias);
     }
     op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, given_md, pd.query_md(dnnl::query::weights_md), args.constant[kWeights],

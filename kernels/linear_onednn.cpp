@@ -40,10 +40,7 @@ class LinearOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (args.src[kSrc].dtype != DType::kF32 || args.src[kWeights].dtype != DType::kF32 ||
-        args.dst[0].dtype != DType::kF32) {
-      return Verdict::no("dtype");
-    }
+    if (!onednn::isProduct(args.src[kSrc].dtype, args.src[kWeights].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
     if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
     return Verdict::yes();
@@ -85,31 +82,31 @@ class LinearOnednn final : public Kernel {
     return true;
   }
 
-  Md biasMd(std::int64_t columns) const {
-    return onednn::plainMd(form_ == Form::kMatmul ? Dims{1, columns} : Dims{columns}, DType::kF32);
+  Md biasMd(const TensorDesc& bias) const {
+    return onednn::plainMd(form_ == Form::kMatmul ? Dims{1, bias.dims[0]} : bias.dims, bias.dtype);
   }
 
   // The primitive, and how it sees its operands.
-  Pd primitiveFor(const TensorDesc& x, const TensorDesc& w, bool has_bias, const dnnl::primitive_attr& attr, Md* x_md,
-                  TensorDesc* weights, Md* dst_md) const {
-    const Md bias = has_bias ? biasMd(w.dims[0]) : Md();
-    const TensorDesc dst = contiguousDesc(DType::kF32, Dims{x.dims[0], w.dims[0]});
+  Pd primitiveFor(const TensorDesc& x, const TensorDesc& w, const TensorDesc& given_bias, DType dst_type,
+                  const dnnl::primitive_attr& attr, Md* x_md, TensorDesc* weights, Md* dst_md) const {
+    const Md bias = given_bias.absent() ? Md() : biasMd(given_bias);
+    const TensorDesc dst = contiguousDesc(dst_type, Dims{x.dims[0], w.dims[0]});
     *weights = w;
     if (form_ == Form::kConvolution) {
       weights->dims = Dims{w.dims[0], w.dims[1], 1, 1};
       weights->strides = Dims{w.strides[0], w.strides[1], 1, 1};
       if (!onednn::toMd(pixels(x), x_md) || !onednn::toMd(pixels(dst), dst_md)) return Pd();
       const onednn::ConvolutionGeometry geometry{{1, 1}, {0, 0}, {0, 0}, {0, 0}};
-      return onednn::convolutionPd(engine_, *x_md, onednn::anyMd(weights->dims, DType::kF32), bias, *dst_md, geometry,
+      return onednn::convolutionPd(engine_, *x_md, onednn::anyMd(weights->dims, w.dtype), bias, *dst_md, geometry,
                                    attr);
     }
     if (!onednn::toMd(x, x_md) || !onednn::toMd(dst, dst_md)) return Pd();
     if (form_ == Form::kInnerProduct) {
-      return onednn::innerProductPd(engine_, *x_md, onednn::anyMd(w.dims, DType::kF32), bias, *dst_md, attr);
+      return onednn::innerProductPd(engine_, *x_md, onednn::anyMd(w.dims, w.dtype), bias, *dst_md, attr);
     }
     std::swap(weights->dims[0], weights->dims[1]);
     std::swap(weights->strides[0], weights->strides[1]);
-    return onednn::matmulPd(engine_, *x_md, onednn::anyMd(weights->dims, DType::kF32), bias, *dst_md, attr);
+    return onednn::matmulPd(engine_, *x_md, onednn::anyMd(weights->dims, w.dtype), bias, *dst_md, attr);
   }
 
   std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const onednn::PostOps& post_ops) const {
@@ -123,7 +120,8 @@ class LinearOnednn final : public Kernel {
     const bool has_bias = !args.src[kBias].absent();
     Md x_md, w_md, dst_md;
     TensorDesc seen_weights;
-    const Pd pd = primitiveFor(x, w, has_bias, onednn::attributes(post_ops.list), &x_md, &seen_weights, &dst_md);
+    const Pd pd = primitiveFor(x, w, args.src[kBias], args.dst[0].dtype, onednn::attributes(post_ops.list), &x_md,
+                               &seen_weights, &dst_md);
     if (!onednn::toMd(seen_weights, &w_md)) return nullptr;
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
@@ -132,14 +130,14 @@ class LinearOnednn final : public Kernel {
     const bool gemm = op->implementation.find("gemm") != std::string::npos;
     if (form_ == Form::kConvolution && gemm && !post_ops.operands.empty()) return nullptr;
     op->src = args.src;
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+    op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
-    if (!as_given) op->src[kSrc] = contiguousDesc(DType::kF32, args.src[kSrc].dims);
+    if (!as_given) op->src[kSrc] = contiguousDesc(x.dtype, args.src[kSrc].dims);
     op->bindSrc(DNNL_ARG_SRC, kSrc, x_md);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
     if (has_bias) {
-      op->src[kBias] = contiguousDesc(DType::kF32, args.src[kBias].dims);
-      op->bindSrc(DNNL_ARG_BIAS, kBias, biasMd(w.dims[0]));
+      op->src[kBias] = contiguousDesc(args.src[kBias].dtype, args.src[kBias].dims);
+      op->bindSrc(DNNL_ARG_BIAS, kBias, biasMd(args.src[kBias]));
     }
     op->bindWeights(DNNL_ARG_WEIGHTS, kWeights, w_md, pd.query_md(dnnl::query::weights_md), args.constant[kWeights],
                     args.weights);

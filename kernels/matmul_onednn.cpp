@@ -54,9 +54,7 @@ class MatmulOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (args.src[kA].dtype != DType::kF32 || args.src[kB].dtype != DType::kF32 || args.dst[0].dtype != DType::kF32) {
-      return Verdict::no("dtype");
-    }
+    if (!onednn::isProduct(args.src[kA].dtype, args.src[kB].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
     if (args.dst[0].dims.rank > 6) return Verdict::no("rank");
     if (args.src[kA].dims.count() == 0 || args.src[kB].dims.count() == 0) return Verdict::no("empty");
     return Verdict::yes();
@@ -68,7 +66,7 @@ class MatmulOnednn final : public Kernel {
       for (const bool allow_sum : {true, false}) {
         onednn::PostOpRequest request = onednn::requestFor(args, kFirstPostOperand);
         request.allow_sum = allow_sum;
-        const Md dst_md = onednn::plainMd(args.dst[0].dims, DType::kF32);
+        const Md dst_md = onednn::plainMd(args.dst[0].dims, args.dst[0].dtype);
         request.dst_layout = &dst_md;
         onednn::PostOps post_ops;
         const double scale = args.spec.floatOr("scale", 1);
@@ -98,7 +96,7 @@ class MatmulOnednn final : public Kernel {
       const bool transposed = args.spec.intOr(s == kA ? "transpose_a" : "transpose_b", 0) != 0;
       TensorDesc seen = seenAs(args.src[s], transposed, rank);
       if (copy_sources || !readableMatrix(seen)) {
-        layouts[s] = contiguousDesc(DType::kF32, args.src[s].dims);
+        layouts[s] = contiguousDesc(args.src[s].dtype, args.src[s].dims);
         seen = seenAs(layouts[s], transposed, rank);
       }
       if (!onednn::toMd(seen, &md[s])) return nullptr;
@@ -109,7 +107,7 @@ class MatmulOnednn final : public Kernel {
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
     op->src = layouts;
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+    op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
     op->bindSrc(DNNL_ARG_SRC, kA, md[kA]);
     op->bindSrc(DNNL_ARG_WEIGHTS, kB, md[kB]);

@@ -88,6 +88,11 @@ bool toMd(const TensorDesc& desc, Md* md) {
   return true;
 }
 
+bool isProduct(DType a, DType b, DType dst) {
+  if (a != b) return false;
+  return a == DType::kF32 ? dst == a : a == DType::kBf16 && (dst == a || dst == DType::kF32);
+}
+
 bool fromMd(const Md& md, TensorDesc* desc) {
   if (!mdIsBlocked(md)) return false;
   const Ints dims = mdDims(md);

@@ -22,6 +22,9 @@ bool typeToOnednn(DType dtype, dnnl::memory::data_type* type);
 // 0 on a dimension over 1, blocked tensors with gaps, rank 0.
 bool toMd(const TensorDesc& desc, Md* md);
 
+// Products that oneDNN computes with sums in FP32: FP32 throughout, or BF16 operands and a result of either type.
+bool isProduct(DType a, DType b, DType dst);
+
 // The way back. False when the layout is not one of ours (weights' double blocks, opaque formats).
 bool fromMd(const Md& md, TensorDesc* desc);
 
@@ -62,6 +65,7 @@ struct PostOps {
 struct PostOpRequest {
   const std::vector<PostOp>* post_ops = nullptr;
   Dims dst;
+  DType dst_type = DType::kF32;
   std::vector<Dims> operand_dims;
   std::vector<DType> operand_types;
   std::vector<bool> operand_dies;

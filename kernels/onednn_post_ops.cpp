@@ -85,10 +85,11 @@ Verdict appendBinary(const PostOpRequest& request, const PostOp& op, PostOps* re
   const int k = op.operand;
   if (k < 0 || k >= static_cast<int>(request.operand_dims.size())) return Verdict::no("post-ops");
   const Dims dims = request.operand_dims[k];
-  if (dims.rank > request.dst.rank || request.operand_types[k] != DType::kF32) return Verdict::no("post-ops");
+  const DType type = request.operand_types[k];
+  if (dims.rank > request.dst.rank || (type != DType::kF32 && type != DType::kBf16)) return Verdict::no("post-ops");
   const bool same = dims == request.dst;
   const int src = request.first_operand + k;
-  if (request.allow_sum && result->in_place_src < 0 && same && request.operand_dies[k] && op.kind == PostOpKind::kAdd &&
+  if (request.allow_sum && result->in_place_src < 0 && same && type == request.dst_type && request.operand_dies[k] && op.kind == PostOpKind::kAdd &&
       op.alpha == 1) {
     result->list.append_sum(1.0f);
     result->in_place_src = src;
@@ -98,9 +99,8 @@ Verdict appendBinary(const PostOpRequest& request, const PostOp& op, PostOps* re
   if (!binaryAlgorithm(op, &algorithm)) return Verdict::no("post-ops");
   const Dims aligned = rankAligned(dims, request.dst.rank);
   const bool full = aligned == request.dst;
-  if (full && !same) return Verdict::no("post-ops");
-  const Md layout =
-      full ? (request.dst_layout ? *request.dst_layout : anyMd(aligned, DType::kF32)) : plainMd(aligned, DType::kF32);
+  if (full && (!same || type != request.dst_type)) return Verdict::no("post-ops");
+  const Md layout = full ? (request.dst_layout ? *request.dst_layout : anyMd(aligned, type)) : plainMd(aligned, type);
   result->operands.push_back({result->list.len(), src, !full});
   result->list.append_binary(algorithm, layout);
   return Verdict::yes();
@@ -140,6 +140,7 @@ PostOpRequest requestFor(const PrepareArgs& args, int first_operand) {
   PostOpRequest request;
   request.post_ops = &args.spec.post_ops;
   request.dst = args.dst[0].dims;
+  request.dst_type = args.dst[0].dtype;
   request.first_operand = first_operand;
   for (std::size_t i = first_operand; i < args.src.size(); ++i) {
     request.operand_dims.push_back(args.src[i].dims);

@@ -1,6 +1,6 @@
-// A chain of element-wise operations over broadcasting f32 operands in one pass over memory. Works in row-major,
-// channels-last and channel-blocked layouts; the operands' tiles go through the chain while they lie in the first-level
-// cache.
+// A chain of element-wise operations over broadcasting f32 and bf16 operands in one pass over memory. Works in
+// row-major, channels-last and channel-blocked layouts; the operands' tiles go through the chain, in f32, while they lie
+// in the first-level cache.
 //
 // Declines: device, dtype, layout.
 #undef HWY_TARGET_INCLUDE
@@ -12,6 +12,7 @@
 
 #include <cstring>
 
+#include "kernels/bf16-inl.h"
 #include "kernels/pointwise_tiles.h"
 #include "kernels/vector_math-inl.h"
 
@@ -133,7 +134,7 @@ void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count
 
 void applyBinary(const PostOp& op, const float* in, const float* other, float* out, std::size_t count) {
   const F32 d;
-  const VF a = hn::Set(d, static_cast<float>(op.alpha));
+  const VF a = hn::Set(d, static_cast<float>(op.alpha)), zero = hn::Zero(d), one = hn::Set(d, 1.0f);
   const bool plain = op.alpha == 1;
   const auto run = [&](const auto& f) HWY_ATTR { map2(in, other, out, count, f); };
   switch (op.kind) {
@@ -152,15 +153,31 @@ void applyBinary(const PostOp& op, const float* in, const float* other, float* o
       return run([](VF v, VF o) HWY_ATTR { return hn::Div(o, v); });
     case PostOpKind::kMax:
       return run([](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::IsNaN(v), v, hn::Max(v, o)); });
-    default:  // min
+    case PostOpKind::kMin:
       return run([](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::IsNaN(v), v, hn::Min(v, o)); });
+    case PostOpKind::kFill:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::Ne(o, zero), a, v); });
+    case PostOpKind::kKeep:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::Ne(o, zero), v, a); });
+    case PostOpKind::kEq:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Eq(v, o), one); });
+    case PostOpKind::kNe:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Ne(v, o), one); });
+    case PostOpKind::kLt:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(v, o), one); });
+    case PostOpKind::kLe:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Le(v, o), one); });
+    case PostOpKind::kGt:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, o), one); });
+    default:  // ge
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Ge(v, o), one); });
   }
 }
 
 // What one thread remembers of an operand that had to be laid out as the tile: a per-channel vector repeated over a
 // blocked layout's pixels is written once and read many times.
 struct LaidOut {
-  const float* from = nullptr;
+  const char* from = nullptr;
   std::int64_t count = 0;
 };
 
@@ -179,7 +196,20 @@ void layOut(const float* from, std::int64_t row_stride, std::int64_t stride, std
   }
 }
 
-void runPointwise(const PointwiseJob& job, const float* const* tensors, float* dst, float* scratch, std::int64_t begin,
+void layOutBf16(const std::uint16_t* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
+                std::int64_t inner, float* to) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::uint16_t* row = from + r * row_stride;
+    float* out = to + r * inner;
+    if (stride == 1) {
+      widenBf16(row, out, inner);
+    } else {
+      for (std::int64_t i = 0; i < inner; ++i) out[i] = bf16ToFloat(row[i * stride]);
+    }
+  }
+}
+
+void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst, float* scratch, std::int64_t begin,
                   std::int64_t end) {
   constexpr int kRemembered = 66;
   LaidOut remembered[kRemembered];
@@ -196,19 +226,26 @@ void runPointwise(const PointwiseJob& job, const float* const* tensors, float* d
     const auto tile = [&](int tensor) -> const float* {
       const auto& strides = job.nest.stride[tensor];
       const std::int64_t row_stride = has_rows ? strides[last - 1] : 0;
-      const float* at =
-          tensors[tensor] + job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
-      if (strides[last] == 1 && (rows == 1 || row_stride == inner)) return at;
+      const bool narrow = job.is_bf16[tensor];
+      const std::int64_t first =
+          job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
+      const char* at = static_cast<const char*>(tensors[tensor]) + first * (narrow ? 2 : 4);
+      if (!narrow && strides[last] == 1 && (rows == 1 || row_stride == inner)) return reinterpret_cast<const float*>(at);
       float* const buffer = scratch + tensor * kPointwiseTile;
       LaidOut& known = remembered[tensor];
       if (known.from != at || known.count < count) {
-        layOut(at, row_stride, strides[last], rows, inner, buffer);
+        if (narrow) {
+          layOutBf16(reinterpret_cast<const std::uint16_t*>(at), row_stride, strides[last], rows, inner, buffer);
+        } else {
+          layOut(reinterpret_cast<const float*>(at), row_stride, strides[last], rows, inner, buffer);
+        }
         known = {at, count};
       }
       return buffer;
     };
-    float* const out =
-        dst + job.nest.offset(0, outer, job.outer_loops) + row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
+    const std::int64_t place =
+        job.nest.offset(0, outer, job.outer_loops) + row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
+    float* const out = job.is_bf16[0] ? scratch : static_cast<float*>(dst) + place;
     const float* value = tile(1);
     if (job.ops.empty() && value != out) std::memcpy(out, value, count * sizeof(float));
     for (std::size_t i = 0; i < job.ops.size(); ++i) {
@@ -221,6 +258,7 @@ void runPointwise(const PointwiseJob& job, const float* const* tensors, float* d
       }
       value = to;
     }
+    if (job.is_bf16[0]) narrowToBf16(out, static_cast<std::uint16_t*>(dst) + place, count);
   }
 }
 
@@ -280,6 +318,7 @@ void cutIntoTiles(PointwiseJob* job) {
 // A per-channel operand copied so that its channels fill whole blocks.
 struct PaddedOperand {
   int src;
+  bool is_bf16;
   std::int64_t outer, channels, padded, outer_stride, channel_stride;
   std::int64_t offset;  // bytes in scratch
 };
@@ -298,48 +337,53 @@ class PointwiseOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* src, void* const* dst, void* scratch) const override {
     constexpr int kMaxTensors = 66;
-    const float* tensors[kMaxTensors];
-    float* const out = static_cast<float*>(dst[0]);
-    tensors[0] = out;
-    for (int t = 1; t < job.tensors(); ++t) tensors[t] = static_cast<const float*>(src[t - 1]);
+    const void* tensors[kMaxTensors];
+    tensors[0] = dst[0];
+    for (int t = 1; t < job.tensors(); ++t) tensors[t] = src[t - 1];
     for (const PaddedOperand& operand : padded) {
       float* copy = reinterpret_cast<float*>(static_cast<char*>(scratch) + operand.offset);
-      pad(operand, tensors[operand.src + 1], copy);
+      pad(operand, src[operand.src], copy);
       tensors[operand.src + 1] = copy;
     }
     char* const tiles = static_cast<char*>(scratch) + tiles_offset;
     parallelFor(job.tiles, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       float* own = reinterpret_cast<float*>(tiles) + thread * job.scratchFloats();
-      run(job, tensors, out, own, begin, end);
+      run(job, tensors, dst[0], own, begin, end);
     });
-    clearTail(out);
+    clearTail(static_cast<char*>(dst[0]));
   }
 
-  static void pad(const PaddedOperand& operand, const float* from, float* to) {
+  static void pad(const PaddedOperand& operand, const void* from, float* to) {
+    const auto read = [&](std::int64_t at) {
+      return operand.is_bf16 ? bf16ToFloat(static_cast<const std::uint16_t*>(from)[at]) : static_cast<const float*>(from)[at];
+    };
     for (std::int64_t o = 0; o < operand.outer; ++o) {
       for (std::int64_t c = 0; c < operand.padded; ++c) {
         to[o * operand.padded + c] =
-            c < operand.channels ? from[o * operand.outer_stride + c * operand.channel_stride] : 0.0f;
+            c < operand.channels ? read(o * operand.outer_stride + c * operand.channel_stride) : 0.0f;
       }
     }
   }
 
-  void clearTail(float* out) const {
+  void clearTail(char* out) const {
     if (tail_begin == tail_end) return;
+    const std::int64_t bytes = job.is_bf16[0] ? 2 : 4;
     const std::int64_t pixels = tail_pixels.count();
     for (std::int64_t p = 0; p < pixels; ++p) {
-      float* lanes = out + tail_offset + tail_pixels.offset(0, p, tail_pixels.loops());
-      std::fill(lanes + tail_begin, lanes + tail_end, 0.0f);
+      const std::int64_t lanes = tail_offset + tail_pixels.offset(0, p, tail_pixels.loops());
+      std::memset(out + (lanes + tail_begin) * bytes, 0, static_cast<std::size_t>((tail_end - tail_begin) * bytes));
     }
   }
 };
 
 bool isFull(const TensorDesc& desc, const Dims& dims) { return desc.dims == dims; }
 
+bool isFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; }
+
 // The layout of the result: the one that most full-size operands already have; row-major when none is dense.
 TensorDesc chooseLayout(const PrepareArgs& args) {
   const Dims& dims = args.dst[0].dims;
-  TensorDesc best = contiguousDesc(DType::kF32, dims);
+  TensorDesc best = contiguousDesc(args.dst[0].dtype, dims);
   int best_votes = 0;
   for (const TensorDesc& candidate : args.src) {
     if (!isFull(candidate, dims) || !isDenseLayout(candidate)) continue;
@@ -350,7 +394,7 @@ TensorDesc chooseLayout(const PrepareArgs& args) {
       best_votes = votes;
     }
   }
-  return laidOutLike(best, DType::kF32, dims);
+  return laidOutLike(best, args.dst[0].dtype, dims);
 }
 
 bool onlyChannels(const TensorDesc& aligned) {
@@ -378,17 +422,17 @@ class PointwiseSimd final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
-      if (src.dtype != DType::kF32) return Verdict::no("dtype");
+      if (!isFloat(src.dtype)) return Verdict::no("dtype");
     }
     constexpr std::size_t kMaxOperands = 65;
-    if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    if (!isFloat(args.dst[0].dtype)) return Verdict::no("dtype");
     return args.src.size() <= kMaxOperands ? Verdict::yes() : Verdict::no("too-many-operands");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     auto op = build(args, chooseLayout(args));
     // Operands that broadcast over part of the pixels cannot follow a block that channels do not fill.
-    if (!op) op = build(args, contiguousDesc(DType::kF32, args.dst[0].dims));
+    if (!op) op = build(args, contiguousDesc(args.dst[0].dtype, args.dst[0].dims));
     if (!op) *reason = "layout";
     return op;
   }
@@ -403,6 +447,7 @@ class PointwiseSimd final : public Kernel {
     op->job.ops = args.spec.post_ops;
     std::int64_t scratch = 0;
     std::vector<TensorDesc> walked{dst};
+    op->job.is_bf16 = {static_cast<char>(dst.dtype == DType::kBf16)};
     for (std::size_t s = 0; s < args.src.size(); ++s) {
       op->src[s] = readableLayout(args.src[s], dst);
       TensorDesc aligned = alignRank(op->src[s], dst.dims.rank);
@@ -410,6 +455,7 @@ class PointwiseSimd final : public Kernel {
         aligned = addPadded(static_cast<int>(s), aligned, dst, op.get(), &scratch);
       }
       walked.push_back(aligned);
+      op->job.is_bf16.push_back(static_cast<char>(aligned.dtype == DType::kBf16));
     }
     if (!makeLoopNest(walked, &op->job.nest)) return nullptr;
     cutIntoTiles(&op->job);
@@ -435,7 +481,7 @@ class PointwiseSimd final : public Kernel {
                               std::int64_t* scratch) {
     const std::int64_t padded = (dst.dims[1] + dst.block - 1) / dst.block * dst.block;
     op->padded.push_back(
-        {src, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
+        {src, aligned.dtype == DType::kBf16, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
     *scratch += (aligned.dims[0] * padded * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
     return blockedDesc(DType::kF32, aligned.dims, dst.block);
   }

@@ -15,6 +15,7 @@ constexpr std::int64_t kPointwiseTile = 1024;
 // plane that is cut into tiles: pieces of one row where rows are long, several rows where they are short.
 struct PointwiseJob {
   std::vector<PostOp> ops;
+  std::vector<char> is_bf16;  // per tensor: bf16, otherwise f32
   LoopNest nest;
   int outer_loops = 0;
   std::int64_t rows = 1, inner = 1;  // the plane
@@ -27,7 +28,7 @@ struct PointwiseJob {
   std::int64_t scratchFloats() const { return tensors() * kPointwiseTile; }
 };
 
-using PointwiseRun = void (*)(const PointwiseJob& job, const float* const* tensors, float* dst, float* scratch,
+using PointwiseRun = void (*)(const PointwiseJob& job, const void* const* tensors, void* dst, float* scratch,
                               std::int64_t begin, std::int64_t end);
 
 }  // namespace ipex_studio

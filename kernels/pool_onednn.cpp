@@ -44,7 +44,8 @@ class PoolOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (args.src[kSrc].dtype != DType::kF32) return Verdict::no("dtype");
+    const DType dtype = args.src[kSrc].dtype;
+    if ((dtype != DType::kF32 && dtype != DType::kBf16) || args.dst[0].dtype != dtype) return Verdict::no("dtype");
     if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     const PoolGeometry g = poolGeometry(args.spec, args.src[kSrc].dims, args.dst[0].dims);
     if (g.beyond_padding && args.spec.stringOr("mode", "max") == "avg") return Verdict::no("ceil-average");
@@ -72,9 +73,9 @@ class PoolOnednn final : public Kernel {
                                       : mode == "avg" ? dnnl::algorithm::pooling_avg_include_padding
                                                       : dnnl::algorithm::pooling_avg_exclude_padding;
     const PoolGeometry g = poolGeometry(args.spec, layout.dims, y);
-    const TensorDesc dst = layout.block > 0          ? blockedDesc(DType::kF32, y, layout.block)
-                           : layout.isContiguous()   ? contiguousDesc(DType::kF32, y)
-                           : layout.isChannelsLast() ? channelsLastDesc(DType::kF32, y)
+    const TensorDesc dst = layout.block > 0          ? blockedDesc(layout.dtype, y, layout.block)
+                           : layout.isContiguous()   ? contiguousDesc(layout.dtype, y)
+                           : layout.isChannelsLast() ? channelsLastDesc(layout.dtype, y)
                                                      : TensorDesc();
     Md src_md, dst_md;
     if (dst.absent() || !onednn::toMd(layout, &src_md) || !onednn::toMd(dst, &dst_md)) return nullptr;

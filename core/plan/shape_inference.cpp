@@ -35,20 +35,25 @@ Verdict addResult(DType dtype, const Dims& dims, Descs* dst) {
   return Verdict::yes();
 }
 
+DType resultDtype(const OpSpec& spec, DType source) {
+  const std::string name = spec.stringOr("result", "");
+  return source == DType::kBf16 && name == "f32" ? DType::kF32 : source;
+}
+
 bool isBias(const TensorDesc& bias, std::int64_t size) {
   return bias.absent() || (bias.dims.rank == 1 && bias.dims[0] == size);
 }
 
 namespace {
 
-Verdict inferLinear(const OpSpec&, const Descs& src, Descs* dst) {
+Verdict inferLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims& x = src[0].dims;
   const Dims& w = src[1].dims;
   if (x.rank < 1 || w.rank != 2 || x[x.rank - 1] != w[1]) return Verdict::no("source and weight do not fit");
   if (!isBias(src[2], w[0])) return Verdict::no("bias does not fit the output features");
   Dims y = x;
   y[x.rank - 1] = w[0];
-  return addResult(src[0].dtype, y, dst);
+  return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
 bool broadcastInto(const Dims& a, const Dims& b, Dims* out) {
@@ -82,7 +87,7 @@ Verdict inferMatmul(const OpSpec& spec, const Descs& src, Descs* dst) {
   y.rank += 2;
   y[y.rank - 2] = m;
   y[y.rank - 1] = n;
-  return addResult(src[0].dtype, y, dst);
+  return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
 Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -126,6 +131,7 @@ Verdict inferGroupNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims& x = src[0].dims;
   const std::int64_t groups = spec.intOr("groups", 0);
   if (x.rank < 2 || groups < 1 || x[1] % groups != 0) return Verdict::no("groups do not divide the channels");
+  if (spec.has("channels") && spec.intOr("channels", 0) != x[1]) return Verdict::no("the channels are others");
   if (!isBias(src[1], x[1]) || !isBias(src[2], x[1])) return Verdict::no("gamma or beta does not fit");
   return addResult(src[0].dtype, x, dst);
 }
@@ -141,7 +147,7 @@ Verdict inferSoftmax(const OpSpec& spec, const Descs& src, Descs* dst) {
   return addResult(src[0].dtype, x, dst);
 }
 
-Verdict inferAttention(const OpSpec&, const Descs& src, Descs* dst) {
+Verdict inferAttention(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims &q = src[0].dims, &k = src[1].dims, &v = src[2].dims, &mask = src[3].dims;
   if (q.rank < 2 || k.rank < 2 || v.rank < 2) return Verdict::no("attention needs two dimensions");
   const std::int64_t queries = q[q.rank - 2], keys = k[k.rank - 2];
@@ -158,6 +164,7 @@ Verdict inferAttention(const OpSpec&, const Descs& src, Descs* dst) {
     const std::int64_t columns = mask[mask.rank - 1], rows = mask.rank > 1 ? mask[mask.rank - 2] : 1;
     if ((columns != 1 && columns != keys) || (rows != 1 && rows != queries)) return Verdict::no("mask does not broadcast to the scores");
   }
+  if ((spec.has("fill") || spec.has("keep")) && src[3].absent()) return Verdict::no("a mask is missing");
   if (y.rank + 2 > kMaxRank) return Verdict::no("too many dimensions");
   y.rank += 2;
   y[y.rank - 2] = queries;
@@ -171,14 +178,14 @@ Verdict inferPad(const OpSpec& spec, const Descs& src, Descs* dst) {
   const std::string mode = spec.stringOr("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "replicate") return Verdict::no("the mode is unknown");
   const auto rank = static_cast<std::size_t>(y.rank);
-  if (begin.size() != rank || end.size() != rank || !inRange(begin, 0, kMaxElements) || !inRange(end, 0, kMaxElements)) {
+  const std::int64_t lowest = mode == "constant" ? -kMaxElements : 0;
+  if (begin.size() != rank || end.size() != rank || !inRange(begin, lowest, kMaxElements) || !inRange(end, lowest, kMaxElements)) {
     return Verdict::no("padding is wrong");
   }
   for (int axis = 0; axis < y.rank; ++axis) {
     const std::int64_t most = std::max(begin[axis], end[axis]);
-    if (most == 0) continue;
-    if (mode == "reflect" && most >= y[axis]) return Verdict::no("reflected padding is as large as the tensor");
-    if (mode == "replicate" && y[axis] < 1) return Verdict::no("nothing can be replicated");
+    if (mode == "reflect" && most > 0 && most >= y[axis]) return Verdict::no("reflected padding is as large as the tensor");
+    if (mode == "replicate" && most > 0 && y[axis] < 1) return Verdict::no("nothing can be replicated");
     y[axis] += begin[axis] + end[axis];
   }
   return addResult(src[0].dtype, y, dst);

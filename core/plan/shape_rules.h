@@ -16,6 +16,8 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 bool inRange(const std::vector<std::int64_t>& values, std::int64_t low, std::int64_t high);
 // Absent, or a vector of `size`.
 bool isBias(const TensorDesc& bias, std::int64_t size);
+// What a product of `source` is stored as: attribute result=f32 keeps the sums of BF16 products.
+DType resultDtype(const OpSpec& spec, DType source);
 // Appends a dense result, if its sizes are none that overflow.
 Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
 

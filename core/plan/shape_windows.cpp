@@ -67,7 +67,7 @@ Verdict inferConvolution(const OpSpec& spec, const std::vector<TensorDesc>& src,
     y[axis] = slidSize(x[axis], window, axis - 2, false);
     if (y[axis] < 1) return Verdict::no("the kernel is larger than the padded source");
   }
-  return addResult(src[0].dtype, y, dst);
+  return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
 Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {

@@ -38,6 +38,8 @@ struct Source {
     s.fill = Fill::kPositive;
     return s;
   }
+  // Zeros and ones as float.
+  static Source flags(Dims dims) { return {dims, DType::kF32, Fill::kIndex, 2}; }
   static Source ids(Dims dims, std::int64_t limit, DType dtype = DType::kS64) {
     return {dims, dtype, Fill::kIndex, limit};
   }
@@ -67,6 +69,7 @@ const std::vector<Case>& matrixCases();
 const std::vector<Case>& pointwiseCases();
 const std::vector<Case>& normCases();
 const std::vector<Case>& attentionCases();
+const std::vector<Case>& bf16Cases();
 const std::vector<Case>& movementCases();
 
 }  // namespace ipex_studio::kernel_test

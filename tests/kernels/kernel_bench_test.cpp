@@ -67,7 +67,7 @@ void bench(const Kernel& kernel, const Case& test, const Problem& problem, const
 
 TEST(KernelBench, DISABLED_Bench) {
   const auto list = makeKernelList();
-  for (const auto* cases : {&convolutionCases(), &matrixCases(), &pointwiseCases(), &normCases(), &attentionCases(), &movementCases()}) {
+  for (const auto* cases : {&convolutionCases(), &matrixCases(), &pointwiseCases(), &normCases(), &attentionCases(), &bf16Cases(), &movementCases()}) {
     for (const Case& test : *cases) {
       if (!test.bench) continue;
       const Problem problem = makeProblem(test);
