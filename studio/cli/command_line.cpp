@@ -219,9 +219,15 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
   compare->add_option("RUN", line.runs, "The numbers of two runs.")->required()->expected(2)->type_name("N N");
   addJson(*compare, line);
 
-  CLI::App* report = addCommand(app, line, CommandKind::kReport, "report", "Write recorded runs as one HTML file");
+  CLI::App* report = addCommand(app, line, CommandKind::kReport, "report",
+                                "Write a recorded job as one file: HTML, CSV, JSON or a Chrome trace");
   report->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
-  report->add_option("-o,--output", line.output, "The HTML file.")->required()->type_name("FILE");
+  report
+      ->add_option("-o,--output", line.output,
+                   "Its end says what it is: .html a report with charts, .csv the steps, .json "
+                   "the numbers as run --json prints them, .trace.json for Perfetto or chrome://tracing.")
+      ->required()
+      ->type_name("FILE");
   report->add_option("--job", line.job, "The number of a job; else the newest.")
       ->type_name("N")
       ->check(CLI::PositiveNumber);

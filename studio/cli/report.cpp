@@ -1,9 +1,12 @@
-// report: a recorded job as one HTML file.
+// report: a recorded job as one file for people or for other programs.
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <string>
 
+#include "core/plan/records_json.h"
 #include "profiler/export_html.h"
+#include "profiler/export_json.h"
 #include "studio/cli/commands.h"
 #include "studio/session_files.h"
 
@@ -12,9 +15,38 @@ namespace {
 
 constexpr std::int64_t kHistoryJobs = 20;
 
+std::string htmlOf(const Database& database, const JobRecord& job) {
+  return htmlReport(job, database.jobs(kHistoryJobs, job.model.sha256));
+}
+
+struct Format {
+  const char* suffix;
+  std::string (*text)(const Database&, const JobRecord&);
+};
+
+// The longer suffix first.
+constexpr Format kFormats[] = {
+    {".html", htmlOf},
+    {".htm", htmlOf},
+    {".csv", [](const Database&, const JobRecord& job) { return stepsCsv(job); }},
+    {".trace.json", [](const Database&, const JobRecord& job) { return traceJson(job); }},
+    {".json", [](const Database&, const JobRecord& job) { return dumpJson(benchJson(job)) + "\n"; }},
+};
+
+const Format& formatOf(const std::string& path) {
+  for (const Format& format : kFormats) {
+    const std::string suffix = format.suffix;
+    if (path.size() > suffix.size() && path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0) return format;
+  }
+  throw Error(ExitCode::kUsage, fmt::format("{} does not say what to write; let it end in .html, .csv, .json or "
+                                            ".trace.json.",
+                                            path));
+}
+
 }  // namespace
 
 int writeReport(const CommandLine& line) {
+  const Format& format = formatOf(line.output);
   checkOutputPath(line.output);
   const Database database = Database::open(line.database, OpenMode::kReadOnly);
   std::int64_t id = line.job;
@@ -24,7 +56,7 @@ int writeReport(const CommandLine& line) {
     id = newest.front().id;
   }
   const JobRecord job = database.job(id);
-  writeFileAtomically(line.output, htmlReport(job, database.jobs(kHistoryJobs, job.model.sha256)));
+  writeFileAtomically(line.output, format.text(database, job));
   std::fprintf(stderr, "Wrote job %lld to %s.\n", static_cast<long long>(id), line.output.c_str());
   return static_cast<int>(ExitCode::kOk);
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "profiler/database.h"
@@ -97,30 +98,17 @@ TEST(Run, PrintsRecordsAndExports) {
   const Outcome compare = pit.run({"compare", path, "1", "2", "--json"});
   EXPECT_EQ(compare.code, 0) << compare.err;
   EXPECT_EQ(json::parse(compare.out)["schema"], 1);
-  const Outcome report = pit.run({"report", path, "-o", pit.path("report.html")});
-  EXPECT_EQ(report.code, 0) << report.err;
-  EXPECT_THAT(readText(pit.path("report.html")), HasSubstr("<html"));
+  for (const auto& [name, begin] : {std::pair{"report.html", "<!DOCTYPE html>"}, {"steps.csv", "run,"}, {"run.json", "{\""}, {"run.trace.json", "{\""}}) {
+    const Outcome report = pit.run({"report", path, "--job", "1", "-o", pit.path(name)});
+    EXPECT_EQ(report.code, 0) << report.err;
+    EXPECT_THAT(readText(pit.path(name)), ::testing::StartsWith(begin));
+  }
+  expectRunSchema(json::parse(readText(pit.path("run.json"))));
+  EXPECT_TRUE(json::parse(readText(pit.path("run.trace.json")))["traceEvents"].is_array());
   const Outcome import = pit.run({"db", "import", path, "--db", pit.path("other.db")});
   EXPECT_THAT(import.err, HasSubstr("Took over 2 jobs"));
   const Outcome prune = pit.run({"db", "prune", "--keep", "1", "--db", pit.path("other.db")});
   EXPECT_THAT(prune.err, HasSubstr("Removed 1 jobs"));
-}
-
-TEST(Run, TakesInputsFromFlagsAndFiles) {
-  const Sandpit pit;
-  const Outcome ids = pit.run({"run", modelFile("two.pt"), "--input", "x:2x6", "--input", "ids:2:int64[0,9]",
-                               "--iterations", "10", "--threads", "1", "--warmup", "0", "--json"});
-  EXPECT_EQ(ids.code, 0) << ids.err;
-  const Outcome file = pit.run({"run", modelFile("small.pt"), "--inputs", modelFile("inputs.pt"), "--iterations", "10",
-                                "--threads", "1", "--warmup", "0", "--json"});
-  EXPECT_EQ(file.code, 0) << file.err;
-  const Outcome both = pit.run({"run", modelFile("two.pt"), "--inputs", modelFile("first_of_two.pt"), "--input",
-                                "ids:2:int64[0,9]", "--iterations", "10", "--threads", "1", "--warmup", "0", "--json"});
-  EXPECT_EQ(both.code, 0) << both.err;
-  const Outcome range = pit.run({"run", modelFile("small.pt"), "--input", "x:1..4x3x16x16", "--iterations", "10",
-                                 "--threads", "1", "--warmup", "0", "--instances", "2", "--json"});
-  EXPECT_EQ(range.code, 0) << range.err;
-  EXPECT_EQ(json::parse(range.out)["runs"][1]["instances"], 2);
 }
 
 TEST(Run, OneThreadUsesOneCore) {
@@ -132,18 +120,6 @@ TEST(Run, OneThreadUsesOneCore) {
   for (const RunRecord& record : database.job(1).runs) EXPECT_LE(record.cpu_per_wall, 1.05) << record.variant;
 }
 
-TEST(Run, CtrlCEndsAtOnceAndLeavesNothing) {
-  const Sandpit pit;
-  const pid_t pid = pit.start({"run", modelFile("endless.pt"), "--input", "x:4x4"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  const auto begin = std::chrono::steady_clock::now();
-  ::kill(pid, SIGINT);
-  EXPECT_EQ(waitFor(pid), 130) << readText(pit.path("err"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
-  EXPECT_TRUE(fs::is_empty(pit.path("tmp")));
-  EXPECT_EQ(Database::open(pit.path("data/ipex-studio/profile.db"), OpenMode::kReadOnly).check(), "ok");
-}
-
 // Direct children of a process.
 std::vector<pid_t> childrenOf(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children");
@@ -152,11 +128,44 @@ std::vector<pid_t> childrenOf(pid_t pid) {
   return children;
 }
 
+// Clock ticks that a process has computed for.
+long ticksOf(pid_t pid) {
+  const std::string stat = readText("/proc/" + std::to_string(pid) + "/stat");
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  long user = 0;
+  fields >> user;
+  return user;
+}
+
+// Waits until a run of endless.pt computes: loading takes an engine less than a second of CPU time.
+std::vector<pid_t> waitForEndlessEngines(pid_t pid) {
+  for (int i = 0; i < 3000; ++i) {
+    const auto engines = childrenOf(pid);
+    if (engines.size() == 2 && (ticksOf(engines[0]) > ::sysconf(_SC_CLK_TCK) || ticksOf(engines[1]) > ::sysconf(_SC_CLK_TCK))) return engines;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ADD_FAILURE() << "the engines never computed";
+  return {};
+}
+
+TEST(Run, CtrlCEndsAtOnceAndLeavesNothing) {
+  const Sandpit pit;
+  const pid_t pid = pit.start({"run", modelFile("endless.pt"), "--input", "x:4x4"});
+  waitForEndlessEngines(pid);
+  const auto begin = std::chrono::steady_clock::now();
+  ::kill(pid, SIGINT);
+  EXPECT_EQ(waitFor(pid), 130) << readText(pit.path("err"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  EXPECT_TRUE(fs::is_empty(pit.path("tmp")));
+  EXPECT_EQ(Database::open(pit.path("data/ipex-studio/profile.db"), OpenMode::kReadOnly).check(), "ok");
+}
+
 TEST(Run, KilledEngineIsOneSentence) {
   const Sandpit pit;
   const pid_t pid = pit.start({"run", modelFile("endless.pt"), "--input", "x:4x4"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  const auto engines = childrenOf(pid);
+  const auto engines = waitForEndlessEngines(pid);
   ASSERT_EQ(engines.size(), 2u);
   ::kill(engines.front(), SIGKILL);
   EXPECT_EQ(waitFor(pid), 128 + SIGKILL);
@@ -166,9 +175,9 @@ TEST(Run, KilledEngineIsOneSentence) {
 
 TEST(Run, HungModelIsEndedByTheTimeout) {
   const Sandpit pit;
-  const Outcome run = pit.run({"run", modelFile("endless.pt"), "--input", "x:4x4", "--timeout", "2"});
+  const Outcome run = pit.run({"run", modelFile("endless.pt"), "--input", "x:4x4", "--timeout", "1"});
   EXPECT_EQ(run.code, 1);
-  EXPECT_THAT(run.err, HasSubstr("gave no sign of life for 2 s"));
+  EXPECT_THAT(run.err, HasSubstr("gave no sign of life for 1 s"));
 }
 
 TEST(Show, PrintsEveryFormat) {
@@ -202,16 +211,6 @@ TEST(Passes, AreListedWithSummaries) {
       std::any_of(list.begin(), list.end(), [](const json& pass) { return pass["name"] == "fold-batch-norm"; }));
 }
 
-TEST(Speed, AnswersWithoutAnEngineWithin50Ms) {
-  const Sandpit pit;
-  for (const auto& arguments : {std::vector<std::string>{"--help"}, {"inspect", modelFile("small.pt")}}) {
-    std::vector<double> seconds;
-    for (int i = 0; i < 9; ++i) seconds.push_back(pit.run(arguments).seconds);
-    // The least of several: other work on the machine is not ours.
-    EXPECT_LT(*std::min_element(seconds.begin(), seconds.end()), 0.05) << arguments[0];
-  }
-}
-
 TEST(Program, LinksNeitherLibtorchNorOnednn) {
   const Sandpit pit;
   const Outcome libraries = pit.runProgram({"ldd", programPath()});
@@ -228,10 +227,11 @@ TEST(Help, NamesEveryCommandAndExamples) {
        {"run", "bench", "show", "passes", "inspect", "verify", "compare", "report", "db", "Examples:"}) {
     EXPECT_THAT(help.out, HasSubstr(word));
   }
+  const Outcome run_help = pit.run({"run", "--help"});
   for (const char* flag : {"--input", "--inputs", "--preserve", "--reset", "--threads", "--instances", "--warmup",
                            "--duration", "--iterations", "--device", "--precision", "--seed", "--json", "--disable",
                            "--limit", "--dump", "--form", "--db", "-o"}) {
-    EXPECT_THAT(pit.run({"run", "--help"}).out, HasSubstr(flag));
+    EXPECT_THAT(run_help.out, HasSubstr(flag));
   }
 }
 

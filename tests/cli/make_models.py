@@ -7,8 +7,9 @@ Among them are attacks, which write to FOLDER/victim.txt when nothing stops them
 import os
 import sys
 import zipfile
-from typing import Tuple
+from typing import Optional, Tuple
 
+import numpy
 import torch
 
 
@@ -53,6 +54,74 @@ class Endless(torch.nn.Module):
 class Huge(torch.nn.Module):
     def forward(self, x):
         return x + torch.ones([1 << 20, 1 << 20, 64]).sum()
+
+
+class Options(torch.nn.Module):
+    """Arguments that are no tensors; each shows in the result."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x, count: int, scale: float, flag: bool, mask: Optional[torch.Tensor] = None):
+        y = self.linear(x).repeat(count, 1) * scale
+        if flag:
+            y = y + 1
+        if mask is not None:
+            y = y * mask
+        return y
+
+
+class Counter(torch.nn.Module):
+    """The state counts the calls and changes the result."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+        self.calls = torch.zeros(1)
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return self.linear(x) * self.calls
+
+    @torch.jit.export
+    def restart(self):
+        self.calls = torch.zeros(1)
+
+
+class NotThree(torch.nn.Module):
+    """Refuses one batch size."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x):
+        if x.size(0) == 3:
+            raise ValueError("three rows")
+        return self.linear(x)
+
+
+class Dice(torch.nn.Module):
+    """Another result each time, so nothing can be verified."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.linear(x) + torch.rand(1, 6)
+
+
+class Wide(torch.nn.Module):
+    """Little code and so many megabytes of weights."""
+
+    def __init__(self, megabytes: int):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.arange(megabytes * 250_000, dtype=torch.float32).view(megabytes, -1))
+
+    def forward(self, x):
+        return x + self.table[0]
 
 
 class WriteOnLoad(torch.nn.Module):
@@ -124,6 +193,12 @@ def main() -> None:
     torch.jit.script(NoGuess()).save(path("no_guess.pt"))
     torch.jit.script(Endless()).save(path("endless.pt"))
     torch.jit.script(Huge()).save(path("huge.pt"))
+    torch.jit.script(Options().eval()).save(path("options.pt"))
+    torch.jit.script(Counter().eval()).save(path("counter.pt"))
+    torch.jit.script(NotThree().eval()).save(path("not_three.pt"))
+    torch.jit.script(Dice().eval()).save(path("dice.pt"))
+    torch.jit.script(Wide(19)).save(path("wide_19.pt"))
+    torch.jit.script(Wide(100)).save(path("wide_100.pt"))
     torch.jit.script(WriteOnLoad(victim)).save(path("write_on_load.pt"))
     if os.path.exists(victim):
         os.remove(victim)
@@ -142,6 +217,10 @@ def main() -> None:
         onnx.write(b"\x08\x07\x12\x07pytorch\x1a\x061.13.1:\x00" + bytes(200))
     torch.save([torch.rand(1, 3, 16, 16)], path("inputs.pt"))
     torch.save({"x": torch.rand(2, 6)}, path("first_of_two.pt"))
+    ids = torch.randint(0, 10, [5])
+    torch.save((torch.rand(5, 6), ids), path("tuple_of_two.pt"))
+    numpy.savez(path("two.npz"), ids=ids.numpy(), x=torch.rand(5, 6).numpy())
+    numpy.save(path("x.npy"), torch.rand(5, 6).numpy())
 
 
 if __name__ == "__main__":

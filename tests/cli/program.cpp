@@ -72,7 +72,10 @@ std::string Sandpit::path(const std::string& name) const { return name.empty() ?
 Outcome Sandpit::runProgram(const std::vector<std::string>& command) const {
   const auto begin = std::chrono::steady_clock::now();
   Outcome outcome;
-  outcome.code = waitFor(spawn(command, folder_));
+  rusage usage{};
+  outcome.code = waitFor(spawn(command, folder_), &usage);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  outcome.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   outcome.out = readText(path("out"));
   outcome.err = readText(path("err"));
@@ -91,9 +94,9 @@ pid_t Sandpit::start(const std::vector<std::string>& arguments) const {
   return spawn(command, folder_);
 }
 
-int waitFor(pid_t pid) {
+int waitFor(pid_t pid, rusage* usage) {
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::wait4(pid, &status, 0, usage) < 0 && errno == EINTR) {
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -1,6 +1,7 @@
 // Runs ipex-studio as a user would, and holds the files that the tests feed to it.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <string>
@@ -12,7 +13,8 @@ struct Outcome {
   int code = 0;  // exit code, or 128 + signal
   std::string out;
   std::string err;
-  double seconds = 0;
+  double seconds = 0;      // from start to end
+  double cpu_seconds = 0;  // of all its threads
 };
 
 // A fresh folder, removed at the end, with a data folder of its own in it: no test sees a database of the user's.
@@ -32,8 +34,8 @@ class Sandpit {
   std::string folder_;
 };
 
-// Exit code of a started program, as in Outcome.
-int waitFor(pid_t pid);
+// Exit code of a started program, as in Outcome; what it used goes to `usage` where that is asked for.
+int waitFor(pid_t pid, rusage* usage = nullptr);
 std::string readText(const std::string& path);
 std::string programPath();
 

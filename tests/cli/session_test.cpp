@@ -126,7 +126,7 @@ TEST_F(SessionTest, CancelEndsTheJobAtOnce) {
   SessionOptions options = optionsFor(modelFile("endless.pt"));
   options.request.inputs = {"x:4x4"};
   Session session(std::move(options));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
   const auto begin = std::chrono::steady_clock::now();
   session.post(CancelCommand{});
   EXPECT_EQ(settled(session)->status.state, JobState::kCancelled);
