@@ -2,7 +2,7 @@
 // begin on whole blocks.
 //
 // Declines: device, dtype.
-#include <cstring>
+#include <algorithm>
 
 #include "kernels/factories.h"
 #include "kernels/parallel.h"
@@ -34,18 +34,19 @@ class ConcatOp final : public PreparedOp {
 // Can `layout`'s kind hold all pieces along `axis`? Blocks must be filled by every source.
 bool holdsPieces(const std::vector<TensorDesc>& src, const TensorDesc& layout, int axis) {
   if (layout.block == 0 || axis != 1) return true;
-  for (const TensorDesc& x : src) {
-    if (x.dims[1] % layout.block != 0) return false;
-  }
-  return true;
+  return std::all_of(src.begin(), src.end(), [&](const TensorDesc& x) { return x.dims[1] % layout.block == 0; });
 }
 
-// The dense layout that most bytes already have.
+// The dense layout that most bytes already have; of equal ones the first.
 TensorDesc chooseLayout(const std::vector<TensorDesc>& src, int axis) {
+  std::vector<TensorDesc> kinds;
+  for (const TensorDesc& x : src) {
+    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const TensorDesc& kind) { return x.sameLayout(laidOutLike(kind, x.dtype, x.dims)); });
+    if (!known && isDenseLayout(x) && holdsPieces(src, x, axis)) kinds.push_back(x);
+  }
   TensorDesc best = contiguousDesc(src[0].dtype, src[0].dims);
   std::size_t best_bytes = 0;
-  for (const TensorDesc& candidate : src) {
-    if (!isDenseLayout(candidate) || !holdsPieces(src, candidate, axis)) continue;
+  for (const TensorDesc& candidate : kinds) {
     std::size_t bytes = 0;
     for (const TensorDesc& x : src) bytes += x.sameLayout(laidOutLike(candidate, x.dtype, x.dims)) ? x.bytes() : 0;
     if (bytes > best_bytes) {

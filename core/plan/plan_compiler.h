@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/plan/plan_concat.h"
 
 namespace ipex_studio {
 
@@ -116,7 +117,7 @@ class PlanCompiler {
   Place placeOf(const Value& value) const;
   bool fillsItsBuffer(const Value& value) const;
   std::int32_t knownInLayout(std::int32_t value, const TensorDesc& wanted) const;
-  std::size_t endOfRun(const std::vector<std::int32_t>& ready, const std::vector<std::int64_t>& offsets, std::size_t first) const;
+  std::size_t endOfRun(const std::vector<std::int32_t>& ready, const std::vector<ConcatSlice>& slices, std::size_t first) const;
   void makePart(std::int32_t part, std::int32_t whole, std::int64_t offset);
   bool placeInSlices(const PreparedOp& concat, const OpSpec& op, const std::vector<std::int32_t>& src, std::int32_t dst, const Label& label);
 

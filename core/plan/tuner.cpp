@@ -9,6 +9,7 @@
 
 #include "core/plan/layout_text.h"
 #include "core/plan/sha256.h"
+#include "core/plan/plan_concat.h"
 #include "core/plan/tuner_bench.h"
 #include "core/plan/tuner_graph.h"
 
@@ -272,6 +273,7 @@ class Tuner {
     const auto dense = descInLayout(record.dst, args.dst[0].dtype, args.dst[0].dims);
     alternative.dst = dense ? *dense : args.dst[0];
     alternative.cost_ns = static_cast<double>(record.elapsed_ns);
+    if (args.spec.kind == OpKind::kConcat && fillSlices(args.spec, alternative.dst, alternative.src)) alternative.cost_ns = 0;
     return alternative;
   }
 
