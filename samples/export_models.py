@@ -6,7 +6,7 @@
   export_models.py --all-tiny -o FOLDER              the small ones of the test-suite: NAME.pt, NAME.io.pt, models.json
 
 Weights are random but seeded, and shaped like trained ones: the same command writes the same numbers. It needs
-Debian's python3-torch, and python3-torchvision for resnet50, mobilenet_v3_large and efficientnet_b0.
+Debian's python3-torch, and python3-torchvision for the image networks that --list ascribes to it.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from typing import Dict, List
 import torch
 from torch import nn
 
-from networks import control_flow, language, recommendation, tiny_vision, vision  # noqa: F401 (they register)
+from networks import (control_flow, decoder, detector, families, language, recommendation, tiny_vision,  # noqa: F401
+                      vision)  # (they register)
 from networks.registry import NETWORKS, SEED, Network
 
 # Recorded calls per network: the second shows state, and that nothing was specialized to the first one's values.

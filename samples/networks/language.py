@@ -101,6 +101,8 @@ def tokens(batch: int, length: int, vocabulary: int):
 
 register(Network("bert_base", "BERT-base encoder, 128 tokens, 109 M parameters",
                  lambda: Bert(30522, 512, 768, 12, 12), tokens(1, 128, 30522)))
+register(Network("bert_large", "BERT-Large encoder, 128 tokens, 335 M parameters",
+                 lambda: Bert(30522, 512, 1024, 24, 16), tokens(1, 128, 30522)))
 register(Network("tiny_bert", "BERT of two layers, traced",
                  lambda: Bert(100, 32, 64, 2, 4), tokens(2, 16, 100)))
 register(Network("tiny_bert_scripted", "BERT of two layers, scripted",

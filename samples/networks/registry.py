@@ -18,6 +18,15 @@ class Input:
     shape: Tuple[int, ...]
     kind: str = "normal"
     high: int = 0  # ids are drawn from [0, high)
+    batch_dim: int = 0
+
+    def at(self, batch: Optional[int]) -> "Input":
+        """The same argument for another batch; None: as it is."""
+        if batch is None:
+            return self
+        shape = list(self.shape)
+        shape[self.batch_dim] = batch
+        return dataclasses.replace(self, shape=tuple(shape))
 
     def flag(self) -> str:
         """The value of ipex-studio's --input that describes this argument."""
@@ -51,6 +60,9 @@ class Value:
     name: str
     value: Union[int, float, bool]
 
+    def at(self, _: Optional[int]) -> "Value":
+        return self
+
     def flag(self) -> str:
         return f"{self.name}={self.value}"
 
@@ -74,12 +86,12 @@ class Network:
     def tiny(self) -> bool:
         return self.name.startswith("tiny_")
 
-    def sample(self) -> List[Union[torch.Tensor, int, float, bool]]:
-        return [argument.sample() for argument in self.inputs]
+    def sample(self, batch: Optional[int] = None) -> List[Union[torch.Tensor, int, float, bool]]:
+        return [argument.at(batch).sample() for argument in self.inputs]
 
-    def flags(self) -> List[str]:
+    def flags(self, batch: Optional[int] = None) -> List[str]:
         """Command-line flags that describe the inputs to ipex-studio."""
-        flags = [word for argument in self.inputs for word in ("--input", argument.flag())]
+        flags = [word for argument in self.inputs for word in ("--input", argument.at(batch).flag())]
         if self.reset:
             flags += ["--preserve", self.reset, "--reset", self.reset]
         return flags
@@ -93,20 +105,36 @@ def register(network: Network) -> None:
     NETWORKS[network.name] = network
 
 
+# False while weights are about to be replaced anyway: settling runs the network.
+settling = True
+
+
 def settle_batch_norm(model: nn.Module, batch: torch.Tensor) -> nn.Module:
     """Gives every batch-norm the scale, shift and running statistics of a network that has been trained.
 
     Fresh ones are identities: folding them would prove nothing, and activations would explode or vanish with depth.
+    Each sees `batch` as the layers before it, already settled, hand it on. Channels that hardly vary are kept from
+    being blown up: on other inputs they would drown all others, layer after layer.
     """
+    if not settling:
+        return model.eval()
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+
+    def settle(norm: nn.Module, arguments) -> None:
+        x = arguments[0]
+        dims = [d for d in range(x.dim()) if d != 1]
+        variance = x.var(dims, unbiased=False)
+        norm.running_mean.copy_(x.mean(dims))
+        norm.running_var.copy_(torch.maximum(variance, 0.1 * variance.mean()))
+
     model.eval()
+    hooks = []
     for norm in norms:
         nn.init.uniform_(norm.weight, 0.6, 1.4)
         nn.init.normal_(norm.bias, 0.0, 0.2)
-        norm.reset_running_stats()
-        norm.momentum = None  # the plain average over the passes below
-        norm.train()
+        hooks.append(norm.register_forward_pre_hook(settle))
     with torch.no_grad():
-        for scale in (1.0, 1.2):
-            model(batch * scale)
-    return model.eval()
+        model(batch)
+    for hook in hooks:
+        hook.remove()
+    return model
