@@ -1,0 +1,218 @@
+"""The engines that are compared: each loads one network for a fixed number of threads and gives a function to call.
+
+Imported by worker.py, in the interpreter that the engine lives in: Debian's for ours and its baseline, the one of
+rivals_setup.sh for the others. Everything is FP32: OpenVINO is told so, the others compute as the model says.
+"""
+
+import contextlib
+import os
+from typing import Callable, Dict, List
+
+import numpy as np
+
+
+class Engine:
+    """One network, loaded. `files` holds the paths by kind: "module", "onnx", "torchscript", "compiled", "library"."""
+
+    def __init__(self, files: Dict[str, str], inputs: List[np.ndarray], threads: int):
+        raise NotImplementedError
+
+    @staticmethod
+    def version() -> str:
+        raise NotImplementedError
+
+    def forward(self) -> object:
+        raise NotImplementedError
+
+    def outputs(self) -> List[np.ndarray]:
+        """One forward, its outputs flattened."""
+        raise NotImplementedError
+
+    @staticmethod
+    def context() -> contextlib.AbstractContextManager:
+        """Entered once around everything that runs."""
+        return contextlib.nullcontext()
+
+
+class TorchEngine(Engine):
+    """What runs in PyTorch: `self.module` on `self.inputs`."""
+
+    def __init__(self, files, inputs, threads):
+        import torch
+
+        torch.set_num_threads(threads)
+        torch.set_num_interop_threads(1)
+        self.inputs = [torch.from_numpy(array) for array in inputs]
+        self.module = self.load(files)
+
+    def load(self, files) -> Callable:
+        raise NotImplementedError
+
+    @staticmethod
+    def version():
+        import torch
+
+        return torch.__version__.split("+")[0]
+
+    @staticmethod
+    def context():
+        import torch
+
+        return torch.no_grad()
+
+    def forward(self):
+        return self.module(*self.inputs)
+
+    def outputs(self):
+        return [tensor.numpy() for tensor in flattened(self.forward())]
+
+
+def flattened(value) -> list:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [leaf for part in value for leaf in flattened(part)]
+    return [value]
+
+
+def pickled_module(files):
+    import torch
+
+    return torch.load(files["module"], weights_only=False).eval()
+
+
+class IpexStudio(TorchEngine):
+    """Our compiled export in stock PyTorch."""
+
+    def load(self, files):
+        import torch
+
+        torch.ops.load_library(files["library"])
+        return torch.jit.load(files["compiled"]).eval()
+
+
+class FrozenTorch(TorchEngine):
+    """torch.jit.freeze with its defaults."""
+
+    def load(self, files):
+        import torch
+
+        return torch.jit.freeze(torch.jit.load(files["torchscript"]).eval())
+
+
+class Ipex(TorchEngine):
+    """intel-extension-for-pytorch as its documentation says: optimize, trace, freeze."""
+
+    def load(self, files):
+        import intel_extension_for_pytorch as ipex
+        import torch
+
+        module = ipex.optimize(pickled_module(files), dtype=torch.float32, inplace=True)
+        return torch.jit.freeze(torch.jit.trace(module, self.inputs, check_trace=False, strict=False))
+
+    @staticmethod
+    def version():
+        import intel_extension_for_pytorch as ipex
+
+        return ipex.__version__.split("+")[0]
+
+
+class Inductor(TorchEngine):
+    """torch.compile with freezing, which folds and packs the weights."""
+
+    def load(self, files):
+        import torch
+        import torch._inductor.config
+
+        torch._inductor.config.freezing = True
+        return torch.compile(pickled_module(files))
+
+
+class OnnxRuntime(Engine):
+    def __init__(self, files, inputs, threads):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Its threads stop spinning when a call returns: another engine's turn may follow.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        self.session = onnxruntime.InferenceSession(files["onnx"], options, providers=["CPUExecutionProvider"])
+        self.feed = {argument.name: array for argument, array in zip(self.session.get_inputs(), inputs)}
+
+    @staticmethod
+    def version():
+        import onnxruntime
+
+        return onnxruntime.__version__
+
+    def forward(self):
+        return self.session.run(None, self.feed)
+
+    def outputs(self):
+        return self.forward()
+
+
+class OpenVino(Engine):
+    def __init__(self, files, inputs, threads):
+        import openvino
+
+        core = openvino.Core()
+        settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
+                    "PERFORMANCE_HINT": "LATENCY", "ENABLE_CPU_PINNING": False, "KV_CACHE_PRECISION": "f32",
+                    "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+        compiled = core.compile_model(files["onnx"], "CPU", settings)
+        self.request = compiled.create_infer_request()
+        for position, array in enumerate(inputs):
+            self.request.set_input_tensor(position, openvino.Tensor(array, shared_memory=True))
+        self.count = len(compiled.outputs)
+
+    @staticmethod
+    def version():
+        import openvino
+
+        return openvino.__version__.split("-")[0]
+
+    def forward(self):
+        # Inputs are bound and outputs stay in the request: no copies, as from C++.
+        self.request.infer()
+
+    def outputs(self):
+        self.forward()
+        return [np.array(self.request.get_output_tensor(i).data) for i in range(self.count)]
+
+
+# In the order of the table. "baseline" and "optimized" are the names that ipex-studio itself records.
+ENGINES = {
+    "baseline": FrozenTorch,
+    "torch": FrozenTorch,
+    "onnxruntime": OnnxRuntime,
+    "openvino": OpenVino,
+    "ipex": Ipex,
+    "inductor": Inductor,
+    "optimized": IpexStudio,
+}
+
+
+def read_arrays(path: str, prefix: str) -> List[np.ndarray]:
+    """in0, in1, … or out0, out1, … of a file that prepare.py wrote."""
+    with np.load(path) as file:
+        return [np.ascontiguousarray(file[f"{prefix}{i}"]) for i in range(len(file.files)) if f"{prefix}{i}" in file.files]
+
+
+def largest_relative_error(results: List[np.ndarray], expected: List[np.ndarray]) -> float:
+    """Worst output's max |Δ| / max |expected|; infinite where number or shapes differ."""
+    if len(results) != len(expected):
+        return float("inf")
+    worst = 0.0
+    for result, reference in zip(results, expected):
+        if result.shape != reference.shape:
+            return float("inf")
+        scale = float(np.abs(reference).max(initial=0.0)) or 1.0
+        error = float(np.abs(result.astype(np.float64) - reference).max(initial=0.0)) / scale
+        worst = error if error > worst or error != error else worst
+    return worst
+
+
+def limit_to_cores(cores: List[int]) -> None:
+    os.sched_setaffinity(0, cores)

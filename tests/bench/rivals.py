@@ -1,0 +1,240 @@
+#!/usr/bin/python3
+"""Compares ipex-studio with other engines on the same networks, inputs and threads, in turns within one run.
+
+Called by rivals.sh, which makes the other engines' environment. Results: a Markdown page, and every sample in a profile
+database that ipex-studio opens.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from typing import Callable, Dict, List
+
+import page
+import rivals_database
+import turns
+from engines import ENGINES
+from scenarios import NETWORKS, PROBES, REALTIME_CORES, Scenario, scenarios
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(FOLDER))
+# The interpreter that an engine lives in; all others live in the rivals' environment.
+DEBIAN_ENGINES = ("baseline", "optimized")
+PAUSE_S = 0.03
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class Bench:
+    def __init__(self, arguments: argparse.Namespace):
+        self.arguments = arguments
+        self.debian_python = "/usr/bin/python3"
+        self.rivals_python = os.path.join(arguments.environment, "bin", "python")
+        self.models = os.path.join(arguments.cache, "models")
+        self.files = os.path.join(arguments.cache, "rivals-files")
+        self.database = os.path.join(arguments.out, "rivals.db")
+        for folder in (self.models, self.files, arguments.out):
+            os.makedirs(folder, exist_ok=True)
+        self.cores = sorted(os.sched_getaffinity(0))
+
+    # Files: made once, kept in the cache.
+
+    def command(self, words: List[str], what: str) -> str:
+        """Runs a program to its end; its standard output."""
+        result = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, timeout=self.arguments.timeout, check=False)
+        if result.returncode != 0:
+            lines = result.stderr.strip().splitlines()
+            raise RuntimeError(f"{what}: {lines[-1] if lines else f'exit code {result.returncode}'}")
+        return result.stdout
+
+    def made(self, path: str, interpreter: str, script: str, *words: str) -> str:
+        if not os.path.exists(path):
+            say(f"  making {os.path.basename(path)}")
+            partial = f"{path}.{os.getpid()}.partial{os.path.splitext(path)[1]}"
+            try:
+                self.command([interpreter, "-B", script, *[partial if word == "OUT" else word for word in words]],
+                             f"making {os.path.basename(path)}")
+                os.replace(partial, path)
+            finally:
+                if os.path.exists(partial):
+                    os.remove(partial)
+        return path
+
+    def prepare(self, scenario: Scenario) -> Dict[str, str]:
+        name, batch = scenario.network, scenario.batch
+        prepare = os.path.join(FOLDER, "prepare.py")
+        exporter = os.path.join(ROOT, "samples", "export_models.py")
+        # The recording is for bench.py, which shares this cache.
+        model = os.path.join(self.models, f"{name}.pt")
+        self.made(model, self.debian_python, exporter, name, "-o", "OUT", "--io", model[:-3] + ".io.pt")
+        stem = os.path.join(self.files, f"{name}-b{batch}")
+        files = {"torchscript": model, "library": self.arguments.library}
+        files["io"] = self.made(f"{stem}.npz", self.debian_python, prepare, "io", name, model, str(batch), "OUT")
+        if set(self.arguments.engines) - set(DEBIAN_ENGINES):
+            files["module"] = self.made(os.path.join(self.files, f"{name}.pth"), self.rivals_python, prepare, "module",
+                                        name, model, "OUT")
+            files["onnx"] = self.made(f"{stem}.onnx", self.rivals_python, prepare, "onnx", name, files["module"],
+                                      files["io"], "OUT")
+        return files
+
+    def optimize(self, scenario: Scenario, files: Dict[str, str]) -> dict:
+        """`ipex-studio run`: the export that takes part, and plan steps and accuracy in the database."""
+        out = os.path.join(self.files, f"{scenario.network}-compiled.pt")
+        flags = self.command([self.debian_python, "-B", os.path.join(FOLDER, "prepare.py"), "flags", scenario.network,
+                              str(scenario.batch)], "inputs")
+        files["compiled"] = out
+        return json.loads(self.command(
+            [self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--db", self.database,
+             "--threads", str(scenario.threads), "--duration", str(self.arguments.profile), *shlex.split(flags),
+             *self.arguments.studio_flags], "ipex-studio run"))
+
+    # Turns.
+
+    def start(self, engine: str, scenario: Scenario, files: Dict[str, str]) -> List[turns.Worker]:
+        interpreter = self.debian_python if engine in DEBIAN_ENGINES else self.rivals_python
+        team = []
+        for instance in range(scenario.instances):
+            job = {"engine": engine, "files": files, "io": files["io"], "threads": scenario.threads,
+                   "cores": self.cores[instance * scenario.threads:][:scenario.threads]}
+            log = os.path.join(self.arguments.out, "logs", f"{scenario.label}-{engine}-{instance}.log")
+            os.makedirs(os.path.dirname(log), exist_ok=True)
+            environment = {"OMP_NUM_THREADS": str(scenario.threads), "CUDA_VISIBLE_DEVICES": "",
+                           "TORCHINDUCTOR_CACHE_DIR": os.path.join(self.arguments.cache, "inductor"),
+                           "PYTHONPATH": os.path.join(ROOT, "samples"), "PYTHONDONTWRITEBYTECODE": "1"}
+            team.append(turns.Worker(interpreter, job, environment, log, self.arguments.timeout))
+        return team
+
+    def measure(self, scenario: Scenario, files: Dict[str, str]) -> List[turns.Measured]:
+        results: Dict[str, turns.Measured] = {}
+        teams: Dict[str, List[turns.Worker]] = {}
+        try:
+            for engine in self.arguments.engines:
+                result = results[engine] = turns.Measured(engine)
+                if engine == "optimized" and "compiled" not in files:
+                    result.error = files.get("compiled_error", "no export")
+                    continue
+                team = teams[engine] = self.start(engine, scenario, files)
+                try:
+                    for worker in team:
+                        ready = worker.answer()
+                        for key, value in ready.items():
+                            setattr(result, key, value)
+                        if self.arguments.precedence:
+                            worker.take_precedence()
+                        worker.stop()
+                except RuntimeError as problem:
+                    result.error = str(problem)
+                    for worker in teams.pop(engine):
+                        worker.close()
+                say(f"  {engine}: {result.error or f'ready after {(result.load_ns + result.first_run_ns) / 1e9:.1f} s'}")
+            with turns.held(self.arguments.lock):
+                turns.take_turns(teams, results, self.arguments.rounds, self.arguments.turn, PAUSE_S)
+        finally:
+            for team in teams.values():
+                for worker in team:
+                    worker.close()
+        return list(results.values())
+
+    def run(self, scenario: Scenario) -> page.Row:
+        say(f"{scenario.label}")
+        row = page.Row(scenario)
+        try:
+            files = self.prepare(scenario)
+            if "optimized" in self.arguments.engines:
+                try:
+                    row.report = self.optimize(scenario, files)
+                except (RuntimeError, subprocess.TimeoutExpired) as problem:
+                    say(f"  optimized: {problem}")
+                    files.pop("compiled", None)
+                    files["compiled_error"] = str(problem)
+            row.results = self.measure(scenario, files)
+            rivals_database.record(self.database, scenario, row.results, self.arguments.rounds)
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as problem:
+            row.error = str(problem)
+            say(f"  {problem}")
+        return row
+
+
+def names(allowed) -> Callable[[str], List[str]]:
+    def parse(text: str) -> List[str]:
+        chosen = text.split(",")
+        for name in chosen:
+            if name not in allowed:
+                raise argparse.ArgumentTypeError(f"{name} is not one of {', '.join(allowed)}")
+        return chosen
+    return parse
+
+
+def parse_arguments() -> argparse.Namespace:
+    cores = len(os.sched_getaffinity(0))
+    cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ipex-studio")
+    every = [*NETWORKS, *PROBES]
+    parser = argparse.ArgumentParser(prog="rivals.sh", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", type=names(every), default=list(NETWORKS), metavar="NAME,…",
+                        help=f"which of {', '.join(every)}; default: all but the last {len(PROBES)}")
+    parser.add_argument("--probes", action="store_true", help=f"the {len(PROBES)} families that nothing was made for")
+    parser.add_argument("--modes", type=names(("latency", "offline", "realtime", "sweep")), metavar="MODE,…",
+                        default=["latency", "offline", "realtime"],
+                        help="latency: smallest batch; offline: large batch; realtime: smallest batch, one instance per "
+                             f"{REALTIME_CORES} cores; sweep: batches 1 to 64 (default latency,offline,realtime)")
+    parser.add_argument("--threads", default="1,all", metavar="N,…", help="of latency and offline (default 1,all)")
+    parser.add_argument("--realtime-cores", type=int, default=REALTIME_CORES, metavar="N", help="cores per instance")
+    parser.add_argument("--engines", type=names(tuple(ENGINES)), default=list(ENGINES), metavar="NAME,…",
+                        help=f"which of {', '.join(ENGINES)}")
+    parser.add_argument("--rounds", type=int, default=20, metavar="N", help="turns of each engine (default 20)")
+    parser.add_argument("--turn", type=float, default=0.3, metavar="S", help="length of a turn (default 0.3)")
+    parser.add_argument("--profile", type=float, default=3.0, metavar="S", help="length of ipex-studio's own profile")
+    parser.add_argument("--quick", action="store_true", help="8 rounds, short profile: a first impression")
+    parser.add_argument("--lock", metavar="FILE", help="hold this lock while timing, where others use the machine")
+    parser.add_argument("--precedence", action="store_true", help="real-time priority during turns, on a busy machine")
+    parser.add_argument("--timeout", type=float, default=900.0, metavar="S", help="most seconds for one step")
+    parser.add_argument("--studio-flags", type=shlex.split, default=[], metavar="FLAGS",
+                        help="more flags for `ipex-studio run`, quoted")
+    parser.add_argument("--program", default=os.path.join(ROOT, "build", "ipex-studio"))
+    parser.add_argument("--library", default=os.path.join(ROOT, "build", "libipex_studio_ops.so"))
+    parser.add_argument("--cache", default=cache, metavar="FOLDER", help="models and the files made from them")
+    parser.add_argument("--environment", default=os.path.join(cache, "rivals"), metavar="FOLDER",
+                        help="the other engines' Python environment")
+    parser.add_argument("-o", dest="out", default=os.path.join(ROOT, "build", "bench"), metavar="FOLDER",
+                        help="where rivals.md and rivals.db go (default build/bench)")
+    arguments = parser.parse_args()
+    if arguments.probes:
+        arguments.networks = list(PROBES)
+    if arguments.quick:
+        arguments.rounds, arguments.profile = 8, 1.0
+    arguments.threads = sorted({cores if word == "all" else int(word) for word in arguments.threads.split(",")})
+    return arguments
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    bench = Bench(arguments)
+    rows: List[page.Row] = []
+    todo = scenarios(arguments.networks, arguments.modes, arguments.threads, len(bench.cores),
+                     arguments.realtime_cores)
+    path = os.path.join(arguments.out, "rivals.md")
+    for scenario in todo:
+        rows.append(bench.run(scenario))
+        # Written anew after each: what is measured is not lost.
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page.markdown(rows, bench.database))
+    print(page.markdown(rows, bench.database), end="")
+    say(f"Written: {path} and {bench.database}")
+    return 1 if any(row.error or any(result.error for result in row.results) for row in rows) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (OSError, ValueError, RuntimeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
