@@ -12,14 +12,33 @@ namespace {
 constexpr float kLeastZoom = 0.005F;
 constexpr float kMostZoom = 3;
 constexpr float kFitMargin = 0.96F;
-constexpr float kMapLongSide = 190;
-constexpr float kMapLeastSide = 56;
-constexpr float kMapMargin = 14;
+// The minimap has a strip of its own, so that it hides nothing: at the right of tall graphs, below wide ones.
+constexpr float kMapStrip = 72;
+constexpr float kMapPad = 8;
+constexpr float kMostMapScale = 0.12F;
+// How near to an edge the mouse must be, in pixels.
+constexpr float kEdgeReach = 5;
 // More boxes than this say no more on a minimap.
 constexpr std::size_t kMostMapNodes = 3000;
 
 bool inside(ImVec2 point, ImVec2 low, ImVec2 high) {
   return point.x >= low.x && point.y >= low.y && point.x < high.x && point.y < high.y;
+}
+
+constexpr SpatialIndex::Box kNowhere = {1e30F, 1e30F, -1e30F, -1e30F};
+
+SpatialIndex::Box including(const SpatialIndex::Box& box, const CanvasNode& node) {
+  return {std::min(box.left, node.corner.x), std::min(box.top, node.corner.y),
+          std::max(box.right, node.corner.x + node.size.width),
+          std::max(box.bottom, node.corner.y + node.size.height)};
+}
+
+float distanceToSegment(ImVec2 p, ImVec2 a, ImVec2 b) {
+  const ImVec2 along = {b.x - a.x, b.y - a.y};
+  const float length = along.x * along.x + along.y * along.y;
+  const float t =
+      length > 0 ? std::clamp(((p.x - a.x) * along.x + (p.y - a.y) * along.y) / length, 0.F, 1.F) : 0;
+  return std::hypot(p.x - a.x - t * along.x, p.y - a.y - t * along.y);
 }
 
 }  // namespace
@@ -46,16 +65,18 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
     if (layout.width * scale < size.x) centre_.x = layout.width / 2;
   }
   if (!scene.nodes.empty()) request_ = Request::kNone;
-  if (reveal_.empty()) return;
-  SpatialIndex::Box box = {1e30F, 1e30F, -1e30F, -1e30F};
+  if (!reveal_.empty()) applyReveal(scene, size, scale);
+  if (!zoom_to_.empty()) applyZoomTo(scene, size, scale);
+}
+
+void GraphCanvas::applyReveal(const CanvasScene& scene, ImVec2 size, float scale) {
+  SpatialIndex::Box box = kNowhere;
   for (const std::int32_t n : reveal_) {
     if (n < 0 || static_cast<std::size_t>(n) >= scene.nodes.size()) continue;
     const CanvasNode& node = scene.nodes[n];
     // Things far from the first one are not pulled into the same view.
     if (box.left < 1e29F && node.corner.y - box.top > size.y / scale / zoom_ * 0.7F) break;
-    box = {std::min(box.left, node.corner.x), std::min(box.top, node.corner.y),
-           std::max(box.right, node.corner.x + node.size.width),
-           std::max(box.bottom, node.corner.y + node.size.height)};
+    box = including(box, node);
   }
   reveal_.clear();
   if (box.left > 1e29F) return;
@@ -66,6 +87,19 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
   const bool in_view = box.left > centre_.x - half_x * kInner && box.right < centre_.x + half_x * kInner &&
                        box.top > centre_.y - half_y * kInner && box.bottom < centre_.y + half_y * kInner;
   if (!in_view) centre_ = {(box.left + box.right) / 2, (box.top + box.bottom) / 2};
+}
+
+void GraphCanvas::applyZoomTo(const CanvasScene& scene, ImVec2 size, float scale) {
+  SpatialIndex::Box box = kNowhere;
+  for (const std::int32_t n : zoom_to_) {
+    if (n >= 0 && static_cast<std::size_t>(n) < scene.nodes.size()) box = including(box, scene.nodes[n]);
+  }
+  zoom_to_.clear();
+  if (box.left > 1e29F) return;
+  constexpr float kAround = 80;
+  setZoom(std::min({1.5F, size.x / scale / (box.right - box.left + kAround),
+                    size.y / scale / (box.bottom - box.top + kAround)}));
+  centre_ = {(box.left + box.right) / 2, (box.top + box.bottom) / 2};
 }
 
 void GraphCanvas::handleInput(ImVec2 origin, ImVec2 size, float scale, bool hovered, bool active) {
@@ -111,47 +145,67 @@ std::int32_t GraphCanvas::nodeAt(const View& view, ImVec2 mouse) {
   return -1;
 }
 
-bool GraphCanvas::drawMinimap(const View& view, bool hovered) {
+std::int32_t GraphCanvas::edgeAt(const View& view, ImVec2 mouse) {
+  if (view.detail() < kTitleDetail) return -1;
+  for (const std::int32_t e : visible_edges_) {
+    const LayoutRoute& route = view.scene.layout.routes[e];
+    for (std::int32_t p = 1; p < route.count; ++p) {
+      const LayoutPoint* points = view.scene.layout.points.data() + route.begin;
+      if (distanceToSegment(mouse, view.at(points[p - 1]), view.at(points[p])) <= kEdgeReach * view.scale) return e;
+    }
+  }
+  return -1;
+}
+
+bool GraphCanvas::drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool hovered) {
   const Layout& layout = view.scene.layout;
-  if (view.scene.nodes.empty()) return false;
-  const SpatialIndex::Box seen = view.visible();
-  const bool whole = seen.left <= 0 && seen.top <= 0 && seen.right >= layout.width && seen.bottom >= layout.height;
-  if (whole && !dragging_minimap_) return false;
-  const float least = kMapLeastSide * view.scale;
-  const float longest = std::min(kMapLongSide * view.scale, view.size.y * 0.45F);
-  const float factor = std::min(longest * 0.75F / layout.width, longest / layout.height);
-  const ImVec2 box = {std::max(layout.width * factor, least), std::max(layout.height * factor, least)};
-  const float margin = kMapMargin * view.scale;
-  const ImVec2 low = {view.origin.x + view.size.x - box.x - margin, view.origin.y + view.size.y - box.y - margin};
-  const ImVec2 high = {low.x + box.x, low.y + box.y};
-  const float pad = 6 * view.scale;
-  view.list->AddRectFilled({low.x - pad, low.y - pad}, {high.x + pad, high.y + pad}, withAlpha(view.theme.panel, 0.94F),
-                           5);
-  view.list->AddRect({low.x - pad, low.y - pad}, {high.x + pad, high.y + pad}, view.theme.line, 5);
-  const ImVec2 shift = {low.x + (box.x - layout.width * factor) / 2, low.y + (box.y - layout.height * factor) / 2};
+  const float pad = kMapPad * view.scale;
+  const ImVec2 room = {high.x - low.x - 2 * pad, high.y - low.y - 2 * pad};
+  // The two directions have scales of their own: a long chain would else be a thread.
+  const float most = kMostMapScale * view.scale;
+  const float scale_x = std::min(most, room.x / layout.width);
+  const float scale_y = std::min(most, room.y / layout.height);
+  const ImVec2 shift = {low.x + pad + (room.x - layout.width * scale_x) / 2,
+                        low.y + pad + (room.y - layout.height * scale_y) / 2};
+  view.list->AddRectFilled(low, high, mixColors(view.theme.ground, view.theme.panel, 0.6F));
+  const bool right = high.y - low.y > high.x - low.x;
+  view.list->AddLine(low, right ? ImVec2(low.x, high.y) : ImVec2(high.x, low.y), view.theme.line);
   const std::size_t step = view.scene.nodes.size() / kMostMapNodes + 1;
   for (std::size_t n = 0; n < view.scene.nodes.size(); n += step) {
     const CanvasNode& node = view.scene.nodes[n];
-    const ImVec2 at = {shift.x + node.corner.x * factor, shift.y + node.corner.y * factor};
-    const ImVec2 to = {at.x + std::max(3.F, node.size.width * factor),
-                       at.y + std::max(1.5F, node.size.height * factor)};
-    view.list->AddRectFilled(at, to, view.theme.kind(node.group));
+    const ImVec2 at = {shift.x + node.corner.x * scale_x, shift.y + node.corner.y * scale_y};
+    view.list->AddRectFilled(at,
+                             {at.x + std::max(3.F, node.size.width * scale_x),
+                              at.y + std::max(1.5F, node.size.height * scale_y)},
+                             view.color(node));
   }
-  const auto clampX = [&](float x) { return std::clamp(shift.x + x * factor, low.x - pad + 2, high.x + pad - 2); };
-  const auto clampY = [&](float y) { return std::clamp(shift.y + y * factor, low.y - pad + 2, high.y + pad - 2); };
+  const SpatialIndex::Box seen = view.visible();
+  const auto clampX = [&](float x) { return std::clamp(shift.x + x * scale_x, low.x + 2, high.x - 2); };
+  const auto clampY = [&](float y) { return std::clamp(shift.y + y * scale_y, low.y + 2, high.y - 2); };
   const ImVec2 frame_low = {clampX(seen.left), clampY(seen.top)};
   const ImVec2 frame_high = {clampX(seen.right), clampY(seen.bottom)};
   view.list->AddRectFilled(frame_low, frame_high, withAlpha(view.theme.accent, 0.12F), 2);
   view.list->AddRect(frame_low, frame_high, view.theme.accent, 2);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const bool over = hovered && inside(mouse, {low.x - pad, low.y - pad}, {high.x + pad, high.y + pad});
+  const bool over = hovered && inside(mouse, low, high);
   if (over && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) dragging_minimap_ = true;
   if (dragging_minimap_) {
-    centre_ = {std::clamp((mouse.x - shift.x) / factor, 0.F, layout.width),
-               std::clamp((mouse.y - shift.y) / factor, 0.F, layout.height)};
+    centre_ = {std::clamp((mouse.x - shift.x) / scale_x, 0.F, layout.width),
+               std::clamp((mouse.y - shift.y) / scale_y, 0.F, layout.height)};
     dragging_minimap_ = ImGui::IsMouseDown(ImGuiMouseButton_Left);
   }
   return over || dragging_minimap_;
+}
+
+void GraphCanvas::resolveClick(const View& view, ImVec2 mouse, CanvasResult* result) {
+  result->clicked = nodeAt(view, mouse);
+  if (result->clicked >= 0) {
+    if (ImGui::GetIO().MouseClickedLastCount[ImGuiMouseButton_Left] == 2) result->double_clicked = result->clicked;
+    return;
+  }
+  result->clicked_frame = frame_at_;
+  if (result->clicked_frame < 0) result->clicked_edge = edgeAt(view, mouse);
+  result->clicked_ground = result->clicked_frame < 0 && result->clicked_edge < 0;
 }
 
 CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& scene,
@@ -161,6 +215,7 @@ CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& s
   drawn_ = {};
   size = {std::max(size.x, 16.F), std::max(size.y, 16.F)};
   const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const ImVec2 end = {origin.x + size.x, origin.y + size.y};
   ImGui::InvisibleButton(id, size, ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonMiddle);
   const bool hovered = ImGui::IsItemHovered();
   const bool active = ImGui::IsItemActive();
@@ -168,27 +223,39 @@ CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& s
   const bool released = ImGui::IsItemDeactivated() && ImGui::IsMouseReleased(ImGuiMouseButton_Left);
   if (pressed) dragged_ = false;
   applyRequests(scene, size, scale);
+
+  const Layout& layout = scene.layout;
+  const float pixels = zoom_ * scale;
+  const bool whole = layout.width * pixels <= size.x && layout.height * pixels <= size.y;
+  const bool tall = layout.height >= layout.width;
+  const float strip = kMapStrip * scale;
+  const bool map = !whole && !scene.nodes.empty() && std::min(size.x, size.y) > 3 * strip;
+  if (map) (tall ? size.x : size.y) -= strip;
   handleInput(origin, size, scale, hovered, active);
 
   View view{scene, theme, fonts, ImGui::GetWindowDrawList(), origin, size, scale, zoom_ * scale, centre_};
-  view.list->PushClipRect(origin, {origin.x + size.x, origin.y + size.y}, true);
+  const ImVec2 corner = {origin.x + size.x, origin.y + size.y};
+  view.list->PushClipRect(origin, corner, true);
   scene.node_index.query(view.visible(), &visible_nodes_);
   scene.edge_index.query(view.visible(), &visible_edges_);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  if (hovered) result.hovered = nodeAt(view, mouse);
-  drawEdges(view, selected, result.hovered);
-  for (const std::int32_t n : visible_nodes_) {
-    const bool is_selected = std::binary_search(selected.begin(), selected.end(), n);
-    drawNode(view, scene.nodes[n], is_selected, n == result.hovered);
+  const bool over_view = hovered && inside(mouse, origin, corner);
+  if (over_view) {
+    result.hovered = nodeAt(view, mouse);
+    if (result.hovered < 0) result.hovered_edge = edgeAt(view, mouse);
   }
+  drawFrames(view, mouse, over_view && result.hovered < 0);
+  drawEdges(view, selected, result);
+  drawNodes(view, selected, result.hovered);
   drawEdgeLabels(view);
-  const bool over_map = drawMinimap(view, hovered);
   view.list->PopClipRect();
-  if (over_map) result.hovered = -1;
-  if (released && !dragged_ && !over_map) {
-    result.clicked = nodeAt(view, mouse);
-    result.clicked_ground = result.clicked < 0;
+  const ImVec2 map_low = {tall ? corner.x : origin.x, tall ? origin.y : corner.y};
+  if (map) {
+    view.list->PushClipRect(map_low, end, true);
+    drawMinimap(view, map_low, end, hovered);
+    view.list->PopClipRect();
   }
+  if (released && !dragged_ && over_view) resolveClick(view, mouse, &result);
   return result;
 }
 

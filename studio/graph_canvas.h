@@ -15,6 +15,9 @@
 
 namespace ipex_studio {
 
+// How a node stands to the graph it is compared with. Drawn as a sign, never as a colour alone.
+enum class CanvasMark : std::uint8_t { kNone, kAdded, kRemoved, kChanged };
+
 // Coordinates are in pixels at 100 % zoom and scale 1. Strings are fit for display (see displayText).
 struct CanvasNode {
   LayoutPoint corner;
@@ -23,15 +26,29 @@ struct CanvasNode {
   std::string facts;        // second line
   std::string corner_text;  // at the right of the title: a time
   KindGroup group = KindGroup::kOther;
-  float heat = 0;        // 0..1: length of the bar at the lower edge
-  bool hatched = false;  // left to the interpreter
+  std::int8_t tint = -1;  // colour of the strip: of Theme::kinds; -1: that of the group
+  CanvasMark mark = CanvasMark::kNone;
+  float heat = 0;           // 0..1: length of the bar at the lower edge
+  bool heat_is_bad = false;  // the bar tells an error, not a time
+  bool hatched = false;     // left to the interpreter
+  bool folded = false;      // a module whose nodes are not shown
 };
 
 struct CanvasEdge {
   std::int32_t from = 0;
   std::int32_t to = 0;
-  std::string label;  // a shape
-  std::string cost;   // non-empty: drawn thick with this text
+  std::string label;        // a shape
+  std::string long_label;   // with dtype and layout; drawn where there is room
+  std::string cost;         // non-empty: drawn thick with this text
+  std::int32_t value = -1;  // edges with the same one carry the same value
+};
+
+// A box behind the nodes of an open module.
+struct CanvasFrame {
+  LayoutPoint low;
+  LayoutPoint high;
+  std::string title;
+  std::int32_t module = -1;
 };
 
 // Which things touch which cell of a grid over the scene.
@@ -60,19 +77,26 @@ class SpatialIndex {
 struct CanvasScene {
   std::vector<CanvasNode> nodes;
   std::vector<CanvasEdge> edges;
-  Layout layout;  // corners are copied into the nodes by finish()
+  std::vector<CanvasFrame> frames;
+  Layout layout;  // routes and points of the edges, and the size
   SpatialIndex node_index;
   SpatialIndex edge_index;
   std::vector<std::int32_t> edges_of_begin;  // edges_of[edges_of_begin[n] .. edges_of_begin[n + 1]): edges at node n
   std::vector<std::int32_t> edges_of;
 
-  // Takes over the layout and builds the indexes.
+  // Takes over a layout of exactly these nodes and edges, and builds the indexes.
   void finish(Layout result);
+  // Builds the indexes over nodes that have their corners and edges that have their routes.
+  void index();
 };
 
 struct CanvasResult {
-  std::int32_t clicked = -1;  // node
-  std::int32_t hovered = -1;  // node
+  std::int32_t clicked = -1;         // node
+  std::int32_t double_clicked = -1;  // node
+  std::int32_t hovered = -1;         // node
+  std::int32_t clicked_edge = -1;
+  std::int32_t hovered_edge = -1;
+  std::int32_t clicked_frame = -1;  // its head
   bool clicked_ground = false;
 };
 
@@ -85,6 +109,10 @@ class GraphCanvas {
   // The following take effect with the next draw.
   void requestFit() { request_ = Request::kFit; }
   void requestStart() { request_ = Request::kStart; }  // 100 %, the top of the graph in view
+  void zoomTo(const std::vector<std::int32_t>& nodes) { zoom_to_ = nodes; }
+  // All edges that carry this value (CanvasEdge::value) stand out, with the nodes that read it; -1: none.
+  void trace(std::int32_t value) { traced_ = value; }
+  std::int32_t traced() const { return traced_; }
   void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
   // A point of the scene moved: keep it where it is on the screen.
   void follow(LayoutPoint from, LayoutPoint to);
@@ -105,19 +133,30 @@ class GraphCanvas {
   struct View;
 
   void applyRequests(const CanvasScene& scene, ImVec2 size, float scale);
+  void applyReveal(const CanvasScene& scene, ImVec2 size, float scale);
+  void applyZoomTo(const CanvasScene& scene, ImVec2 size, float scale);
   void handleInput(ImVec2 origin, ImVec2 size, float scale, bool hovered, bool active);
-  bool drawMinimap(const View& view, bool hovered);
-  void drawEdges(const View& view, const std::vector<std::int32_t>& selected, std::int32_t hovered);
+  void resolveClick(const View& view, ImVec2 mouse, CanvasResult* result);
+  bool drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool hovered);
+  void drawFrames(const View& view, ImVec2 mouse, bool hovered);
+  void drawEdges(const View& view, const std::vector<std::int32_t>& selected, const CanvasResult& result);
   void drawEdge(const View& view, std::int32_t edge, ImU32 color, float thickness);
+  void drawPortal(const View& view, std::int32_t edge, ImU32 color, float thickness);
   void drawEdgeLabels(const View& view);
-  void drawNode(const View& view, const CanvasNode& node, bool selected, bool hovered);
+  void drawNodes(const View& view, const std::vector<std::int32_t>& selected, std::int32_t hovered);
+  void drawFarNodes(const View& view, const std::vector<std::int32_t>& selected);
+  void drawNode(const View& view, std::int32_t n, bool selected, bool hovered);
   void drawNodeTexts(const View& view, const CanvasNode& node, ImVec2 low, ImVec2 high, float zoom);
   std::int32_t nodeAt(const View& view, ImVec2 mouse);
+  std::int32_t edgeAt(const View& view, ImVec2 mouse);
 
   LayoutPoint centre_;  // of the view, in the scene
   float zoom_ = 1;
   Request request_ = Request::kStart;
   std::vector<std::int32_t> reveal_;
+  std::vector<std::int32_t> zoom_to_;
+  std::int32_t traced_ = -1;
+  std::int32_t frame_at_ = -1;  // whose head is under the mouse
   Drawn drawn_;
   std::vector<std::int32_t> visible_nodes_;
   std::vector<std::int32_t> visible_edges_;

@@ -54,9 +54,13 @@ void SpatialIndex::query(const Box& view, std::vector<std::int32_t>* found) cons
 
 void CanvasScene::finish(Layout result) {
   layout = std::move(result);
+  for (std::size_t n = 0; n < nodes.size(); ++n) nodes[n].corner = layout.corners[n];
+  index();
+}
+
+void CanvasScene::index() {
   std::vector<SpatialIndex::Box> boxes(nodes.size());
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    nodes[n].corner = layout.corners[n];
     const LayoutPoint& corner = nodes[n].corner;
     boxes[n] = {corner.x, corner.y, corner.x + nodes[n].size.width, corner.y + nodes[n].size.height};
   }

@@ -27,6 +27,10 @@ struct GraphCanvas::View {
     const LayoutPoint high = toScene({origin.x + size.x, origin.y + size.y});
     return {low.x, low.y, high.x, high.y};
   }
+  ImU32 color(const CanvasNode& node) const {
+    return node.tint >= 0 ? theme.kinds[static_cast<std::size_t>(node.tint) % theme.kinds.size()]
+                          : theme.kind(node.group);
+  }
   // Zoom as the eye sees it, whatever the interface's scale.
   float detail() const { return zoom / scale; }
 };

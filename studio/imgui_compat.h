@@ -11,6 +11,15 @@ inline void feedMousePosition(float x, float y) { ImGui::GetIO().MousePos = {x, 
 inline void feedMouseButton(int button, bool down) { ImGui::GetIO().MouseDown[button] = down; }
 inline void feedMouseWheel(float amount) { ImGui::GetIO().MouseWheel = amount; }
 inline void feedKey(ImGuiKey key, bool down) { ImGui::GetIO().KeysDown[ImGui::GetIO().KeyMap[key]] = down; }
+// Keys by the character on them: 'A'..'Z', '0'..'9' and "-=/,."; GLFW's codes are those characters.
+inline bool characterPressed(char key) { return ImGui::IsKeyPressed(static_cast<unsigned char>(key)); }
+inline void feedCharacter(char key, bool down) { ImGui::GetIO().KeysDown[static_cast<unsigned char>(key)] = down; }
+inline bool functionKeyPressed(int number) { return ImGui::IsKeyPressed(289 + number); }
+inline void feedFunctionKey(int number, bool down) { ImGui::GetIO().KeysDown[289 + number] = down; }
+inline void feedModifiers(bool ctrl, bool shift) {
+  ImGui::GetIO().KeyCtrl = ctrl;
+  ImGui::GetIO().KeyShift = shift;
+}
 // Without a window no backend fills the key map.
 inline void mapKeysForTests() {
   for (int key = 0; key < ImGuiKey_COUNT; ++key) ImGui::GetIO().KeyMap[key] = key;
@@ -21,6 +30,24 @@ inline void feedMousePosition(float x, float y) { ImGui::GetIO().AddMousePosEven
 inline void feedMouseButton(int button, bool down) { ImGui::GetIO().AddMouseButtonEvent(button, down); }
 inline void feedMouseWheel(float amount) { ImGui::GetIO().AddMouseWheelEvent(0, amount); }
 inline void feedKey(ImGuiKey key, bool down) { ImGui::GetIO().AddKeyEvent(key, down); }
+inline ImGuiKey keyOfCharacter(char key) {
+  if (key >= 'A' && key <= 'Z') return static_cast<ImGuiKey>(ImGuiKey_A + (key - 'A'));
+  if (key >= '0' && key <= '9') return static_cast<ImGuiKey>(ImGuiKey_0 + (key - '0'));
+  return key == '-'   ? ImGuiKey_Minus
+         : key == '=' ? ImGuiKey_Equal
+         : key == '/' ? ImGuiKey_Slash
+         : key == ',' ? ImGuiKey_Comma
+                      : ImGuiKey_Period;
+}
+inline bool characterPressed(char key) { return ImGui::IsKeyPressed(keyOfCharacter(key)); }
+inline void feedCharacter(char key, bool down) { ImGui::GetIO().AddKeyEvent(keyOfCharacter(key), down); }
+inline ImGuiKey functionKey(int number) { return static_cast<ImGuiKey>(ImGuiKey_F1 + number - 1); }
+inline bool functionKeyPressed(int number) { return ImGui::IsKeyPressed(functionKey(number)); }
+inline void feedFunctionKey(int number, bool down) { ImGui::GetIO().AddKeyEvent(functionKey(number), down); }
+inline void feedModifiers(bool ctrl, bool shift) {
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, ctrl);
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, shift);
+}
 inline void mapKeysForTests() {}
 #endif
 

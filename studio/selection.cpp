@@ -22,4 +22,18 @@ void Selection::select(std::vector<OriginId> origins, bool reveal) {
 
 void Selection::clear() { select({}, false); }
 
+bool Selection::take(const std::string& action) {
+  const auto found = std::find_if(requests_.begin(), requests_.end(),
+                                  [&](const Request& request) { return request.action == action; });
+  if (found == requests_.end()) return false;
+  requests_.erase(found);
+  return true;
+}
+
+void Selection::ageRequests() {
+  for (Request& request : requests_) --request.frames_left;
+  const auto old = [](const Request& request) { return request.frames_left <= 0; };
+  requests_.erase(std::remove_if(requests_.begin(), requests_.end(), old), requests_.end());
+}
+
 }  // namespace ipex_studio

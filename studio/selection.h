@@ -31,10 +31,25 @@ class Selection {
   // moves. The left side ("before") is always stage before_stage, the frozen graph at first.
   std::int32_t after_stage = -1;
   std::int32_t before_stage = 0;
+  // The left side shows the graph before the pass at the right instead of before_stage.
+  bool before_is_previous = false;
   // Name of a bottom panel to bring to the front; the window takes it and empties it.
   std::string front_panel;
 
+  // What the user asked for by key, palette or script (names of app_actions.h); whoever can do it takes it in the same
+  // frame or the next.
+  void request(const std::string& action) { requests_.push_back({action, 2}); }
+  bool take(const std::string& action);
+  // Drops what nobody took; called at the end of each frame.
+  void ageRequests();
+
  private:
+  struct Request {
+    std::string action;
+    int frames_left;
+  };
+
+  std::vector<Request> requests_;
   std::vector<OriginId> origins_;
   std::uint64_t generation_ = 0;
   std::uint64_t reveal_generation_ = 0;

@@ -3,38 +3,24 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <cmath>
 
-#include "studio/graph_canvas.h"
-#include "studio/imgui_compat.h"
+#include "studio/graph_search.h"
+#include "studio/panels/graph_pane.h"
 #include "studio/panels/panel_list.h"
-#include "studio/panels/scene_service.h"
 
 namespace ipex_studio {
 namespace {
 
-enum class Side { kBefore = 0, kAfter = 1 };
 enum class Arrangement { kBefore, kSplit, kAfter };
+constexpr std::array<const char*, 3> kArrangements = {"before", "split", "after"};
 
-// One canvas and what it shows.
-struct Pane {
-  GraphCanvas canvas;
-  std::shared_ptr<const GraphScene> scene;
-  SceneKey key;  // of `scene`
-  std::uint64_t selection_generation = ~0ULL;
-  std::uint64_t reveal_generation = 0;
-  std::vector<std::int32_t> selected;  // canvas nodes
-};
-
-std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
+constexpr float kSearchPoints = 170;
+constexpr float kLegendPoints = 26;
 
 class GraphPanel : public Panel {
  public:
-  explicit GraphPanel(const Ui& ui) : ui_(ui) {}
+  explicit GraphPanel(const Ui& ui) : ui_(ui), panes_{GraphPane(ui, 0), GraphPane(ui, 1)} {}
   const char* name() const override { return "graph"; }
   const char* title() const override { return "Graph"; }
   PanelPlace place() const override { return PanelPlace::kCentre; }
@@ -48,19 +34,21 @@ class GraphPanel : public Panel {
       drawEmpty(snapshot);
       return;
     }
+    act(selection);
     drawHead(index, selection);
     const float width = ImGui::GetWindowWidth();
+    const float height = ImGui::GetWindowHeight() - ImGui::GetCursorPosY() - std::floor(ui_.px(kLegendPoints));
     const float half = std::floor(width / 2);
     if (arrangement_ == Arrangement::kSplit) {
-      drawPane(Side::kBefore, half, snapshot, selection);
+      drawPane(0, {half, height}, snapshot, selection);
       ImGui::SameLine(0, 0);
       const ImVec2 at = ImGui::GetCursorScreenPos();
-      drawPane(Side::kAfter, width - half, snapshot, selection);
-      ImGui::GetWindowDrawList()->AddLine({at.x, ImGui::GetWindowPos().y}, {at.x, at.y + ImGui::GetWindowHeight()},
-                                          ui_.theme.line);
+      drawPane(1, {width - half, height}, snapshot, selection);
+      ImGui::GetWindowDrawList()->AddLine({at.x, ImGui::GetWindowPos().y}, {at.x, at.y + height}, ui_.theme.line);
     } else {
-      drawPane(arrangement_ == Arrangement::kBefore ? Side::kBefore : Side::kAfter, width, snapshot, selection);
+      drawPane(arrangement_ == Arrangement::kBefore ? 0 : 1, {width, height}, snapshot, selection);
     }
+    drawLegend();
   }
 
  private:
@@ -73,183 +61,225 @@ class GraphPanel : public Panel {
           snapshot.status.message.empty() ? "The log below says why." : displayText(snapshot.status.message, 400));
     } else {
       emptyState(ui_, "Open a TorchScript model",
-                 "Start with: ipex-studio MODEL.pt. A profile.db with recorded runs opens the same way.");
+                 "Drop a .pt file here, or start with: ipex-studio MODEL.pt. A profile.db with recorded runs opens the "
+                 "same way.");
     }
   }
 
-  static std::int32_t stageOf(Side side, const JobIndex& index, const Selection& selection) {
+  static std::int32_t stageOf(int side, const JobIndex& index, const Selection& selection) {
     const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
-    if (side == Side::kBefore) return std::clamp(selection.before_stage, 0, last);
-    return selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
+    const std::int32_t after =
+        selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
+    if (side == 1) return after;
+    return selection.before_is_previous ? std::max(after - 1, 0) : std::clamp(selection.before_stage, 0, last);
   }
 
-  std::string headText(Side side, const JobIndex& index, const Selection& selection) const {
+  static std::string headText(int side, const JobIndex& index, const Selection& selection) {
     const std::int32_t stage = stageOf(side, index, selection);
-    const std::string name = index.stages[stage].name;
-    if (side == Side::kBefore) return "Before: " + name;
-    return stage == 0 ? "After: –" : fmt::format("After: {} · {}", stage, name);
+    const std::string name = stage > 0 ? fmt::format("{} · {}", stage, index.stages[stage].name)
+                                       : std::string(stage == 0 ? index.stages[0].name : "–");
+    return (side == 0 ? "Before: " : "After: ") + name;
   }
 
+  // The side that answers when only one can.
+  GraphPane& mainPane() { return panes_[arrangement_ == Arrangement::kBefore ? 0 : 1]; }
+
+  void act(Selection& selection) {
+    for (std::size_t a = 0; a < kArrangements.size(); ++a) {
+      if (selection.take(std::string("view.") + kArrangements[a])) arrangement_ = static_cast<Arrangement>(a);
+    }
+    for (int c = 0; c < kColorings; ++c) {
+      if (selection.take(std::string("color.") + colorByName(static_cast<ColorBy>(c))))
+        color_by_ = static_cast<ColorBy>(c);
+    }
+    if (selection.take("compare.frozen")) selection.before_is_previous = false;
+    if (selection.take("compare.previous")) selection.before_is_previous = true;
+    if (selection.take("graph.search")) focus_search_ = true;
+    if (selection.take("graph.next-hit")) findNext(1, selection);
+    if (selection.take("graph.previous-hit")) findNext(-1, selection);
+    const bool fit = selection.take("graph.fit");
+    const bool zoom_to = selection.take("graph.zoom-selection");
+    const bool full = selection.take("graph.100");
+    const bool in = selection.take("graph.zoom-in");
+    const bool out = selection.take("graph.zoom-out");
+    for (GraphPane& pane : panes_) {
+      GraphCanvas& canvas = pane.canvas();
+      if (fit) canvas.requestFit();
+      if (zoom_to) canvas.zoomTo(pane.selected());
+      if (full) canvas.setZoom(1);
+      if (in) canvas.setZoom(canvas.zoom() * 1.25F);
+      if (out) canvas.setZoom(canvas.zoom() / 1.25F);
+      pane.act(selection, &fold_, &pane == &mainPane());
+    }
+  }
+
+  // From both ends towards the middle; what finds no room is left out, least important first.
   void drawHead(const JobIndex& index, Selection& selection) {
     panelHead(ui_, "");
     const ImVec2 after_head = ImGui::GetCursorPos();
-    const float height = ui_.px(kHeadPoints);
     const float width = ImGui::GetWindowWidth();
-    const float centre_text = std::floor((height - ui_.fonts.head->FontSize) / 2);
-    drawSearch(selection);
     const bool split = arrangement_ == Arrangement::kSplit;
-    if (arrangement_ != Arrangement::kAfter) {
-      ImGui::SetCursorPosY(centre_text);
-      labelRight(ui_.theme.dim, headText(Side::kBefore, index, selection),
-                 (split ? width / 2 : width - ui_.px(250)) - ui_.px(14), ui_.fonts.head);
+    const float view_left = drawViewButtons(width, selection);
+    drawSearch(selection);
+    float left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(8);
+    const float room = split ? std::floor(width / 2) : view_left;
+    const std::string color = std::string("Colour: ") + colorByName(color_by_) + " ▼";
+    if (left + buttonSize(ui_, color, ui_.fonts.head).x < room) {
+      ImGui::SetCursorPos({left, std::floor(ui_.px(5))});
+      if (button(ui_, "color", color, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("color by");
+      if (ImGui::IsItemHovered()) tooltip("What the strip, the corner and the bar of each node tell.");
+      left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x;
     }
+    drawColorMenu();
+    if (arrangement_ != Arrangement::kAfter) drawBeforeHead(left, room, index, selection);
     if (arrangement_ != Arrangement::kBefore) {
-      ImGui::SetCursorPos({split ? std::floor(width / 2) + ui_.px(14) : ui_.px(230), centre_text});
-      const float room = width - ui_.px(256) - ImGui::GetCursorPosX();
-      if (room > ui_.px(40))
-        fittedLabel(ui_, ui_.theme.dim, headText(Side::kAfter, index, selection), room, ui_.fonts.head);
+      const float from = split ? std::floor(width / 2) + ui_.px(14) : left + ui_.px(14);
+      ImGui::SetCursorPos({from, std::floor((ui_.px(kHeadPoints) - ui_.fonts.head->FontSize) / 2)});
+      if (view_left - from > ui_.px(60)) {
+        fittedLabel(ui_, ui_.theme.dim, headText(1, index, selection), view_left - from - ui_.px(8), ui_.fonts.head);
+      }
     }
-    drawViewButtons(width);
     ImGui::SetCursorPos(after_head);
   }
 
-  void drawViewButtons(float width) {
-    constexpr std::array<std::pair<const char*, Arrangement>, 3> kArrangements = {
-        {{"before", Arrangement::kBefore}, {"split", Arrangement::kSplit}, {"after", Arrangement::kAfter}}};
+  void drawBeforeHead(float left, float right, const JobIndex& index, Selection& selection) {
+    const std::string text = headText(0, index, selection) + " ▼";
+    const float size = buttonSize(ui_, text, ui_.fonts.head).x;
+    if (right - left > size) {
+      ImGui::SetCursorPos({right - size - ui_.px(2), std::floor(ui_.px(5))});
+      if (button(ui_, "before", text, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("compare with");
+      if (ImGui::IsItemHovered()) tooltip("What the graph at the right is compared with.");
+    }
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
+    if (ImGui::BeginPopup("compare with")) {
+      for (const bool previous : {false, true}) {
+        const char* choice = previous ? "the graph before this pass" : "the frozen graph";
+        const bool chosen = selection.before_is_previous == previous;
+        if (button(ui_, choice, choice, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet)) {
+          selection.before_is_previous = previous;
+          ImGui::CloseCurrentPopup();
+        }
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopStyleVar();
+  }
+
+  void drawColorMenu() {
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
+    if (ImGui::BeginPopup("color by")) {
+      for (int c = 0; c < kColorings; ++c) {
+        const auto choice = static_cast<ColorBy>(c);
+        if (button(ui_, colorByName(choice), colorByName(choice),
+                   choice == color_by_ ? ButtonLook::kChosen : ButtonLook::kQuiet)) {
+          color_by_ = choice;
+          ImGui::CloseCurrentPopup();
+        }
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopStyleVar();
+  }
+
+  // Returns where they begin.
+  float drawViewButtons(float width, Selection& selection) {
     float x = width - ui_.px(8);
     const auto placeLeft = [&](const std::string& text) {
       x -= buttonSize(ui_, text, ui_.fonts.head).x - ui_.px(8);
       ImGui::SetCursorPos({x, std::floor(ui_.px(5))});
     };
-    GraphCanvas& shown = panes_[arrangement_ == Arrangement::kBefore ? 0 : 1].canvas;
-    const std::string percent = fmt::format("{:.0f} %", shown.zoom() * 100);
+    const std::string percent = fmt::format("{:.0f} %", mainPane().canvas().zoom() * 100);
     placeLeft(percent);
-    if (button(ui_, "zoom", percent, ButtonLook::kQuiet, true, ui_.fonts.head)) {
-      for (Pane& pane : panes_) pane.canvas.setZoom(1);
-    }
+    if (button(ui_, "zoom", percent, ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.100");
     if (ImGui::IsItemHovered())
       tooltip("Zoom. Click for 100 %; Ctrl and the wheel zoom, the wheel scrolls, dragging pans.");
     placeLeft("fit");
-    if (button(ui_, "fit", "fit", ButtonLook::kQuiet, true, ui_.fonts.head)) {
-      for (Pane& pane : panes_) pane.canvas.requestFit();
+    if (button(ui_, "fit", "fit", ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.fit");
+    if (ImGui::IsItemHovered()) tooltip("Show the whole graph (F). Z zooms to what is selected.");
+    for (std::size_t a = kArrangements.size(); a-- > 0;) {
+      placeLeft(kArrangements[a]);
+      const bool chosen = arrangement_ == static_cast<Arrangement>(a);
+      if (button(ui_, kArrangements[a], kArrangements[a], chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
+                 ui_.fonts.head)) {
+        arrangement_ = static_cast<Arrangement>(a);
+      }
     }
-    for (auto it = kArrangements.rbegin(); it != kArrangements.rend(); ++it) {
-      placeLeft(it->first);
-      const ButtonLook look = arrangement_ == it->second ? ButtonLook::kChosen : ButtonLook::kQuiet;
-      if (button(ui_, it->first, it->first, look, true, ui_.fonts.head)) arrangement_ = it->second;
-    }
+    return x;
   }
 
   void drawSearch(Selection& selection) {
     ImGui::SetCursorPos({ui_.px(10), std::floor(ui_.px(5))});
-    ImGui::SetNextItemWidth(ui_.px(180));
+    const float width = ui_.px(kSearchPoints);
+    ImGui::SetNextItemWidth(width);
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
-    const bool entered = ImGui::InputTextWithHint("##search", "search nodes", search_.data(), search_.size(),
+    if (focus_search_) ImGui::SetKeyboardFocusHere();
+    focus_search_ = false;
+    const bool entered = ImGui::InputTextWithHint("##search", "search nodes  /", search_.data(), search_.size(),
                                                   ImGuiInputTextFlags_EnterReturnsTrue);
     ImGui::PopStyleVar();
+    const GraphScene* scene = mainPane().scene();
+    if (search_[0] == 0 || scene == nullptr) return;
+    const GraphSnapshot* graph = mainPane().key().index->graphs[mainPane().key().picture.graph].graph.get();
+    if (searched_ != graph) finder_.read(*graph);
+    searched_ = graph;
+    const auto& hits = finder_.find(search_.data());
+    const std::string count = hits.empty() ? "none" : fmt::format("{}", hits.size());
+    ImFont* font = ui_.fonts.head;
+    const float count_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, count.c_str()).x;
+    const ImVec2 high = ImGui::GetItemRectMax();
+    ImGui::GetWindowDrawList()->AddText(font, font->FontSize,
+                                        {std::floor(high.x - count_width - ui_.px(8)),
+                                         std::floor(ImGui::GetItemRectMin().y + ui_.px(4))},
+                                        hits.empty() ? ui_.theme.warning : ui_.theme.dim, count.c_str());
     if (!entered) return;
     ImGui::SetKeyboardFocusHere(-1);
-    findNext(selection);
+    findNext(ImGui::GetIO().KeyShift ? -1 : 1, selection);
   }
 
-  // The next node after the last hit, in reading order, whose title or facts contain the words.
-  void findNext(Selection& selection) {
-    const std::string wanted = lowered(search_.data());
-    const Pane& pane = panes_[panes_[1].scene && arrangement_ != Arrangement::kBefore ? 1 : 0];
-    if (wanted.empty() || !pane.scene) return;
-    const auto& nodes = pane.scene->canvas.nodes;
-    for (std::size_t i = 1; i <= nodes.size(); ++i) {
-      const std::size_t n = (last_hit_ + i) % nodes.size();
-      if (lowered(nodes[n].title + " " + nodes[n].facts).find(wanted) == std::string::npos) continue;
-      const std::int32_t graph_node = pane.scene->graph_node[n];
-      if (graph_node < 0) continue;
-      last_hit_ = n;
-      selection.select(pane.key.index->graphs[pane.key.graph].graph->nodes[graph_node].origins, true);
-      return;
+  // The next hit after the last one; folded modules around it open.
+  void findNext(int direction, Selection& selection) {
+    const auto& hits = finder_.hits();
+    const GraphScene* scene = mainPane().scene();
+    if (hits.empty() || scene == nullptr) return;
+    const auto place = std::lower_bound(hits.begin(), hits.end(), last_hit_);
+    std::size_t next = 0;
+    if (direction > 0) {
+      const auto after = place != hits.end() && *place == last_hit_ ? place + 1 : place;
+      next = after == hits.end() ? 0 : static_cast<std::size_t>(after - hits.begin());
+    } else {
+      next = place == hits.begin() ? hits.size() - 1 : static_cast<std::size_t>(place - hits.begin()) - 1;
     }
+    last_hit_ = hits[next];
+    const SceneKey& key = mainPane().key();
+    const std::int32_t slot = scene->all->stages[key.picture.graph].slot_of_node[last_hit_];
+    for (std::int32_t m = slot < 0 ? -1 : scene->all->module_of_slot[slot]; m >= 0; m = scene->all->modules[m].parent)
+      if (scene->canvas_node[last_hit_] >= 0 && scene->module[scene->canvas_node[last_hit_]] >= 0)
+        fold_.setClosed(scene->all->modules[m].path, false);
+    selection.select(key.index->graphs[key.picture.graph].graph->nodes[last_hit_].origins, true);
   }
 
-  // Takes over a scene that is ready, and keeps what the user looks at where it is.
-  void refresh(Side side, const StudioSnapshot& snapshot, const Selection& selection, Pane* pane) {
+  void drawPane(int side, ImVec2 size, const StudioSnapshot& snapshot, Selection& selection) {
+    GraphPane& pane = panes_[side];
     const JobIndex& index = *snapshot.index;
     const std::int32_t stage = stageOf(side, index, selection);
     const std::int32_t graph = stage < 0 ? -1 : index.stages[stage].graph;
     if (graph < 0) {
-      pane->scene = nullptr;
-      return;
+      pane.forget();
+    } else {
+      SceneKey wanted;
+      wanted.job = snapshot.job;
+      wanted.index = snapshot.index;
+      wanted.fold = fold_;
+      const std::int32_t other = stageOf(1 - side, index, selection);
+      wanted.picture = {graph, stage, other < 0 ? -1 : index.stages[other].graph, side == 0, stage > 0, color_by_};
+      settled_ = pane.refresh(wanted) && settled_;
     }
-    const SceneKey wanted = {snapshot.index, graph, stage > 0};
-    if (pane->scene && pane->key == wanted) return;
-    std::shared_ptr<const GraphScene> scene = ui_.scenes->get(static_cast<std::int32_t>(side), wanted);
-    if (!scene) {
-      settled_ = false;
-      return;
-    }
-    if (pane->scene) followAnchor(*pane, *scene, index.graphs[graph], &pane->canvas);
-    pane->scene = std::move(scene);
-    pane->key = wanted;
-    pane->selection_generation = ~0ULL;
-  }
-
-  // The anchor is the selected node nearest to the middle of the view, else any node nearest to it.
-  void followAnchor(const Pane& old, const GraphScene& fresh, const GraphIndex& graph, GraphCanvas* canvas) const {
-    const LayoutPoint middle = canvas->centre();
-    std::int32_t anchor = -1;
-    float nearest = 1e30F;
-    const auto consider = [&](std::int32_t n) {
-      const CanvasNode& node = old.scene->canvas.nodes[n];
-      const float dx = node.corner.x + node.size.width / 2 - middle.x;
-      const float dy = node.corner.y + node.size.height / 2 - middle.y;
-      if (old.scene->graph_node[n] < 0 || dx * dx + dy * dy >= nearest) return;
-      nearest = dx * dx + dy * dy;
-      anchor = n;
-    };
-    for (const std::int32_t n : old.selected) consider(n);
-    if (anchor < 0) {
-      for (std::size_t n = 0; n < old.scene->canvas.nodes.size(); ++n) consider(static_cast<std::int32_t>(n));
-    }
-    if (anchor < 0) return;
-    const GraphIndex& before = old.key.index->graphs[old.key.graph];
-    const auto& origins = before.graph->nodes[old.scene->graph_node[anchor]].origins;
-    for (const std::int32_t n : nodesOf(graph, origins)) {
-      const std::int32_t to = fresh.canvas_node[n];
-      if (to < 0) continue;
-      const CanvasNode& was = old.scene->canvas.nodes[anchor];
-      const CanvasNode& is = fresh.canvas.nodes[to];
-      canvas->follow({was.corner.x + was.size.width / 2, was.corner.y}, {is.corner.x + is.size.width / 2, is.corner.y});
-      return;
-    }
-  }
-
-  void syncSelection(const Selection& selection, Pane* pane) {
-    const GraphIndex& graph = pane->key.index->graphs[pane->key.graph];
-    if (pane->selection_generation != selection.generation()) {
-      pane->selection_generation = selection.generation();
-      pane->selected.clear();
-      for (const std::int32_t n : nodesOf(graph, selection.origins())) {
-        if (pane->scene->canvas_node[n] >= 0) pane->selected.push_back(pane->scene->canvas_node[n]);
-      }
-      std::sort(pane->selected.begin(), pane->selected.end());
-    }
-    if (pane->reveal_generation != selection.revealGeneration()) {
-      pane->reveal_generation = selection.revealGeneration();
-      pane->canvas.reveal(pane->selected);
-    }
-  }
-
-  void drawPane(Side side, float width, const StudioSnapshot& snapshot, Selection& selection) {
-    Pane& pane = panes_[static_cast<std::size_t>(side)];
-    refresh(side, snapshot, selection, &pane);
-    const bool before = side == Side::kBefore;
-    if (beginArea(ui_, before ? "before" : "after", {width, 0}, ui_.theme.ground, {0, 0},
+    if (beginArea(ui_, side == 0 ? "before" : "after", size, ui_.theme.ground, {0, 0},
                   ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse)) {
-      if (!before && snapshot.index->stages.size() < 2) {
+      if (side == 1 && index.stages.size() < 2) {
         drawNotOptimized(snapshot);
-      } else if (pane.scene) {
-        syncSelection(selection, &pane);
-        const CanvasResult result = pane.canvas.draw("canvas", ImGui::GetContentRegionAvail(), pane.scene->canvas,
-                                                     pane.selected, ui_.theme, ui_.fonts, ui_.scale);
-        handle(result, pane, selection);
+      } else if (pane.scene() != nullptr) {
+        pane.draw(selection, &fold_);
       } else {
         emptyState(ui_, "Arranging the graph", "One moment.");
       }
@@ -270,34 +300,54 @@ class GraphPanel : public Panel {
     }
   }
 
-  void handle(const CanvasResult& result, const Pane& pane, Selection& selection) const {
-    const GraphSnapshot& graph = *pane.key.index->graphs[pane.key.graph].graph;
-    if (result.clicked_ground) selection.clear();
-    if (result.clicked >= 0) {
-      const std::int32_t n = pane.scene->graph_node[result.clicked];
-      // Reveal: the other side shall move to its counterpart. This side has it in view already.
-      if (n >= 0) selection.select(graph.nodes[n].origins, true);
-    }
-    if (result.hovered < 0) return;
-    const CanvasNode& node = pane.scene->canvas.nodes[result.hovered];
-    std::string text = node.title;
-    const std::int32_t n = pane.scene->graph_node[result.hovered];
-    if (n >= 0) text += "\n" + displayText(graph.nodes[n].kind, 80);
-    if (!node.facts.empty()) text += "\n" + node.facts;
-    if (!node.corner_text.empty()) text += "\n" + node.corner_text;
-    if (node.hatched) text += "\nleft to the interpreter";
-    if (n >= 0 && graph.nodes[n].origins.size() > 1)
-      text += fmt::format("\nmade of {} original nodes", graph.nodes[n].origins.size());
-    ImGui::BeginTooltip();
-    label(ui_.theme.text, text);
-    ImGui::EndTooltip();
+  // One line below the canvases: what the colours and signs mean.
+  void drawLegend() {
+    const float top = ImGui::GetWindowHeight() - std::floor(ui_.px(kLegendPoints));
+    const float right = ImGui::GetWindowWidth() - ui_.px(13);
+    const float text_y = top + std::floor((ui_.px(kLegendPoints) - ui_.fonts.head->FontSize) / 2);
+    ImGui::SetCursorPos({0, top});
+    hairline(ui_);
+    const GraphScene* scene = mainPane().scene();
+    if (scene == nullptr) return;
+    float x = ui_.px(13);
+    const auto put = [&](ImU32 swatch_color, const std::string& sign, const std::string& text) {
+      ImFont* font = ui_.fonts.head;
+      const float text_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.c_str()).x;
+      if (x + ui_.px(15) + text_width > right) return;
+      ImGui::SetCursorPos({x, text_y});
+      if (sign.empty()) {
+        swatch(ui_, swatch_color);
+      } else {
+        label(swatch_color, sign, font);
+      }
+      ImGui::SetCursorPos({x + ui_.px(15), text_y});
+      label(ui_.theme.dim, text, font);
+      x += ui_.px(15 + 16) + text_width;
+    };
+    for (const LegendEntry& entry : scene->legend)
+      put(entry.tint < 0 ? ui_.theme.faint : ui_.theme.kinds[static_cast<std::size_t>(entry.tint)], "", entry.text);
+    const auto& nodes = scene->canvas.nodes;
+    const auto any = [&](CanvasMark mark) {
+      return std::any_of(nodes.begin(), nodes.end(), [&](const CanvasNode& node) { return node.mark == mark; });
+    };
+    if (color_by_ == ColorBy::kTime && std::any_of(nodes.begin(), nodes.end(), [](const CanvasNode& node) {
+          return node.heat > 0;
+        }))
+      put(ui_.theme.warning, "_", "bar: time against the slowest");
+    if (any(CanvasMark::kAdded)) put(ui_.theme.good, "+", "added");
+    if (any(CanvasMark::kChanged)) put(ui_.theme.warning, "~", "changed");
   }
 
   const Ui& ui_;
-  std::array<Pane, 2> panes_;
+  std::array<GraphPane, 2> panes_;
+  ModuleFold fold_;
+  ColorBy color_by_ = ColorBy::kTime;
   Arrangement arrangement_ = Arrangement::kSplit;
   std::array<char, 128> search_{};
-  std::size_t last_hit_ = 0;
+  bool focus_search_ = false;
+  GraphSearch finder_;
+  const GraphSnapshot* searched_ = nullptr;
+  std::int32_t last_hit_ = -1;
   bool settled_ = true;
 };
 

@@ -7,6 +7,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kMostScenes = 24;
+constexpr std::size_t kMostLayouts = 6;
 
 }  // namespace
 
@@ -50,6 +51,36 @@ bool SceneService::busy() const {
   return is_running_ || !requests_.empty();
 }
 
+const SceneService::Placed* SceneService::place(const SceneKey& key) {
+  Placed fresh;
+  for (const Placed& placed : placed_) {
+    if (placed.index != key.index) continue;
+    if (placed.fold == key.fold) return &placed;
+    fresh = placed;
+  }
+  fresh.fold = key.fold;
+  if (fresh.index == nullptr) {
+    // While a job runs its records come several times a second: what belongs to older ones is of no more use.
+    placed_.clear();
+    fresh.index = key.index;
+    auto all = std::make_shared<const GraphUnion>(uniteGraphs(*key.index));
+    fresh.sizes = sceneSizes(*key.index, *all, metrics_);
+    fresh.all = std::move(all);
+  }
+  auto layout = std::make_shared<UnionLayout>(layoutUnion(*fresh.all, key.fold, *fresh.sizes, &cancel_));
+  if (layout->cancelled()) return nullptr;
+  fresh.layout = std::move(layout);
+  placed_.push_front(std::move(fresh));
+  if (placed_.size() > kMostLayouts) placed_.pop_back();
+  return &placed_.front();
+}
+
+std::shared_ptr<const GraphScene> SceneService::make(const SceneKey& key) {
+  const Placed* placed = place(key);
+  if (placed == nullptr) return nullptr;
+  return makeGraphScene(*key.job, *key.index, placed->all, *placed->layout, key.picture, &cancel_);
+}
+
 void SceneService::work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
@@ -60,12 +91,12 @@ void SceneService::work() {
     is_running_ = true;
     cancel_ = false;
     lock.unlock();
-    const JobIndex& index = *running_.key.index;
-    auto scene = makeGraphScene(index.graphs[running_.key.graph],
-                                running_.key.optimized ? index.optimized : index.baseline, metrics_, &cancel_);
+    auto scene = make(running_.key);
     lock.lock();
     is_running_ = false;
     if (scene) {
+      const auto outdated = [&](const Entry& entry) { return entry.key.index != running_.key.index; };
+      cache_.erase(std::remove_if(cache_.begin(), cache_.end(), outdated), cache_.end());
       cache_.push_front({running_.key, std::move(scene)});
       if (cache_.size() > kMostScenes) cache_.pop_back();
     }

@@ -14,14 +14,14 @@
 
 namespace ipex_studio {
 
-// A graph of a job with the times of one of its runs.
 struct SceneKey {
-  std::shared_ptr<const JobIndex> index;
-  std::int32_t graph = -1;
-  bool optimized = false;  // times of the optimized run, else of the baseline
+  std::shared_ptr<const JobRecord> job;
+  std::shared_ptr<const JobIndex> index;  // of `job`
+  ModuleFold fold;
+  ScenePicture picture;
 
   bool operator==(const SceneKey& other) const {
-    return index == other.index && graph == other.graph && optimized == other.optimized;
+    return index == other.index && picture == other.picture && fold == other.fold;
   }
 };
 
@@ -47,7 +47,17 @@ class SceneService {
     SceneKey key;
     std::shared_ptr<const GraphScene> scene;
   };
+  // The union of a job's graphs, and its layout for one way of folding.
+  struct Placed {
+    std::shared_ptr<const JobIndex> index;
+    ModuleFold fold;
+    std::shared_ptr<const GraphUnion> all;
+    std::shared_ptr<const ItemSizes> sizes;
+    std::shared_ptr<const UnionLayout> layout;
+  };
   void work();
+  std::shared_ptr<const GraphScene> make(const SceneKey& key);
+  const Placed* place(const SceneKey& key);
 
   const TextMetrics metrics_;
   const std::function<void()> wake_;
@@ -55,6 +65,7 @@ class SceneService {
   std::condition_variable changed_;
   std::deque<Request> requests_;  // at most one per slot
   std::deque<Entry> cache_;       // most recently used first
+  std::deque<Placed> placed_;     // of the working thread alone; most recently made first
   Request running_;
   bool is_running_ = false;
   bool stop_ = false;

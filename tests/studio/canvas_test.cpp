@@ -28,7 +28,7 @@ CanvasScene gridScene(std::int32_t nodes) {
     graph.nodes.push_back(node.size);
     scene.nodes.push_back(std::move(node));
     if (n >= 4) {
-      scene.edges.push_back({n - 4, n, "1×64×56×56", n % 9 == 0 ? "reorder 0.2 ms" : ""});
+      scene.edges.push_back({n - 4, n, "1×64×56×56", "1×64×56×56", n % 9 == 0 ? "reorder 0.2 ms" : "", n - 4});
       graph.edges.push_back({n - 4, n});
     }
   }

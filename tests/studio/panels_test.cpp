@@ -180,7 +180,10 @@ TEST_F(StudioTest, ScenesShowInputsTimesAndReorders) {
   const JobIndex& index = *snapshot->index;
   TextMetrics metrics;
   metrics.title.fill(7);
-  const auto scene = makeGraphScene(index.graphs[index.stages[9].graph], index.optimized, metrics, nullptr);
+  const auto all = std::make_shared<const GraphUnion>(uniteGraphs(index));
+  const UnionLayout placed = layoutUnion(*all, {}, *sceneSizes(index, *all, metrics), nullptr);
+  const auto scene = makeGraphScene(*snapshot->job, index, all, placed,
+                                    {index.stages[9].graph, 9, -1, false, true, ColorBy::kTime}, nullptr);
   ASSERT_NE(scene, nullptr);
   const CanvasScene& canvas = scene->canvas;
   EXPECT_EQ(canvas.nodes.front().group, KindGroup::kInputOutput);
