@@ -5,11 +5,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#if defined(IPEX_STUDIO_STD_THREADS)
+#include <thread>
+#include <vector>
+#endif
 
 namespace ipex_studio {
 
 // Scalar operations (loads, arithmetic) that are worth waking another thread for: about 10 µs of one core.
+#if defined(IPEX_STUDIO_STD_THREADS)
+constexpr std::int64_t kParallelGrainOps = 64;  // so that the small sizes of tests are shared, too
+#else
 constexpr std::int64_t kParallelGrainOps = 32768;
+#endif
 
 // Items of `ops_per_item` scalar operations each that make one thread's share worth while.
 inline std::int64_t grainFor(std::int64_t ops_per_item) {
@@ -19,6 +27,26 @@ inline std::int64_t grainFor(std::int64_t ops_per_item) {
 // Calls fn(begin, end, thread) on disjoint ranges that cover [0, count), on at most `threads` threads, each with at
 // least `grain` items. thread < threads. Runs in the caller when one thread is enough or when already inside a
 // parallel region. fn must not throw.
+#if defined(IPEX_STUDIO_STD_THREADS)
+// For the thread sanitizer, which cannot see how libgomp's threads wait for each other.
+template <typename Fn>
+void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, const Fn& fn) {
+  if (count <= 0) return;
+  thread_local bool inside = false;
+  const std::int64_t shares = inside ? 1 : std::max<std::int64_t>(1, std::min<std::int64_t>(threads, (count + grain - 1) / grain));
+  const auto share = [&](std::int64_t thread) {
+    const bool outer = inside;
+    inside = true;
+    const std::int64_t begin = count * thread / shares, end = count * (thread + 1) / shares;
+    if (begin < end) fn(begin, end, static_cast<int>(thread));
+    inside = outer;
+  };
+  std::vector<std::thread> team;
+  for (std::int64_t thread = 1; thread < shares; ++thread) team.emplace_back(share, thread);
+  share(0);
+  for (std::thread& thread : team) thread.join();
+}
+#else
 template <typename Fn>
 void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, const Fn& fn) {
   if (count <= 0) return;
@@ -38,16 +66,25 @@ void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, c
     if (thread < team && begin < end) fn(begin, end, static_cast<int>(thread));
   }
 }
+#endif
 
 // While it lives, omp_get_max_threads() of this thread is `threads`: oneDNN plans its work for that number.
 class ThreadCountScope {
  public:
-  explicit ThreadCountScope(std::int32_t threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
-  ~ThreadCountScope() { omp_set_num_threads(before_); }
+  explicit ThreadCountScope(std::int32_t threads) : before_(omp_get_max_threads()) { set(threads); }
+  ~ThreadCountScope() { set(before_); }
   ThreadCountScope(const ThreadCountScope&) = delete;
   ThreadCountScope& operator=(const ThreadCountScope&) = delete;
 
  private:
+  static void set(int threads) {
+#if defined(IPEX_STUDIO_STD_THREADS)
+    omp_set_num_threads(1);
+#else
+    omp_set_num_threads(threads);
+#endif
+  }
+
   int before_;
 };
 

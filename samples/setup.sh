@@ -10,9 +10,9 @@ set -euo pipefail
 # What the programs are compiled with.
 build_packages=(
   g++ cmake ninja-build ccache pkg-config
-  libtorch-dev libdnnl-dev ocl-icd-opencl-dev libopenblas-openmp-dev libhwy-dev
+  libtorch-dev libdnnl-dev ocl-icd-opencl-dev libhwy-dev
   libimgui-dev libglfw3-dev libgl-dev libstb-dev
-  libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libhwloc-dev libseccomp-dev zlib1g-dev
+  libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libseccomp-dev zlib1g-dev
 )
 # What they and the samples use when they run. libopenblas0-openmp: any other BLAS is either several times slower or
 # brings a second thread pool, so that one thread no longer uses one core.

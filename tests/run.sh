@@ -1,8 +1,10 @@
 #!/bin/bash
-# Sets up, builds everything and runs all tests: tests/run.sh [--werror] [--sanitize | --campaign] [CTEST ARGUMENT...]
+# Sets up, builds everything and runs all tests: tests/run.sh [--werror] [--sanitize | --thread-sanitize | --campaign] [CTEST ARGUMENT...]
 #
 #   --werror     warnings are errors (always so where CI=true)
 #   --sanitize   instead: build the code that knows no libtorch with ASan and UBSan in build-asan, and run its tests
+#   --thread-sanitize  instead: build plans and operators with TSan in build-tsan, and run instances of one plan and one
+#                region in several threads
 #   --campaign   instead: the long campaigns (10,000 mutated files, 1,000 kills, ...), for an hour or more
 #
 # Further arguments go to ctest, for example: tests/run.sh -R pass_tests (in a campaign to the test programs:
@@ -23,9 +25,10 @@ while (($# > 0)); do
   case $1 in
     --werror) cmake_arguments+=(-DIPEX_STUDIO_WERROR=ON) ;;
     --sanitize) mode=sanitize ;;
+    --thread-sanitize) mode=thread_sanitize ;;
     --campaign) mode=campaign ;;
     -h | --help)
-      sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) break ;;
@@ -44,9 +47,20 @@ if [[ $mode == sanitize ]]; then
   exec ctest --test-dir build-asan --output-on-failure -R "$pattern" "$@"
 fi
 
+if [[ $mode == thread_sanitize ]]; then
+  configure build-tsan tsan "${cmake_arguments[@]}"
+  build build-tsan "Building the tests with the thread sanitizer" plan_run_tests ops_tests
+  # The libraries stay on one thread: the sanitizer cannot see how libgomp's threads wait for each other.
+  export OMP_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
+  build-tsan/plan_run_tests --gtest_brief=1 --gtest_filter='PlanRun.TwoInstances*:PlanRun.RandomPlans*' "$@"
+  exec build-tsan/ops_tests --gtest_brief=1 --gtest_filter='PlanCache.*-*Overhead*:*OtherNumbers*:*MemoryFlat' "$@"
+fi
+
 configure build release "${cmake_arguments[@]}"
 build build "Building everything (some minutes the first time)"
 if [[ $mode == campaign ]]; then
+  # The networks that some of the programs read.
+  ctest --test-dir build -Q -R '^export_tiny_models$'
   # Not by ctest: a campaign takes longer than a test may.
   export IPEX_CAMPAIGN=1
   status=0

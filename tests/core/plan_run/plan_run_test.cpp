@@ -222,7 +222,7 @@ TEST(PlanRun, TwoActivationsOfOneKind) {
 TEST(PlanRun, TwoInstancesInTwoThreads) {
   for (int seed = 2000; seed < 2010; ++seed) {
     const RandomPlan random = testing::makeRandomPlan(seed, 10);
-    const PlanRequest request = requestFor(random, random.inputs, false, 1);
+    const PlanRequest request = requestFor(random, random.inputs, false, 1 + seed % 2);
     WeightCache weights;
     const auto plan = Plan::compile(random.spec, request, kernels(), weights);
     std::vector<std::string> wrong(2);
@@ -239,6 +239,43 @@ TEST(PlanRun, TwoInstancesInTwoThreads) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong[0], "") << seed;
     EXPECT_EQ(wrong[1], "") << seed;
+  }
+}
+
+// As eager does: a sentence instead of numbers from elsewhere; the instance can go on.
+TEST(PlanRun, AnIndexOutsideOfItsTableFailsTheRun) {
+  const std::string three = R"({"dtype":"f32","sizes":[3,2]})";
+  const auto node = [](const std::string& op, const std::string& src) { return R"({"op":")" + op + R"(","src":)" + src + R"(,"dst":[2],"name":"table","origins":[]})"; };
+  for (const auto& [op, src] : std::vector<std::pair<std::string, std::string>>{{"embedding{}", "[0,1]"}, {"gather{axis=0}", "[1,0]"}}) {
+    for (int threads : {1, 2}) {
+      const std::string nodes = node(op, src);
+      const PlanSpec spec = planSpecFromText(R"({"plan":1,"inputs":[["s64",1]],"constants":[)" + three + R"(],"nodes":[)" + nodes + R"(],"outputs":[2]})");
+      const std::vector<float> table{0, 1, 10, 11, 20, 21};
+      PlanRequest request;
+      request.tensor_inputs = {contiguousDesc(DType::kS64, Dims{4})};
+      request.int_inputs = {0};
+      request.constants = {table.data()};
+      request.target.threads = threads;
+      WeightCache weights;
+      const auto plan = Plan::compile(spec, request, kernels(), weights);
+      Plan::Instance instance(*plan);
+      std::vector<float> result(8);
+      void* to = result.data();
+      for (const std::int64_t bad : {3, -1, 2000000000}) {
+        const std::vector<std::int64_t> ids{0, bad, 2, 1}, good{0, 2, 2, 1};
+        const void* from = ids.data();
+        try {
+          instance.run(&from, &to);
+          ADD_FAILURE() << op << " took index " << bad;
+        } catch (const Error& problem) {
+          EXPECT_NE(std::string(problem.what()).find("outside of the table"), std::string::npos) << problem.what();
+          EXPECT_NE(std::string(problem.what()).find("'table'"), std::string::npos) << problem.what();
+        }
+        from = good.data();
+        instance.run(&from, &to);
+        EXPECT_EQ(result, (std::vector<float>{0, 1, 20, 21, 20, 21, 10, 11})) << op;
+      }
+    }
   }
 }
 
