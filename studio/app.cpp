@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "core/plan/error.h"
+#include "studio/app_actions.h"
 #include "studio/imgui_compat.h"
 #include "studio/panels/scene_service.h"
 
@@ -14,6 +16,11 @@ namespace {
 constexpr float kTopPoints = 56;
 constexpr float kTabPoints = 36;
 constexpr float kGrip = 6;
+// What is left of a hidden part: enough to bring it back by mouse.
+constexpr float kRailPoints = 22;
+constexpr float kLeastScale = 0.75F;
+constexpr float kMostScale = 4;
+constexpr float kScaleStep = 1.15F;
 
 // What the style asks for, less on small windows.
 float wanted(float dragged, float preferred, float window, float share, float least) {
@@ -36,10 +43,11 @@ void App::check(const AppOptions& options) {
               "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
 }
 
-App::App(const AppOptions& options, std::function<void()> wake) {
+App::App(const AppOptions& options, std::function<void()> wake)
+    : settings_(options.settings), display_scale_(std::clamp(options.scale, 0.5F, kMostScale)) {
   check(options);
   ui_.theme = themeByName(options.theme);
-  ui_.scale = std::clamp(options.scale, 0.5F, 4.F);
+  ui_.scale = settings_.scale > 0 ? settings_.scale : display_scale_;
   applyTheme(ui_.theme, ui_.scale);
   ui_.fonts = loadFonts(ui_.scale);
   ImGuiIO& io = ImGui::GetIO();
@@ -65,6 +73,50 @@ bool App::settled() const {
          std::all_of(panels_.begin(), panels_.end(), [](const auto& panel) { return panel->settled(); });
 }
 
+bool App::prepareFrame() {
+  const float wanted = settings_.scale > 0 ? settings_.scale : display_scale_;
+  if (wanted == ui_.scale) return false;
+  ui_.scale = wanted;
+  applyTheme(ui_.theme, ui_.scale);
+  ui_.fonts = loadFonts(ui_.scale);
+  return true;
+}
+
+// Actions that belong to the window itself.
+void App::act(const StudioSnapshot& snapshot) {
+  for (const char* theme : {"dark", "light", "contrast"}) {
+    if (!selection_.take(std::string("theme.") + theme)) continue;
+    settings_.theme = theme;
+    ui_.theme = themeByName(theme);
+    applyTheme(ui_.theme, ui_.scale);
+  }
+  if (selection_.take("scale.larger")) settings_.scale = std::min(ui_.scale * kScaleStep, kMostScale);
+  if (selection_.take("scale.smaller")) settings_.scale = std::max(ui_.scale / kScaleStep, kLeastScale);
+  if (selection_.take("scale.reset")) settings_.scale = 0;
+  if (selection_.take("panel.passes")) settings_.hide_left = !settings_.hide_left;
+  if (selection_.take("panel.inspector")) settings_.hide_right = !settings_.hide_right;
+  if (selection_.take("panel.bottom")) settings_.hide_bottom = !settings_.hide_bottom;
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab || !selection_.take(std::string("tab.") + panel->name())) continue;
+    selection_.front_panel = panel->name();
+    settings_.hide_bottom = false;
+  }
+  scrub(snapshot);
+}
+
+void App::scrub(const StudioSnapshot& snapshot) {
+  const auto last = static_cast<std::int32_t>(snapshot.index->stages.size()) - 1;
+  if (last < 1) return;
+  const std::int32_t before =
+      selection_.after_stage < 0 ? snapshot.index->default_stage : std::min(selection_.after_stage, last);
+  std::int32_t shown = before;
+  if (selection_.take("pass.previous")) --shown;
+  if (selection_.take("pass.next")) ++shown;
+  if (selection_.take("pass.first")) shown = 1;
+  if (selection_.take("pass.last")) shown = last;
+  if (shown != before) selection_.after_stage = std::clamp(shown, 1, last);
+}
+
 Panel* App::panelAt(PanelPlace place) const {
   for (const auto& panel : panels_) {
     if (panel->place() == place) return panel.get();
@@ -80,7 +132,11 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
                                  ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
                                  ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("studio", nullptr, flags);
-  if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive()) selection_.clear();
+  const bool popup = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
+  if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive() && !popup) selection_.clear();
+  const Action* action = popup ? nullptr : pressedAction(ImGui::GetIO().WantTextInput);
+  if (action != nullptr) selection_.request(action->name);
+  act(snapshot);
   if (alone_ != nullptr) {
     if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
       alone_->draw(snapshot, selection_, commands);
@@ -90,47 +146,85 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
     drawAll(snapshot, commands, size);
   }
   selection_.front_panel.clear();
+  palette_.draw(selection_);
+  selection_.ageRequests();
   ImGui::End();
 }
 
 void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size) {
   const float points_wide = size.x / ui_.scale;
   const float points_high = size.y / ui_.scale;
-  const float left = std::floor(ui_.px(wanted(left_, 300, points_wide, 0.19F, 210)));
-  const float right = std::floor(ui_.px(wanted(right_, 360, points_wide, 0.22F, 250)));
-  const float bottom = std::floor(ui_.px(wanted(bottom_, 300, points_high, 0.29F, 150)));
+  const auto extent = [&](bool hidden, float dragged, float preferred, float window, float share, float least) {
+    return std::floor(ui_.px(hidden ? kRailPoints : wanted(dragged, preferred, window, share, least)));
+  };
+  WindowSettings& set = settings_;
+  if (!selection_.front_panel.empty()) set.hide_bottom = false;
+  const float left = extent(set.hide_left, set.left, 300, points_wide, 0.17F, 210);
+  const float right = extent(set.hide_right, set.right, 360, points_wide, 0.2F, 250);
+  const float bottom = extent(set.hide_bottom, set.bottom, 300, points_high, 0.29F, 150);
   const float top = std::floor(ui_.px(kTopPoints));
   const float middle = std::max(size.y - top - bottom, ui_.px(80));
   const float centre = std::max(size.x - left - right, ui_.px(120));
   constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
-  const auto area = [&](PanelPlace place, ImVec2 at, ImVec2 extent) {
+  const auto area = [&](PanelPlace place, ImVec2 at, ImVec2 room) {
     Panel* panel = panelAt(place);
     ImGui::SetCursorPos(at);
-    if (beginArea(ui_, panel->name(), extent, ui_.theme.panel, {0, 0}, kStill))
+    if (beginArea(ui_, panel->name(), room, ui_.theme.panel, {0, 0}, kStill))
       panel->draw(snapshot, selection_, commands);
     endArea();
   };
   area(PanelPlace::kTop, {0, 0}, {size.x, top});
-  area(PanelPlace::kLeft, {0, top}, {left, middle});
+  if (!set.hide_left) area(PanelPlace::kLeft, {0, top}, {left, middle});
   area(PanelPlace::kCentre, {left, top}, {centre, middle});
-  area(PanelPlace::kRight, {left + centre, top}, {right, middle});
+  if (!set.hide_right) area(PanelPlace::kRight, {left + centre, top}, {right, middle});
   ImGui::SetCursorPos({0, top + middle});
-  if (beginArea(ui_, "bottom", {size.x, bottom}, ui_.theme.panel, {0, 0}, kStill)) drawBottom(snapshot, commands);
-  endArea();
+  if (!set.hide_bottom) {
+    if (beginArea(ui_, "bottom", {size.x, bottom}, ui_.theme.panel, {0, 0}, kStill)) drawBottom(snapshot, commands);
+    endArea();
+  }
 
   const float grip = ui_.px(kGrip);
   // Each grip draws the hairline in its middle.
   ImGui::SetCursorPos({0, top - 1});
   hairline(ui_);
-  const float moved_left = splitter("left", {left - grip / 2, top}, {grip, middle}, true);
-  const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true);
-  const float moved_bottom = splitter("bottom", {0, top + middle - grip / 2}, {size.x, grip}, false);
-  if (moved_left != 0) left_ = (left + moved_left) / ui_.scale;
-  if (moved_right != 0) right_ = (right - moved_right) / ui_.scale;
-  if (moved_bottom != 0) bottom_ = (bottom - moved_bottom) / ui_.scale;
+  const float moved_left = splitter("left", {left - grip / 2, top}, {grip, middle}, true, &set.hide_left);
+  const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true, &set.hide_right);
+  const float moved_bottom = splitter("bottom", {0, top + middle - grip / 2}, {size.x, grip}, false, &set.hide_bottom);
+  if (moved_left != 0 && !set.hide_left) set.left = (left + moved_left) / ui_.scale;
+  if (moved_right != 0 && !set.hide_right) set.right = (right - moved_right) / ui_.scale;
+  if (moved_bottom != 0 && !set.hide_bottom) set.bottom = (bottom - moved_bottom) / ui_.scale;
+  rail("left rail", "Passes (Ctrl+1)", {0, top}, {left - grip / 2, middle}, &set.hide_left);
+  rail("right rail", "Inspector (Ctrl+3)", {left + centre + grip / 2, top}, {right - grip / 2, middle},
+       &set.hide_right);
+  rail("bottom rail", "Operations, timeline, text, log (Ctrl+2)", {0, top + middle + grip / 2},
+       {size.x, bottom - grip / 2}, &set.hide_bottom);
 }
 
-float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical) {
+// What stands where a hidden part was: its name, and a click brings it back.
+void App::rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden) {
+  if (!*hidden) return;
+  ImGui::SetCursorPos(at);
+  if (beginArea(ui_, id, size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
+    if (ImGui::InvisibleButton("show", size)) *hidden = false;
+    const bool hovered = ImGui::IsItemHovered();
+    if (hovered) {
+      ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+      tooltip(std::string("Show: ") + what);
+    }
+    ImFont* font = ui_.fonts.head;
+    const ImVec2 corner = ImGui::GetWindowPos();
+    const bool wide = size.x > size.y;
+    const std::string text = wide ? what : "+";
+    ImGui::GetWindowDrawList()->AddText(
+        font, font->FontSize,
+        {corner.x + std::floor(wide ? ui_.px(13) : (size.x - font->FontSize * 0.6F) / 2),
+         corner.y + std::floor(wide ? (size.y - font->FontSize) / 2 : ui_.px(9))},
+        hovered ? ui_.theme.text : ui_.theme.dim, text.c_str());
+  }
+  endArea();
+}
+
+float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide) {
   // A child window of its own lies above its neighbours and gets the mouse.
   ImGui::SetCursorPos(at);
   ImGui::PushID(id);
@@ -145,6 +239,7 @@ float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical) {
     if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
       ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
     }
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) *hide = !*hide;
     if (ImGui::IsItemActive()) moved = vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y;
   }
   ImGui::EndChild();

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "studio/app_palette.h"
 #include "studio/panels/panel.h"
+#include "studio/settings.h"
 
 namespace ipex_studio {
 
@@ -15,6 +17,7 @@ struct AppOptions {
   float scale = 1;
   std::string theme = "dark";
   std::string panel;  // one of the panels' names: it alone is drawn; empty: all
+  WindowSettings settings;  // sizes, and what is hidden
 };
 
 class App {
@@ -27,6 +30,8 @@ class App {
   App(const AppOptions& options, std::function<void()> wake);
   ~App();
 
+  // To be called before ImGui::NewFrame: a change of scale takes effect here. True: the font atlas is another one.
+  bool prepareFrame();
   // Draws over the whole display, which has been cleared to theme().panel; to be called between ImGui::NewFrame and
   // ImGui::Render.
   void frame(const StudioSnapshot& snapshot, Commands& commands);
@@ -34,24 +39,28 @@ class App {
   bool settled() const;
 
   Selection& selection() { return selection_; }
+  // As it stands now; what the user chose, not what was derived from the window's size.
+  const WindowSettings& settings() const { return settings_; }
   const Theme& theme() const { return ui_.theme; }
 
  private:
+  void act(const StudioSnapshot& snapshot);
+  void scrub(const StudioSnapshot& snapshot);
   void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
   void drawBottom(const StudioSnapshot& snapshot, Commands& commands);
-  float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical);
+  float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide);
+  void rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden);
   Panel* panelAt(PanelPlace place) const;
 
   Ui ui_;
   Selection selection_;
+  WindowSettings settings_;
+  const float display_scale_;
+  Palette palette_{ui_};
   std::unique_ptr<SceneService> scenes_;
   std::vector<std::unique_ptr<Panel>> panels_;
   Panel* alone_ = nullptr;
   std::string tab_ = "operations";
-  // Sizes in points; negative until the user drags, then as dragged.
-  float left_ = -1;
-  float right_ = -1;
-  float bottom_ = -1;
 };
 
 }  // namespace ipex_studio

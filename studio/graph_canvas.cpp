@@ -229,7 +229,7 @@ CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& s
   const bool whole = layout.width * pixels <= size.x && layout.height * pixels <= size.y;
   const bool tall = layout.height >= layout.width;
   const float strip = kMapStrip * scale;
-  const bool map = !whole && !scene.nodes.empty() && std::min(size.x, size.y) > 3 * strip;
+  const bool map = show_minimap_ && !whole && !scene.nodes.empty() && std::min(size.x, size.y) > 3 * strip;
   if (map) (tall ? size.x : size.y) -= strip;
   handleInput(origin, size, scale, hovered, active);
 

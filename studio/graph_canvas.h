@@ -117,6 +117,14 @@ class GraphCanvas {
   // A point of the scene moved: keep it where it is on the screen.
   void follow(LayoutPoint from, LayoutPoint to);
 
+  // Two canvases over one layout share their view.
+  void lookLike(const GraphCanvas& other) {
+    centre_ = other.centre_;
+    zoom_ = other.zoom_;
+    request_ = other.request_;
+  }
+  void showMinimap(bool show) { show_minimap_ = show; }
+
   float zoom() const { return zoom_; }
   void setZoom(float zoom);
   LayoutPoint centre() const { return centre_; }
@@ -160,6 +168,7 @@ class GraphCanvas {
   Drawn drawn_;
   std::vector<std::int32_t> visible_nodes_;
   std::vector<std::int32_t> visible_edges_;
+  bool show_minimap_ = true;
   bool dragging_minimap_ = false;
   bool dragged_ = false;
 };

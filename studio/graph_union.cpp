@@ -60,46 +60,44 @@ class Uniter {
     return !isCarrier(node) && !isConversion(graph, node);
   }
 
+  // From the last node to the first, so that the users of a node are known.
   void anchorNodes(std::size_t g) {
     const GraphSnapshot& shown = graph(g);
-    // Position of what makes each value, lists and conversions counted as what they carry.
-    std::vector<std::int32_t> value_position(shown.values.size(), -1);
-    std::vector<std::int32_t> position(shown.nodes.size(), 0);
-    std::int32_t previous = 0;
-    for (std::size_t n = 0; n < shown.nodes.size(); ++n) {
-      const GraphNode& node = shown.nodes[n];
-      std::int32_t behind = -1;
-      for (const std::int32_t id : node.inputs) {
-        if (valueOf(shown, id) != nullptr) behind = std::max(behind, value_position[id]);
-      }
-      const bool drawn = isDrawn(shown, node);
-      position[n] = drawn ? choosePosition(node, behind, previous) : behind;
-      if (drawn) previous = position[n];
-      for (const std::int32_t id : node.outputs) {
-        if (valueOf(shown, id) != nullptr) value_position[id] = position[n];
-      }
-    }
+    // The first position that reads each value; lists and conversions stand where their readers do.
+    std::vector<std::int32_t> read_at(shown.values.size(), positions_);
     count_.resize(static_cast<std::size_t>(positions_) + 1, 0);
     std::vector<std::int32_t> seen(count_.size(), 0);
     anchors_[g].resize(shown.nodes.size());
+    std::int32_t next = std::max(positions_ - 1, 0);
     for (std::size_t i = shown.nodes.size(); i-- > 0;) {
-      if (!isDrawn(shown, shown.nodes[i])) continue;
-      anchors_[g][i] = {position[i], seen[position[i]]++};
-      count_[position[i]] = std::max(count_[position[i]], seen[position[i]]);
+      const GraphNode& node = shown.nodes[i];
+      std::int32_t limit = positions_;
+      for (const std::int32_t id : node.outputs) {
+        if (valueOf(shown, id) != nullptr) limit = std::min(limit, read_at[id]);
+      }
+      const bool drawn = isDrawn(shown, node);
+      const std::int32_t position = drawn ? choosePosition(node, limit, next) : limit;
+      for (const std::int32_t id : node.inputs) {
+        if (valueOf(shown, id) != nullptr) read_at[id] = std::min(read_at[id], position);
+      }
+      if (!drawn) continue;
+      next = position;
+      anchors_[g][i] = {position, seen[position]++};
+      count_[position] = std::max(count_[position], seen[position]);
     }
   }
 
-  // The first origin behind everything that is read, else the last origin, else where the node before stands.
-  std::int32_t choosePosition(const GraphNode& node, std::int32_t behind, std::int32_t previous) const {
+  // The last origin before everything that reads the node, else the first origin, else where the next node stands.
+  std::int32_t choosePosition(const GraphNode& node, std::int32_t limit, std::int32_t next) const {
     std::int32_t first = -1;
     std::int32_t last = -1;
     for (const OriginId origin : node.origins) {
       const auto known = position_of_origin_.find(origin);
       if (known == position_of_origin_.end()) continue;
-      last = std::max(last, known->second);
-      if (known->second > behind && (first < 0 || known->second < first)) first = known->second;
+      if (first < 0 || known->second < first) first = known->second;
+      if (known->second < limit) last = std::max(last, known->second);
     }
-    return first >= 0 ? first : last >= 0 ? last : previous;
+    return last >= 0 ? last : first >= 0 ? first : next;
   }
 
   void numberSlots() {

@@ -2,7 +2,8 @@
 // scrubs through the passes.
 //
 // Every node of every graph gets a slot. A node of the frozen graph keeps its own; a later node takes the slot of one of
-// its origins: the first that lies behind everything it reads, so that edges go on pointing forward.
+// its origins: the last that lies before everything that reads it, so that edges go on pointing forward and what was
+// fused leaves its place to the edges.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 // Items that are looked at for a way around; more are not worth the time.
-constexpr std::size_t kMostWayItems = 64;
+constexpr std::size_t kMostWayItems = 256;
 
 bool contains(const std::vector<std::string>& sorted, const std::string& path) {
   return std::binary_search(sorted.begin(), sorted.end(), path);

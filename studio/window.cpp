@@ -133,9 +133,15 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
       frames_due = 0;
       continue;
     }
+    const WindowSettings before = app.settings();
+    if (app.prepareFrame()) {
+      ImGui_ImplOpenGL3_DestroyFontsTexture();
+      ImGui_ImplOpenGL3_CreateFontsTexture();
+    }
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     drawFrame(app, source, shown, width, height, &watchdog);
+    if (!(before == app.settings())) frames_due = kFramesAfterEvent;
     glfwSwapBuffers(window);
     if (options.after_frame && !options.after_frame(watchdog.statistics())) return;
   }
@@ -183,18 +189,27 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
   if (options.width < 64 || options.height < 64 || options.width > 16384 || options.height > 16384) {
     throw Error(ExitCode::kUsage, "A window is between 64 and 16384 pixels wide and high; choose another --size.");
   }
-  App::check({1, options.theme, options.panel});
+  const bool stays = options.screenshot_path.empty();
+  AppOptions app_options;
+  if (stays && !options.settings_path.empty()) app_options.settings = readSettings(options.settings_path);
+  const std::string& remembered = app_options.settings.theme;
+  app_options.theme = !options.theme.empty() ? options.theme : !remembered.empty() ? remembered : "dark";
+  app_options.panel = options.panel;
+  App::check(app_options);
   const GlfwLibrary library;
   const WindowPtr window = openWindow(options);
   const ImguiScope imgui(window.get());
-  App app({chooseScale(options, window.get()), options.theme, options.panel}, [] { glfwPostEmptyEvent(); });
+  app_options.scale = chooseScale(options, window.get());
+  App app(app_options, [] { glfwPostEmptyEvent(); });
   const WakeScope wake(source);
   glfwSetWindowUserPointer(window.get(), &source);
   glfwSetDropCallback(window.get(), [](GLFWwindow* target, int count, const char** paths) {
     if (count > 0) static_cast<SnapshotSource*>(glfwGetWindowUserPointer(target))->post(OpenCommand{paths[0]});
   });
-  if (options.screenshot_path.empty()) {
+  if (stays) {
     runInteractive(options, window.get(), app, source);
+    // A file that cannot be written costs the arrangement, not the work.
+    if (!(app.settings() == app_options.settings)) writeSettings(options.settings_path, app.settings());
   } else {
     takeScreenshot(options, app, source);
   }

@@ -14,7 +14,8 @@ struct WindowOptions {
   int width = 1600;  // of the window in pixels
   int height = 1000;
   double scale = 0;             // of everything drawn; 0: as the display asks
-  std::string theme = "dark";   // "dark", "light", "contrast"
+  std::string theme;            // "dark", "light", "contrast"; empty: the one chosen last, else dark
+  std::string settings_path;    // where the arrangement is kept between starts; empty: nowhere. Screenshots ignore it.
   std::string screenshot_path;  // non-empty: render until everything is settled, write a PNG there, return
   std::string panel;            // one of panelNames(): fills the window with that panel alone; empty: the whole studio
   std::string title = "ipex-studio";

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 #include "core/plan/error.h"
@@ -51,6 +52,8 @@ Examples:
   ipex-studio show model.pt --format svg > graph.svg
 )";
 
+const std::map<std::string, Hint> kHints{{"latency", Hint::kLatency}, {"throughput", Hint::kThroughput}};
+
 void addModelFlags(CLI::App& app, CommandLine& line) {
   app.add_option("--input", line.inputs,
                  "One argument of forward: NAME:1x3x224x224[:dtype], NAME:SHAPE:int64[lo,hi] for ids, a range "
@@ -90,10 +93,20 @@ void addRewriteFlags(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "int8"}))
       ->capture_default_str()
       ->group(kRewriteGroup);
+  app.add_flag("--force-precision", line.force_precision, "Compute so even where this CPU has to emulate it.")
+      ->group(kRewriteGroup);
   app.add_option("--disable", line.disabled, "Passes to leave out; `ipex-studio passes` lists them.")
       ->type_name("PASS,...")
       ->delimiter(',')
       ->allow_extra_args(false)
+      ->group(kRewriteGroup);
+  app.add_option("--tune", line.tune,
+                 "How long kernels and layouts are measured before the fastest are taken: off, quick (some seconds) or "
+                 "full (a minute). What was measured is remembered in the database.")
+      ->check(CLI::IsMember({"off", "quick", "full"}))
+      ->capture_default_str()
+      ->group(kRewriteGroup);
+  app.add_flag("--no-winograd", line.no_winograd, "Take no convolution algorithm that rounds differently.")
       ->group(kRewriteGroup);
   app.add_option("--limit", line.limit, "Stop rewriting after N rewrites: halve N until the culprit is found.")
       ->type_name("N")
@@ -106,16 +119,25 @@ void addRewriteFlags(CLI::App& app, CommandLine& line) {
 
 void addMeasureFlags(CLI::App& app, CommandLine& line) {
   MeasureOptions& measure = line.measure;
-  app.add_option("--threads", measure.threads,
-                 "Threads of each instance; 0: all usable cores, shared by the instances.")
+  auto* threads = app.add_option("--threads", measure.threads,
+                                 "Threads of each instance; 0: all usable cores, shared by the instances.")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str()
       ->group(kMeasureGroup);
-  app.add_option("--instances", measure.instances, "Run so many forwards at the same time.")
+  auto* instances = app.add_option("--instances", measure.instances,
+                                   "Answer so many requests at the same time, each on cores of its own.")
       ->type_name("N")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
+      ->group(kMeasureGroup);
+  app.add_option("--hint", measure.hint,
+                 "Choose instances and threads by measuring a few splits of the cores, for the least time per request "
+                 "(latency) or the most requests per second (throughput).")
+      ->transform(CLI::CheckedTransformer(kHints).description(""))
+      ->type_name("GOAL")
+      ->excludes(threads)
+      ->excludes(instances)
       ->group(kMeasureGroup);
   app.add_option("--warmup", measure.warmup_s, "Run so long before measuring.")
       ->type_name("SECONDS")
@@ -261,9 +283,8 @@ void addStudio(CLI::App& app, CommandLine& line) {
       ->type_name("WxH")
       ->capture_default_str()
       ->group(kWindowGroup);
-  app.add_option("--theme", line.theme, "dark, light or contrast.")
+  app.add_option("--theme", line.theme, "dark, light or contrast; without it the one chosen last.")
       ->check(CLI::IsMember({"dark", "light", "contrast"}))
-      ->capture_default_str()
       ->group(kWindowGroup);
   addDatabase(app, line);
   addModelFlags(app, line);

@@ -42,10 +42,13 @@ struct CommandLine {
   std::vector<std::string> preserved;  // --preserve
   std::string reset_method;            // --reset
   std::string device = "cpu";
+  bool force_precision = false;
   std::string precision = "fp32";
   std::vector<std::string> disabled;  // --disable
   std::int64_t limit = -1;
   std::string dump_directory;
+  std::string tune = "quick";  // --tune
+  bool no_winograd = false;
   MeasureOptions measure;
   bool trust = false;
   double timeout_s = 600;
@@ -62,7 +65,7 @@ struct CommandLine {
   std::string screenshot;  // kStudio
   std::string panel;
   std::string size = "1600x1000";
-  std::string theme = "dark";
+  std::string theme;  // empty: as chosen last
 };
 
 // Flags and commands, bound to `line`, which must outlive the app. Completions and the reference in the manual page are

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <mutex>
 
 #include "studio/cli/commands.h"
+#include "studio/cli/interrupt.h"
 #include "studio/session.h"
+#include "studio/settings.h"
 
 namespace ipex_studio {
 namespace {
@@ -26,12 +29,33 @@ void parseSize(const std::string& text, WindowOptions& options) {
   }
 }
 
+// The session as the thread that waits for signals may use it: only while it is there.
+struct OpenSession {
+  class Scope {
+   public:
+    Scope(OpenSession& place, Session* session) : place_(place) { place_.set(session); }
+    ~Scope() { place_.set(nullptr); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    OpenSession& place_;
+  };
+  void set(Session* value) {
+    const std::lock_guard lock(mutex);
+    session = value;
+  }
+  std::mutex mutex;
+  Session* session = nullptr;
+};
+
 }  // namespace
 
 int openStudio(const CommandLine& line, const WindowRunner& window) {
   WindowOptions options;
   parseSize(line.size, options);
   options.theme = line.theme;
+  options.settings_path = settingsPath();
   options.panel = line.panel;
   options.screenshot_path = line.screenshot;
   options.title = "ipex-studio - " + line.model;
@@ -42,8 +66,18 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   checkRequest(session_options.request);
   // A file that is not there needs no window to be told.
   if (!isDatabaseFile(line.model)) UniqueFd(openModelFile(line.model));
+  // Ctrl-C in the terminal closes the window as its own button does: the engines end and their folder goes.
+  OpenSession open_session;
+  Cancellation interrupted;
+  const InterruptWatch watch(interrupted, [&open_session] {
+    const std::lock_guard lock(open_session.mutex);
+    if (open_session.session != nullptr) open_session.session->post(CancelCommand{});  // wakes the window, too
+  });
+  options.after_frame = [&interrupted](const FrameStatistics&) { return !interrupted.requested(); };
   Session session(std::move(session_options));
+  const OpenSession::Scope opened(open_session, &session);
   const int code = window(options, session);
+  if (interrupted.requested()) return static_cast<int>(kInterrupted);
   const SnapshotPtr last = session.latest();
   // A screenshot of a job that failed is taken, but the script must know.
   if (!line.screenshot.empty() && last->status.state == JobState::kFailed) {

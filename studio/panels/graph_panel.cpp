@@ -39,14 +39,20 @@ class GraphPanel : public Panel {
     const float width = ImGui::GetWindowWidth();
     const float height = ImGui::GetWindowHeight() - ImGui::GetCursorPosY() - std::floor(ui_.px(kLegendPoints));
     const float half = std::floor(width / 2);
+    panes_[0].canvas().showMinimap(arrangement_ != Arrangement::kSplit);
     if (arrangement_ == Arrangement::kSplit) {
+      // Both sides have one layout, and so one view; the right one moves the left one in the next frame.
       drawPane(0, {half, height}, snapshot, selection);
+      panes_[1].canvas().lookLike(panes_[0].canvas());
       ImGui::SameLine(0, 0);
       const ImVec2 at = ImGui::GetCursorScreenPos();
       drawPane(1, {width - half, height}, snapshot, selection);
       ImGui::GetWindowDrawList()->AddLine({at.x, ImGui::GetWindowPos().y}, {at.x, at.y + height}, ui_.theme.line);
+      if (panes_[1].scene() != nullptr) panes_[0].canvas().lookLike(panes_[1].canvas());
     } else {
-      drawPane(arrangement_ == Arrangement::kBefore ? 0 : 1, {width, height}, snapshot, selection);
+      const int side = arrangement_ == Arrangement::kBefore ? 0 : 1;
+      drawPane(side, {width, height}, snapshot, selection);
+      panes_[1 - side].canvas().lookLike(panes_[side].canvas());
     }
     drawLegend();
   }

@@ -44,6 +44,8 @@ class SceneSizes : public ItemSizes {
         if (n < 0) continue;
         // Most passes leave most nodes as they are.
         const GraphNode& node = graph.nodes[n];
+        // A region's name tells all that is in it; it is cut, not given room.
+        if (node.kind.find("::region") != std::string::npos) continue;
         const std::string& name = node.name.empty() ? node.kind : node.name;
         if (names[s] != nullptr && *names[s] == name) continue;
         names[s] = &name;

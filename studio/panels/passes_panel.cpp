@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "studio/imgui_compat.h"
 #include "studio/panels/panel_list.h"
 
 namespace ipex_studio {
@@ -66,17 +66,13 @@ class PassesPanel : public Panel {
     const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
     std::int32_t shown = selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
     const std::int32_t before = shown;
-    if (!ImGui::GetIO().WantTextInput && !ImGui::IsAnyItemActive()) {
-      if (keyPressed(ImGuiKey_UpArrow)) shown = std::max(1, shown - 1);
-      if (keyPressed(ImGuiKey_DownArrow)) shown = std::min(last, shown + 1);
-      if (keyPressed(ImGuiKey_Home)) shown = std::min(1, last);
-      if (keyPressed(ImGuiKey_End)) shown = last;
-    }
     for (std::int32_t s = 1; s <= last; ++s) {
       const bool clicked = drawRow(snapshot, s, s == shown);
       if (clicked) shown = s;
-      if (s == shown && shown != before) ImGui::SetScrollHereY();
+      // The keys move it elsewhere.
+      if (s == shown && shown != last_shown_ && last_shown_ >= 0) ImGui::SetScrollHereY();
     }
+    last_shown_ = shown;
     if (shown != before) selection.after_stage = shown;
   }
 
@@ -157,6 +153,7 @@ class PassesPanel : public Panel {
   }
 
   const Ui& ui_;
+  std::int32_t last_shown_ = -1;
 };
 
 }  // namespace

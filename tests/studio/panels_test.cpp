@@ -56,7 +56,7 @@ TEST_F(StudioTest, DrawsEveryStateInEveryTheme) {
   constexpr JobState kStates[] = {JobState::kEmpty, JobState::kReady,  JobState::kRecorded, JobState::kWorking,
                                   JobState::kDone,  JobState::kFailed, JobState::kCancelled};
   for (const char* theme : {"dark", "light", "contrast"}) {
-    start({1, theme, ""});
+    start({1, theme, "", {}});
     for (const JobState state : kStates) {
       EXPECT_GT(settle(inState(state, nullptr)), 500);
       EXPECT_GT(settle(inState(state, testing::resnetJob({false, false}))), 1000);
@@ -69,7 +69,7 @@ TEST_F(StudioTest, EveryPanelAloneAndAtOtherScales) {
   const SnapshotPtr snapshot = testing::resnetSnapshot();
   const SnapshotPtr empty = makeSnapshot(nullptr, {}, nullptr);
   for (const std::string& panel : panelNames()) {
-    start({panel.size() % 2 == 0 ? 1.F : 2.F, "dark", panel});
+    start({panel.size() % 2 == 0 ? 1.F : 2.F, "dark", panel, {}});
     EXPECT_GT(settle(snapshot), 40) << panel;
     settle(empty);
   }
@@ -87,7 +87,7 @@ TEST_F(StudioTest, HostileStringsAreDrawnAsTheyAre) {
   const auto job = testing::hostileJob();
   const SnapshotPtr snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
   for (const std::string& panel : panelNames()) {
-    start({1, "dark", panel});
+    start({1, "dark", panel, {}});
     app_->selection().select({0, 1, 2, 3, 4, 5, 6, 7}, true);
     settle(snapshot);
   }
@@ -100,13 +100,13 @@ TEST_F(StudioTest, HostileStringsAreDrawnAsTheyAre) {
 
 TEST_F(StudioTest, UnknownNamesAreRefused) {
   try {
-    start({1, "dark", "nonsense"});
+    start({1, "dark", "nonsense", {}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kUsage);
     EXPECT_THAT(error.what(), ::testing::HasSubstr("operations"));
   }
-  EXPECT_THROW(start({1, "pink", ""}), Error);
+  EXPECT_THROW(start({1, "pink", "", {}}), Error);
 }
 
 TEST_F(StudioTest, ArrowKeysScrubThroughPasses) {
@@ -126,7 +126,7 @@ TEST_F(StudioTest, ArrowKeysScrubThroughPasses) {
 }
 
 TEST_F(StudioTest, ClickingARowSelectsItsOriginsForAllPanels) {
-  start({1, "dark", "operations"});
+  start({1, "dark", "operations", {}});
   const SnapshotPtr snapshot = testing::resnetSnapshot();
   settle(snapshot);
   ui_.click(120, 75, [&] { draw(snapshot); });
@@ -142,7 +142,7 @@ TEST_F(StudioTest, ClickingARowSelectsItsOriginsForAllPanels) {
 }
 
 TEST_F(StudioTest, OptimizeAndCancelPostCommands) {
-  start({1, "dark", "run"});
+  start({1, "dark", "run", {}});
   ImGui::GetIO().DisplaySize = {1280, 56};
   const auto clickEverywhere = [&](const SnapshotPtr& snapshot) {
     settle(snapshot);

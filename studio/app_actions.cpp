@@ -1,0 +1,121 @@
+// See app_actions.h.
+#include "studio/app_actions.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "studio/imgui_compat.h"
+
+namespace ipex_studio {
+namespace {
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool keyIsPressed(const std::string& key) {
+  if (key.size() == 1) return characterPressed(key[0]);
+  if (key[0] == 'F') return functionKeyPressed(std::stoi(key.substr(1)));
+  if (key == "Up") return keyPressed(ImGuiKey_UpArrow);
+  if (key == "Down") return keyPressed(ImGuiKey_DownArrow);
+  if (key == "Home") return keyPressed(ImGuiKey_Home);
+  if (key == "End") return keyPressed(ImGuiKey_End);
+  return false;
+}
+
+bool chordIsPressed(std::string keys, bool typing) {
+  const auto strip = [&](const std::string& modifier) {
+    if (keys.compare(0, modifier.size(), modifier) != 0) return false;
+    keys.erase(0, modifier.size());
+    return true;
+  };
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool ctrl = strip("Ctrl+");
+  const bool shift = strip("Shift+");
+  if (ctrl != io.KeyCtrl || shift != io.KeyShift || io.KeyAlt) return false;
+  return (ctrl || !typing) && keyIsPressed(keys);
+}
+
+}  // namespace
+
+const std::vector<Action>& allActions() {
+  static const std::vector<Action> actions = {
+      {"palette", "Command palette", "Ctrl+P"},
+      {"shortcuts", "Keyboard shortcuts", "F1"},
+      {"run.optimize", "Optimize the model", "Ctrl+O"},
+      {"run.cancel", "Cancel the running job", "Ctrl+."},
+      {"run.inputs", "Choose the inputs", "Ctrl+I"},
+      {"run.export", "Export the optimized model", "Ctrl+E"},
+      {"pass.previous", "Show the pass before", "Up"},
+      {"pass.next", "Show the next pass", "Down"},
+      {"pass.first", "Show the first pass", "Home"},
+      {"pass.last", "Show the last pass", "End"},
+      {"graph.search", "Search nodes", "/"},
+      {"graph.next-hit", "Next node found", "Ctrl+G"},
+      {"graph.previous-hit", "Node found before", "Ctrl+Shift+G"},
+      {"graph.fit", "Show the whole graph", "F"},
+      {"graph.zoom-selection", "Zoom to what is selected", "Z"},
+      {"graph.100", "Zoom to 100 %", "1"},
+      {"graph.zoom-in", "Zoom in", "="},
+      {"graph.zoom-out", "Zoom out", "-"},
+      {"graph.producer", "Go to what makes the input of the selected node", "P"},
+      {"graph.consumer", "Go to what reads the selected node", "N"},
+      {"graph.trace", "Mark all who read the selected node's value", "U"},
+      {"graph.fold", "Fold the module of the selected node", "C"},
+      {"graph.unfold", "Unfold the selected module", "X"},
+      {"graph.fold-all", "Fold all modules", "Shift+C"},
+      {"graph.unfold-all", "Unfold all modules", "Shift+X"},
+      {"view.before", "Show the graph before alone", "B"},
+      {"view.split", "Show before and after side by side", "S"},
+      {"view.after", "Show the graph after alone", "A"},
+      {"compare.frozen", "Compare with the frozen graph", "Shift+A"},
+      {"compare.previous", "Compare with the graph before this pass", "Shift+B"},
+      {"color.time", "Colour by time", "T"},
+      {"color.precision", "Colour by precision", "Shift+P"},
+      {"color.kernel", "Colour by kernel", "K"},
+      {"color.error", "Colour by error", "E"},
+      {"color.pass", "Colour by pass", "Shift+T"},
+      {"panel.passes", "Show or hide the passes", "Ctrl+1"},
+      {"panel.bottom", "Show or hide the tables", "Ctrl+2"},
+      {"panel.inspector", "Show or hide the inspector", "Ctrl+3"},
+      {"tab.operations", "Operations", "2"},
+      {"tab.timeline", "Timeline", "3"},
+      {"tab.remarks", "Remarks: what was not done and why", "4"},
+      {"tab.text", "IR text and what changed in it", "5"},
+      {"tab.log", "Log", "6"},
+      {"theme.dark", "Dark theme", ""},
+      {"theme.light", "Light theme", ""},
+      {"theme.contrast", "High-contrast theme", ""},
+      {"scale.larger", "Larger text", "Ctrl+="},
+      {"scale.smaller", "Smaller text", "Ctrl+-"},
+      {"scale.reset", "Text as large as the display asks", "Ctrl+0"},
+  };
+  return actions;
+}
+
+const Action* pressedAction(bool typing) {
+  for (const Action& action : allActions()) {
+    if (action.keys[0] != 0 && chordIsPressed(action.keys, typing)) return &action;
+  }
+  return nullptr;
+}
+
+std::vector<const Action*> findActions(const std::string& query) {
+  std::vector<const Action*> found;
+  const std::string wanted = lowered(query);
+  for (const Action& action : allActions()) {
+    const std::string text = lowered(std::string(action.title) + " " + action.name);
+    bool all = true;
+    for (std::size_t at = 0; at < wanted.size() && all;) {
+      const std::size_t end = std::min(wanted.find(' ', at), wanted.size());
+      all = text.find(wanted.substr(at, end - at)) != std::string::npos;
+      at = end + 1;
+    }
+    if (all) found.push_back(&action);
+  }
+  return found;
+}
+
+}  // namespace ipex_studio

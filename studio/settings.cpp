@@ -1,0 +1,81 @@
+// See settings.h.
+#include "studio/settings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kLeastSize = 60;
+constexpr float kMostSize = 4000;
+
+float sizeOf(const std::string& text) {
+  const float size = std::strtof(text.c_str(), nullptr);
+  return std::isfinite(size) && size >= kLeastSize && size <= kMostSize ? size : -1;
+}
+
+}  // namespace
+
+bool WindowSettings::operator==(const WindowSettings& other) const {
+  return left == other.left && right == other.right && bottom == other.bottom && hide_left == other.hide_left &&
+         hide_right == other.hide_right && hide_bottom == other.hide_bottom && theme == other.theme &&
+         scale == other.scale;
+}
+
+std::string settingsPath() {
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  if (config != nullptr && config[0] == '/') return std::string(config) + "/ipex-studio/window.conf";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] != '/') return {};
+  return std::string(home) + "/.config/ipex-studio/window.conf";
+}
+
+WindowSettings readSettings(const std::string& path) {
+  WindowSettings settings;
+  std::ifstream file(path);
+  std::string line;
+  for (int lines = 0; lines < 100 && std::getline(file, line); ++lines) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string key = line.substr(0, equals);
+    const std::string value = line.substr(equals + 1);
+    if (key == "left") settings.left = sizeOf(value);
+    if (key == "right") settings.right = sizeOf(value);
+    if (key == "bottom") settings.bottom = sizeOf(value);
+    if (key == "hide-left") settings.hide_left = value == "1";
+    if (key == "hide-right") settings.hide_right = value == "1";
+    if (key == "hide-bottom") settings.hide_bottom = value == "1";
+    if (key == "theme" && (value == "dark" || value == "light" || value == "contrast")) settings.theme = value;
+    if (key == "scale") {
+      const float scale = std::strtof(value.c_str(), nullptr);
+      settings.scale = scale >= 0.5F && scale <= 4 ? scale : 0;
+    }
+  }
+  return settings;
+}
+
+bool writeSettings(const std::string& path, const WindowSettings& settings) {
+  if (path.empty()) return false;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (error) return false;
+  // In one step, so that two windows that close at once leave one whole file.
+  const std::string fresh = path + ".new";
+  {
+    std::ofstream file(fresh, std::ios::trunc);
+    file << fmt::format("left={}\nright={}\nbottom={}\nhide-left={:d}\nhide-right={:d}\nhide-bottom={:d}\n",
+                        settings.left, settings.right, settings.bottom, settings.hide_left, settings.hide_right,
+                        settings.hide_bottom)
+         << fmt::format("theme={}\nscale={}\n", settings.theme, settings.scale);
+    if (!file.flush()) return false;
+  }
+  std::filesystem::rename(fresh, path, error);
+  return !error;
+}
+
+}  // namespace ipex_studio

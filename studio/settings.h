@@ -1,0 +1,30 @@
+// What the window remembers between starts: sizes of the parts, what is hidden, theme and scale.
+#pragma once
+
+#include <string>
+
+namespace ipex_studio {
+
+struct WindowSettings {
+  // Sizes in points; negative: as the window's size suggests.
+  float left = -1;
+  float right = -1;
+  float bottom = -1;
+  bool hide_left = false;
+  bool hide_right = false;
+  bool hide_bottom = false;
+  std::string theme;  // empty: none was chosen
+  float scale = 0;    // 0: as the display asks
+
+  bool operator==(const WindowSettings& other) const;
+};
+
+// $XDG_CONFIG_HOME/ipex-studio/window.conf, else under ~/.config; empty when neither is known.
+std::string settingsPath();
+
+// Anything that is missing or makes no sense is left as it is by default. Never throws.
+WindowSettings readSettings(const std::string& path);
+// Makes the folder. False when it cannot be written; the window goes on without.
+bool writeSettings(const std::string& path, const WindowSettings& settings);
+
+}  // namespace ipex_studio
