@@ -24,12 +24,17 @@ struct OptimizeOptions {
   bool plan_regions = true;             // false: leave fused operators to the interpreter
   TuneMode tune = TuneMode::kOff;
   bool allow_winograd = true;           // false: no convolution whose algorithm rounds differently
+  std::string tuning_record;            // what was measured before (MemoryTuningStore's text); empty: nothing
 };
+
+// What a split of the cores into instances and threads is chosen for by measuring.
+enum class Hint { kNone, kLatency, kThroughput };
 
 // How time is taken.
 struct MeasureOptions {
   std::int32_t threads = 0;             // 0: all usable cores
   std::int32_t instances = 1;
+  Hint hint = Hint::kNone;              // else threads and instances are chosen
   double warmup_s = 0.5;
   double duration_s = 3.0;
   std::int64_t iterations = 0;          // > 0: exactly so many timed iterations, duration is ignored

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <functional>
 #include <thread>
 
 #include "studio/process.h"
@@ -13,7 +14,8 @@ namespace ipex_studio {
 // before any other thread exists, so that all of them leave the signals to it.
 class InterruptWatch {
  public:
-  explicit InterruptWatch(Cancellation& cancellation);
+  // `then` is called after the request, on the watch's own thread.
+  explicit InterruptWatch(Cancellation& cancellation, std::function<void()> then = {});
   ~InterruptWatch();
   InterruptWatch(const InterruptWatch&) = delete;
   InterruptWatch& operator=(const InterruptWatch&) = delete;
