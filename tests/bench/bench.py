@@ -2,7 +2,8 @@
 """Measures engines on TorchScript files and writes one Markdown table and one JSON file.
 
   bench.py MODEL...            one row per model and number of threads
-  bench.py --check MODEL...    also compares with the targets below; exit code 1 where one is missed
+  bench.py --check MODEL...    also exports both forms, loads them in stock PyTorch and compares everything with the
+                               targets below: "pass" or "MISS" per line; exit code 1 where one is missed
 
 MODEL is a file, or a quoted file with flags for the engine: "vad.pt --input rate=16000 --reset reset_states". Recorded
 inputs are taken from NAME.io.pt beside NAME.pt where that exists. Every ratio comes from two processes that took turns
@@ -13,9 +14,11 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from datetime import datetime, timezone
 from typing import Dict, List, Optional
 
@@ -126,18 +129,55 @@ def fill(row: Row, report: dict) -> None:
     row.coverage_nodes, row.coverage_time = coverage.get("nodes"), coverage.get("time")
 
 
-def missed_targets(row: Row) -> List[str]:
-    """One phrase per target that the row misses, or that it cannot prove."""
+@dataclasses.dataclass
+class Check:
+    """One thing that must hold."""
+
+    text: str
+    holds: bool
+
+
+def checks(row: Row) -> List[Check]:
+    """The targets of a row; what is not known does not hold."""
     if row.error:
-        return [row.error]
-    missed = []
+        return [Check(row.error, False)]
+    found = []
     for key, bound in TARGETS.get(row.network, {}).items():
         value = getattr(row, key)
-        if value is None or (value < bound if key == "speedup" else value > bound):
-            missed.append(f"{key} {shown(value, 2)}, target {bound:g}")
-    if row.accurate is False or row.max_rel is None or not row.max_rel <= MAX_REL_TARGET:
-        missed.append(f"max_rel {shown(row.max_rel, 7)}, target {MAX_REL_TARGET:g}")
-    return missed
+        least = key == "speedup"
+        holds = value is not None and (value >= bound if least else value <= bound)
+        found.append(Check(f"{key} {shown(value, 2)}, {'at least' if least else 'at most'} {bound:g}", holds))
+    holds = row.accurate is not False and row.max_rel is not None and row.max_rel <= MAX_REL_TARGET
+    found.append(Check(f"max_rel {scientific(row.max_rel)}, at most {MAX_REL_TARGET:g}", holds))
+    return found
+
+
+def reload_check(model: Model, form: str, program: str, timeout_s: float) -> Check:
+    """Exports the model, loads the file in stock PyTorch in another process, compares with the recorded calls."""
+    recording = next((model.flags[i + 1] for i, flag in enumerate(model.flags) if flag == "--inputs"), None)
+    if recording is None:
+        return Check(f"{form} export: no recorded calls to compare with", False)
+    values = [flag for flag in model.flags if re.fullmatch(r"\w+=.*", flag)]
+    library = os.path.join(os.path.dirname(program), "libipex_studio_ops.so")
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "export.pt")
+        commands = [[program, "run", model.path, *model.flags, "-o", out, "--form", form, "--iterations", "2", "--warmup",
+                     "0", "--db", os.path.join(folder, "profile.db")],
+                    ["/usr/bin/python3", "-B", os.path.join(ROOT, "tests", "bench", "reload.py"), out, recording, *values,
+                     *([library] if form == "compiled" else [])]]
+        for command in commands:
+            result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    text=True, timeout=timeout_s, check=False)
+            if result.returncode != 0:
+                lines = result.stderr.strip().splitlines()
+                return Check(f"{form} export: {lines[-1] if lines else f'exit code {result.returncode}'}", False)
+    max_rel = float(result.stdout)
+    return Check(f"{form} export reloads, max_rel {scientific(max_rel)}, at most {MAX_REL_TARGET:g}",
+                 max_rel <= MAX_REL_TARGET)
+
+
+def scientific(value: Optional[float]) -> str:
+    return "–" if value is None else f"{value:.1e}"
 
 
 def shown(value: Optional[float], digits: int) -> str:
@@ -157,10 +197,9 @@ def markdown(rows: List[Row]) -> str:
             lines.append(f"| {row.network} | {row.engine} | {row.threads} | {row.error} |" + " |" * 8)
             continue
         interval = "" if row.speedup_ci95 is None else " [{:.2f}, {:.2f}]".format(*row.speedup_ci95)
-        max_rel = "–" if row.max_rel is None else f"{row.max_rel:.1e}"
         lines.append(f"| {row.network} | {row.engine} | {row.threads} | {row.isa} | {shown(row.baseline_p50_ms, 2)} "
                      f"| {shown(row.p50_ms, 2)} | {shown(row.speedup, 2)}{interval} | {shown(row.first_result_s, 2)} "
-                     f"| {shown(row.peak_ratio, 2)} | {shown(row.sqnr_db, 1)} | {max_rel} "
+                     f"| {shown(row.peak_ratio, 2)} | {shown(row.sqnr_db, 1)} | {scientific(row.max_rel)} "
                      f"| {percent(row.coverage_nodes)} / {percent(row.coverage_time)} |")
     return "\n".join(lines) + "\n"
 
@@ -183,7 +222,7 @@ def main() -> int:
     parser.add_argument("--threads", default="1,all", type=thread_counts, help="numbers with commas (default 1,all)")
     parser.add_argument("--duration", default=10.0, type=float, metavar="S", help="seconds of measuring per row")
     parser.add_argument("--timeout", default=900.0, type=float, metavar="S", help="most seconds per row")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a target is missed")
+    parser.add_argument("--check", action="store_true", help="compare with the targets, reload the exports")
     parser.add_argument("-o", default=os.path.join(ROOT, "build", "bench"), metavar="FOLDER", dest="out",
                         help="where bench.json and bench.md go (default build/bench)")
     arguments = parser.parse_args()
@@ -204,10 +243,17 @@ def main() -> int:
     write(os.path.join(arguments.out, "bench.json"), json.dumps(report, indent=1) + "\n")
     print(table, end="")
 
-    missed = [f"{row.network}, threads {row.threads}: {phrase}" for row in rows for phrase in missed_targets(row)]
-    if arguments.check and missed:
-        print("\nmissed:\n" + "\n".join(missed))
-        return 1
+    if arguments.check:
+        lines = [(f"{row.network}, threads {row.threads}", check) for row in rows for check in checks(row)]
+        for model in arguments.models:
+            for form in ("compiled", "portable"):
+                print(f"reloading the {form} export of {model.name}", file=sys.stderr)
+                lines.append((model.name, reload_check(model, form, arguments.program, arguments.timeout)))
+        print()
+        for name, check in lines:
+            print(f"{'pass' if check.holds else 'MISS'}  {name}: {check.text}")
+        if not all(check.holds for _, check in lines):
+            return 1
     return 1 if any(row.error for row in rows) else 0
 
 

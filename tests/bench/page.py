@@ -7,6 +7,8 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 
+import chart
+import limits
 import ratios
 from engines import ENGINES
 from scenarios import Scenario
@@ -17,6 +19,8 @@ OURS = "optimized"
 BASELINE = "baseline"
 TITLES = {"baseline": "frozen, libtorch 1.13", "torch": "frozen, PyTorch", "onnxruntime": "ONNX Runtime",
           "openvino": "OpenVINO", "ipex": "IPEX", "inductor": "Inductor", OURS: "ipex-studio"}
+MODES = {"latency": "Latency: one instance, the smallest batch", "offline": "Offline: one instance, a large batch",
+         "realtime": "Realtime: as many instances as there are cores for, the smallest batch"}
 MAX_REL = 1e-4
 WORST_RATIO = 0.97
 MEAN_RATIO = 1.10
@@ -29,6 +33,8 @@ class Row:
     scenario: Scenario
     results: List[Measured] = dataclasses.field(default_factory=list)
     report: Optional[dict] = None
+    account: Optional[limits.Account] = None
+    limit: Optional[limits.Limit] = None
     error: Optional[str] = None
 
     def get(self, engine: str) -> Optional[Measured]:
@@ -99,6 +105,86 @@ def verdict(rows: List[Row]) -> List[str]:
     return ["", text]
 
 
+def heading(scenario: Scenario) -> str:
+    return f"{scenario.network}, batch {scenario.batch}, {scenario.threads} thread{'s' if scenario.threads > 1 else ''}"
+
+
+def accounts(rows: List[Row]) -> List[str]:
+    """Where ipex-studio's time goes, and how far the limit is."""
+    known = [row for row in rows if row.account and row.get(OURS)]
+    if not known:
+        return []
+    lines = ["", "## Where the time goes", "",
+             "Shares of the median run by kind of step, from ipex-studio's own profile; *unattributed* is what the steps do "
+             "not explain. GFLOP/s counts what the plan's steps compute, beside the machine's peak of fused "
+             "multiply-adds on as many threads.", "",
+             "| network, batch, threads | " + " | ".join(limits.COLUMNS) + " | GFLOP/s | of peak |",
+             "|---|" + "--:|" * (len(limits.COLUMNS) + 2)]
+    for row in known:
+        rate = row.account.flops() / float(np.median(row.get(OURS).latency_ns))
+        peak = f"{100 * rate / row.limit.peak_gflops:.0f} %" if row.limit else "–"
+        shares = "".join(f" {100 * row.account.share(column):.1f} % |" for column in limits.COLUMNS)
+        lines.append(f"| {heading(row.scenario)} |{shares} {rate:.1f} | {peak} |")
+    return lines
+
+
+def limit_table(rows: List[Row]) -> List[str]:
+    known = [row for row in rows if row.limit and row.get(OURS)]
+    if not known:
+        return []
+    lines = ["", "## How far the limit is", "",
+             "*Raw primitives*: the fastest oneDNN primitive of each convolution, linear layer and product, one after the "
+             "other with cold weights and two reused buffers for activations – with the library's Winograd and without. "
+             "Other steps are not in it. *Roofline*: for each of these layers the longer of its arithmetic at the measured "
+             "peak and reading its weights at the measured bandwidth.", "",
+             "| network, batch, threads | ipex-studio ms | raw primitives ms | without Winograd ms | roofline ms "
+             "| ours ÷ raw | ours ÷ without Winograd | peak GFLOP/s | GB/s |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for row in known:
+        ours, limit = float(np.median(row.get(OURS).latency_ns)), row.limit
+        lines.append(f"| {heading(row.scenario)} | {ours / 1e6:.2f} | {limit.sum_ns / 1e6:.2f} "
+                     f"| {limit.without_winograd_ns / 1e6:.2f} | {limit.roofline_ns / 1e6:.2f} | {ours / limit.sum_ns:.2f} "
+                     f"| {ours / limit.without_winograd_ns:.2f} | {limit.peak_gflops:.0f} | {limit.bandwidth_gb_per_s:.1f} |")
+    lines += ["", "Steps that lose most against the raw primitives of their layers:", ""]
+    for row in known:
+        if row.account:
+            gaps = [f"{step.name} {step.ns / 1e6:.3f} ms, raw {raw / 1e6:.3f} ({how})"
+                    for step, raw, how in limits.widest_gaps(row.account, row.limit) if step.ns > 1.05 * raw]
+            lines.append(f"* {heading(row.scenario)}: {'; '.join(gaps) or 'none'}")
+    return lines
+
+
+def sweep(rows: List[Row]) -> List[str]:
+    """Throughput over the batch, as a table: inputs per second."""
+    known = [row for row in rows if row.scenario.mode == "sweep" and row.results]
+    lines: List[str] = []
+    for network in dict.fromkeys(row.scenario.network for row in known):
+        part = [row for row in known if row.scenario.network == network]
+        engines = [name for name in ENGINES if any(row.get(name) for row in part)]
+        lines += ["", f"### {network}, {part[0].scenario.threads} threads: inputs per second", "",
+                  "| batch | " + " | ".join(TITLES[name] for name in engines) + " |", "|--:|" + "--:|" * len(engines)]
+        for row in part:
+            rates = [row.get(name) and 1e9 * row.scenario.batch / float(np.median(row.get(name).latency_ns)) for name in engines]
+            lines.append(f"| {row.scenario.batch} | " + " | ".join(f"{rate:.4g}" if rate else "–" for rate in rates) + " |")
+        lines += ["", f"![throughput over batch](sweep-{network}.svg)"]
+    return ["", "## Throughput over the batch", *lines] if lines else []
+
+
+def write_charts(rows: List[Row], folder: str) -> None:
+    """sweep-NETWORK.svg for each network that was measured over the batch."""
+    known = [row for row in rows if row.scenario.mode == "sweep"]
+    for network in dict.fromkeys(row.scenario.network for row in known):
+        lines = {}
+        for name in reversed(ENGINES):
+            points = [(row.scenario.batch, 1e9 * row.scenario.batch / float(np.median(row.get(name).latency_ns)))
+                      for row in known if row.scenario.network == network and row.get(name)]
+            if points:
+                lines[TITLES[name]] = points
+        if lines:
+            with open(os.path.join(folder, f"sweep-{network}.svg"), "w", encoding="utf-8") as file:
+                file.write(chart.throughput_svg(f"{network}: inputs per second", lines))
+
+
 def failures(rows: List[Row]) -> List[str]:
     lines = [f"* {row.scenario.label}, {TITLES[result.engine]}: {result.error}"
              for row in rows for result in row.results if result.error]
@@ -117,20 +203,16 @@ def machine(rows: List[Row]) -> str:
             + ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
-def markdown(rows: List[Row], database: str) -> str:
+def markdown(rows: List[Row]) -> str:
     lines = ["# ipex-studio and other engines", "", machine(rows) + ".", "",
              "FP32, median milliseconds per call. Every engine is a process of its own; within a row they took turns in "
              "one run, all others stopped. In brackets: 95 % intervals, from resampled rounds. A ratio above 1 means "
              "that ipex-studio is faster. Times of different machines do not compare."]
-    for mode in ("latency", "offline", "realtime", "sweep"):
+    for mode in ("latency", "offline", "realtime"):
         group = [row for row in rows if row.scenario.mode == mode]
-        if not group:
-            continue
-        lines += ["", f"## {mode.capitalize()}", ""]
         for threads in sorted({row.scenario.threads for row in group}):
             part = [row for row in group if row.scenario.threads == threads]
-            lines += ["", f"### {threads} thread{'s' if threads > 1 else ''}", ""] + table(part)
-            if mode != "sweep":
-                lines += verdict(part)
-    lines += failures(rows)
+            lines += ["", f"## {MODES[mode]}, {threads} thread{'s' if threads > 1 else ''} each", "", *table(part), *verdict(part)]
+    steady = [row for row in rows if row.scenario.mode in ("latency", "offline")]
+    lines += sweep(rows) + accounts(steady) + limit_table(steady) + failures(rows)
     return "\n".join(lines) + "\n"

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from typing import Callable, Dict, List
 
+import limits
 import page
 import rivals_database
 import turns
@@ -83,16 +84,29 @@ class Bench:
                                       files["io"], "OUT")
         return files
 
+    def flags(self, scenario: Scenario) -> List[str]:
+        """--input DESCRIPTION … for ipex-studio."""
+        return shlex.split(self.command([self.debian_python, "-B", os.path.join(FOLDER, "prepare.py"), "flags",
+                                         scenario.network, str(scenario.batch)], "inputs"))
+
     def optimize(self, scenario: Scenario, files: Dict[str, str]) -> dict:
         """`ipex-studio run`: the export that takes part, and plan steps and accuracy in the database."""
         out = os.path.join(self.files, f"{scenario.network}-compiled.pt")
-        flags = self.command([self.debian_python, "-B", os.path.join(FOLDER, "prepare.py"), "flags", scenario.network,
-                              str(scenario.batch)], "inputs")
         files["compiled"] = out
         return json.loads(self.command(
-            [self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--db", self.database,
-             "--threads", str(scenario.threads), "--duration", str(self.arguments.profile), *shlex.split(flags),
+            [*(("chrt", "-f", "1") if self.arguments.precedence else ()), self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--db", self.database,
+             "--threads", str(scenario.threads), "--duration", str(self.arguments.profile), *self.flags(scenario),
              *self.arguments.studio_flags], "ipex-studio run"))
+
+    def explain(self, row: page.Row) -> None:
+        """Where our time goes, and what the layers alone would cost."""
+        scenario = row.scenario
+        first = self.flags(scenario)[1].split(":")[1]
+        row.account, layers = limits.read(self.database, scenario.network, scenario.threads, first)
+        if scenario.instances == 1 and scenario.mode != "sweep" and self.arguments.limit:
+            with turns.held(self.arguments.lock):
+                row.limit = limits.measure(self.arguments.limit, layers, scenario.threads, self.cores,
+                                           self.arguments.precedence, self.arguments.timeout)
 
     # Turns.
 
@@ -154,6 +168,8 @@ class Bench:
                     files.pop("compiled", None)
                     files["compiled_error"] = str(problem)
             row.results = self.measure(scenario, files)
+            if row.report:
+                self.explain(row)
             rivals_database.record(self.database, scenario, row.results, self.arguments.rounds)
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as problem:
             row.error = str(problem)
@@ -199,6 +215,7 @@ def parse_arguments() -> argparse.Namespace:
                         help="more flags for `ipex-studio run`, quoted")
     parser.add_argument("--program", default=os.path.join(ROOT, "build", "ipex-studio"))
     parser.add_argument("--library", default=os.path.join(ROOT, "build", "libipex_studio_ops.so"))
+    parser.add_argument("--limit", metavar="PROGRAM", help="bench_limit, which times raw primitives; rivals.sh builds it")
     parser.add_argument("--cache", default=cache, metavar="FOLDER", help="models and the files made from them")
     parser.add_argument("--environment", default=os.path.join(cache, "rivals"), metavar="FOLDER",
                         help="the other engines' Python environment")
@@ -224,8 +241,9 @@ def main() -> int:
         rows.append(bench.run(scenario))
         # Written anew after each: what is measured is not lost.
         with open(path, "w", encoding="utf-8") as file:
-            file.write(page.markdown(rows, bench.database))
-    print(page.markdown(rows, bench.database), end="")
+            file.write(page.markdown(rows))
+        page.write_charts(rows, arguments.out)
+    print(page.markdown(rows), end="")
     say(f"Written: {path} and {bench.database}")
     return 1 if any(row.error or any(result.error for result in row.results) for row in rows) else 0
 

@@ -1,8 +1,11 @@
 #!/bin/bash
 # Sets up, builds, exports the networks and measures them: tests/bench/run.sh [ARGUMENT...]
 #
-# ResNet-50, MobileNetV3-Large, BERT-base and DLRM, at one thread and at all cores. The arguments are passed on to
-# bench.py: more files to measure, --duration S, --threads 1,4, --check. Results: build/bench/bench.md and bench.json.
+# ResNet-50, MobileNetV3-Large, BERT-base, DLRM and the models beside the project (../shared/models), at one thread and at
+# all cores, against the frozen model. The arguments are passed on to bench.py: more files to measure, --duration S,
+# --threads 1,4, --check (prints what must hold, line by line). Results: build/bench/bench.md and bench.json.
+#
+#   run.sh --rivals [ARGUMENT...]   the other engines instead: see rivals.sh
 set -euo pipefail
 
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../samples" && pwd)
@@ -12,16 +15,26 @@ root=$PWD
 # shellcheck source=samples/common.sh
 source "$samples/common.sh"
 
+if [[ ${1:-} == --rivals ]]; then
+  exec "$root/tests/bench/rivals.sh" "${@:2}"
+fi
+
 "$samples/setup.sh"
 if [[ ! -f build/build.ninja ]]; then
   configure build release -DIPEX_STUDIO_BUILD_TESTS=OFF
 fi
-build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine
+build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine ipex_studio_ops
 
 models=()
 for name in resnet50 mobilenet_v3_large bert_base dlrm; do
   models+=("$(exported_model "$name")")
 done
+
+shared="$root/../shared/models"
+if [[ -d $shared ]]; then
+  models+=("$shared/efficientnet_lite0.pt" "$shared/minilm.pt")
+  models+=("$(printf %q "$shared/silero_vad.pt") --input sr=16000 --preserve reset_states --reset reset_states")
+fi
 
 # Relative files among the arguments mean the caller's folder.
 cd "$caller_folder"

@@ -51,24 +51,25 @@ class BenchTest(unittest.TestCase):
         self.assertEqual((row.baseline_p50_ms, row.p50_ms, row.speedup, row.isa), (10.0, 5.0, 2.0, "avx2"))
         self.assertAlmostEqual(row.first_result_s, 0.4)
         self.assertAlmostEqual(row.peak_ratio, 1.5)
-        self.assertEqual(bench.missed_targets(row), [])
+        self.assertTrue(all(check.holds for check in bench.checks(row)))
+        self.assertEqual(len(bench.checks(row)), 4)
         self.assertIn("| resnet50 | ipex-studio | 1 | avx2 | 10.00 | 5.00 | 2.00 [1.90, 2.10] | 0.40 | 1.50 |",
                       bench.markdown([row]))
 
     def test_each_missed_target_is_named(self):
         row = self.measure(self.printing(report(speedup=1.2, max_rel=1e-3, peak_rss_mb=400.0)))
-        self.assertEqual(bench.missed_targets(row), ["speedup 1.20, target 1.3", "peak_ratio 2.00, target 1.6",
-                                                     "max_rel 0.0010000, target 0.0001"])
+        self.assertEqual([check.text for check in bench.checks(row) if not check.holds],
+                         ["speedup 1.20, at least 1.3", "peak_ratio 2.00, at most 1.6", "max_rel 1.0e-03, at most 0.0001"])
 
     def test_unknown_accuracy_is_a_missed_target(self):
         for unknown in (None, float("nan")):
             row = self.measure(self.printing(report(max_rel=unknown)))
-            self.assertEqual(len(bench.missed_targets(row)), 1)
+            self.assertEqual([check.holds for check in bench.checks(row)], [True, True, True, False])
 
     def test_failure_keeps_exit_code_and_last_message(self):
         row = self.measure("echo progress >&2; echo 'error: The file is not there.' >&2; exit 3\n")
         self.assertEqual(row.error, "exit code 3: error: The file is not there.")
-        self.assertEqual(bench.missed_targets(row), [row.error])
+        self.assertEqual(bench.checks(row), [bench.Check(row.error, False)])
         self.assertIn(row.error, bench.markdown([row]))
 
     def test_hang_is_a_failure(self):
@@ -86,6 +87,40 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(model.flags, ["--input", "rate=16000", "--inputs", self.path("vad.io.pt")])
         spaced = bench.Model.parse(self.path("with space.pt"))
         self.assertEqual((spaced.name, spaced.flags), ("with space", []))
+
+    def test_check_says_pass_or_miss_line_by_line(self):
+        # Exports nothing, so both forms are missed; the rest passes.
+        program = self.program(f'case "$1" in run) echo "no space" >&2; exit 1;; esac\n{self.printing(report())}')
+        with open(self.path("resnet50.pt"), "w", encoding="utf-8"), open(self.path("resnet50.io.pt"), "w", encoding="utf-8"):
+            pass
+        result = subprocess.run([sys.executable, os.path.join(FOLDER, "bench.py"), "--program", program, "--threads", "1",
+                                 "--check", "-o", self.path("out"), self.path("resnet50.pt")],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("pass  resnet50, threads 1: speedup 2.00, at least 1.3\n", result.stdout)
+        self.assertIn("MISS  resnet50: compiled export: no space\n", result.stdout)
+        self.assertEqual((result.stdout.count("\npass  "), result.stdout.count("\nMISS  ")), (4, 2))
+
+    def test_reload_compares_with_the_recording(self):
+        import torch
+
+        class Double(torch.nn.Module):
+            def forward(self, x: torch.Tensor):
+                return 2 * x
+
+        class Recording(torch.nn.Module):
+            def __init__(self, factor):
+                super().__init__()
+                self.register_buffer("case0_in0", torch.ones(3))
+                self.register_buffer("case0_out0", factor * torch.ones(3))
+
+        torch.jit.script(Double()).save(self.path("double.pt"))
+        for factor, holds in ((2.0, True), (2.01, False)):
+            torch.jit.script(Recording(factor)).save(self.path("double.io.pt"))
+            program = self.program(f'while [ "$1" != -o ]; do shift; done; cp {self.path("double.pt")} "$2"\n')
+            model = bench.Model.parse(self.path("double.pt"))
+            check = bench.reload_check(model, "portable", program, 60.0)
+            self.assertEqual(check.holds, holds, check.text)
 
     def test_command_writes_both_files_and_fails_with_a_failed_row(self):
         program = self.program(f'case "$2" in bad*) exit 1;; esac\n{self.printing(report())}')
