@@ -17,11 +17,14 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kConvolution, makeConvolutionOnednnNhwc(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnBlocked(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnWinograd(engine_));
+    list(OpKind::kConvolution, makeConvolutionSimd());
+    list(OpKind::kConvolution, makeConvolutionDepthwiseSimd());
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
     list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
     list(OpKind::kLinear, makeLinearOnednn(engine_));
     list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
     list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
+    list(OpKind::kLinear, makeLinearSimd());
     list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
     list(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference

@@ -1,0 +1,110 @@
+// Convolution of channels-last images as a packed matrix product over gathered pixels (packed_gemm.h): any kernel,
+// stride, dilation, padding and groups in one to three dimensions, with any chain of post-operations while the result's
+// tile is in registers or the first-level cache. Row-major images of a few channels (first layers) are read as they
+// are.
+//
+// Declines: device, dtype, rank, empty, one-row (convolution_gemv_simd sums in more parts), depthwise,
+// weights-not-constant, bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the spatial
+// axes only).
+#include <algorithm>
+
+#include "kernels/convolution_geometry.h"
+#include "kernels/factories.h"
+#include "kernels/packed_gemm.h"
+
+namespace ipex_studio {
+namespace {
+
+// Channels up to which a row-major image is gathered value by value.
+constexpr std::int64_t kPlanarChannels = 4;
+
+class ConvolutionSimd final : public Kernel {
+ public:
+  const char* name() const override { return "convolution_simd"; }
+  bool onlyWhenMeasured() const override { return true; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    for (const TensorDesc& src : args.src) {
+      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+    }
+    if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+    if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
+    if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    if (args.dst[0].dims.count() == args.dst[0].dims[1]) return Verdict::no("one-row");
+    const std::int64_t groups = args.spec.intOr("groups", 1);
+    if (groups > 1 && w.dims[0] == groups && w.dims[1] == 1) return Verdict::no("depthwise");
+    if (w.block != 0) return Verdict::no("blocked-weights");
+    if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
+    const bool bias_fixed = args.src[kGemmBias].absent() || args.constant[kGemmBias] != nullptr;
+    return bias_fixed ? Verdict::yes() : Verdict::no("bias-not-constant");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    std::vector<TensorDesc> layouts = args.src;
+    layouts[kGemmSrc] = readableImage(args);
+    GemmJob job;
+    job.rows = rowsOfImage(args, layouts[kGemmSrc]);
+    job.row_count = job.rows.images * job.rows.pixels();
+    job.columns = dst.dims[1];
+    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+      layouts[s] = readableOperand(args.src[s], dst);
+      GemmOperand operand;
+      operand.src = static_cast<int>(s);
+      if (!describeOperand(layouts[s], dst.dims, 0, 2, dst.dims.rank, 1, &operand)) {
+        *reason = "post-ops";
+        return nullptr;
+      }
+      job.operands.push_back(operand);
+    }
+    return makePackedGemm(args, std::move(job), std::move(layouts), dst);
+  }
+
+ private:
+  // As it is where a pixel's channels lie side by side, or where the image has few of them; else channels-last.
+  static TensorDesc readableImage(const PrepareArgs& args) {
+    const TensorDesc& x = args.src[kGemmSrc];
+    const int last = x.dims.rank - 1;
+    const bool planar = x.dims[1] <= kPlanarChannels && x.strides[last] == 1 && args.spec.intOr("groups", 1) == 1;
+    const bool pixels = x.strides[1] == 1;
+    return x.block == 0 && (planar || pixels) ? x : channelsLastDesc(DType::kF32, x.dims);
+  }
+
+  static TensorDesc readableOperand(const TensorDesc& given, const TensorDesc& dst) {
+    if (given.dims == dst.dims) return dst;
+    if (given.block == 0) return given;
+    return channelsLastDesc(given.dtype, given.dims);
+  }
+
+  static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x) {
+    const TensorDesc& w = args.src[kGemmWeights];
+    const int spatial = x.dims.rank - 2;
+    const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
+    GemmRows rows;
+    rows.images = x.dims[0];
+    rows.groups = args.spec.intOr("groups", 1);
+    rows.channels = w.dims[1];
+    rows.image_stride = x.strides[0];
+    rows.channel_stride = x.strides[1];
+    rows.channels_innermost = x.strides[1] == 1 || x.dims[1] == 1;
+    for (int axis = 0; axis < spatial; ++axis) {
+      const int to = 3 - spatial + axis;
+      rows.in[to] = x.dims[2 + axis];
+      rows.out[to] = args.dst[0].dims[2 + axis];
+      rows.kernel[to] = w.dims[2 + axis];
+      rows.stride[to] = geometry.stride[axis];
+      rows.dilation[to] = geometry.dilation[axis] + 1;
+      rows.padding[to] = geometry.padding_begin[axis];
+      rows.x_stride[to] = x.strides[2 + axis];
+    }
+    return rows;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeConvolutionSimd() { return std::make_unique<ConvolutionSimd>(); }
+
+}  // namespace ipex_studio

@@ -1,0 +1,52 @@
+// A depthwise convolution of channels-last images: what depthwise_simd.cpp hands to the code of one instruction set.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/packed_gemm.h"
+
+namespace ipex_studio {
+
+// Pixels that the code is generated for: their sums stay in registers.
+constexpr std::int64_t kDepthwisePixels = 8;
+// Of the widest vector.
+constexpr std::int64_t kDepthwiseLanes = 16;
+
+// Axes: 0 height, 1 width. Weights are packed as [tap][channels].
+struct DepthwiseJob {
+  std::int64_t images = 1, channels = 0;
+  std::int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1};
+  std::int64_t padding[2] = {};
+  std::int64_t image_stride = 0, x_stride[2] = {};  // channels lie side by side
+  // Units of work: images × bands of lines × pieces of channels.
+  std::int64_t bands = 1, piece = 1, pieces = 1;
+  // Post-operations as in GemmJob.
+  int addend = -1;
+  GemmActivation activation = GemmActivation::kClamp;
+  float low = 0, high = 0;
+  std::vector<PostOp> tail;
+  std::vector<GemmOperand> operands;
+  PointwiseUnary unary = nullptr;
+  PointwiseBinary binary = nullptr;
+
+  // Working memory of a thread: as many lines as a window is high, and where its lines of taps lie.
+  std::int64_t ring_lines = 1, ring_width = 1;
+  std::int64_t ringFloats() const { return ring_lines * ring_width * kDepthwiseLanes; }
+  std::int64_t scratchFloats() const { return (ringFloats() + 2 * kernel[0] + 15) / 16 * 16; }
+
+  std::int64_t units() const { return images * bands * pieces; }
+};
+
+struct DepthwiseCall {
+  const float* x = nullptr;
+  const float* weights = nullptr;
+  const float* bias = nullptr;  // one per channel
+  const void* const* src = nullptr;
+  float* dst = nullptr;
+};
+
+using DepthwiseRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, float* scratch, std::int64_t begin,
+                              std::int64_t end);
+
+}  // namespace ipex_studio

@@ -1,0 +1,64 @@
+// y = x·wᵀ + b as a packed matrix product (packed_gemm.h) with any chain of post-operations; leading dimensions of x
+// are flattened into rows.
+//
+// Declines: device, dtype, empty, one-row (linear_gemv_simd sums in more parts), weights-not-constant,
+// bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the leading dimensions only).
+#include "kernels/factories.h"
+#include "kernels/matrix_rows.h"
+#include "kernels/packed_gemm.h"
+
+namespace ipex_studio {
+namespace {
+
+class LinearSimd final : public Kernel {
+ public:
+  const char* name() const override { return "linear_simd"; }
+  bool onlyWhenMeasured() const override { return true; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    for (const TensorDesc& src : args.src) {
+      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+    }
+    if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    if (args.src[kGemmSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    if (rowsOf(args.dst[0].dims) == 1) return Verdict::no("one-row");
+    if (args.src[kGemmWeights].block != 0) return Verdict::no("blocked-weights");
+    if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
+    const bool bias_fixed = args.src[kGemmBias].absent() || args.constant[kGemmBias] != nullptr;
+    return bias_fixed ? Verdict::yes() : Verdict::no("bias-not-constant");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const TensorDesc dst = contiguousDesc(DType::kF32, args.dst[0].dims);
+    std::vector<TensorDesc> layouts = args.src;
+    bool as_given = false;
+    const TensorDesc matrix = asMatrix(args.src[kGemmSrc], &as_given);
+    if (!as_given) layouts[kGemmSrc] = contiguousDesc(DType::kF32, args.src[kGemmSrc].dims);
+    const int column_axis = dst.dims.rank - 1;
+    GemmJob job;
+    job.row_count = rowsOf(dst.dims);
+    job.columns = dst.dims[column_axis];
+    job.rows.in[2] = job.rows.out[2] = job.row_count;
+    job.rows.x_stride[2] = matrix.strides[0];
+    job.rows.channels = matrix.dims[1];
+    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+      const TensorDesc& given = args.src[s];
+      layouts[s] = given.block == 0 && given.dims != dst.dims ? given : contiguousDesc(given.dtype, given.dims);
+      GemmOperand operand;
+      operand.src = static_cast<int>(s);
+      if (!describeOperand(layouts[s], dst.dims, -1, 0, column_axis, column_axis, &operand)) {
+        *reason = "post-ops";
+        return nullptr;
+      }
+      job.operands.push_back(operand);
+    }
+    return makePackedGemm(args, std::move(job), std::move(layouts), dst);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeLinearSimd() { return std::make_unique<LinearSimd>(); }
+
+}  // namespace ipex_studio
