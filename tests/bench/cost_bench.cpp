@@ -1,0 +1,251 @@
+// What passes, region finding and planning cost per node as graphs grow: prints ns per node, sizes side by side, and the
+// growth from the smallest to the largest. libtorch's own lint, alias analysis, printing and parsing are timed apart.
+//
+//   cost_bench [sizes…]      default 1000 10000 50000
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/jit/passes/common_subexpression_elimination.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+
+#include "core/graph/pipeline.h"
+#include "core/graph/region_levels.h"
+#include "core/graph/region_spec.h"
+#include "core/graph/regions.h"
+#include "core/plan/plan.h"
+#include "kernels/kernel_list.h"
+#include "passes/pipeline.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::IValue;
+using torch::jit::Node;
+using torch::jit::Value;
+
+// Time this thread computed: others on the machine do not count.
+std::int64_t now() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
+}
+
+// Graphs of one kind in any size. Their first input is the module, as regions want it.
+class Maker {
+ public:
+  Maker() : graph_(std::make_shared<Graph>()) {
+    graph_->addInput("self")->setType(c10::AnyType::get());
+    x_ = graph_->addInput("x")->setType(type({1, 4, 2, 2}));
+    one_ = graph_->insertConstant(1);
+    zeros_ = graph_->insertConstant(IValue(std::vector<std::int64_t>{0, 0}));
+    ones_ = graph_->insertConstant(IValue(std::vector<std::int64_t>{1, 1}));
+    weight_ = graph_->insertConstant(at::full({4, 4, 1, 1}, 0.25f));
+    scale_ = graph_->insertConstant(at::full({4}, 0.5f));
+    half_ = graph_->insertConstant(0.5);
+    zero_ = graph_->insertConstant(0);
+    no_ = graph_->insertConstant(false);
+  }
+
+  // Convolution, batch-norm, activation, residual sum, scale, what does nothing: what the passes look for.
+  std::shared_ptr<Graph> chain(int nodes) {
+    Value* x = x_;
+    Value* before = x_;
+    for (int n = 0; n < nodes; ++n) {
+      switch (n % 10) {
+        case 0: x = convolution(before = x); break;
+        case 1: x = batchNorm(x); break;
+        case 2: x = op("aten::relu", {x}); break;
+        case 3: x = convolution(x); break;
+        case 4: x = op("aten::add", {x, before, one_}); break;
+        case 5: x = op("aten::sigmoid", {x}); break;
+        case 6: x = op("aten::mul", {x, half_}); break;
+        case 7: x = op("aten::tanh", {x}); break;
+        case 8: x = op("aten::contiguous", {x, zero_}); break;
+        default: x = op("aten::dropout", {x, half_, no_}); break;
+      }
+    }
+    graph_->registerOutput(x);
+    return graph_;
+  }
+
+  // One value read by all nodes, whose results are concatenated in hundreds.
+  std::shared_ptr<Graph> fanOut(int nodes) {
+    Value* x = convolution(x_);
+    std::vector<Value*> parts, sums;
+    for (int n = 0; n < nodes; ++n) {
+      parts.push_back(op("aten::mul", {x, graph_->insertConstant(0.001 * n + 0.5)}));
+      if (parts.size() == 100 || n + 1 == nodes) {
+        sums.push_back(concat(parts));
+        parts.clear();
+      }
+    }
+    graph_->registerOutput(concat(sums));
+    return graph_;
+  }
+
+  // All nodes side by side into one concatenation.
+  std::shared_ptr<Graph> wideConcat(int nodes) {
+    std::vector<Value*> parts;
+    for (int n = 0; n < nodes; ++n) parts.push_back(op("aten::mul", {x_, graph_->insertConstant(0.001 * n + 0.5)}));
+    graph_->registerOutput(concat(parts));
+    return graph_;
+  }
+
+ private:
+  static c10::TypePtr type(std::vector<std::int64_t> sizes) { return c10::TensorType::createContiguous(at::kFloat, at::kCPU, sizes); }
+  std::vector<std::int64_t> sizesOf(const Value* value) const { return *value->type()->expect<c10::TensorType>()->sizes().concrete_sizes(); }
+
+  Value* op(const char* kind, std::vector<Value*> inputs) {
+    Node* node = graph_->insertNode(graph_->create(c10::Symbol::fromQualString(kind), inputs));
+    node->output()->setType(type(sizesOf(inputs[0])));
+    return node->output();
+  }
+  Value* convolution(Value* x) {
+    Value* none = graph_->insertConstant(IValue());
+    return op("aten::conv2d", {x, weight_, none, ones_, zeros_, ones_, one_});
+  }
+  Value* batchNorm(Value* x) {
+    return op("aten::batch_norm", {x, scale_, scale_, scale_, scale_, no_, graph_->insertConstant(0.1), graph_->insertConstant(1e-5), no_});
+  }
+  Value* concat(const std::vector<Value*>& parts) {
+    Value* list = graph_->insertNode(graph_->createList(c10::TensorType::get(), parts))->output();
+    Node* node = graph_->insertNode(graph_->create(c10::Symbol::fromQualString("aten::cat"), {list, one_}));
+    std::vector<std::int64_t> sizes = sizesOf(parts[0]);
+    sizes[1] = 0;
+    for (const Value* part : parts) sizes[1] += sizesOf(part)[1];
+    node->output()->setType(type(sizes));
+    return node->output();
+  }
+
+  std::shared_ptr<Graph> graph_;
+  Value *x_, *one_, *zeros_, *ones_, *weight_, *scale_, *half_, *zero_, *no_;
+};
+
+// ns of everything that is measured, in order of its first appearance.
+class Table {
+ public:
+  void add(const std::string& row, int size, double ns) {
+    const auto at = std::find(rows_.begin(), rows_.end(), row);
+    if (at == rows_.end()) rows_.push_back(row);
+    cells_[row][size] += ns;
+  }
+
+  void print(const std::string& title, const std::vector<int>& sizes) const {
+    fmt::print("\n{} (ns per node)\n{:40}", title, "");
+    for (const int size : sizes) fmt::print("{:>12}", size);
+    fmt::print("{:>10}\n", "growth");
+    for (const std::string& row : rows_) {
+      fmt::print("{:40}", row);
+      const auto& cells = cells_.at(row);
+      const auto perNode = [&](int size) { return cells.count(size) == 0 ? 0.0 : cells.at(size) / size; };
+      for (const int size : sizes) fmt::print("{:>12.0f}", perNode(size));
+      fmt::print("{:>10.2f}\n", perNode(sizes.front()) > 0 ? perNode(sizes.back()) / perNode(sizes.front()) : 0);
+    }
+  }
+
+ private:
+  std::vector<std::string> rows_;
+  std::map<std::string, std::map<int, double>> cells_;
+};
+
+void timed(Table& table, const std::string& row, int size, const std::function<void()>& body) {
+  const std::int64_t begin = now();
+  body();
+  table.add(row, size, static_cast<double>(now() - begin));
+}
+
+void libtorchAlone(Table& table, int size, Graph& graph) {
+  timed(table, "libtorch: lint", size, [&] { graph.lint(); });
+  timed(table, "libtorch: alias analysis", size, [&] { torch::jit::AliasDb aliases(sharedView(graph)); });
+  std::string text;
+  timed(table, "libtorch: print", size, [&] { text = graph.toString(false); });
+  const std::shared_ptr<Graph> copy = graph.copy();
+  timed(table, "libtorch: common subexpressions", size, [&] { torch::jit::EliminateCommonSubexpression(copy); });
+  timed(table, "libtorch: dead code", size, [&] { torch::jit::EliminateDeadCode(copy); });
+}
+
+void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins) {
+  std::unique_ptr<RegionLevels> levels;
+  timed(table, "ours: levels and lowering (+ aliases)", size, [&] { levels = std::make_unique<RegionLevels>(graph); });
+  std::vector<const PlacedNode*> nodes;
+  for (const PlacedNode& placed : levels->nodes()) {
+    if (placed.lowered) nodes.push_back(&placed);
+  }
+  RegionSpec spec;
+  timed(table, "ours: region's spec", size, [&] { spec = makeRegionSpec(nodes, {graph.outputs()[0]}, origins); });
+  std::string text;
+  timed(table, "ours: spec to text", size, [&] { text = planSpecToText(spec.plan); });
+  timed(table, "ours: spec from text", size, [&] { spec.plan = planSpecFromText(text); });
+  static const std::unique_ptr<KernelList> kernels = makeKernelList();
+  PlanRequest request;
+  request.tensor_inputs = {contiguousDesc(DType::kF32, Dims{1, 4, 2, 2})};
+  request.int_inputs = {0};
+  for (const at::Tensor& constant : spec.constants) request.constants.push_back(constant.data_ptr());
+  WeightCache weights;
+  std::unique_ptr<Plan> plan;
+  timed(table, "ours: plan (+ preparing kernels)", size, [&] { plan = Plan::compile(spec.plan, request, *kernels, weights); });
+  std::unique_ptr<Plan::Instance> instance;
+  timed(table, "ours: instance", size, [&] { instance = std::make_unique<Plan::Instance>(*plan); });
+}
+
+void measure(Table& table, int size, const std::function<std::shared_ptr<Graph>(Maker&)>& make) {
+  Maker maker;
+  std::shared_ptr<Graph> graph = make(maker);
+  libtorchAlone(table, size, *graph);
+  OriginTable origins;
+  timed(table, "ours: origins", size, [&] { origins.assign(*graph); });
+  // As the pipeline does it, one after the other.
+  const OptimizeOptions options;
+  Rewriter rewriter(*graph, origins, -1);
+  for (const Pass* pass : defaultPasses()) {
+    rewriter.beginPass(pass->name);
+    PassContext context(*graph, rewriter, options);
+    bool changed = false;
+    const std::int64_t begin = now();
+    changed = pass->run(*graph, context);
+    const auto elapsed = static_cast<double>(now() - begin);
+    table.add(std::string("pass ") + pass->name, size, elapsed);
+    table.add("all passes", size, elapsed);
+    timed(table, "ours: hashes of all passes", size, [&] { graphHash(*graph); });
+    timed(table, "ours: remarks, counts of all passes", size, [&] {
+      rewriter.takeRemarks();
+      countNodes(*graph);
+    });
+    if (changed) timed(table, "ours: snapshots (+ libtorch's print)", size, [&] { makeSnapshot(*graph, origins, 1, pass->name); });
+  }
+  planAlone(table, size, *graph, origins);
+  timed(table, "ours: regions, all of it (+ aliases)", size, [&] { buildRegions(*graph, origins); });
+}
+
+}  // namespace
+}  // namespace ipex_studio
+
+int main(int argc, char** argv) {
+  using namespace ipex_studio;
+  std::vector<int> sizes;
+  for (int a = 1; a < argc; ++a) sizes.push_back(std::atoi(argv[a]));
+  if (sizes.empty()) sizes = {1000, 10000, 50000};
+  {
+    Table warm;  // registries, kernels, first touches
+    measure(warm, 64, [](Maker& maker) { return maker.chain(64); });
+  }
+  const auto run = [&](const char* title, const std::function<std::shared_ptr<Graph>(Maker&, int)>& make) {
+    Table table;
+    for (const int size : sizes) measure(table, size, [&](Maker& maker) { return make(maker, size); });
+    table.print(title, sizes);
+    std::fflush(stdout);
+  };
+  run("chain", [](Maker& maker, int size) { return maker.chain(size); });
+  run("one value read by all nodes", [](Maker& maker, int size) { return maker.fanOut(size); });
+  run("one concatenation of all nodes", [](Maker& maker, int size) { return maker.wideConcat(size); });
+  return 0;
+}
