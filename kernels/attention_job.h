@@ -18,6 +18,9 @@ struct AttentionJob {
   MatrixStrides y, q, k, v;
   bool has_mask = false;
   MatrixStrides mask;  // row: along queries, 0 where it is the same for all; column: along keys
+  // The mask is added, or scores where it is not zero (fill) or zero (keep) become mask_value.
+  enum class MaskUse { kAdd, kFill, kKeep } mask_use = MaskUse::kAdd;
+  float mask_value = 0;
   bool causal = false;
   float scale = 1;
 

@@ -28,7 +28,15 @@ void refAttention(const RefCall& call) {
     for (std::int64_t key = 0; key < keys; ++key) {
       double score = 0;
       for (std::int64_t e = 0; e < depth; ++e) score += element(q, at, query, e) * element(k, at, key, e);
-      score = score * scale + (mask.data ? element(mask, at, query, key) : 0);
+      const double m = mask.data ? element(mask, at, query, key) : 0;
+      score = score * scale;
+      if (call.spec.has("fill")) {
+        score = m != 0 ? call.spec.floatOr("fill", 0) : score;
+      } else if (call.spec.has("keep")) {
+        score = m != 0 ? score : call.spec.floatOr("keep", 0);
+      } else {
+        score += m;
+      }
       if (causal && key > query) score = -std::numeric_limits<double>::infinity();
       scores[static_cast<std::size_t>(key)] = score;
       highest = std::max(highest, score);

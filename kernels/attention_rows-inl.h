@@ -98,7 +98,11 @@ inline void attendRow(const AttentionJob& job, const AttentionOperands& at, std:
   for (; key < keys; ++key) dotKeys<1>(q, at.k + key * job.k.row, 0, job.depth, scores + key);
   if (job.has_mask) {
     const float* mask = at.mask + query * job.mask.row;
-    for (key = 0; key < keys; ++key) scores[key] += mask[key * job.mask.column];
+    for (key = 0; key < keys; ++key) {
+      const float m = mask[key * job.mask.column];
+      const bool filled = (m != 0) == (job.mask_use == AttentionJob::MaskUse::kFill);
+      scores[key] = job.mask_use == AttentionJob::MaskUse::kAdd ? scores[key] + m : filled ? job.mask_value : scores[key];
+    }
   }
   const float factor = 1.0f / exponentialsOfRow(scores, keys);
   float* y = at.y + query * job.y.row;

@@ -84,7 +84,8 @@ class QueryBlock {
         const VF flat = hn::Set(d, job_.has_mask && !full_mask ? at_.mask[(begin + key + r) * job_.mask.column] : 0.0f);
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) {
-          VF value = hn::Add(sum[r][v], full_mask ? hn::Load(d, to + v * lanes_) : flat);
+          VF value = sum[r][v];
+          if (job_.has_mask) value = maskedScore(job_, value, full_mask ? hn::Load(d, to + v * lanes_) : flat);
           if (job_.causal) value = hn::IfThenElse(hn::Lt(queryIndex(v), hn::Set(d, static_cast<float>(begin + key + r))), hn::Set(d, kLowest), value);
           highest_[v] = hn::Max(value, highest_[v]);
           hn::Store(value, d, to + v * lanes_);
@@ -327,6 +328,10 @@ class AttentionSimd final : public Kernel {
     job.v = stridesOf(args.src[2]);
     job.has_mask = !args.src[3].absent();
     if (job.has_mask) job.mask = stridesOf(alignRank(args.src[3], std::max(2, rank)));
+    job.mask_use = args.spec.has("fill")   ? AttentionJob::MaskUse::kFill
+                   : args.spec.has("keep") ? AttentionJob::MaskUse::kKeep
+                                           : AttentionJob::MaskUse::kAdd;
+    job.mask_value = static_cast<float>(args.spec.floatOr(args.spec.has("fill") ? "fill" : "keep", 0));
     job.causal = args.spec.intOr("causal", 0) != 0;
     job.scale = static_cast<float>(args.spec.floatOr("scale", 1));
     choose(args, op.get());

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/attention_job.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
 namespace HWY_NAMESPACE {
@@ -63,6 +65,15 @@ HWY_INLINE VF expNonPositive(VF x) {
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
   return hn::Mul(p, hn::BitCast(d, exponent));
+}
+
+// A score under its mask.
+HWY_INLINE VF maskedScore(const AttentionJob& job, VF score, VF mask) {
+  const F32 d;
+  if (job.mask_use == AttentionJob::MaskUse::kAdd) return hn::Add(score, mask);
+  const VF value = hn::Set(d, job.mask_value);
+  const auto set = hn::Ne(mask, hn::Zero(d));
+  return job.mask_use == AttentionJob::MaskUse::kFill ? hn::IfThenElse(set, value, score) : hn::IfThenElse(set, score, value);
 }
 
 // dst[c][r] = factor · src[r][c] for `rows` × `columns`; rows of dst are `dst_stride` apart, columns side by side.

@@ -38,8 +38,10 @@ void fetchRow(const EmbeddingBagJob& job, const void* ids, const float* table, s
   for (std::int64_t e = 0; e < job.width; e += kLine) hwy::Prefetch(table + row * job.width + e);
 }
 
-void runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
+// False when an index or an offset was out of range.
+bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
                      std::int64_t begin, std::int64_t end) {
+  bool valid = true;
   constexpr std::int64_t kAhead = 8;  // rows
   const auto offset = [&](std::int64_t bag) {
     const std::int64_t at = bag < job.offsets ? indexAt(offsets, job.index_type, bag) : job.ids;
@@ -54,6 +56,7 @@ void runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* of
       const std::int64_t row = indexAt(ids, job.index_type, i);
       if (row < 0 || row >= job.rows) {
         fillInvalid(DType::kF32, sum, job.width * static_cast<std::int64_t>(sizeof(float)));
+        valid = false;
       } else {
         addRow(table + row * job.width, job.width, sum);
       }
@@ -62,6 +65,7 @@ void runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* of
     const float factor = 1.0f / static_cast<float>(last - first);
     for (std::int64_t e = 0; e < job.width; ++e) sum[e] *= factor;
   }
+  return valid;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -78,7 +82,7 @@ namespace {
 
 HWY_EXPORT(runEmbeddingBag);
 
-using EmbeddingBagRun = void (*)(const EmbeddingBagJob&, const void*, const void*, const float*, float*, std::int64_t,
+using EmbeddingBagRun = bool (*)(const EmbeddingBagJob&, const void*, const void*, const float*, float*, std::int64_t,
                                  std::int64_t);
 
 class EmbeddingBagOp final : public PreparedOp {
@@ -88,9 +92,13 @@ class EmbeddingBagOp final : public PreparedOp {
   std::int64_t bags = 0, grain = 1;
   std::int32_t threads = 1;
 
-  void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
+  std::unique_ptr<ExecState> newState() const override { return std::make_unique<ExecState>(); }
+
+  void execute(ExecState* state, const void* const* from, void* const* to, void*) const override {
     parallelFor(bags, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      run(job, from[0], from[1], static_cast<const float*>(from[2]), static_cast<float*>(to[0]), begin, end);
+      if (!run(job, from[0], from[1], static_cast<const float*>(from[2]), static_cast<float*>(to[0]), begin, end)) {
+        state->fail(kIndexOutOfRange);
+      }
     });
   }
 };

@@ -1,5 +1,5 @@
 // Embedding and gather (index_select): rows or slices picked by index and copied, any dtype. An index out of range
-// gives NaN (floats) or zeros instead of foreign memory.
+// fails the run; its row is NaN (floats) or zeros until then.
 //
 // Declines: device, dtype (indices), post-ops.
 #include <cstring>
@@ -19,7 +19,9 @@ class PickOp final : public PreparedOp {
   std::int64_t outer = 1, picked = 0, rows = 0, run = 0, row_stride = 0, outer_stride = 0, grain = 1;  // bytes, items
   std::int32_t threads = 1;
 
-  void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
+  std::unique_ptr<ExecState> newState() const override { return std::make_unique<ExecState>(); }
+
+  void execute(ExecState* state, const void* const* from, void* const* to, void*) const override {
     const char* const table = static_cast<const char*>(from[table_src]);
     const void* const indices = from[index_src];
     char* const out = static_cast<char*>(to[0]);
@@ -28,6 +30,7 @@ class PickOp final : public PreparedOp {
         const std::int64_t row = indexAt(indices, index_type, item % picked);
         if (row < 0 || row >= rows) {
           fillInvalid(value_type, out + item * run, run);
+          state->fail(kIndexOutOfRange);
         } else {
           std::memcpy(out + item * run, table + item / picked * outer_stride + row * row_stride, run);
         }

@@ -42,6 +42,7 @@ std::unique_ptr<Kernel> makeCastCopy();
 std::unique_ptr<Kernel> makeEmbeddingCopy();
 std::unique_ptr<Kernel> makeEmbeddingBagSimd();
 std::unique_ptr<Kernel> makeGatherCopy();
+std::unique_ptr<Kernel> makePadCopy();
 
 std::unique_ptr<Kernel> makeReference(OpKind kind);
 

@@ -10,6 +10,9 @@
 
 namespace ipex_studio {
 
+// What an execution says (ExecState::fail) that met such an index.
+inline constexpr const char kIndexOutOfRange[] = "an index is outside of the table that it picks from";
+
 inline std::int64_t indexAt(const void* indices, DType dtype, std::int64_t i) {
   return dtype == DType::kS64 ? static_cast<const std::int64_t*>(indices)[i]
                               : static_cast<const std::int32_t*>(indices)[i];

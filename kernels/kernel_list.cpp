@@ -40,6 +40,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kEmbeddingBag, makeEmbeddingBagSimd());
     list(OpKind::kUpsample, makeUpsampleSimd());
     list(OpKind::kGather, makeGatherCopy());
+    list(OpKind::kPad, makePadCopy());
     list(OpKind::kReorder, makeReorderCopy());           // equal layouts and runs: memcpy
     list(OpKind::kReorder, makeReorderOnednn(engine_));  // other layouts, f32 and bf16
     list(OpKind::kReorder, makeCastCopy());              // other dtypes in the same layout

@@ -14,6 +14,9 @@ struct StridedCopy {
 
   // Runs [begin, end).
   void copy(const char* src, char* dst, std::int64_t begin, std::int64_t end) const;
+
+ private:
+  void copySpread(const char* in, std::int64_t from, char* out, std::int64_t to, std::int64_t count) const;
 };
 
 // False when the layouts cannot be walked together (different channel blocks). dims must agree.

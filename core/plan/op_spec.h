@@ -30,21 +30,23 @@ enum class OpKind : std::uint8_t {
   kPointwise,      // x; result is the post-op chain applied to x, broadcast over all operands
   kLayerNorm,      // x, [gamma], [beta], [residual]; axes (count of trailing), eps; y = norm(x + residual).
                    //   sum_output=1 adds a second result: x + residual. rms=1: RMS norm (no mean)
-  kGroupNorm,      // x, [gamma], [beta]; groups, eps
+  kGroupNorm,      // x, [gamma], [beta]; groups, eps, [channels]: refuse another number
   kSoftmax,        // x, [mask]; axis, scale, log; softmax(scale·x + mask)
   kAttention,      // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i
-                   //   sees keys up to i; softmax(scale·q·kᵀ + mask) · v. heads_last=1: the result [N,H,S,E] will be read
+                   //   sees keys up to i; softmax(scale·q·kᵀ + mask) · v. fill=a: scores become a where the mask is not
+                   //   zero, keep=a: where it is zero, instead of the sum. heads_last=1: the result [N,H,S,E] will be read
                    //   as [N,S,H,E], a kernel may lay it out so
   kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
   kEmbedding,      // ids(s64/s32), table[V,E]
   kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset
   kUpsample,       // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kGather,         // x, index(s64); axis — index_select
-  kPad,            // x; begin, end (≥ 0, per axis), mode=constant|reflect|replicate, value
+  kPad,            // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value
   // Views: no work where the source is strided; the plan copies where it is not.
   kReshape,        // x; shape (one entry may be -1), or flatten_begin, flatten_end
   kPermute,        // x; order
-  kSlice,          // x; axis, begin, end, step>0, [of]: refuse another size of the axis; or axis, parts, part, [part_size]
+  kSlice,          // x; axis, begin, end, step>0, [of], [least]: refuse another, a smaller size of the axis; or axis,
+                   //   parts, part, [part_size]
   kSelect,         // x; axis, index (negative allowed), [of]
   kExpand,         // x; shape (-1 keeps)
   kUnsqueeze,      // x; axis

@@ -1,7 +1,10 @@
 #include "core/plan/plan.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 
+#include "core/plan/error.h"
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
@@ -42,6 +45,12 @@ void Plan::Instance::execute(std::size_t index) {
   void** first = pointers_.data() + step.first_pointer;
   step.op->execute(states_[index].get(), first, first + step.src_count,
                    static_cast<char*>(arena_.data()) + plan_.scratch_offset_);
+  if (ExecState* state = states_[index].get()) {
+    if (const char* why = state->takeFailure()) {
+      throw Error(ExitCode::kFailure, fmt::format("The model cannot run on these inputs: '{}': {}; give it other inputs.",
+                                                  plan_.step_records_[index].name, why));
+    }
+  }
 }
 
 void Plan::Instance::run(const void* const* inputs, void* const* outputs) {

@@ -50,7 +50,8 @@ class Plan {
    public:
     explicit Instance(const Plan& plan);
     // inputs: per PlanSpec input (ignored for integers); outputs: per output, sizes as outputs() says, 64-byte aligned
-    // where possible. Inputs and outputs must not overlap.
+    // where possible. Inputs and outputs must not overlap. Throws Error(kFailure) when a step meets data it cannot do,
+    // such as an index outside of its table; results are then undefined, the instance stays usable.
     void run(const void* const* inputs, void* const* outputs);
     // The same; begin_ns[i], elapsed_ns[i] get the time of step i (steady clock).
     void runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns);

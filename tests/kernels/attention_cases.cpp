@@ -28,6 +28,9 @@ const std::vector<Case>& attentionCases() {
       {"attention{scale=0.5}", {of({2, 3, 10, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), of({1})}, simd},
       {"attention{scale=0.3}", {of({4, 2, 49, 32}), of({4, 2, 49, 32}), of({4, 2, 49, 32}), of({4, 2, 49, 49})}, simd},
       {"attention{}", {of({5, 8}), of({6, 8}), of({6, 8}), of({3, 5, 6})}, simd},
+      {"attention{fill=-1e9,scale=0.3}", {of({2, 3, 20, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({1, 1, 20, 12})}, simd},
+      {"attention{keep=-2.0,scale=0.3}", {of({2, 3, 20, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({2, 1, 1, 12})}, simd},
+      {"attention{keep=-1e4,scale=0.3}", {of({2, 3, 2, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({2, 12})}, simd},
       // Heads that share keys and values.
       {"attention{scale=0.4}", {of({2, 4, 9, 8}), of({2, 1, 9, 8}), of({1, 1, 9, 8}), none}, simd},
       {"attention{causal=1,scale=0.25}", {of({2, 70, 16}), of({2, 70, 16}), of({2, 70, 16}), none}, simd},

@@ -36,6 +36,10 @@ const std::vector<Case>& pointwiseCases() {
       {"pointwise{}|add(0)|gelu_erf|mul(1)", {S::of({2048, 65}), S::of({65}), S::dying({2048, 65})}, "pointwise_simd"},
       {"pointwise{}|add(0)|mul(0)|add(0)", {S::of({3000}), S::of({3000})}, "pointwise_simd"},
       {"pointwise{}|add(0)", {S::ids({7}, 5), S::ids({7}, 5)}, ""},
+      {"pointwise{}|fill(0,-1e4)|keep(1,2.5)", {S::of({3, 40}), S::flags({3, 40}), S::flags({40})}, "pointwise_simd"},
+      {"pointwise{}|gt(0)", {S::of({3, 40}), S::of({3, 40})}, "pointwise_simd", 0},
+      {"pointwise{}|le(0)|add(1)|ge(2)", {S::of({3, 40}), S::of({1}), S::of({3, 40}), S::of({3, 1})}, "pointwise_simd", 0},
+      {"pointwise{}|lt(0)|eq(1)|ne(2)", {S::of({3, 40}), S::of({40}), S::flags({3, 40}), S::flags({3, 40})}, "pointwise_simd", 0},
   };
   return cases;
 }
@@ -125,6 +129,12 @@ const std::vector<Case>& movementCases() {
       {"cast{dtype=s64}", {S::of({7, 5})}, "cast_copy", 0},
       {"cast{dtype=bool}", {S::ids({7, 5}, 2)}, "cast_copy", 0},
       {"cast{dtype=bf16}", {S::of({2, 17, 5, 5})}, "cast_copy", 0},
+      {"pad{begin=[0,0,1,2],end=[0,0,3,1],mode=constant,value=0.5}", {S::of({2, 17, 5, 7})}, "pad_copy", 0},
+      {"pad{begin=[0,0,2,1],end=[0,0,1,3],mode=reflect}", {S::of({2, 3, 5, 7})}, "pad_copy", 0},
+      {"pad{begin=[0,0,2,1],end=[0,0,1,3],mode=replicate}", {S::of({2, 16, 5, 7})}, "pad_copy", 0},
+      {"pad{begin=[0,-1,2],end=[1,0,-3],mode=constant,value=0}", {S::of({3, 5, 7})}, "pad_copy", 0},
+      {"pad{begin=[1],end=[2],mode=constant}", {S::ids({4}, 9)}, "", 0},
+      {"pad{begin=[0,0,0,0],end=[0,7,7,0],mode=constant}", {S::of({1, 56, 56, 96})}, "pad_copy", 0, true},
       {"concat{axis=1}", {S::of({1, 64, 28, 28}), S::of({1, 32, 28, 28})}, "concat_copy", 0, true},
       {"concat{axis=1}", {S::of({2, 3, 4, 4}), S::of({2, 17, 4, 4}), S::of({2, 1, 4, 4})}, "concat_copy", 0},
       {"concat{axis=2}", {S::of({2, 17, 4, 4}), S::of({2, 17, 1, 4})}, "concat_copy", 0},

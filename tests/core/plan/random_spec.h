@@ -49,7 +49,7 @@ inline OpSpec randomSpec(Random& random) {
     if (random.chance(40)) spec.attributes[name] = randomAttribute(random);
   }
   for (std::int64_t p = random.between(0, 4); p > 0; --p) {
-    const auto kind = static_cast<PostOpKind>(random.between(0, static_cast<int>(PostOpKind::kMin)));
+    const auto kind = static_cast<PostOpKind>(random.between(0, static_cast<int>(PostOpKind::kGe)));
     if (isBinary(kind)) {
       spec.post_ops.push_back(binaryPostOp(kind, static_cast<std::int32_t>(random.between(0, 5))));
     } else {

@@ -111,13 +111,14 @@ class Builder {
   void addPostOps(OpSpec& op, std::vector<std::int32_t>& src, const Dims& result, std::int64_t most) {
     static const PostOpKind kUnary[] = {PostOpKind::kRelu, PostOpKind::kSigmoid, PostOpKind::kTanh, PostOpKind::kGeluErf, PostOpKind::kHardSwish,
                                         PostOpKind::kSilu, PostOpKind::kNeg, PostOpKind::kAbs, PostOpKind::kSin};
-    static const PostOpKind kBinary[] = {PostOpKind::kAdd, PostOpKind::kAdd, PostOpKind::kAdd, PostOpKind::kSub, PostOpKind::kRsub, PostOpKind::kMul, PostOpKind::kMax};
+    static const PostOpKind kBinary[] = {PostOpKind::kAdd, PostOpKind::kAdd, PostOpKind::kAdd, PostOpKind::kSub, PostOpKind::kRsub, PostOpKind::kMul, PostOpKind::kMax,
+                                         PostOpKind::kFill, PostOpKind::kKeep};
     std::int32_t operands = 0;
     for (std::int64_t p = random_.between(0, most); p > 0; --p) {
       if (random_.chance(50)) {
         op.post_ops.push_back(unaryPostOp(kUnary[random_.index(9)]));
       } else {
-        op.post_ops.push_back(binaryPostOp(kBinary[random_.index(7)], operands++, 1));
+        op.post_ops.push_back(binaryPostOp(kBinary[random_.index(9)], operands++, 1));
         src.push_back(operandFor(result));
       }
     }
@@ -158,7 +159,9 @@ class Builder {
   static OpSpec spec(const std::string& text) { return parseOpSpec(text); }
 
   void grow() {
-    switch (random_.between(0, 16)) {
+    switch (random_.between(0, 18)) {
+      case 17: return attention();
+      case 18: return pad();
       case 0:
       case 1:
       case 2: return convolution();
@@ -244,6 +247,34 @@ class Builder {
     OpSpec op = spec("softmax{log=0,scale=0.5}");
     op.attributes["axis"] = random_.chance(70) ? std::int64_t{-1} : random_.between(0, x->dims.rank - 1);
     add(op, {x->number, random_.chance(50) ? operandFor(x->dims) : -1});
+  }
+
+  void attention() {
+    const auto q = ofRank(2, 4);
+    if (!q) return;
+    const std::int64_t depth = q->dims[q->dims.rank - 1], queries = q->dims[q->dims.rank - 2];
+    const auto k = value([&](const Dims& dims) { return dims.rank == q->dims.rank && dims[dims.rank - 1] == depth; });
+    const std::int64_t keys = k->dims[k->dims.rank - 2];
+    const auto v = value([&](const Dims& dims) { return dims.rank == q->dims.rank && dims[dims.rank - 2] == keys; });
+    static const char* const kForms[] = {"attention{scale=0.5}", "attention{heads_last=1,scale=0.5}", "attention{causal=1,scale=0.25}", "attention{fill=-2.0,scale=0.5}"};
+    OpSpec op = spec(kForms[random_.index(4)]);
+    const bool masked = op.has("fill") || random_.chance(40);
+    const Dims mask = random_.chance(50) ? Dims{queries, keys} : Dims{1, keys};
+    add(op, {q->number, k->number, v->number, masked ? constant(DType::kF32, mask) : -1});
+  }
+
+  void pad() {
+    const auto x = ofRank(1, 4);
+    if (!x) return;
+    Ints begin, end;
+    for (int axis = 0; axis < x->dims.rank; ++axis) {
+      begin.push_back(random_.between(0, 2));
+      end.push_back(random_.between(0, 2));
+    }
+    OpSpec op = spec(random_.chance(50) ? "pad{mode=constant,value=0.5}" : random_.chance(50) ? "pad{mode=reflect}" : "pad{mode=replicate}");
+    op.attributes["begin"] = begin;
+    op.attributes["end"] = end;
+    add(op, {x->number});
   }
 
   void concat() {
