@@ -41,6 +41,8 @@ constexpr float kPortStep = 26;
 // Dummies per node that may be spent on long edges.
 constexpr std::int64_t kDummiesPerNode = 4;
 constexpr std::int64_t kDummiesAlways = 1000;
+constexpr int kTightenPasses = 8;
+constexpr std::size_t kMostDragged = 96;
 
 // One input edge on its way: turned so that from < to; the dummies it got.
 struct Wire {
@@ -65,8 +67,69 @@ std::vector<Wire> wiresOf(const LayoutGraph& graph) {
   return wires;
 }
 
-// Longest path from the sources, then nodes with more users than sources sink towards their users.
-std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wire>& wires) {
+// Moves nodes, each with what its edges drag along, towards the side where more edges get shorter: what network simplex
+// does exactly, with a bound on every step.
+class Tightener {
+ public:
+  Tightener(const Adjacency& up, const Adjacency& down, std::vector<std::int32_t>* layer)
+      : up_(up), down_(down), layer_(*layer), mark_(layer->size(), -1) {}
+
+  void run(const std::atomic<bool>* cancel) {
+    const auto nodes = static_cast<std::int32_t>(layer_.size());
+    for (int pass = 0; pass < kTightenPasses; ++pass) {
+      bool moved = false;
+      for (std::int32_t i = 0; i < nodes && !stopped(cancel); ++i) {
+        moved = shift(nodes - 1 - i, down_, up_, 1) || moved;
+        moved = shift(i, up_, down_, -1) || moved;
+      }
+      if (!moved) return;
+    }
+  }
+
+ private:
+  // Downwards with sign 1: `ahead` are the edges that get shorter, `behind` those that get longer.
+  bool shift(std::int32_t seed, const Adjacency& ahead, const Adjacency& behind, std::int32_t sign) {
+    ++stamp_;
+    moving_.assign(1, seed);
+    mark_[seed] = stamp_;
+    const auto slack = [&](std::int32_t v, std::int32_t next) { return sign * (layer_[next] - layer_[v]) - 1; };
+    for (std::size_t m = 0; m < moving_.size(); ++m) {
+      const std::int32_t v = moving_[m];
+      for (std::int32_t e = ahead.begin[v]; e < ahead.begin[v + 1]; ++e) {
+        const std::int32_t next = ahead.targets[e];
+        if (mark_[next] == stamp_ || slack(v, next) > 0) continue;
+        if (moving_.size() >= kMostDragged) return false;
+        mark_[next] = stamp_;
+        moving_.push_back(next);
+      }
+    }
+    std::int32_t gain = 0;
+    std::int32_t room = std::numeric_limits<std::int32_t>::max();
+    for (const std::int32_t v : moving_) {
+      for (std::int32_t e = ahead.begin[v]; e < ahead.begin[v + 1]; ++e) {
+        if (mark_[ahead.targets[e]] == stamp_) continue;
+        ++gain;
+        room = std::min(room, slack(v, ahead.targets[e]));
+      }
+      for (std::int32_t e = behind.begin[v]; e < behind.begin[v + 1]; ++e)
+        gain -= mark_[behind.targets[e]] == stamp_ ? 0 : 1;
+    }
+    if (gain <= 0) return false;
+    for (const std::int32_t v : moving_) layer_[v] += sign * room;
+    return true;
+  }
+
+  const Adjacency& up_;
+  const Adjacency& down_;
+  std::vector<std::int32_t>& layer_;
+  std::vector<std::int32_t> mark_;
+  std::vector<std::int32_t> moving_;
+  std::int32_t stamp_ = 0;
+};
+
+// Longest path from the sources, then tightened. Layers begin at 0.
+std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wire>& wires,
+                                       const std::atomic<bool>* cancel) {
   std::vector<LayoutEdge> edges;
   edges.reserve(wires.size());
   for (const Wire& wire : wires) {
@@ -79,14 +142,9 @@ std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wir
     for (std::int32_t i = up.begin[v]; i < up.begin[v + 1]; ++i)
       layer[v] = std::max(layer[v], layer[up.targets[i]] + 1);
   }
-  for (std::int32_t v = nodes - 1; v >= 0; --v) {
-    if (down.degree(v) == 0 || down.degree(v) < up.degree(v)) continue;
-    if (down.degree(v) == up.degree(v) && up.degree(v) > 0) continue;
-    std::int32_t nearest = std::numeric_limits<std::int32_t>::max();
-    for (std::int32_t i = down.begin[v]; i < down.begin[v + 1]; ++i)
-      nearest = std::min(nearest, layer[down.targets[i]]);
-    layer[v] = std::max(layer[v], nearest - 1);
-  }
+  Tightener(up, down, &layer).run(cancel);
+  const std::int32_t first = *std::min_element(layer.begin(), layer.end());
+  for (std::int32_t& l : layer) l -= first;
   return layer;
 }
 
@@ -232,10 +290,11 @@ Layout layoutGraph(const LayoutGraph& graph, const LayoutOptions& options, const
   std::vector<Wire> wires = wiresOf(graph);
   layout.routes.resize(wires.size());
   if (nodes == 0) return layout;
-  std::vector<std::int32_t> layer = assignLayers(nodes, wires);
+  std::vector<std::int32_t> layer = assignLayers(nodes, wires, cancel);
   const std::int32_t dummies = spendDummies(layer, options.portal_span, &wires);
-  LayeredGraph layered = layeredGraph(graph, std::move(layer), wires, dummies);
-  layout_internal::orderLayers(&layered, cancel);
+  LayeredGraph layered;
+  if (!stopped(cancel)) layered = layeredGraph(graph, std::move(layer), wires, dummies);
+  if (!stopped(cancel)) layout_internal::orderLayers(&layered, cancel);
   std::vector<float> centre;
   if (!stopped(cancel)) centre = layout_internal::placeVertices(layered, options.node_gap, cancel);
   if (stopped(cancel) || centre.empty()) {

@@ -2,7 +2,7 @@
 //
 // Knows rectangles and edges only. Deterministic (same input, same bytes), no recursion, linear passes with a fixed
 // budget: layers by longest path in the given order, tightened; dummy nodes along long edges up to a budget, portals
-// beyond it; four barycentre sweeps with the given order as tie-break; Brandes–Köpf x coordinates.
+// beyond it; barycentre sweeps with exchanges of neighbours, the given order as tie-break; Brandes–Köpf x coordinates.
 #pragma once
 
 #include <atomic>

@@ -22,7 +22,8 @@ struct Direction {
 
 class Placement {
  public:
-  Placement(const LayeredGraph& graph, float gap) : graph_(graph), gap_(gap) {}
+  Placement(const LayeredGraph& graph, float gap, const std::atomic<bool>* cancel)
+      : graph_(graph), gap_(gap), cancel_(cancel) {}
 
   // Type 1 conflicts: an edge between nodes that crosses an edge between dummies gives way.
   void markConflicts();
@@ -41,6 +42,7 @@ class Placement {
 
   const LayeredGraph& graph_;
   const float gap_;
+  const std::atomic<bool>* const cancel_;
   std::vector<bool> conflict_;  // per entry of graph_.up.targets
   std::vector<std::int32_t> root_;
   std::vector<std::int32_t> align_;
@@ -201,13 +203,14 @@ void Placement::compact(Direction direction) {
     for (std::int32_t v = 0; v < graph_.size(); ++v) root_[v] = align_[v] = v;
     sortBlocks(&topological);
   }
+  if (stopped(cancel_)) return;
   x_ = pushTogether(topological, direction.leftmost);
   for (std::int32_t v = 0; v < graph_.size(); ++v) x_[v] = x_[root_[v]];
 }
 
 std::vector<float> Placement::place(Direction direction) {
   align(direction);
-  compact(direction);
+  if (!stopped(cancel_)) compact(direction);
   return std::move(x_);
 }
 
@@ -229,7 +232,7 @@ Extent extentOf(const LayeredGraph& graph, const std::vector<float>& x) {
 
 std::vector<float> placeVertices(const LayeredGraph& graph, float node_gap, const std::atomic<bool>* cancel) {
   constexpr std::array<Direction, 4> kDirections = {{{true, true}, {true, false}, {false, true}, {false, false}}};
-  Placement placement(graph, node_gap);
+  Placement placement(graph, node_gap, cancel);
   placement.markConflicts();
   std::array<std::vector<float>, 4> x;
   std::array<Extent, 4> extent;
@@ -237,6 +240,7 @@ std::vector<float> placeVertices(const LayeredGraph& graph, float node_gap, cons
   for (std::size_t d = 0; d < 4; ++d) {
     if (stopped(cancel)) return {};
     x[d] = placement.place(kDirections[d]);
+    if (x[d].size() != static_cast<std::size_t>(graph.size()) || stopped(cancel)) return {};
     extent[d] = extentOf(graph, x[d]);
     if (extent[d].high - extent[d].low < extent[narrowest].high - extent[narrowest].low) narrowest = d;
   }

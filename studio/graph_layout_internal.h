@@ -39,7 +39,7 @@ inline bool stopped(const std::atomic<bool>* cancel) {
 // Both directions of `edges` (from, to) over `vertices` vertices.
 Adjacency adjacencyOf(std::int32_t vertices, const std::vector<LayoutEdge>& edges, bool downwards);
 
-// Fills `order` and `position`: four barycentre sweeps, the one with the fewest crossings is kept.
+// Fills `order` and `position`: the sweep with the fewest crossings is kept.
 void orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel);
 
 // Centre of each vertex by Brandes and Köpf; neighbours in a layer are at least node_gap apart.
