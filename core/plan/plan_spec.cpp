@@ -14,7 +14,7 @@ using nlohmann::json;
 constexpr const char* kIntOpNames[] = {"literal", "size", "add", "sub", "mul", "floordiv", "mod", "neg"};
 constexpr int kIntOpArity[] = {0, 1, 2, 2, 2, 2, 2, 1};
 constexpr std::size_t kMaxNodes = 100000;
-constexpr std::size_t kMaxOperands = 4096;
+constexpr std::size_t kMaxOperands = 100000;
 
 [[noreturn]] void damaged(const std::string& why) {
   throw Error(ExitCode::kBadModel, fmt::format("The plan inside this file is damaged ({}); export the model again.", why));
