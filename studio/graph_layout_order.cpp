@@ -9,10 +9,10 @@ namespace {
 
 // Sweeps down and up, fewer in large graphs, and an end before that when so many in a row brought nothing.
 constexpr int kMostSweeps = 24;
-constexpr int kLeastSweeps = 6;
-constexpr std::int64_t kSweepBudget = 400000;  // vertices looked at in all sweeps together
-constexpr int kIdleSweeps = 6;
-constexpr int kMostExchanges = 6;  // rounds of exchanging neighbours per sweep
+constexpr int kLeastSweeps = 4;
+constexpr std::int64_t kSweepBudget = 100000;  // vertices looked at in all sweeps together
+constexpr int kIdleSweeps = 4;
+constexpr int kMostExchanges = 4;  // rounds of exchanging neighbours per sweep
 
 void updatePositions(LayeredGraph* graph, const std::vector<std::int32_t>& layer) {
   for (std::size_t i = 0; i < layer.size(); ++i) graph->position[layer[i]] = static_cast<std::int32_t>(i);
@@ -144,30 +144,6 @@ void sortNeighbours(const LayeredGraph& graph, Adjacency* adjacency) {
   }
 }
 
-// Depth first along the edges: what hangs together stands together.
-void depthFirstOrder(LayeredGraph* graph) {
-  std::vector<bool> seen(graph->layer.size(), false);
-  std::vector<std::int32_t> stack;
-  for (auto& layer : graph->order) layer.clear();
-  for (std::int32_t start = 0; start < graph->size(); ++start) {
-    if (seen[start] || graph->up.degree(start) > 0) continue;
-    stack.push_back(start);
-    while (!stack.empty()) {
-      const std::int32_t v = stack.back();
-      stack.pop_back();
-      if (seen[v]) continue;
-      seen[v] = true;
-      graph->order[graph->layer[v]].push_back(v);
-      for (const Adjacency* side : {&graph->up, &graph->down}) {
-        for (std::int32_t i = side->begin[v + 1]; i-- > side->begin[v];) {
-          if (!seen[side->targets[i]]) stack.push_back(side->targets[i]);
-        }
-      }
-    }
-  }
-  for (const auto& layer : graph->order) updatePositions(graph, layer);
-}
-
 struct BestOrder {
   std::vector<std::vector<std::int32_t>> order;
   std::int64_t crossings = -1;  // negative: none yet
@@ -204,10 +180,6 @@ void orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel) {
   const int sweeps = static_cast<int>(std::clamp<std::int64_t>(affordable, kLeastSweeps, kMostSweeps));
   BestOrder best;
   sweep(graph, sweeps, cancel, &best);
-  if (best.crossings > 0 && sweeps == kMostSweeps && !stopped(cancel)) {
-    depthFirstOrder(graph);
-    sweep(graph, sweeps, cancel, &best);
-  }
   if (stopped(cancel)) return;
   graph->order = std::move(best.order);
   for (const auto& layer : graph->order) updatePositions(graph, layer);
