@@ -6,7 +6,6 @@
 
 namespace ipex_studio {
 
-using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
@@ -30,13 +29,13 @@ bool isFresh(const Value* value) {
   return result.alias_info() == nullptr && result.type()->kind() == c10::TypeKind::TensorType;
 }
 
-Decline checkSameValue(Graph& graph, PassContext& context, Value* from, Value* to, bool is_view) {
+Decline checkSameValue(PassContext& context, Value* from, Value* to, bool is_view) {
   if (context.mayBeWritten(from) || context.mayBeWritten(to)) {
     return {reasons::kAliased, "The tensor may be written to."};
   }
   if (is_view) return {};
   if (isFresh(to) && to->uses().size() == 1) return {};
-  if (context.aliases().mayContainAlias(from, graph.outputs())) {
+  if (context.mayShareWithOutputs(from)) {
     return {reasons::kGraphOutput, "A result of the model must not share memory with anything else."};
   }
   return {};

@@ -15,7 +15,6 @@ bool mayReturnInput(const torch::jit::Node* node);
 // (`is_view`), or a copy? A copy may go only where nobody can tell: neither is written to, and it does not leave the
 // graph, or leaves it as the only name of fresh memory. Declines: value-may-be-aliased-or-written,
 // value-is-graph-output.
-Decline checkSameValue(torch::jit::Graph& graph, PassContext& context, torch::jit::Value* from, torch::jit::Value* to,
-                       bool is_view);
+Decline checkSameValue(PassContext& context, torch::jit::Value* from, torch::jit::Value* to, bool is_view);
 
 }  // namespace ipex_studio

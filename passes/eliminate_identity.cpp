@@ -151,7 +151,7 @@ bool run(Graph& graph, PassContext& context) {
     Identity how = Identity::kNone;
     Value* same = identityOf(node, &how);
     if (same == nullptr) continue;
-    if (const Decline why = checkSameValue(graph, context, node->output(), same, how == Identity::kView)) {
+    if (const Decline why = checkSameValue(context, node->output(), same, how == Identity::kView)) {
       context.missed(node, why);
       continue;
     }

@@ -47,7 +47,7 @@ bool run(Graph& graph, PassContext& context) {
     }
     if (consumed.size() == 1) continue;
     // The size list may have been read off a tensor in between; that tensor then stays for it.
-    if (const Decline why = checkSameValue(graph, context, node->output(), source, false)) {
+    if (const Decline why = checkSameValue(context, node->output(), source, false)) {
       context.missed(node, why);
       continue;
     }

@@ -107,7 +107,7 @@ bool run(Graph& graph, PassContext& context) {
   for (Node* node : allNodes(graph)) {
     Match found;
     if (!rewriter.alive(node) || !match(node, found)) continue;
-    if (const Decline why = checkSameValue(graph, context, node->output(), found.source, true)) {
+    if (const Decline why = checkSameValue(context, node->output(), found.source, true)) {
       context.missed(node, why);
       continue;
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -115,14 +114,16 @@ void OriginTable::set(const Value* value, std::vector<OriginId> ids) {
 }
 
 std::vector<OriginId> OriginTable::liveIds(Graph& graph) const {
-  std::set<OriginId> live;
+  std::vector<OriginId> live;
   for (const Node* node : allNodes(graph)) {
     for (const Value* output : node->outputs()) {
       const auto& ids = of(output);
-      live.insert(ids.begin(), ids.end());
+      live.insert(live.end(), ids.begin(), ids.end());
     }
   }
-  return {live.begin(), live.end()};
+  std::sort(live.begin(), live.end());
+  live.erase(std::unique(live.begin(), live.end()), live.end());
+  return live;
 }
 
 void OriginTable::reconcile(Graph& graph, const std::vector<OriginId>& before) {
@@ -141,10 +142,9 @@ void OriginTable::reconcile(Graph& graph, const std::vector<OriginId>& before) {
     }
     // Ids are topological in the frozen graph: what vanished between the producers and the users was replaced by this.
     const OriginId first = producers.empty() ? 0 : producers.back();
-    std::vector<OriginId> ids;
-    for (const OriginId id : vanished) {
-      if (id >= first && id < follower) ids.push_back(id);
-    }
+    const auto begin = std::lower_bound(vanished.begin(), vanished.end(), first);
+    const auto end = std::lower_bound(begin, vanished.end(), follower);
+    std::vector<OriginId> ids(begin, std::max(begin, end));
     if (ids.empty()) ids = producers;
     for (const Value* output : node->outputs()) set(output, ids);
   }

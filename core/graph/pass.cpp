@@ -46,8 +46,14 @@ torch::jit::AliasDb& PassContext::aliases() {
 bool PassContext::mayBeWritten(const torch::jit::Value* value) {
   if (!graph_writes_) graph_writes_ = writes(graph_);
   if (!*graph_writes_) return false;
-  const bool known = aliases_ && value->unique() < aliases_know_below_;
-  return (known ? *aliases_ : aliases()).hasWriters(value);
+  return (known(value) ? *aliases_ : aliases()).hasWriters(value);
+}
+
+bool PassContext::mayShareWithOutputs(const torch::jit::Value* value) {
+  const auto outputs = graph_.outputs();
+  const bool all_known = known(value) && std::all_of(outputs.begin(), outputs.end(), [&](const auto* output) { return known(output); });
+  auto* mutable_value = const_cast<torch::jit::Value*>(value);  // the analysis only reads
+  return (all_known ? *aliases_ : aliases()).mayContainAlias(mutable_value, outputs);
 }
 
 }  // namespace ipex_studio

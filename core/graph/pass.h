@@ -36,11 +36,17 @@ class PassContext {
 
   // Alias analysis of the graph as it is now; built on demand, dropped when the rewriter changed something.
   torch::jit::AliasDb& aliases();
+  // Does the value share memory with a result of the graph, or contain or lie in one? An analysis made before rewrites of
+  // the same pass answers where it knew the value and the results: replacing a value by one that holds the same (see
+  // passes/aliasing.h) gives no other value another name. Else every rewrite would cost an analysis of the whole graph.
+  bool mayShareWithOutputs(const torch::jit::Value* value);
   // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left. Relies
   // on passes adding no writes: an analysis made before a rewrite stays true for the values it knew.
   bool mayBeWritten(const torch::jit::Value* value);
 
  private:
+  bool known(const torch::jit::Value* value) const { return aliases_ && value->unique() < aliases_know_below_; }
+
   torch::jit::Graph& graph_;
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   std::int64_t aliases_at_rewrite_ = -1;

@@ -114,7 +114,12 @@ class RegionBuilder {
     insertNode(nodes, spec, outputs);
     result_.nodes_inside += static_cast<int>(nodes.size());
     std::vector<OriginId> ids;
-    for (const PlacedNode* placed : nodes) ids = mergeOrigins(ids, origins_.of(placed->node));
+    for (const PlacedNode* placed : nodes) {
+      const std::vector<OriginId> own = origins_.of(placed->node);
+      ids.insert(ids.end(), own.begin(), own.end());
+    }
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
                                fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1), ids});
   }
