@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "studio/imgui_compat.h"
+#include "studio/panels/inputs_dialog.h"
 #include "studio/panels/panel_list.h"
 
 namespace ipex_studio {
@@ -48,7 +50,7 @@ std::string exportName(const std::string& path) {
 
 class RunBar : public Panel {
  public:
-  explicit RunBar(const Ui& ui) : ui_(ui) {}
+  explicit RunBar(const Ui& ui) : ui_(ui), inputs_(ui) {}
   const char* name() const override { return "run"; }
   const char* title() const override { return "Run"; }
   PanelPlace place() const override { return PanelPlace::kTop; }
@@ -66,6 +68,7 @@ class RunBar : public Panel {
       fittedLabel(ui_, ui_.theme.dim, model, std::min(ui_.px(180), ImGui::CalcTextSize(model.c_str()).x + 1));
       advance(14);
     }
+    act(snapshot, selection, commands);
     if (snapshot.status.state != JobState::kEmpty) {
       drawInputs(snapshot, result_left - x_ - restWidth(snapshot));
       drawThreads(snapshot);
@@ -74,9 +77,36 @@ class RunBar : public Panel {
     drawActions(snapshot, commands);
     drawProgress(snapshot);
     drawExportDialog(snapshot, commands);
+    if (inputs_.draw()) commands.post(OptimizeCommand{precision_, threads_, inputs_.arguments()});
   }
 
  private:
+  static bool canStart(const StudioSnapshot& snapshot) {
+    const JobState state = snapshot.status.state;
+    return state == JobState::kReady || state == JobState::kDone || state == JobState::kCancelled ||
+           (state == JobState::kFailed && snapshot.job->frozen != nullptr);
+  }
+  static bool canExport(const StudioSnapshot& snapshot) {
+    return snapshot.status.state == JobState::kDone && snapshot.index->optimized.run != nullptr &&
+           snapshot.index->optimized.run->accuracy.pass;
+  }
+
+  // By key, palette or script.
+  void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+    if (selection.take("run.optimize") && canStart(snapshot))
+      commands.post(OptimizeCommand{precision_, threads_, {}});
+    if (selection.take("run.cancel") && snapshot.status.state == JobState::kWorking) commands.post(CancelCommand{});
+    if (selection.take("run.inputs") && canStart(snapshot)) inputs_.open(snapshot.job->model.inputs);
+    if (selection.take("run.export") && canExport(snapshot)) openExport(snapshot);
+  }
+
+  void openExport(const StudioSnapshot& snapshot) {
+    const std::string path = exportName(snapshot.job->model.path);
+    export_path_.fill(0);
+    std::copy_n(path.begin(), std::min(path.size(), export_path_.size() - 1), export_path_.begin());
+    ImGui::OpenPopup("Export");
+  }
+
   // The session's choice, until the user changes it.
   void adopt(const StudioSnapshot& snapshot) {
     if (snapshot.choices.threads != offered_threads_) offered_threads_ = threads_ = snapshot.choices.threads;
@@ -111,7 +141,8 @@ class RunBar : public Panel {
     const float letters = (std::min(room, ui_.px(340)) - ui_.px(30)) / ui_.fonts.mono->GetCharAdvance('0');
     text = displayText(text, static_cast<std::size_t>(std::max(letters, 4.F)));
     middle(ui_.px(30));
-    button(ui_, "inputs", text, ButtonLook::kPlain, true, ui_.fonts.mono);
+    if (button(ui_, "inputs", text, ButtonLook::kPlain, true, ui_.fonts.mono) && canStart(snapshot))
+      inputs_.open(inputs);
     if (ImGui::IsItemHovered()) {
       std::string all;
       for (const InputRecord& input : inputs) {
@@ -119,7 +150,7 @@ class RunBar : public Panel {
         all += displayText(input.name, 40) + "  " + formatShape(input.description) +
                (input.guessed ? "  (a guess)" : "") + "\n";
       }
-      tooltip(all + "Inputs are given with --input NAME:1x3x224x224.");
+      tooltip(all + (canStart(snapshot) ? "Click to choose others." : "They can be changed when nothing runs."));
     }
     advance(10);
   }
@@ -173,8 +204,7 @@ class RunBar : public Panel {
     if (state == JobState::kWorking) {
       if (button(ui_, "cancel", "Cancel", ButtonLook::kPlain)) commands.post(CancelCommand{});
     } else {
-      const bool can_start = state == JobState::kReady || state == JobState::kDone || state == JobState::kCancelled ||
-                             (state == JobState::kFailed && snapshot.job->frozen != nullptr);
+      const bool can_start = canStart(snapshot);
       if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain,
                  can_start)) {
         commands.post(OptimizeCommand{precision_, threads_, {}});
@@ -184,15 +214,8 @@ class RunBar : public Panel {
       }
     }
     advance(10);
-    const bool can_export = state == JobState::kDone && snapshot.index->optimized.run != nullptr &&
-                            snapshot.index->optimized.run->accuracy.pass;
     middle(ui_.px(30));
-    if (button(ui_, "export", "Export…", ButtonLook::kPlain, can_export)) {
-      const std::string path = exportName(snapshot.job->model.path);
-      export_path_.fill(0);
-      std::copy_n(path.begin(), std::min(path.size(), export_path_.size() - 1), export_path_.begin());
-      ImGui::OpenPopup("Export");
-    }
+    if (button(ui_, "export", "Export…", ButtonLook::kPlain, canExport(snapshot))) openExport(snapshot);
     advance(10);
   }
 
@@ -286,7 +309,7 @@ class RunBar : public Panel {
         ImGui::CloseCurrentPopup();
       }
       ImGui::SameLine();
-      if (button(ui_, "close", "Close", ButtonLook::kPlain)) ImGui::CloseCurrentPopup();
+      if (button(ui_, "close", "Close", ButtonLook::kPlain) || keyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
       ImGui::EndPopup();
     }
     ImGui::PopStyleVar(2);
@@ -305,6 +328,7 @@ class RunBar : public Panel {
   std::int32_t offered_threads_ = 0;
   Precision precision_ = Precision::kFp32;
   Precision offered_precision_ = Precision::kFp32;
+  InputsDialog inputs_;
   std::array<char, 1024> export_path_{};
   ExportForm form_ = ExportForm::kCompiled;
 };

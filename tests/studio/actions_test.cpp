@@ -1,0 +1,148 @@
+// Keys, palette, settings and the inputs dialog: what a person can reach without a mouse, and what is remembered.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "studio/app.h"
+#include "studio/app_actions.h"
+#include "studio/panels/inputs_dialog.h"
+#include "studio/settings.h"
+#include "tests/studio/null_ui.h"
+#include "tests/studio/synthetic_job.h"
+
+namespace ipex_studio {
+namespace {
+
+TEST(Actions, NamesAndKeysAreUnique) {
+  std::set<std::string> names;
+  std::set<std::string> keys;
+  for (const Action& action : allActions()) {
+    EXPECT_TRUE(names.insert(action.name).second) << action.name;
+    const bool fresh = action.keys[0] == 0 || keys.insert(action.keys).second;
+    EXPECT_TRUE(fresh) << action.keys;
+  }
+}
+
+TEST(Actions, AreFoundByWords) {
+  const auto found = findActions("whole graph");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_STREQ(found[0]->name, "graph.fit");
+  EXPECT_TRUE(findActions("no such action").empty());
+  EXPECT_EQ(findActions("").size(), allActions().size());
+}
+
+class ActionsTest : public ::testing::Test {
+ protected:
+  ActionsTest() : ui_(1600, 900), app_({1, "dark", "", {}}, [] {}) {}
+
+  void settle() {
+    for (int i = 0; i < 400; ++i) {
+      ui_.frame([&] { app_.frame(*snapshot_, commands_); });
+      if (i >= 4 && app_.settled()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ADD_FAILURE() << "did not settle";
+  }
+  void press(char key, bool ctrl = false, bool shift = false) {
+    feedModifiers(ctrl, shift);
+    feedCharacter(key, true);
+    ui_.frame([&] { app_.frame(*snapshot_, commands_); });
+    feedCharacter(key, false);
+    feedModifiers(false, false);
+    settle();
+  }
+
+  testing::NullUi ui_;
+  App app_;
+  Commands commands_;
+  SnapshotPtr snapshot_ = testing::resnetSnapshot();
+};
+
+TEST_F(ActionsTest, EveryActionRunsWithoutAMouse) {
+  settle();
+  for (const Action& action : allActions()) {
+    app_.selection().request(action.name);
+    settle();
+    // Popups close on Escape.
+    ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
+  }
+  bool optimized = false;
+  for (const Command& command : commands_.take()) optimized = optimized || std::holds_alternative<OptimizeCommand>(command);
+  EXPECT_TRUE(optimized);
+}
+
+TEST_F(ActionsTest, KeysWalkAlongTheEdges) {
+  settle();
+  app_.selection().select(snapshot_->index->graphs[0].graph->nodes[0].origins, true);
+  settle();
+  const auto first = app_.selection().origins();
+  press('N');
+  const auto second = app_.selection().origins();
+  EXPECT_NE(first, second);
+  press('P');
+  EXPECT_NE(app_.selection().origins(), second) << "back to the producer";
+}
+
+TEST_F(ActionsTest, PaletteTakesWordsAndEnter) {
+  settle();
+  press('P', true);
+  for (const char c : std::string("light theme")) {
+    ImGui::GetIO().AddInputCharacter(static_cast<unsigned char>(c));
+    ui_.frame([&] { app_.frame(*snapshot_, commands_); });
+  }
+  ui_.press(ImGuiKey_Enter, [&] { app_.frame(*snapshot_, commands_); });
+  settle();
+  EXPECT_EQ(app_.settings().theme, "light");
+}
+
+TEST_F(ActionsTest, PartsHideAndComeBack) {
+  settle();
+  press('1', true);
+  press('2', true);
+  press('3', true);
+  EXPECT_TRUE(app_.settings().hide_left && app_.settings().hide_bottom && app_.settings().hide_right);
+  press('1', true);
+  EXPECT_FALSE(app_.settings().hide_left);
+}
+
+TEST_F(ActionsTest, ScaleChangesBetweenFrames) {
+  settle();
+  press('=', true);
+  EXPECT_GT(app_.settings().scale, 1);
+  EXPECT_TRUE(app_.prepareFrame()) << "other fonts";
+  settle();
+  EXPECT_FALSE(app_.prepareFrame());
+}
+
+TEST(Settings, SurviveARoundTripAndRefuseNonsense) {
+  std::string pattern = ::testing::TempDir() + "settings_XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const std::string path = pattern + "/deep/window.conf";
+  WindowSettings settings;
+  settings.left = 240;
+  settings.hide_bottom = true;
+  settings.theme = "light";
+  settings.scale = 1.5F;
+  EXPECT_TRUE(writeSettings(path, settings));
+  EXPECT_TRUE(readSettings(path) == settings);
+  std::ofstream(path) << "left=nan\nright=1e30\ntheme=pink\nscale=-3\n\x01\xff=%s%n\n";
+  EXPECT_TRUE(readSettings(path) == WindowSettings());
+  EXPECT_TRUE(readSettings(pattern + "/none") == WindowSettings());
+  std::filesystem::remove_all(pattern);
+}
+
+TEST(Inputs, RecordsBecomeArgumentsAndBack) {
+  EXPECT_EQ(inputArgument(inputChoice({"x", "1x3x224x224:float32", true})), "x:1x3x224x224:float32");
+  EXPECT_EQ(inputArgument(inputChoice({"ids", "1x128:int64[0,30522]", false})), "ids:1x128:int64[0,30522]");
+  EXPECT_EQ(inputArgument(inputChoice({"rate", "16000", false})), "rate=16000");
+  EXPECT_TRUE(inputProblem(inputChoice({"x", "1..32x3x8x8:float32", false})).empty());
+  EXPECT_FALSE(inputProblem(inputChoice({"x", "1x3xx8:float32", false})).empty());
+  EXPECT_FALSE(inputProblem(inputChoice({"x", "1x3:%n", false})).empty());
+}
+
+}  // namespace
+}  // namespace ipex_studio
