@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "core/graph/pipeline.h"
+#include "core/graph/region_object.h"
 #include "core/graph/regions.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
@@ -97,6 +98,7 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
     if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {
       lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
     }
+    result.tuning = tuneRegions(result.module, options.tune, options.allow_winograd, options.tuning_record);
     // The example's sizes must not reach the interpreter's own optimizer as truths.
     torch::jit::EraseShapeInformation(graph);
   } catch (const c10::Error& problem) {

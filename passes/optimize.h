@@ -26,6 +26,7 @@ struct OptimizedModel {
   GraphSnapshot frozen;                  // before any pass
   int nodes = 0;                         // of the frozen graph
   Coverage coverage;                     // nodes; time is filled by measuring
+  torch::jit::IValue tuning;             // region_object.h: what regions measure when they first run; none where they do not
   std::int64_t compile_ns = 0;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/plan/records.h"
+#include "core/plan/tuning_store.h"
 
 namespace ipex_studio {
 
@@ -54,19 +55,6 @@ struct JobSummary {
   std::vector<RunSummary> runs;
 };
 
-// A decision of the tuner and what it is valid for.
-struct Tuning {
-  std::string spec;  // key: what is computed, shapes included
-  std::string device = "cpu";
-  std::string isa;
-  std::string libraries;  // "libtorch 1.13.1, oneDNN 2.6.3"
-  std::int32_t threads = 1;
-  std::string kernel;  // the choice
-  std::string layout;
-  std::int64_t elapsed_ns = 0;
-  double max_error = 0;
-};
-
 // What to keep; the newest jobs stay. Negative: no limit.
 struct PruneLimits {
   std::int64_t jobs = -1;
@@ -104,11 +92,12 @@ class Database {
   void trust(const std::string& sha256);
   bool isTrusted(const std::string& sha256) const;
 
-  void putTuning(const Tuning& tuning);
-  // Fills kernel, layout, time and error of `tuning` for its key; false when there is none.
-  bool getTuning(Tuning& tuning) const;
-  // Every decision for one device, ISA, pair of libraries and thread count: what an engine is started with.
-  std::vector<Tuning> tunings(const Tuning& key) const;
+  // What was measured to choose kernels, in one transaction; replaces what is there for the same key and spec.
+  void putTunings(const std::vector<std::pair<TuningKey, TuningEntry>>& entries);
+  // Everything for one device and ISA, whatever the libraries and threads: what an engine is started with. The newest
+  // `limit` entries.
+  std::vector<std::pair<TuningKey, TuningEntry>> tunings(const std::string& device, const std::string& isa,
+                                                         std::int64_t limit = 20000) const;
 
   // Takes over jobs that are not here yet, tuning and remembered inputs; never trust. Returns the number of jobs.
   std::int64_t import(const std::string& other_path);

@@ -1,18 +1,14 @@
-// Tuning decisions, import from another database, and pruning.
+// Import from another database, and pruning.
 #include <fmt/format.h>
 
 #include "core/plan/error.h"
 #include "profiler/database.h"
 #include "profiler/job_rows.h"
 #include "profiler/sqlite.h"
+#include "profiler/tuning_rows.h"
 
 namespace ipex_studio {
 namespace {
-
-Tuning tuningFrom(const Statement& row) {
-  return {row.text(0), row.text(1), row.text(2),    row.text(3), row.integer32(4),
-          row.text(5), row.text(6), row.integer(7), row.real(8)};
-}
 
 // Rows that no job uses any more. Tuning and remembered inputs stay.
 void removeUnused(Connection& connection) {
@@ -29,30 +25,6 @@ std::int64_t usedBytes(Connection& connection) {
 }
 
 }  // namespace
-
-void Database::putTuning(const Tuning& t) {
-  Statement(writable(), "INSERT OR REPLACE INTO tuning VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
-      .bind(t.spec, t.device, t.isa, t.libraries, t.threads, t.kernel, t.layout, t.elapsed_ns, t.max_error)
-      .run();
-}
-
-bool Database::getTuning(Tuning& t) const {
-  Statement row(
-      *connection_,
-      "SELECT * FROM tuning WHERE spec = ?1 AND device = ?2 AND isa = ?3 AND libraries = ?4 AND threads = ?5");
-  if (!row.bind(t.spec, t.device, t.isa, t.libraries, t.threads).next()) return false;
-  t = tuningFrom(row);
-  return true;
-}
-
-std::vector<Tuning> Database::tunings(const Tuning& key) const {
-  Statement row(
-      *connection_,
-      "SELECT * FROM tuning WHERE device = ?1 AND isa = ?2 AND libraries = ?3 AND threads = ?4 ORDER BY spec");
-  std::vector<Tuning> result;
-  for (row.bind(key.device, key.isa, key.libraries, key.threads); row.next();) result.push_back(tuningFrom(row));
-  return result;
-}
 
 std::int64_t Database::import(const std::string& other_path) {
   Connection& connection = writable();
@@ -72,11 +44,8 @@ std::int64_t Database::import(const std::string& other_path) {
     ++imported;
   }
   Transaction transaction(connection);
-  Statement put(connection, "INSERT OR IGNORE INTO tuning VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
-  for (Statement row(*other.connection_, "SELECT * FROM tuning"); row.next();) {
-    const Tuning t = tuningFrom(row);
-    put.bind(t.spec, t.device, t.isa, t.libraries, t.threads, t.kernel, t.layout, t.elapsed_ns, t.max_error).run();
-  }
+  constexpr std::int64_t kMostTunings = 1'000'000;
+  writeTunings(connection, other.tunings("", "", kMostTunings), false);
   Statement input(connection, "INSERT OR IGNORE INTO model_input VALUES (?1, ?2, ?3, ?4, ?5)");
   Statement remembered(connection, "SELECT count(*) FROM model_input WHERE sha256 = ?1");
   for (Statement model(*other.connection_, "SELECT DISTINCT sha256 FROM model_input"); model.next();) {

@@ -27,6 +27,9 @@ constexpr std::pair<JobKind, const char*> kJobKinds[] = {{JobKind::kBaseline, "b
 constexpr std::pair<Precision, const char*> kPrecisions[] = {
     {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}, {Precision::kInt8, "int8"}};
 
+constexpr std::pair<TuneMode, const char*> kTuneModes[] = {
+    {TuneMode::kOff, "off"}, {TuneMode::kQuick, "quick"}, {TuneMode::kFull, "full"}};
+
 [[noreturn]] void malformed(const std::string& what) {
   throw Error(ExitCode::kFailure, fmt::format("The engine sent a malformed message: {}.", what));
 }
@@ -58,7 +61,9 @@ json toJson(const OptimizeOptions& options) {
   return {{"precision", precisionName(options.precision)}, {"device", options.device},
           {"disabled_passes", options.disabled_passes},    {"rewrite_limit", options.rewrite_limit},
           {"dump_directory", options.dump_directory},      {"preserved_methods", options.preserved_methods},
-          {"verify_passes", options.verify_passes},        {"plan_regions", options.plan_regions}};
+          {"verify_passes", options.verify_passes},        {"plan_regions", options.plan_regions},
+          {"tune", tuneModeName(options.tune)},            {"allow_winograd", options.allow_winograd},
+          {"tuning_record", options.tuning_record}};
 }
 
 OptimizeOptions optimizeOptionsFromJson(const json& source) {
@@ -73,6 +78,11 @@ OptimizeOptions optimizeOptionsFromJson(const json& source) {
   options.preserved_methods = messageTexts(source, "preserved_methods");
   options.verify_passes = messageBool(source, "verify_passes");
   options.plan_regions = messageBool(source, "plan_regions");
+  const auto tune = tuneModeFromName(messageText(source, "tune"));
+  if (!tune) malformed("the tuning mode is unknown");
+  options.tune = *tune;
+  options.allow_winograd = messageBool(source, "allow_winograd");
+  options.tuning_record = messageText(source, "tuning_record", kMaxFrameBytes);
   return options;
 }
 
@@ -99,6 +109,10 @@ MeasureOptions measureOptionsFromJson(const json& source) {
 const char* precisionName(Precision precision) { return nameOf(precision, kPrecisions); }
 
 std::optional<Precision> precisionFromName(const std::string& name) { return valueOf(name, kPrecisions); }
+
+const char* tuneModeName(TuneMode mode) { return nameOf(mode, kTuneModes); }
+
+std::optional<TuneMode> tuneModeFromName(const std::string& name) { return valueOf(name, kTuneModes); }
 
 json toJson(const EngineJob& job) {
   return {{"type", "job"},

@@ -10,7 +10,8 @@
 //                      progress stage, fraction
 //                      log      level, text
 //                      input, origins, frozen, pass, remark       records of core/plan/records.h
-//                      ready    load, compile and first run times; accuracy; the engine now waits for turns
+//                      tuning   what was measured to choose kernels, as MemoryTuningStore writes it
+//                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for turns
 //                      samples  raw times of one turn
 //                      result   depends on the job: the run record, a text, accuracy records
 //                      error    exit code, sentence
@@ -92,6 +93,8 @@ FinishRequest finishRequestFromJson(const nlohmann::json& json);
 const char* precisionName(Precision precision);  // "fp32"
 // "fp32", "bf16", "fp16", "int8"; empty otherwise.
 std::optional<Precision> precisionFromName(const std::string& name);
+const char* tuneModeName(TuneMode mode);  // "off", "quick", "full"
+std::optional<TuneMode> tuneModeFromName(const std::string& name);
 
 // Writes one frame to a socket; false when the other side is gone or does not read.
 bool writeFrame(int fd, const nlohmann::json& message);

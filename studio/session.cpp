@@ -173,12 +173,14 @@ void Session::startJob() {
   if (request.inputs.empty() && request.inputs_path.empty()) {
     request.remembered = database.rememberedInputs(model_->report.sha256);
   }
+  if (request.optimize.tune != TuneMode::kOff) request.optimize.tuning_record = database.rememberedTuning();
   job_ = std::make_unique<ModelJob>(*model_, request, true, static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
   for (const InputRecord& input : job_->job().model.inputs) {
     log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
         fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
   }
+  database.recordTuning(job_->tuning());
   job_->measure();
   const auto id = database.record(job_->job(), request.inputs_path.empty());
   if (id) log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));

@@ -1,5 +1,7 @@
 #include "studio/session_database.h"
 
+#include "core/plan/machine_facts.h"
+#include "core/plan/records_json.h"
 #include "studio/session_job.h"
 
 namespace ipex_studio {
@@ -22,6 +24,27 @@ std::vector<std::string> JobDatabase::rememberedInputs(const std::string& sha256
     texts.clear();
   }
   return texts;
+}
+
+std::string JobDatabase::rememberedTuning() {
+  if (!database_) return "";
+  try {
+    MemoryTuningStore store;
+    for (auto& [key, entry] : database_->tunings("cpu", machineFacts().isa)) store.put(key, std::move(entry));
+    return store.empty() ? "" : dumpJson(store.toJson(false));
+  } catch (const Error& error) {
+    problem_ = error;
+    return "";
+  }
+}
+
+void JobDatabase::recordTuning(const MemoryTuningStore& tuning) {
+  if (!database_ || tuning.empty()) return;
+  try {
+    database_->putTunings(tuning.entries(false));
+  } catch (const Error& error) {
+    problem_ = error;
+  }
 }
 
 std::optional<std::int64_t> JobDatabase::record(const JobRecord& job, bool remember_inputs) {

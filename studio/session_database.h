@@ -8,6 +8,7 @@
 
 #include "core/plan/error.h"
 #include "core/plan/records.h"
+#include "core/plan/tuning_store.h"
 #include "profiler/database.h"
 
 namespace ipex_studio {
@@ -19,6 +20,9 @@ class JobDatabase {
 
   // Texts of --input as they were used for this model before; empty: none.
   std::vector<std::string> rememberedInputs(const std::string& sha256);
+  // What was measured on machines like this one, as text for OptimizeOptions::tuning_record; empty: nothing.
+  std::string rememberedTuning();
+  void recordTuning(const MemoryTuningStore& tuning);
   // Writes the job and remembers its inputs. The number of the job; nothing when the database failed.
   std::optional<std::int64_t> record(const JobRecord& job, bool remember_inputs);
   // What went wrong, now or before.

@@ -80,6 +80,7 @@ ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool wi
   const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, folder_, threads());
   json options = toJson(described);
   for (const char* internal : {"type", "kind", "job_folder", "guessed"}) options.erase(internal);
+  options["optimize"].erase("tuning_record");
   job_.options = dumpJson(options);
   if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_.path() + "/dump");
   export_.reset(::open((folder_.path() + "/export.pt").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -149,6 +150,8 @@ void ModelJob::absorb(Side& side, const json& message) {
     job_.remarks.push_back(recordFromJson<Remark>(recordOf(message)));
   } else if (type == "step") {
     side.run.steps.push_back(recordFromJson<StepRecord>(recordOf(message)));
+  } else if (type == "tuning") {
+    if (&side == optimized_.get()) tuning_.read(message);
   } else if (type == "dispatch") {
     side.run.dispatches.push_back(recordFromJson<DispatchRecord>(recordOf(message)));
   } else {
@@ -169,6 +172,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
   EngineJob job =
       engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, folder_, threads());
   job.optimize_only = only_rewrite;
+  if (is_baseline) job.optimize.tuning_record.clear();
   if (is_baseline && job.inputs_path.empty()) {
     // Exactly the inputs that the other engine settled on.
     job.inputs.clear();
@@ -180,6 +184,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
   side.run.load_ns = messageInteger(ready, "load_ns", 0, kMax);
   side.run.compile_ns = messageInteger(ready, "compile_ns", 0, kMax);
   side.run.first_run_ns = messageInteger(ready, "first_run_ns", 0, kMax);
+  side.run.tune_ns = messageInteger(ready, "tune_ns", 0, kMax);
   side.run.coverage.nodes = std::clamp(messageNumber(ready, "coverage_nodes"), 0.0, 1.0);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/plan/options.h"
 #include "core/plan/records.h"
+#include "core/plan/tuning_store.h"
 #include "studio/process.h"
 #include "studio/session_files.h"
 
@@ -62,6 +63,8 @@ class ModelJob {
   void exportTo(const std::string& path, ExportForm form);
 
   const JobRecord& job() const { return job_; }
+  // What the engine measured to choose kernels; not checked beyond its form.
+  const MemoryTuningStore& tuning() const { return tuning_; }
   bool accurate() const { return accurate_; }
   // Why not, as a sentence.
   std::string accuracySentence() const;
@@ -87,6 +90,7 @@ class ModelJob {
   JobFolder folder_;
   UniqueFd export_;  // shared with the optimized engine
   JobRecord job_;
+  MemoryTuningStore tuning_;
   std::unique_ptr<Side> baseline_;
   std::unique_ptr<Side> optimized_;
   bool accurate_ = true;

@@ -32,6 +32,38 @@ std::vector<IValue> regionObjects(const torch::jit::Module& module) {
   return regions;
 }
 
+namespace {
+
+IValue callTuning(const IValue& tuning, const std::string& method, std::vector<IValue> arguments) {
+  torch::jit::Stack stack{tuning};
+  stack.insert(stack.end(), arguments.begin(), arguments.end());
+  tuning.toObject()->type()->getMethod(method).run(stack);
+  return stack.empty() ? IValue() : stack.back();
+}
+
+}  // namespace
+
+IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd, const std::string& record) {
+  const std::vector<IValue> regions = regionObjects(module);
+  if (regions.empty() || mode == TuneMode::kOff) return {};
+  const c10::ClassTypePtr type = torch::getCustomClass("__torch__.torch.classes.ipex_studio.Tuning");
+  IPEX_CHECK(type != nullptr, "libipex_studio_ops is linked");
+  IValue tuning(c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, type), 1));
+  callTuning(tuning, "__init__", {mode == TuneMode::kFull ? "full" : "quick", allow_winograd, record});
+  for (const IValue& region : regions) callTuning(region, "set_tuning", {tuning});
+  return tuning;
+}
+
+TuningProgress tuningProgress(const IValue& tuning) {
+  if (tuning.isNone()) return {};
+  const std::vector<std::int64_t> numbers = callTuning(tuning, "progress", {}).toIntVector();
+  return {numbers.at(0), numbers.at(1), numbers.at(2)};
+}
+
+std::string tuningRecord(const IValue& tuning, bool fresh) {
+  return tuning.isNone() ? std::string() : callTuning(tuning, "record", {fresh}).toStringRef();
+}
+
 IValue callRegion(const IValue& region, const std::string& method) {
   torch::jit::Stack stack{region};
   region.toObject()->type()->getMethod(method).run(stack);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/graph/torch_compat.h"
+#include "core/plan/options.h"
 
 namespace ipex_studio {
 
@@ -15,6 +16,18 @@ torch::jit::IValue makeRegionObject(const std::string& plan_text, const std::vec
 
 // The regions of an optimized module, in order of their number.
 std::vector<torch::jit::IValue> regionObjects(const torch::jit::Module& module);
+
+// A new ipex_studio::Tuning, shared by all regions of the module from now on; none when the options ask for nothing.
+torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd, const std::string& record);
+
+struct TuningProgress {
+  std::int64_t done = 0, total = 0;   // steps
+  std::int64_t spent_ns = 0;
+};
+// May be called from another thread while the module runs. Zeros for a none.
+TuningProgress tuningProgress(const torch::jit::IValue& tuning);
+// What was measured, as MemoryTuningStore's text; `fresh`: only what was not known before.
+std::string tuningRecord(const torch::jit::IValue& tuning, bool fresh);
 
 // Calls a method without arguments ("start_profile", "stop_profile").
 torch::jit::IValue callRegion(const torch::jit::IValue& region, const std::string& method);

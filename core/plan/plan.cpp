@@ -10,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-std::int64_t now() {
+std::int64_t steadyNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -58,7 +58,9 @@ void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
   for (std::size_t step = 0; step < plan_.steps_.size(); ++step) execute(step);
 }
 
-void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns) {
+void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
+                              const std::function<std::int64_t()>& clock_ns) {
+  const auto now = [&] { return clock_ns ? clock_ns() : steadyNow(); };
   bind(inputs, outputs);
   for (std::size_t step = 0; step < plan_.steps_.size(); ++step) {
     begin_ns[step] = now();

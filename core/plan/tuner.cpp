@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
-#include <set>
 
 #include "core/plan/layout_text.h"
 #include "core/plan/sha256.h"
 #include "core/plan/plan_concat.h"
 #include "core/plan/tuner_bench.h"
+#include "core/plan/tuner_compare.h"
 #include "core/plan/tuner_graph.h"
 
 namespace ipex_studio {
@@ -19,7 +18,7 @@ namespace {
 // A kernel other than the default one has to gain this much of a step.
 constexpr double kLeastGain = 0.02;
 // A choice has to gain this much of the whole plan.
-constexpr double kLeastPlanGain = 0.01;
+constexpr double kLeastPlanGain = 0.005;
 // Weights up to this stay in the caches from run to run.
 constexpr std::size_t kCachedWeightBytes = std::size_t{4} << 20;
 // Two prepared plans beside the model are too much beyond this.
@@ -56,6 +55,22 @@ std::size_t constantBytes(const PlanSpec& spec) {
   return total;
 }
 
+// Of one kind only those with these names.
+class TwoKernels final : public KernelList {
+ public:
+  TwoKernels(const KernelList& all, OpKind kind, const std::vector<std::string>& names) : all_(all), kind_(kind) {
+    for (const Kernel* kernel : all.candidates(kind)) {
+      if (std::find(names.begin(), names.end(), kernel->name()) != names.end()) kept_.push_back(kernel);
+    }
+  }
+  const std::vector<const Kernel*>& candidates(OpKind kind) const override { return kind == kind_ ? kept_ : all_.candidates(kind); }
+
+ private:
+  const KernelList& all_;
+  OpKind kind_;
+  std::vector<const Kernel*> kept_;
+};
+
 class Tuner {
  public:
   Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, const TuneOptions& options)
@@ -71,19 +86,21 @@ class Tuner {
     limits_.most_rounds = effort_ == 2 ? 40 : 10;
     limits_.cold_weights = constantBytes(spec) > kCachedWeightBytes;
     limits_.clock_ns = options_.clock_ns;
-    deadline_ns_ = options_.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
+    deadline_ns_ = limits_.deadline_ns = options_.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
   }
 
-  std::shared_ptr<const PlanChoices> run() {
+  TunedPlan run() {
     steps_ = tracePlan(spec_, request_);
     const std::string name = planText();
-    if (const auto known = store_.find(key_, name, options_.mode == TuneMode::kFull ? 2 : 1)) return fromEntry(*known);
-    if (options_.mode == TuneMode::kOff) return nullptr;
+    if (const auto known = store_.find(key_, name, effort_)) return {fromEntry(*known), key_, known};
+    if (options_.mode == TuneMode::kOff) return {nullptr, key_, std::nullopt};
     findLayouts();
     measureSteps();
-    const auto choices = choose();
-    store_.put(key_, planEntry(name, *choices));
-    return choices->empty() ? nullptr : choices;
+    auto choices = choose();
+    const TuningEntry entry = planEntry(name, *choices);
+    store_.put(key_, entry);
+    if (choices->empty()) choices = nullptr;
+    return {std::move(choices), key_, entry};
   }
 
  private:
@@ -103,6 +120,12 @@ class Tuner {
     add(fmt::format("{}", fmt::join(request_.int_inputs, ",")));
     for (const std::string& kernel : kernelNames()) add(kernel + "\n");
     if (!options_.allow_winograd) add("no winograd");
+    // What was exact enough for other weights need not be so for these.
+    for (std::size_t c = 0; c < spec_.constants.size(); ++c) {
+      const std::size_t bytes = spec_.constants[c].bytes(), sample = std::min<std::size_t>(bytes, 256);
+      const char* data = static_cast<const char*>(request_.constants[c]);
+      for (const std::size_t at : {std::size_t{0}, (bytes - sample) / 2, bytes - sample}) digest.update(data + at, sample);
+    }
     return "plan " + digest.hex();
   }
 
@@ -292,10 +315,33 @@ class Tuner {
       const TuningEntry& entry = distinct_.at(stepText(steps_[s].args)).entry;
       const TuningCandidate& record = entry.candidates[static_cast<std::size_t>(candidate)];
       if (record.elapsed_ns == 0) continue;  // the only way
+      if (isWinograd(record) && !isExact(steps_[s].args, entry.candidates[0].kernel, record)) continue;
       (*choices)[steps_[s].node] = choiceFrom(record, entry);
     }
-    if (!choices->empty() && !isFaster(choices)) choices->clear();
+    if (choices->empty() || constantBytes(spec_) > kMostComparedWeightBytes) return choices;
+    const bool full = effort_ == 2;
+    const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, options_.clock_ns};
+    const PlanTimes times = comparePlans(spec_, request_, kernels_, choices, limits);
+    if (times.chosen_ns >= (1 - kLeastPlanGain) * times.default_ns) choices->clear();
     return choices;
+  }
+
+  // Equal steps are measured once, on the weights of the first; an algorithm that rounds differently is checked on all.
+  bool isExact(const PrepareArgs& args, const std::string& default_kernel, const TuningCandidate& record) const {
+    const TwoKernels two(kernels_, args.spec.kind, {default_kernel, record.kernel});
+    CandidateSet set = prepareCandidates(args, two, layoutsFor(args), options_.allow_winograd);
+    std::vector<Candidate> pair;
+    if (set.defaults > 0) pair.push_back(std::move(set.candidates[0]));
+    for (std::size_t c = 1; c < set.candidates.size() && pair.size() == 1; ++c) {
+      const TuningCandidate& other = set.candidates[c].record;
+      if (other.kernel == record.kernel && other.kept == record.kept && other.src == record.src) pair.push_back(std::move(set.candidates[c]));
+    }
+    if (pair.size() < 2) return false;
+    BenchData data(args, kernels_);
+    BenchLimits once = limits_;
+    once.most_rounds = 0;
+    measureCandidates(pair, data, options_.tolerance, once);
+    return pair[1].record.reason.empty();
   }
 
   static StepChoice choiceFrom(const TuningCandidate& record, const TuningEntry& entry) {
@@ -311,42 +357,6 @@ class Tuner {
       choice.candidates.push_back(std::move(dispatch));
     }
     return choice;
-  }
-
-  // The chosen plan and the default one, taking turns.
-  bool isFaster(const std::shared_ptr<const PlanChoices>& choices) const {
-    if (constantBytes(spec_) > kMostComparedWeightBytes) return true;
-    std::vector<AlignedBuffer> memory;
-    const auto zeros = [&](std::size_t bytes) {
-      memory.emplace_back(std::max<std::size_t>(bytes, 1));
-      std::fill_n(static_cast<char*>(memory.back().data()), bytes, char{0});
-      return memory.back().data();
-    };
-    std::vector<const void*> inputs;
-    for (const TensorDesc& input : request_.tensor_inputs) inputs.push_back(zeros(input.absent() ? 0 : input.bytes()));
-    std::unique_ptr<Plan> plans[2];
-    std::unique_ptr<Plan::Instance> instances[2];
-    std::vector<void*> outputs;
-    WeightCache weights;
-    for (int p = 0; p < 2; ++p) {
-      PlanRequest request = request_;
-      request.choices = p == 1 ? choices : nullptr;
-      plans[p] = Plan::compile(spec_, request, kernels_, weights);
-      instances[p] = std::make_unique<Plan::Instance>(*plans[p]);
-    }
-    for (const TensorDesc& output : plans[0]->outputs()) outputs.push_back(zeros(output.bytes()));
-    std::int64_t least[2] = {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()};
-    const std::int64_t begin = options_.clock_ns(), budget_ns = effort_ == 2 ? 5'000'000'000 : 1'000'000'000;
-    const int most = effort_ == 2 ? 100 : 30;
-    for (int round = 0; round < most && (round < 4 || options_.clock_ns() - begin < budget_ns); ++round) {
-      for (int turn = 0; turn < 2; ++turn) {
-        const int p = (round + turn) % 2;
-        const std::int64_t start = options_.clock_ns();
-        instances[p]->run(inputs.data(), outputs.data());
-        if (round > 0) least[p] = std::min(least[p], options_.clock_ns() - start);
-      }
-    }
-    return static_cast<double>(least[1]) < (1 - kLeastPlanGain) * static_cast<double>(least[0]);
   }
 
   // --- what is kept ---
@@ -402,8 +412,8 @@ class Tuner {
 
 }  // namespace
 
-std::shared_ptr<const PlanChoices> tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
-                                            const TuneOptions& options) {
+TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
+                   const TuneOptions& options) {
   return Tuner(spec, request, kernels, store, options).run();
 }
 

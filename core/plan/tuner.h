@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/plan/options.h"
@@ -36,9 +37,15 @@ struct TuneOptions {
   std::function<void(int done, int total)> progress;    // steps; may be empty
 };
 
-// What to choose for this signature; null: nothing but the defaults. With TuneMode::kOff only what the store holds for
-// exactly this plan. Adds what it measured to the store. Throws what preparing and running kernels throws.
-std::shared_ptr<const PlanChoices> tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
-                                            TuningStore& store, const TuneOptions& options);
+struct TunedPlan {
+  std::shared_ptr<const PlanChoices> choices;   // null: nothing but the defaults
+  TuningKey key;
+  std::optional<TuningEntry> entry;             // what to keep so that the same is chosen again; nothing: no decision
+};
+
+// What to choose for this signature. With TuneMode::kOff only what the store holds for exactly this plan. Adds what it
+// measured to the store. Throws what preparing and running kernels throws.
+TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
+                   const TuneOptions& options);
 
 }  // namespace ipex_studio

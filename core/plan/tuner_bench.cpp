@@ -238,6 +238,7 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
   const std::int64_t begin = limits.clock_ns();
   for (int round = 0; round < limits.most_rounds; ++round) {
     if (round >= limits.least_rounds && limits.clock_ns() - begin > limits.budget_ns) break;
+    if (round > 0 && limits.clock_ns() > limits.deadline_ns) break;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const Candidate& candidate : candidates) {
       if (candidate.record.reason.empty() && candidate.record.elapsed_ns > 0) least = std::min(least, candidate.record.elapsed_ns);

@@ -16,6 +16,7 @@ struct BenchLimits {
   int least_rounds = 3;
   int most_rounds = 10;
   std::int64_t budget_ns = 100'000'000;     // for all candidates together; least_rounds are always run
+  std::int64_t deadline_ns = 0;             // of the clock: not even those after it; one round is always run
   bool cold_weights = true;                 // weights leave the caches before each run
   std::function<std::int64_t()> clock_ns;
 };

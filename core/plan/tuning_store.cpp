@@ -89,19 +89,26 @@ void MemoryTuningStore::put(const TuningKey& key, TuningEntry entry) {
   entries_[key][spec] = {std::move(entry), true};
 }
 
-json MemoryTuningStore::toJson(bool fresh) const {
+std::vector<std::pair<TuningKey, TuningEntry>> MemoryTuningStore::entries(bool fresh) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  json entries = json::array();
+  std::vector<std::pair<TuningKey, TuningEntry>> result;
   for (const auto& [key, stored_entries] : entries_) {
     for (const auto& [spec, stored] : stored_entries) {
-      if (fresh && !stored.fresh) continue;
-      json candidates = json::array();
-      for (const TuningCandidate& candidate : stored.entry.candidates) candidates.push_back(candidateJson(candidate));
-      entries.push_back({{"spec", spec}, {"device", key.device}, {"isa", key.isa}, {"libraries", key.libraries}, {"threads", key.threads},
-                         {"effort", stored.entry.effort}, {"candidates", std::move(candidates)}});
+      if (stored.fresh || !fresh) result.emplace_back(key, stored.entry);
     }
   }
-  return {{"tuning", std::move(entries)}};
+  return result;
+}
+
+json MemoryTuningStore::toJson(bool fresh) const {
+  json objects = json::array();
+  for (const auto& [key, entry] : entries(fresh)) {
+    json candidates = json::array();
+    for (const TuningCandidate& candidate : entry.candidates) candidates.push_back(candidateJson(candidate));
+    objects.push_back({{"spec", entry.spec}, {"device", key.device}, {"isa", key.isa}, {"libraries", key.libraries}, {"threads", key.threads},
+                       {"effort", entry.effort}, {"candidates", std::move(candidates)}});
+  }
+  return {{"tuning", std::move(objects)}};
 }
 
 void MemoryTuningStore::read(const json& given) {
@@ -115,6 +122,11 @@ void MemoryTuningStore::read(const json& given) {
     const std::string spec = entry.spec;
     entries_[key][spec] = {std::move(entry), false};
   }
+}
+
+bool MemoryTuningStore::empty() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return entries_.empty();
 }
 
 void MemoryTuningStore::readText(const std::string& text) {

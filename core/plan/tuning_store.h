@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ipex_studio {
@@ -58,12 +59,14 @@ class MemoryTuningStore final : public TuningStore {
   std::optional<TuningEntry> find(const TuningKey& key, const std::string& spec, std::int32_t effort) const override;
   void put(const TuningKey& key, TuningEntry entry) override;
 
-  // Entries as {"tuning": [{"spec", "device", "isa", "libraries", "threads", "effort", "candidates": […]}]}, sorted by
-  // key and spec. `fresh`: only those that were put, not those that were read.
+  // Sorted by key and spec. `fresh`: only those that were put, not those that were read.
+  std::vector<std::pair<TuningKey, TuningEntry>> entries(bool fresh) const;
+  // The same as {"tuning": [{"spec", "device", "isa", "libraries", "threads", "effort", "candidates": […]}]}.
   nlohmann::json toJson(bool fresh) const;
   // Adds what can be read; what is malformed is left out, for it is only a hint. Never throws on any text.
   void read(const nlohmann::json& json);
   void readText(const std::string& text);
+  bool empty() const;
 
  private:
   struct Stored {

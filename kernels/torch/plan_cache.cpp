@@ -255,6 +255,7 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   auto entry = std::make_unique<Entry>();
   entry->request = makeRequest(signature);
   entry->hash = signature.hash;
+  entry->request.choices = choose(entry->request);
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights_);
   total_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
@@ -266,6 +267,23 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   retired_tables_.push_back(table_.exchange(new Table(std::move(entries))));
   freeRetired();
   return entry.release();
+}
+
+std::shared_ptr<const PlanChoices> PlanCache::choose(const PlanRequest& request) try {
+  TunedPlan known;
+  if (!choices_.empty()) {
+    TuneOptions from_record;
+    from_record.mode = TuneMode::kOff;
+    from_record.libraries = tuningLibraries();
+    known = tunePlan(spec_, request, processKernels(), choices_, from_record);
+  }
+  if (!known.entry && tuning_) {
+    known = tuning_->choose(spec_, request, processKernels(), measured_.insert(request.target.threads).second);
+    if (known.entry) choices_.put(known.key, *known.entry);
+  }
+  return known.choices;
+} catch (const std::bad_alloc&) {
+  return nullptr;  // candidates side by side need more memory than the plan
 }
 
 void PlanCache::dropOverBudget(std::vector<Entry*>& entries, const Entry* newest) {

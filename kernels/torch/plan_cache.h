@@ -8,12 +8,15 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <torch/script.h>
 
 #include "core/plan/plan.h"
+#include "core/plan/records_json.h"
+#include "kernels/torch/tuning.h"
 
 namespace ipex_studio {
 
@@ -51,6 +54,14 @@ class PlanCache {
   // While set, runs append their step times. Null ends profiling. Only the thread that runs may set it.
   void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
 
+  // How signatures that come from now on choose their kernels; the first of them for each number of threads may be
+  // measured. Not while runs are under way.
+  void setTuning(c10::intrusive_ptr<Tuning> tuning) { tuning_ = std::move(tuning); }
+  // What was chosen for the signatures so far, as text that readTuning understands. A text that does not fit this
+  // machine, or nothing at all, has no effect.
+  std::string tuningRecord() const { return dumpJson(choices_.toJson(false)); }
+  void readTuning(const std::string& record) { choices_.readText(record); }
+
   const PlanSpec& spec() const { return spec_; }
   const std::vector<at::Tensor>& constants() const { return constants_; }
   std::size_t packedBytes() const { return weights_.bytes(); }
@@ -76,12 +87,16 @@ class PlanCache {
   void freeRetired();
   void release(Entry* entry) const;
   PlanRequest makeRequest(const Signature& signature) const;
+  std::shared_ptr<const PlanChoices> choose(const PlanRequest& request);
 
   PlanSpec spec_;
   std::vector<at::Tensor> constants_;
   std::size_t int_inputs_ = 0;
   WeightCache weights_;
   std::shared_ptr<PlanProfile> profile_;
+  c10::intrusive_ptr<Tuning> tuning_;             // null: only what choices_ holds
+  MemoryTuningStore choices_;
+  std::set<std::int32_t> measured_;               // numbers of threads; guarded by mutex_
 
   std::atomic<Table*> table_;
   mutable std::atomic<std::int32_t> readers_{0};  // threads between reading table_ and holding an entry

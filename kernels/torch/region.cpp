@@ -9,7 +9,7 @@ Region::Region(const std::string& plan_text, std::vector<at::Tensor> constants)
     : plans_(planSpecFromText(plan_text), std::move(constants)) {}
 
 Region::State Region::state() const {
-  return {planSpecToText(plans_.spec()), plans_.constants(), IPEX_STUDIO_VERSION};
+  return {planSpecToText(plans_.spec()), plans_.constants(), IPEX_STUDIO_VERSION, plans_.tuningRecord()};
 }
 
 void Region::startProfile() {

@@ -12,16 +12,19 @@
 
 namespace ipex_studio {
 
-// Saved as (plan text, constants, library version). Prepared state is never saved: it is made for the machine that loads.
+// Saved as (plan text, constants, library version, what was chosen by measuring). Prepared state is never saved: it is
+// made for the machine that loads; choices that were measured elsewhere are left aside there.
 class Region : public torch::CustomClassHolder {
  public:
-  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string>;
+  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string>;
 
   // Throws Error(kBadModel) when the text or the constants are damaged.
   Region(const std::string& plan_text, std::vector<at::Tensor> constants);
 
   PlanCache& plans() { return plans_; }
   State state() const;
+  void readTuning(const std::string& record) { plans_.readTuning(record); }
+  void setTuning(const c10::intrusive_ptr<Tuning>& tuning) { plans_.setTuning(tuning); }
 
   // From start to stop every run records its steps. stop returns them as JSON: {"steps": [StepRecord], "dispatches":
   // [DispatchRecord], "begin_ns": [per step [per run]], "elapsed_ns": likewise}, steady clock; "{}" when nothing ran.

@@ -77,13 +77,20 @@ void runRegion(const c10::OperatorHandle&, torch::jit::Stack* stack) {
 }  // namespace
 
 TORCH_LIBRARY(ipex_studio, m) {
+  m.class_<Tuning>("Tuning")
+      .def(torch::init<const std::string&, bool, const std::string&>())
+      .def("record", &Tuning::record)
+      .def("progress", &Tuning::progress);
   m.class_<Region>("Region")
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
+      .def("set_tuning", &Region::setTuning)
       .def("start_profile", &Region::startProfile)
       .def("stop_profile", &Region::stopProfile)
       .def_pickle([](const c10::intrusive_ptr<Region>& region) { return region->state(); },
                   [](Region::State state) {
-                    return c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
+                    auto region = c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
+                    region->readTuning(std::get<3>(state));
+                    return region;
                   });
   m.def("region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> Tensor[]",
         torch::CppFunction::makeFromBoxedFunction<&runRegion>());

@@ -56,6 +56,8 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   request.optimize.dump_directory = line.dump_directory;
   request.optimize.preserved_methods = line.preserved;
   if (!line.reset_method.empty()) request.optimize.preserved_methods.push_back(line.reset_method);
+  request.optimize.tune = tuneModeFromName(line.tune).value_or(TuneMode::kQuick);
+  request.optimize.allow_winograd = !line.no_winograd;
   request.measure = line.measure;
   request.trust = line.trust;
   request.silence_s = line.timeout_s;

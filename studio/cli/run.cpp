@@ -49,10 +49,12 @@ int runAndExport(const CommandLine& line) {
   if (request.inputs.empty() && request.inputs_path.empty()) {
     request.remembered = database.rememberedInputs(model.report.sha256);
   }
+  if (request.optimize.tune != TuneMode::kOff) request.optimize.tuning_record = database.rememberedTuning();
 
   TerminalProgress progress;
   ModelJob job(model, request, true, progress, cancellation);
   job.optimize();
+  database.recordTuning(job.tuning());
   progress.clear();
   sayGuess(job.job().model, !request.remembered.empty());
   job.measure();

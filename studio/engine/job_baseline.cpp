@@ -30,6 +30,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
                 {"load_ns", load_ns},
                 {"compile_ns", compile_ns},
                 {"first_run_ns", first_run_ns},
+                {"tune_ns", 0},
                 {"coverage_nodes", 0.0}});
   const FinishRequest request = takeTurns(module, inputs.example(), job.measure, channel);
   const std::int64_t peak_rss_bytes = peakRssBytes();

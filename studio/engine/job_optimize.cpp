@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/graph/measure.h"
+#include "core/graph/region_object.h"
 #include "core/graph/verify.h"
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
@@ -17,6 +18,7 @@
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_turns.h"
 #include "studio/engine/jobs.h"
+#include "studio/engine/tuning_watch.h"
 
 namespace ipex_studio {
 namespace {
@@ -49,6 +51,14 @@ void sendModel(const OptimizedModel& optimized, const JobInputs& inputs, Channel
   record.inputs = inputs.records();
   record.origins = optimized.origins;
   channel.record("model", record);
+}
+
+void sendTuning(const OptimizedModel& optimized, Channel& channel) {
+  const std::string record = tuningRecord(optimized.tuning, true);
+  if (record.empty()) return;
+  nlohmann::json message = parseRecordText(record);
+  message["type"] = "tuning";
+  channel.send(message);
 }
 
 // To the descriptor the studio opened: the sandbox may deny opening anything for writing.
@@ -100,15 +110,21 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
   model.reset();  // a program that uses the result would not keep the original either
   channel.record("frozen", optimized.frozen);
   sendModel(optimized, inputs, channel);
-  std::int64_t first_run_ns = 0;
+  std::int64_t first_run_ns = 0, tune_ns = 0;
   if (!job.optimize_only) {
     channel.progress("first run", 0.8);
-    first_run_ns = firstRun(optimized.module, inputs.example());
+    {
+      const TuningWatch watch(optimized.tuning, channel);
+      first_run_ns = firstRun(optimized.module, inputs.example());
+    }
+    tune_ns = tuningProgress(optimized.tuning).spent_ns;
+    sendTuning(optimized, channel);
   }
   channel.send({{"type", "ready"},
                 {"load_ns", load_ns},
                 {"compile_ns", optimized.compile_ns},
-                {"first_run_ns", first_run_ns},
+                {"first_run_ns", std::max<std::int64_t>(0, first_run_ns - tune_ns)},
+                {"tune_ns", tune_ns},
                 {"coverage_nodes", optimized.coverage.nodes}});
   if (!job.optimize_only) serve(job, inputs, optimized, channel);
 }

@@ -202,17 +202,24 @@ TEST_F(DatabaseTest, RemembersInputsTrustAndTuning) {
   database.trust("aa");
   EXPECT_TRUE(database.isTrusted("aa"));
 
-  Tuning tuning{"conv 1x1", "cpu", "avx512_core", "libtorch 1.13.1, oneDNN 2.6.3", 2, "brgemm", "nhwc", 1000, 1e-7};
-  database.putTuning(tuning);
-  tuning.kernel = "winograd";
-  database.putTuning(tuning);
-  Tuning asked{"conv 1x1", "cpu", "avx512_core", "libtorch 1.13.1, oneDNN 2.6.3", 2, "", "", 0, 0};
-  ASSERT_TRUE(database.getTuning(asked));
-  EXPECT_EQ(asked.kernel, "winograd");
-  EXPECT_EQ(database.tunings(tuning).size(), 1u);
-  asked.isa = "avx2";
-  EXPECT_FALSE(database.getTuning(asked));
-  EXPECT_TRUE(database.tunings(asked).empty());
+  const TuningKey key{"cpu", "avx512_core", "oneDNN 2.6.3", 2};
+  TuningCandidate fast{-1, "brgemm", 1, {"channels-last", ""}, "channels-last", "brgconv", 1000, 1e-7, ""};
+  const TuningCandidate refused{-1, "winograd", 0, {}, "", "", 900, 0.5, "inexact"};
+  database.putTunings({{key, {"conv 1x1", 1, {fast}}}, {key, {"plan 0", 1, {}}}});
+  fast.elapsed_ns = 500;
+  database.putTunings({{key, {"conv 1x1", 2, {fast, refused}}}});
+  const auto known = database.tunings("cpu", "avx512_core");
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_TRUE(known[0].second.candidates.empty());  // the default choice is one, too
+  const TuningEntry& conv = known[1].second;
+  EXPECT_EQ(conv.effort, 2);
+  ASSERT_EQ(conv.candidates.size(), 2u);
+  EXPECT_EQ(conv.candidates[0].elapsed_ns, 500);
+  EXPECT_EQ(conv.candidates[0].src, fast.src);
+  EXPECT_EQ(conv.candidates[1].reason, "inexact");
+  EXPECT_EQ(known[1].first.threads, 2);
+  EXPECT_EQ(database.tunings("cpu", "avx512_core", 1).size(), 1u);
+  EXPECT_TRUE(database.tunings("cpu", "avx2").empty());
 }
 
 TEST_F(DatabaseTest, ImportsWhatIsNotHereYetButNeverTrust) {
@@ -223,17 +230,20 @@ TEST_F(DatabaseTest, ImportsWhatIsNotHereYetButNeverTrust) {
     other.record(smallJob(2));
     other.trust("aa");
     other.rememberInputs("aa", {{"x", "1x3:float32", false}});
-    other.putTuning({"conv", "cpu", "avx2", "l", 1, "k", "nhwc", 5, 0});
+    other.putTunings({{{"cpu", "avx2", "l", 1}, {"conv", 1, {}}}, {{"cpu", "avx2", "l", 1}, {"pool", 1, {}}}});
   }
   Database database = create();
+  database.putTunings({{{"cpu", "avx2", "l", 1}, {"conv", 2, {}}}});
   database.record(smallJob(2));
   EXPECT_EQ(database.import(other_path), 1);
   EXPECT_EQ(database.import(other_path), 0);
   EXPECT_EQ(database.jobs().size(), 2u);
   EXPECT_FALSE(database.isTrusted("aa"));
   EXPECT_EQ(database.rememberedInputs("aa").size(), 1u);
-  Tuning asked{"conv", "cpu", "avx2", "l", 1, "", "", 0, 0};
-  EXPECT_TRUE(database.getTuning(asked));
+  const auto known = database.tunings("cpu", "avx2");
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(known[0].second.effort, 2) << "what was here stays";
+  EXPECT_EQ(known[1].second.spec, "pool");
 }
 
 TEST_F(DatabaseTest, PruneKeepsTheNewestAndGivesSpaceBack) {

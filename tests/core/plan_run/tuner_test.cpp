@@ -115,7 +115,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     const RandomPlan random = testing::makeRandomPlan(static_cast<std::uint64_t>(seed), 3 + seed % 14);
     PlanRequest request = requestFor(random);
     MemoryTuningStore store;
-    request.choices = tunePlan(random.spec, request, kernels(), store, quickly());
+    request.choices = tunePlan(random.spec, request, kernels(), store, quickly()).choices;
     chosen += request.choices != nullptr;
     const auto expected = interpret(random.spec, random.inputs, random.ints, random.constants, kernels());
     WeightCache weights;
@@ -131,7 +131,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     from_record.clock_ns = []() -> std::int64_t {
       return 0;
     };
-    request.choices = tunePlan(random.spec, request, kernels(), other, from_record);
+    request.choices = tunePlan(random.spec, request, kernels(), other, from_record).choices;
     const auto again = Plan::compile(random.spec, request, kernels(), weights);
     ASSERT_EQ(stepsOf(*again), stepsOf(*plan)) << "seed " << seed;
     const Results same = run(*again, random);
@@ -170,6 +170,7 @@ class TimedOp final : public PreparedOp {
 };
 
 struct FakeKernel final : Kernel {
+  const void* only_wrong_on_ = nullptr;  // null: on any weights
   FakeKernel(std::string name, const Kernel* inner, std::int64_t cost_ns, std::string layout, bool measured, float error = 0, bool post_ops = true)
       : name_(std::move(name)), inner_(inner), cost_ns_(cost_ns), layout_(std::move(layout)), measured_(measured), error_(error), post_ops_(post_ops) {}
   const char* name() const override { return name_.c_str(); }
@@ -186,7 +187,8 @@ struct FakeKernel final : Kernel {
       for (std::size_t s = 3; s < wanted.src.size(); ++s) turned(wanted.src[s]);
     }
     auto op = inner_->prepare(wanted, reason);
-    return op ? std::make_unique<TimedOp>(std::move(op), cost_ns_, error_) : nullptr;
+    const bool wrong = only_wrong_on_ == nullptr || (args.constant.size() > 1 && args.constant[1] == only_wrong_on_);
+    return op ? std::make_unique<TimedOp>(std::move(op), cost_ns_, wrong ? error_ : 0) : nullptr;
   }
 
  private:
@@ -242,7 +244,7 @@ struct ThreeConvolutions {
   std::vector<std::string> tuned(const FakeKernels& list, TuningStore& store, TuneOptions options = quickly()) {
     options.clock_ns = [] { return fake_now_ns; };
     options.budget_s = 1000;
-    request.choices = tunePlan(spec, request, list, store, options);
+    request.choices = tunePlan(spec, request, list, store, options).choices;
     WeightCache cache;
     plan = Plan::compile(spec, request, list, cache);
     std::vector<std::string> names;
@@ -290,6 +292,27 @@ TEST(Tuner, RefusesWhatIsInexactAndWinogradOnRequest) {
       EXPECT_EQ(net.tuned(list, store, options), (std::vector<std::string>(3, expected))) << error << allowed;
     }
   }
+}
+
+// The second and third are equal steps; only the third's weights do not suit it.
+TEST(Tuner, ChecksExactnessOnEachStepsOwnWeights) {
+  const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
+  ThreeConvolutions net;
+  const std::vector<float> others(net.weights.size(), 0.2f);
+  net.spec.constants.push_back(net.spec.constants[0]);
+  for (PlanNode& node : net.spec.nodes) {
+    for (std::int32_t* value : {&node.src[0], &node.dst[0]}) *value += *value > 0;
+  }
+  net.spec.nodes[2].src[1] = 2;
+  net.spec.outputs = {5};
+  net.request.constants.push_back(others.data());
+  FakeKernels list;
+  list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("direct", convolution, 1000, "", false));
+  auto winograd = std::make_unique<FakeKernel>("fake_winograd", convolution, 500, "", true, 1.0f);
+  winograd->only_wrong_on_ = others.data();
+  list.add(OpKind::kConvolution, std::move(winograd));
+  MemoryTuningStore store;
+  EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>{"fake_winograd", "fake_winograd", "direct"}));
 }
 
 TEST(Tuner, LeavesPostOperationsToAStepWhereThatIsFaster) {

@@ -1,0 +1,39 @@
+// Tuning: how the regions of a model choose their kernels, and what they measured, as one TorchScript object they share.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include <torch/custom_class.h>
+
+#include "core/plan/tuner.h"
+
+namespace ipex_studio {
+
+// What measurements of this build are valid for.
+std::string tuningLibraries();
+
+// Thread-safe.
+class Tuning : public torch::CustomClassHolder {
+ public:
+  // mode: "off", "quick", "full"; record: what was measured before, as MemoryTuningStore writes it. Anything else in
+  // either reads as "off" and as nothing.
+  Tuning(const std::string& mode, bool allow_winograd, const std::string& record);
+
+  // `may_measure`: false for sizes that come later, which take what is known. All regions share the time there is.
+  TunedPlan choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool may_measure);
+
+  // All that is known, or only what was measured here.
+  std::string record(bool fresh) const;
+  // Steps measured, steps in all, time spent (ns).
+  std::vector<std::int64_t> progress() const;
+
+ private:
+  TuneOptions options_;
+  double budget_s_ = 0;
+  MemoryTuningStore store_;
+  std::atomic<std::int64_t> done_{0}, total_{0}, spent_ns_{0};
+};
+
+}  // namespace ipex_studio

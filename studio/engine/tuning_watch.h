@@ -1,0 +1,32 @@
+// Tells the studio how far the measuring of kernels is, while the first run waits for it.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "core/graph/region_object.h"
+#include "studio/engine/channel.h"
+
+namespace ipex_studio {
+
+// While it lives nothing else may send on the channel.
+class TuningWatch {
+ public:
+  TuningWatch(const torch::jit::IValue& tuning, Channel& channel);
+  ~TuningWatch();
+  TuningWatch(const TuningWatch&) = delete;
+  TuningWatch& operator=(const TuningWatch&) = delete;
+
+ private:
+  void watch();
+
+  const torch::jit::IValue& tuning_;
+  Channel& channel_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ipex_studio
