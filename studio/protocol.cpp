@@ -27,6 +27,9 @@ constexpr std::pair<JobKind, const char*> kJobKinds[] = {{JobKind::kBaseline, "b
 constexpr std::pair<Precision, const char*> kPrecisions[] = {
     {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}, {Precision::kInt8, "int8"}};
 
+constexpr std::pair<Hint, const char*> kHints[] = {
+    {Hint::kNone, "none"}, {Hint::kLatency, "latency"}, {Hint::kThroughput, "throughput"}};
+
 constexpr std::pair<TuneMode, const char*> kTuneModes[] = {
     {TuneMode::kOff, "off"}, {TuneMode::kQuick, "quick"}, {TuneMode::kFull, "full"}};
 
@@ -88,13 +91,17 @@ OptimizeOptions optimizeOptionsFromJson(const json& source) {
 
 json toJson(const MeasureOptions& options) {
   return {{"threads", options.threads},       {"instances", options.instances},   {"warmup_s", options.warmup_s},
-          {"duration_s", options.duration_s}, {"iterations", options.iterations}, {"seed", options.seed}};
+          {"duration_s", options.duration_s}, {"iterations", options.iterations}, {"seed", options.seed},
+          {"hint", nameOf(options.hint, kHints)}};
 }
 
 MeasureOptions measureOptionsFromJson(const json& source) {
   MeasureOptions options;
   options.threads = static_cast<std::int32_t>(messageInteger(source, "threads", 0, 1 << 16));
   options.instances = static_cast<std::int32_t>(messageInteger(source, "instances", 1, 1 << 16));
+  const auto hint = valueOf(messageText(source, "hint", 20), kHints);
+  if (!hint) malformed("the hint is unknown");
+  options.hint = *hint;
   options.warmup_s = messageNumber(source, "warmup_s");
   options.duration_s = messageNumber(source, "duration_s");
   options.iterations = messageInteger(source, "iterations", 0, std::numeric_limits<std::int64_t>::max());

@@ -185,6 +185,12 @@ void ModelJob::load(Side& side, bool only_rewrite) {
   side.run.compile_ns = messageInteger(ready, "compile_ns", 0, kMax);
   side.run.first_run_ns = messageInteger(ready, "first_run_ns", 0, kMax);
   side.run.tune_ns = messageInteger(ready, "tune_ns", 0, kMax);
+  // As asked for, or as --hint chose; the other engine gets the same.
+  request_.measure.threads = static_cast<std::int32_t>(messageInteger(ready, "threads", 1, 1 << 16));
+  request_.measure.instances = static_cast<std::int32_t>(messageInteger(ready, "instances", 1, 1 << 16));
+  request_.measure.hint = Hint::kNone;
+  side.run.threads = request_.measure.threads;
+  side.run.instances = request_.measure.instances;
   side.run.coverage.nodes = std::clamp(messageNumber(ready, "coverage_nodes"), 0.0, 1.0);
 }
 

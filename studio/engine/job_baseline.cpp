@@ -31,8 +31,10 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
                 {"compile_ns", compile_ns},
                 {"first_run_ns", first_run_ns},
                 {"tune_ns", 0},
+                {"threads", job.measure.threads},
+                {"instances", job.measure.instances},
                 {"coverage_nodes", 0.0}});
-  const FinishRequest request = takeTurns(module, inputs.example(), job.measure, channel);
+  const FinishRequest request = Turns(module, inputs.example(), job.measure, channel).takeAll();
   const std::int64_t peak_rss_bytes = peakRssBytes();
   RunRecord run;
   if (request.profile_iterations > 0) {

@@ -18,6 +18,7 @@
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_turns.h"
 #include "studio/engine/jobs.h"
+#include "studio/engine/split_choice.h"
 #include "studio/engine/tuning_watch.h"
 
 namespace ipex_studio {
@@ -71,11 +72,27 @@ void writeExport(const OptimizedModel& optimized, ExportForm form) {
   exportModule(optimized, stream, form);
 }
 
-void serve(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimized, Channel& channel) {
+// What --hint asks for; else what the job says.
+MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimized, Channel& channel) {
+  MeasureOptions options = job.measure;
+  if (options.hint == Hint::kNone || job.optimize_only) return options;
+  channel.progress("measure splits of the cores", 0.9);
+  std::string sentence;
+  const Split split = chooseSplit(optimized.module, inputs.example(), options.threads, options.hint, &sentence);
+  channel.log(sentence);
+  options.instances = split.instances;
+  options.threads = split.threads;
+  setThreads(split.threads);
+  return options;
+}
+
+void serve(const EngineJob& job, const MeasureOptions& measure, const JobInputs& inputs, OptimizedModel& optimized,
+           Channel& channel) {
+  Turns turns(optimized.module, inputs.example(), measure, channel);
   bool verified = false;
   AccuracyRecord accuracy;
   while (true) {
-    const FinishRequest request = takeTurns(optimized.module, inputs.example(), job.measure, channel);
+    const FinishRequest request = turns.takeAll();
     RunRecord run;
     const std::int64_t peak_rss_bytes = peakRssBytes();
     if (request.profile_iterations > 0) {
@@ -120,13 +137,16 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
     tune_ns = tuningProgress(optimized.tuning).spent_ns;
     sendTuning(optimized, channel);
   }
+  const MeasureOptions measure = chosenSplit(job, inputs, optimized, channel);
   channel.send({{"type", "ready"},
                 {"load_ns", load_ns},
                 {"compile_ns", optimized.compile_ns},
                 {"first_run_ns", std::max<std::int64_t>(0, first_run_ns - tune_ns)},
                 {"tune_ns", tune_ns},
+                {"threads", measure.threads},
+                {"instances", measure.instances},
                 {"coverage_nodes", optimized.coverage.nodes}});
-  if (!job.optimize_only) serve(job, inputs, optimized, channel);
+  if (!job.optimize_only) serve(job, measure, inputs, optimized, channel);
 }
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {

@@ -3,9 +3,7 @@
 #include <chrono>
 #include <ctime>
 #include <exception>
-#include <mutex>
 #include <new>
-#include <thread>
 
 #include "core/graph/measure.h"
 #include "core/graph/torch_error.h"
@@ -19,33 +17,6 @@ std::int64_t processCpuNs() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// Each instance has a thread, and with it a team of OpenMP threads, of its own.
-std::vector<std::int64_t> runInstances(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options,
-                                       const Turn& turn) {
-  std::vector<std::int64_t> samples;
-  std::exception_ptr failure;
-  std::mutex mutex;
-  std::vector<std::thread> threads;
-  for (std::int32_t instance = 0; instance < options.instances; ++instance) {
-    const std::int64_t share = turn.iterations / options.instances + (instance < turn.iterations % options.instances);
-    if (turn.iterations > 0 && share == 0) continue;
-    threads.emplace_back([&, share] {
-      try {
-        setThreads(options.threads);
-        const auto own = timeForward(module, inputs, turn.seconds, share);
-        const std::lock_guard lock(mutex);
-        samples.insert(samples.end(), own.begin(), own.end());
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
-  return samples;
-}
-
 }  // namespace
 
 std::int64_t nowNs() {
@@ -53,25 +24,28 @@ std::int64_t nowNs() {
       .count();
 }
 
-void takeTurn(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, const Turn& turn,
-              Channel& channel) {
+Turns::Turns(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel)
+    : module_(module), inputs_(inputs), channel_(channel) {
+  if (options.instances > 1) pool_ = std::make_unique<InstancePool>(module, options.instances, options.threads);
+}
+
+void Turns::take(const Turn& turn) {
   TurnResult result;
   result.index = turn.index;
   const std::int64_t wall = nowNs();
   const std::int64_t cpu = processCpuNs();
-  result.latency_ns = options.instances > 1 ? runInstances(module, inputs, options, turn)
-                                            : timeForward(module, inputs, turn.seconds, turn.iterations);
+  result.latency_ns = pool_ ? timeInstances(*pool_, inputs_, turn.seconds, turn.iterations)
+                            : timeForward(module_, inputs_, turn.seconds, turn.iterations);
   result.wall_ns = nowNs() - wall;
   result.cpu_ns = processCpuNs() - cpu;
-  channel.send(toJson(result));
+  channel_.send(toJson(result));
 }
 
-FinishRequest takeTurns(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options,
-                        Channel& channel) {
+FinishRequest Turns::takeAll() {
   while (true) {
-    const nlohmann::json message = channel.receive();
+    const nlohmann::json message = channel_.receive();
     if (messageText(message, "type") == "finish") return finishRequestFromJson(message);
-    takeTurn(module, inputs, options, turnFromJson(message), channel);
+    take(turnFromJson(message));
   }
 }
 

@@ -1,18 +1,28 @@
 // A module that is run turn by turn, when the studio says so.
 #pragma once
 
-#include "core/graph/model.h"
+#include <memory>
+
+#include "core/graph/instance_pool.h"
 #include "studio/engine/channel.h"
 
 namespace ipex_studio {
 
-// Runs forward on every instance for one turn and sends the samples.
-void takeTurn(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, const Turn& turn,
-              Channel& channel);
+// Runs forward when the studio asks for a turn; with several instances through a pool of them, which stays between turns.
+class Turns {
+ public:
+  Turns(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel);
+  // Answers turns until a finish request comes, and returns that.
+  FinishRequest takeAll();
 
-// Answers turns until a finish request comes, and returns that.
-FinishRequest takeTurns(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options,
-                        Channel& channel);
+ private:
+  void take(const Turn& turn);
+
+  torch::jit::Module& module_;
+  const Inputs& inputs_;
+  Channel& channel_;
+  std::unique_ptr<InstancePool> pool_;
+};
 
 // One call of forward, timed. Throws Error(kUsage) when the model does not take these inputs.
 std::int64_t firstRun(torch::jit::Module& module, const Inputs& inputs);

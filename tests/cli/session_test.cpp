@@ -7,9 +7,13 @@
 #include <atomic>
 
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
+#include "core/plan/machine_facts.h"
+#include "studio/cli/commands.h"
 #include "tests/cli/program.h"
 
 namespace ipex_studio::testing {
@@ -131,6 +135,64 @@ TEST_F(SessionTest, CancelEndsTheJobAtOnce) {
   session.post(CancelCommand{});
   EXPECT_EQ(settled(session)->status.state, JobState::kCancelled);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+}
+
+// Ctrl-C in the terminal that a window was opened from.
+TEST_F(SessionTest, InterruptClosesTheWindowAndLeavesNothingBehind) {
+  const std::string folder = pit_.path("tmp-of-window");
+  fs::create_directory(folder);
+  const char* before = std::getenv("TMPDIR");
+  const std::string restored = before != nullptr ? before : "";
+  ::setenv("TMPDIR", folder.c_str(), 1);
+  CommandLine line;
+  line.model = modelFile("endless.pt");
+  line.database = pit_.path("studio.db");
+  line.inputs = {"x:4x4"};
+  bool worked = false, closed = false;
+  const int code = openStudio(line, [&](const WindowOptions& options, SnapshotSource& source) {
+    for (int i = 0; i < 1000 && !worked; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      worked = !fs::is_empty(folder) && source.latest()->status.state == JobState::kWorking;
+    }
+    std::atomic<bool> woken{false};
+    source.setWakeup([&woken] { woken = true; });
+    ::kill(::getpid(), SIGINT);
+    for (int i = 0; i < 500 && !closed; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      closed = woken && !options.after_frame({});
+    }
+    source.setWakeup({});
+    return 0;
+  });
+  restored.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", restored.c_str(), 1);
+  EXPECT_TRUE(worked);
+  EXPECT_TRUE(closed);
+  EXPECT_EQ(code, static_cast<int>(kInterrupted));
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST(Hint, ChoosesInstancesAndThreadsAndSaysSo) {
+  const int cores = usableCores();
+  for (const std::string goal : {"latency", "throughput"}) {
+    const Sandpit pit;
+    const Outcome outcome = pit.run({"bench", modelFile("small.pt"), "--hint", goal, "--iterations", "20", "--warmup", "0", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("--hint " + goal + ": "));
+    EXPECT_THAT(outcome.err, HasSubstr("1 x " + std::to_string(cores) + " threads"));
+    const nlohmann::json runs = nlohmann::json::parse(outcome.out)["runs"];
+    ASSERT_EQ(runs.size(), 2u);
+    for (const nlohmann::json& run : runs) {
+      EXPECT_LE(run["threads"].get<int>() * run["instances"].get<int>(), cores);
+      EXPECT_EQ(run["threads"], runs[0]["threads"]);
+      EXPECT_EQ(run["instances"], runs[0]["instances"]);
+    }
+    if (goal == "latency") {
+      EXPECT_EQ(runs[0]["instances"], 1);
+    }
+  }
+  const Sandpit pit;
+  EXPECT_EQ(pit.run({"bench", modelFile("small.pt"), "--hint", "latency", "--threads", "1"}).code, 2);
+  EXPECT_EQ(pit.run({"bench", modelFile("small.pt"), "--hint", "speed"}).code, 2);
 }
 
 }  // namespace
