@@ -12,7 +12,8 @@ import numpy as np
 
 
 class Engine:
-    """One network, loaded. `files` holds the paths by kind: "module", "onnx", "torchscript", "compiled", "library"."""
+    """One network, loaded. `files` holds the paths by kind: "module", "onnx", "torchscript", "compiled", "exact",
+    "library"."""
 
     def __init__(self, files: Dict[str, str], inputs: List[np.ndarray], threads: int):
         raise NotImplementedError
@@ -89,6 +90,13 @@ class IpexStudio(TorchEngine):
 
         torch.ops.load_library(files["library"])
         return torch.jit.load(files["compiled"]).eval()
+
+
+class Exact(IpexStudio):
+    """The same without Winograd: no convolution that rounds differently."""
+
+    def load(self, files):
+        return super().load({**files, "compiled": files["exact"]})
 
 
 class FrozenTorch(TorchEngine):
@@ -182,7 +190,7 @@ class OpenVino(Engine):
         return [np.array(self.request.get_output_tensor(i).data) for i in range(self.count)]
 
 
-# In the order of the table. "baseline" and "optimized" are the names that ipex-studio itself records.
+# In the order of the table. "exact" is ours too; "baseline" and "optimized" are the names that ipex-studio itself records.
 ENGINES = {
     "baseline": FrozenTorch,
     "torch": FrozenTorch,
@@ -190,6 +198,7 @@ ENGINES = {
     "openvino": OpenVino,
     "ipex": Ipex,
     "inductor": Inductor,
+    "exact": Exact,
     "optimized": IpexStudio,
 }
 

@@ -17,8 +17,9 @@ from turns import Measured
 OURS = "optimized"
 # Shown beside the others, but no rival: what ipex-studio starts from.
 BASELINE = "baseline"
-TITLES = {"baseline": "frozen, libtorch 1.13", "torch": "frozen, PyTorch", "onnxruntime": "ONNX Runtime",
-          "openvino": "OpenVINO", "ipex": "IPEX", "inductor": "Inductor", OURS: "ipex-studio"}
+EXACT = "exact"
+TITLES = {"baseline": "frozen, Debian's PyTorch", "torch": "frozen, PyTorch", "onnxruntime": "ONNX Runtime",
+          "openvino": "OpenVINO", "ipex": "IPEX", "inductor": "Inductor", EXACT: "ipex-studio, no Winograd", OURS: "ipex-studio"}
 MODES = {"latency": "Latency: one instance, the smallest batch", "offline": "Offline: one instance, a large batch",
          "realtime": "Realtime: as many instances as there are cores for, the smallest batch"}
 MAX_REL = 1e-4
@@ -42,12 +43,12 @@ class Row:
 
     def rivals(self) -> List[Measured]:
         """Engines other than ours whose results are right; an engine that computes something else is none."""
-        return [r for r in self.results if r.engine not in (OURS, BASELINE) and r.latency_ns and not r.error
+        return [r for r in self.results if r.engine not in (OURS, EXACT, BASELINE) and r.latency_ns and not r.error
                 and r.max_rel <= 1e-3]
 
-    def against_best(self) -> Optional[Tuple[str, float, float, float]]:
-        """(engine, its median ÷ ours, interval) of the fastest rival."""
-        ours, rivals = self.get(OURS), self.rivals()
+    def against_best(self, engine: str = OURS) -> Optional[Tuple[str, float, float, float]]:
+        """(rival, its median ÷ ours, interval) of the fastest rival."""
+        ours, rivals = self.get(engine), self.rivals()
         if ours is None or not rivals:
             return None
         best = min(rivals, key=lambda r: np.median(r.latency_ns))
@@ -102,6 +103,9 @@ def verdict(rows: List[Row]) -> List[str]:
     text = (f"Geometric mean of best rival ÷ ours: **{mean:.3f}** (bar {MEAN_RATIO:.2f}) over {len(measured)} networks. "
             + (f"Slower than {WORST_RATIO} × the best rival: {', '.join(lost)}." if lost
                else f"None is slower than {WORST_RATIO} × the best rival."))
+    exact = [row.against_best(EXACT) for row in rows]
+    if any(exact):
+        text += f" Without Winograd the mean is **{ratios.geometric_mean([best[1] for best in exact if best]):.3f}**."
     return ["", text]
 
 

@@ -23,7 +23,9 @@ from scenarios import NETWORKS, PROBES, REALTIME_CORES, Scenario, scenarios
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
 # The interpreter that an engine lives in; all others live in the rivals' environment.
-DEBIAN_ENGINES = ("baseline", "optimized")
+DEBIAN_ENGINES = ("baseline", "exact", "optimized")
+# Our engines, and the kind of file that each loads; ours proper comes last, its records are the newest.
+EXPORTS = {"exact": "exact", "optimized": "compiled"}
 PAUSE_S = 0.03
 
 
@@ -89,14 +91,34 @@ class Bench:
         return shlex.split(self.command([self.debian_python, "-B", os.path.join(FOLDER, "prepare.py"), "flags",
                                          scenario.network, str(scenario.batch)], "inputs"))
 
-    def optimize(self, scenario: Scenario, files: Dict[str, str]) -> dict:
-        """`ipex-studio run`: the export that takes part, and plan steps and accuracy in the database."""
-        out = os.path.join(self.files, f"{scenario.network}-compiled.pt")
-        files["compiled"] = out
-        return json.loads(self.command(
-            [*(("chrt", "-f", "1") if self.arguments.precedence else ()), self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--db", self.database,
-             "--threads", str(scenario.threads), "--duration", str(self.arguments.profile), *self.flags(scenario),
-             *self.arguments.studio_flags], "ipex-studio run"))
+    def export(self, scenario: Scenario, files: Dict[str, str], engine: str) -> dict:
+        """`ipex-studio run`: the export that takes part as `engine`, and what the program reported."""
+        kind = EXPORTS[engine]
+        out = os.path.join(self.files, f"{scenario.network}-{kind}.pt")
+        if engine == "exact":
+            # Into a database of its own: no choice made with Winograd is to be found, or to be replaced.
+            more = ["--no-winograd", "--iterations", "2", "--db", os.path.join(self.arguments.out, "rivals-exact.db")]
+        else:
+            more = ["--duration", str(self.arguments.profile), "--db", self.database]
+        precedence = ["chrt", "-f", "1"] if self.arguments.precedence else []
+        report = json.loads(self.command(
+            [*precedence, self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--threads",
+             str(scenario.threads), *more, *self.flags(scenario), *self.arguments.studio_flags], "ipex-studio run"))
+        files[kind] = out
+        return report
+
+    def exports(self, row: page.Row, files: Dict[str, str]) -> Dict[str, str]:
+        """Makes what our engines load; the errors by engine."""
+        errors = {}
+        for engine in EXPORTS:
+            if engine in self.arguments.engines:
+                try:
+                    report = self.export(row.scenario, files, engine)
+                    if engine == page.OURS:
+                        row.report = report
+                except (RuntimeError, subprocess.TimeoutExpired) as problem:
+                    errors[engine] = str(problem)
+        return errors
 
     def explain(self, row: page.Row) -> None:
         """Where our time goes, and what the layers alone would cost."""
@@ -124,14 +146,15 @@ class Bench:
             team.append(turns.Worker(interpreter, job, environment, log, self.arguments.timeout))
         return team
 
-    def measure(self, scenario: Scenario, files: Dict[str, str]) -> List[turns.Measured]:
+    def measure(self, scenario: Scenario, files: Dict[str, str], errors: Dict[str, str]) -> List[turns.Measured]:
         results: Dict[str, turns.Measured] = {}
         teams: Dict[str, List[turns.Worker]] = {}
         try:
             for engine in self.arguments.engines:
                 result = results[engine] = turns.Measured(engine)
-                if engine == "optimized" and "compiled" not in files:
-                    result.error = files.get("compiled_error", "no export")
+                if engine in errors:
+                    result.error = errors[engine]
+                    say(f"  {engine}: {result.error}")
                     continue
                 team = teams[engine] = self.start(engine, scenario, files)
                 try:
@@ -160,14 +183,8 @@ class Bench:
         row = page.Row(scenario)
         try:
             files = self.prepare(scenario)
-            if "optimized" in self.arguments.engines:
-                try:
-                    row.report = self.optimize(scenario, files)
-                except (RuntimeError, subprocess.TimeoutExpired) as problem:
-                    say(f"  optimized: {problem}")
-                    files.pop("compiled", None)
-                    files["compiled_error"] = str(problem)
-            row.results = self.measure(scenario, files)
+            errors = self.exports(row, files)
+            row.results = self.measure(scenario, files, errors)
             if row.report:
                 self.explain(row)
             rivals_database.record(self.database, scenario, row.results, self.arguments.rounds)

@@ -17,7 +17,8 @@ from turns import Measured
 
 
 def variant(result: Measured) -> str:
-    return result.engine if result.engine in ("baseline", "optimized") else f"{result.engine} {result.version}"
+    ours = {"baseline": "baseline", "optimized": "optimized", "exact": "optimized without winograd"}
+    return ours.get(result.engine) or f"{result.engine} {result.version}"
 
 
 def record(path: str, scenario: Scenario, results: List[Measured], rounds: int) -> None:

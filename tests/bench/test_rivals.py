@@ -1,5 +1,6 @@
 """Tests of the comparison with other engines, without those engines: statistics, turns, database, page, limits."""
 
+import argparse
 import contextlib
 import json
 import os
@@ -18,6 +19,7 @@ import limits  # noqa: E402
 import numpy as np  # noqa: E402
 import page  # noqa: E402
 import ratios  # noqa: E402
+import rivals  # noqa: E402
 import rivals_database  # noqa: E402
 import scenarios  # noqa: E402
 import turns  # noqa: E402
@@ -101,6 +103,11 @@ class Page(unittest.TestCase):
         self.assertIn("(off by 5e-01)", text)
         self.assertIn("Inductor: no compiler", text)
 
+    def test_totals_without_winograd_are_told_apart(self):
+        row = page.Row(SCENARIO, [measured("openvino", [110] * 4), measured("exact", [105] * 4), measured("optimized", [100] * 4)])
+        self.assertEqual([rival.engine for rival in row.rivals()], ["openvino"])
+        self.assertIn("Without Winograd the mean is **1.048**.", page.markdown([row]))
+
     def test_lost_networks_are_named(self):
         row = page.Row(SCENARIO, [measured("openvino", [90] * 4), measured("optimized", [100] * 4)])
         self.assertIn("Slower than 0.97 × the best rival: resnet50 0.90.", page.markdown([row]))
@@ -168,6 +175,23 @@ class Rows(unittest.TestCase):
     def test_other_batches_and_threads_are_not_taken(self):
         self.assertEqual(limits.read(self.path, "resnet50", 1, "1x3x8x8"), (None, []))
         self.assertEqual(limits.read(self.path, "resnet50", 2, "16x3x8x8"), (None, []))
+
+
+class Exports(unittest.TestCase):
+    def test_an_export_that_fails_leaves_the_other(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "ipex-studio")
+            with open(program, "w", encoding="utf-8") as file:
+                file.write('#!/bin/sh\ncase "$*" in *--no-winograd*) echo "not here" >&2; exit 5;; esac\necho \'{"schema": 1}\'\n')
+            os.chmod(program, stat.S_IRWXU)
+            bench = rivals.Bench(argparse.Namespace(
+                environment=folder, cache=folder, out=folder, program=program, engines=list(engines.ENGINES), profile=1.0,
+                precedence=False, studio_flags=[], timeout=20.0))
+            bench.flags = lambda scenario: ["--input", "x:1x3x8x8"]
+            row, files = page.Row(SCENARIO), {"torchscript": "resnet50.pt"}
+            self.assertEqual(bench.exports(row, files), {"exact": "ipex-studio run: not here"})
+            self.assertEqual(row.report, {"schema": 1})
+            self.assertEqual(set(files), {"torchscript", "compiled"})
 
 
 class Layers(unittest.TestCase):
