@@ -12,6 +12,7 @@
 #include "core/plan/error.h"
 #include "studio/app.h"
 #include "studio/screenshot.h"
+#include "studio/script.h"
 
 namespace ipex_studio {
 namespace {
@@ -38,8 +39,11 @@ struct CloseWindow {
 };
 using WindowPtr = std::unique_ptr<GLFWwindow, CloseWindow>;
 
+// Else it draws off-screen and returns by itself.
+bool staysOpen(const WindowOptions& options) { return options.screenshot_path.empty() && options.script_path.empty(); }
+
 WindowPtr openWindow(const WindowOptions& options) {
-  const bool screenshot = !options.screenshot_path.empty();
+  const bool screenshot = !staysOpen(options);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 2);
   glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
@@ -57,7 +61,7 @@ WindowPtr openWindow(const WindowOptions& options) {
 
 float chooseScale(const WindowOptions& options, GLFWwindow* window) {
   if (options.scale > 0) return static_cast<float>(options.scale);
-  if (!options.screenshot_path.empty()) return 1;
+  if (!staysOpen(options)) return 1;
   float x = 1;
   float y = 1;
   glfwGetWindowContentScale(window, &x, &y);
@@ -147,33 +151,85 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
   }
 }
 
-void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& source) {
-  const OffscreenTarget target(options.width, options.height);
-  const auto deadline = std::chrono::steady_clock::now() + kLongestScreenshot;
-  FrameWatchdog watchdog;
-  SnapshotPtr shown;
-  int quiet_frames = 0;
-  while (quiet_frames < kFramesAfterEvent) {
-    glfwWaitEventsTimeout(quiet_frames > 0 || !shown ? 0.0 : 0.02);
-    SnapshotPtr latest = source.latest();
-    const bool news = latest != shown;
-    shown = std::move(latest);
+// Frames of exact size that nobody sees.
+class OffscreenRunner {
+ public:
+  OffscreenRunner(const WindowOptions& options, App& app, SnapshotSource& source)
+      : options_(options), app_(app), source_(source), target_(options.width, options.height) {}
+
+  // Draws one frame; then `settled()` tells whether the last ones looked the same.
+  void frame() {
+    glfwWaitEventsTimeout(quiet_frames_ > 0 || !shown_ ? 0.0 : 0.02);
+    SnapshotPtr latest = source_.latest();
+    const bool news = latest != shown_;
+    shown_ = std::move(latest);
+    if (app_.prepareFrame()) {
+      ImGui_ImplOpenGL3_DestroyFontsTexture();
+      ImGui_ImplOpenGL3_CreateFontsTexture();
+    }
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGuiIO& io = ImGui::GetIO();
-    io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
+    io.DisplaySize = {static_cast<float>(options_.width), static_cast<float>(options_.height)};
     io.DisplayFramebufferScale = {1, 1};
     io.MousePos = {-1e6F, -1e6F};
-    target.bind();
-    drawFrame(app, source, shown, options.width, options.height, &watchdog);
-    const bool quiet = !news && shown->status.state != JobState::kWorking && app.settled();
-    quiet_frames = quiet ? quiet_frames + 1 : 0;
+    target_.bind();
+    drawFrame(app_, source_, shown_, options_.width, options_.height, &watchdog_);
+    const bool quiet = !news && shown_->status.state != JobState::kWorking && app_.settled();
+    quiet_frames_ = quiet ? quiet_frames_ + 1 : 0;
+  }
+  bool settled() const { return quiet_frames_ >= kFramesAfterEvent; }
+  void disturb() { quiet_frames_ = 0; }
+  const StudioSnapshot& shown() const { return *shown_; }
+  FrameStatistics statistics() const { return watchdog_.statistics(); }
+  void save(const std::string& path) const { writePng(path, options_.width, options_.height, target_.pixels()); }
+
+ private:
+  const WindowOptions& options_;
+  App& app_;
+  SnapshotSource& source_;
+  const OffscreenTarget target_;
+  FrameWatchdog watchdog_;
+  SnapshotPtr shown_;
+  int quiet_frames_ = 0;
+};
+
+void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& source) {
+  OffscreenRunner runner(options, app, source);
+  const auto deadline = std::chrono::steady_clock::now() + kLongestScreenshot;
+  while (!runner.settled()) {
+    runner.frame();
     if (std::chrono::steady_clock::now() > deadline) {
       throw Error(ExitCode::kFailure,
                   "The job did not end within ten minutes, so no screenshot was taken; use a smaller model.");
     }
   }
-  writePng(options.screenshot_path, options.width, options.height, target.pixels());
+  runner.save(options.screenshot_path);
+}
+
+void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
+  Script script = Script::read(options.script_path);
+  OffscreenRunner runner(options, app, source);
+  for (bool more = true; more;) {
+    runner.frame();
+    const FrameStatistics statistics = runner.statistics();
+    const std::uint64_t selection = app.selection().generation();
+    const std::int32_t stage = app.selection().after_stage;
+    bool disturbed = false;
+    const Script::Frame frame{runner.shown(),
+                              app.selection(),
+                              statistics,
+                              runner.settled(),
+                              [&](Command command) {
+                                disturbed = true;
+                                source.post(std::move(command));
+                              },
+                              [&](const std::string& path) { runner.save(path); }};
+    more = script.advance(frame);
+    if (disturbed || selection != app.selection().generation() || stage != app.selection().after_stage ||
+        app.selection().hasRequests())
+      runner.disturb();
+  }
 }
 
 }  // namespace
@@ -189,7 +245,7 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
   if (options.width < 64 || options.height < 64 || options.width > 16384 || options.height > 16384) {
     throw Error(ExitCode::kUsage, "A window is between 64 and 16384 pixels wide and high; choose another --size.");
   }
-  const bool stays = options.screenshot_path.empty();
+  const bool stays = staysOpen(options);
   AppOptions app_options;
   if (stays && !options.settings_path.empty()) app_options.settings = readSettings(options.settings_path);
   const std::string& remembered = app_options.settings.theme;
@@ -210,6 +266,8 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
     runInteractive(options, window.get(), app, source);
     // A file that cannot be written costs the arrangement, not the work.
     if (!(app.settings() == app_options.settings)) writeSettings(options.settings_path, app.settings());
+  } else if (!options.script_path.empty()) {
+    runScript(options, app, source);
   } else {
     takeScreenshot(options, app, source);
   }

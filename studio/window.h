@@ -17,6 +17,7 @@ struct WindowOptions {
   std::string theme;            // "dark", "light", "contrast"; empty: the one chosen last, else dark
   std::string settings_path;    // where the arrangement is kept between starts; empty: nowhere. Screenshots ignore it.
   std::string screenshot_path;  // non-empty: render until everything is settled, write a PNG there, return
+  std::string script_path;      // non-empty: draw off-screen what this script does (script.h), then return
   std::string panel;            // one of panelNames(): fills the window with that panel alone; empty: the whole studio
   std::string title = "ipex-studio";
   // Called on the drawing thread after each frame is on the screen; false closes the window. May be empty; screenshots
@@ -31,7 +32,7 @@ std::vector<std::string> panelNames();
 // thread, which draws; `source` works on threads of its own. A screenshot waits until the source's job is not kWorking
 // (at most ten minutes), then until all layouts are done.
 // Throws Error(kUnsupported) without a display or OpenGL 3, Error(kUsage) for an unknown theme or panel,
-// Error(kFailure) when the PNG cannot be written.
+// Error(kFailure) when the PNG cannot be written or a script's expectation is not met.
 int runWindow(const WindowOptions& options, SnapshotSource& source);
 
 }  // namespace ipex_studio

@@ -278,6 +278,9 @@ void addStudio(CLI::App& app, CommandLine& line) {
   app.add_option("--screenshot", line.screenshot, "Do not stay open: write what the window shows as PNG.")
       ->type_name("FILE.png")
       ->group(kWindowGroup);
+  app.add_option("--script", line.script, "Do not stay open: do what this file says, step by step.")
+      ->type_name("FILE")
+      ->group(kWindowGroup);
   app.add_option("--panel", line.panel, "Show this panel alone.")->type_name("NAME")->group(kWindowGroup);
   app.add_option("--size", line.size, "Size of the window in pixels.")
       ->type_name("WxH")

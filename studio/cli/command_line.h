@@ -63,6 +63,7 @@ struct CommandLine {
   std::string shell;               // kCompletion
 
   std::string screenshot;  // kStudio
+  std::string script;
   std::string panel;
   std::string size = "1600x1000";
   std::string theme;  // empty: as chosen last

@@ -58,6 +58,7 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   options.settings_path = settingsPath();
   options.panel = line.panel;
   options.screenshot_path = line.screenshot;
+  options.script_path = line.script;
   options.title = "ipex-studio - " + line.model;
   SessionOptions session_options;
   session_options.file = line.model;

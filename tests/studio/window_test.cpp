@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -95,6 +96,47 @@ TEST_F(WindowTest, NothingOpenIsAPictureToo) {
   testing::FixedSource source(makeSnapshot(nullptr, {}, nullptr));
   EXPECT_EQ(runWindow(options, source), 0);
   EXPECT_EQ(load(options.screenshot_path).width, options.width);
+}
+
+TEST_F(WindowTest, ScriptsWalkThroughTheStudio) {
+  WindowOptions options;
+  options.width = 1600;
+  options.height = 900;
+  options.script_path = folder_ / "walk.txt";
+  testing::FixedSource source(testing::resnetSnapshot());
+  const std::string picture = folder_ / "walk.png";
+  std::ofstream(options.script_path) << "# open, scrub, find the costly reorder\n"
+                                        "wait settled\nexpect state done\n"
+                                        "scrub fold-batch-norm\nwait settled\nexpect pass fold-batch-norm\n"
+                                        "select layer1.0.conv2\nwait settled\nexpect selected 1\n"
+                                        "do graph.fold\nwait settled\ndo graph.unfold-all\ndo graph.zoom-selection\n"
+                                        "do color.kernel\ndo tab.text\ndo compare.previous\ndo shortcuts\n"
+                                        "wait settled\nwait 0.05\nscreenshot "
+                                     << picture << "\nexpect blocked 0\ndo run.optimize\nwait settled\n";
+  EXPECT_EQ(runWindow(options, source), 0);
+  EXPECT_GT(load(picture).colors, 100U);
+  ASSERT_EQ(source.posted.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<OptimizeCommand>(source.posted[0]));
+}
+
+TEST_F(WindowTest, ScriptsThatFailSayWhere) {
+  WindowOptions options;
+  options.script_path = folder_ / "bad.txt";
+  testing::FixedSource source(testing::resnetSnapshot());
+  const auto messageOf = [&](const std::string& text) -> std::string {
+    std::ofstream(options.script_path) << text;
+    try {
+      runWindow(options, source);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(messageOf("\nexpect state failed\n"), ::testing::HasSubstr("Line 2"));
+  EXPECT_THAT(messageOf("dance wildly\n"), ::testing::HasSubstr("no step"));
+  EXPECT_THAT(messageOf("do nothing.at-all\n"), ::testing::HasSubstr("no action"));
+  EXPECT_THAT(messageOf("select no-such-node-%n\n"), ::testing::HasSubstr("no node"));
+  EXPECT_THAT(messageOf("scrub no-such-pass\n"), ::testing::HasSubstr("no pass"));
 }
 
 TEST_F(WindowTest, BadRequestsAreRefused) {

@@ -1,0 +1,64 @@
+// Drives the window from a file, one line a step: for tests, pictures and walk-throughs.
+//
+//   open PATH            a model or a database of recorded runs
+//   wait settled         until nothing is under way and the layouts are done
+//   wait SECONDS
+//   scrub PASS           a pass by name or number
+//   select WORDS         the first node after that pass that contains all words
+//   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
+//   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
+//                        message (contains VALUE), blocked (frames of ours over 100 ms)
+//   screenshot FILE.png
+//
+// Empty lines and lines that begin with # are skipped. Durations are seconds.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "studio/frame_watchdog.h"
+#include "studio/selection.h"
+#include "studio/snapshot.h"
+
+namespace ipex_studio {
+
+class Script {
+ public:
+  // Throws Error(kUsage) naming the line for anything that is not a step, Error(kUsage) when the file cannot be read.
+  static Script read(const std::string& path);
+  static Script parse(const std::string& text);
+
+  // What a frame looked like when it was drawn.
+  struct Frame {
+    const StudioSnapshot& snapshot;
+    Selection& selection;
+    const FrameStatistics& statistics;
+    bool settled;  // nothing under way, layouts done, for some frames
+    std::function<void(Command)> post;
+    std::function<void(const std::string& path)> screenshot;
+  };
+  // Takes as many steps as this frame allows; false: all are done. Throws Error(kFailure) when an expectation is not met
+  // or a wait takes more than ten minutes.
+  bool advance(const Frame& frame);
+
+ private:
+  struct Step {
+    int line = 0;
+    std::string verb;
+    std::string rest;
+  };
+  bool run(const Step& step, const Frame& frame);
+  bool wait(const Step& step, const Frame& frame);
+  void scrub(const Step& step, const Frame& frame) const;
+  void select(const Step& step, const Frame& frame) const;
+  void expect(const Step& step, const Frame& frame) const;
+
+  std::vector<Step> steps_;
+  std::size_t next_ = 0;
+  bool fresh_ = true;  // the step has not been looked at yet
+  std::chrono::steady_clock::time_point since_;
+};
+
+}  // namespace ipex_studio
