@@ -3,7 +3,7 @@
 //   before  %t = prim::NumToTensor(%n)   %u = aten::floor_divide(%t, %two)   %i = aten::Int(%u)
 //   after   %i = aten::floordiv(%n, 2)
 //
-// Takes NumToTensor and 0-dimensional int64 constants through add, sub (alpha 1), mul, floor_divide. What else uses the
+// Takes NumToTensor and 0-dimensional int64 constants through add, sub (alpha 1), mul, remainder, floor_divide. What else uses the
 // tensors keeps them.
 // Declines: nothing with a remark: an aten::Int of data is no size.
 // Runs before fold-constants, which turns arithmetic on constants into one. Numerics: exact.
@@ -23,6 +23,7 @@ const char* integerKind(const Node* node) {
   static const std::unordered_map<std::string, const char*> kKinds = {{"aten::add", "aten::add"},
                                                                       {"aten::sub", "aten::sub"},
                                                                       {"aten::mul", "aten::mul"},
+                                                                      {"aten::remainder", "aten::remainder"},
                                                                       {"aten::floor_divide", "aten::floordiv"}};
   const auto found = kKinds.find(node->kind().toQualString());
   if (found == kKinds.end() || node->inputs().size() < 2) return nullptr;

@@ -1,7 +1,7 @@
-// Removes dropout in evaluation mode.
+// Removes dropout in evaluation mode, and dropout of nothing.
 //   before  %y = dropout(%x, %p, %train=False)   %z = relu(%y)
 //   after   %z = relu(%x)
-// No alias question arises: with train=False the operator returns its very input.
+// No alias question arises: with train=False or p=0 the operator returns its very input.
 // Declines: training-mode, operand-not-constant (the mode).
 // Runs first, because the operator's schema hides that result and input are one tensor. Numerics: none changed.
 #include "core/graph/fused_op.h"
@@ -31,7 +31,8 @@ bool run(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || !isDropout(node)) continue;
-    const auto train = constantBool(node->input(2));
+    const bool drops_nothing = constantNumber(node->input(1)) == 0.0;  // functional calls leave the mode at its default
+    const auto train = drops_nothing ? std::optional<bool>(false) : constantBool(node->input(2));
     if (!train) {
       context.missed(node, reasons::kNotConstant, "The mode of this dropout is not known before the model runs.");
       continue;

@@ -56,6 +56,7 @@ const std::unordered_set<std::string>& readers() {
                                                          "ipex_studio::matmul",
                                                          "ipex_studio::pointwise",
                                                          "ipex_studio::softmax",
+                                                         "ipex_studio::attention",
                                                          "ipex_studio::layer_norm",
                                                          "ipex_studio::add_layer_norm"};
   return kKinds;

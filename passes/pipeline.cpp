@@ -11,6 +11,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateDropout,
       // Every later pattern is written for the out-of-place operators only.
       &kCanonicalizeInplace,
+      // Before the arithmetic on sizes, which is constant where they are.
+      &kFoldSize,
       // Before fold-constants, which merges what is constant of the integers it brings back.
       &kCanonicalizeSizeArithmetic,
       // Before whatever asks for constants, weights behind a transpose first of all.
@@ -40,6 +42,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseMatmulTranspose,
       // Before fuse-residual-add, which would make the mask a post-operation of the scores' product.
       &kFuseSoftmax,
+      // After the two, whose results it is written for.
+      &kFuseAttention,
       // Before the two-tensor fusions, so that a sum of activations finds operations that carry their activations.
       &kFuseActivation,
       // Before the sum behind a gate, which only a fused gate can take along.

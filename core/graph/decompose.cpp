@@ -237,6 +237,22 @@ Value* writeSoftmax(Writer& write, const Node* node, const OpSpec& spec) {
   return write.call(kind, {scores, write.integer(spec.intOr("axis", -1)), write.none()});
 }
 
+// In the order of float operations that the fused node replaced: scaled scores, mask, softmax, weighted values.
+Value* writeAttention(Writer& write, Node* node, const OpSpec& spec) {
+  Value* mask = node->input(3);
+  Value* turned = write.call("aten::transpose", {node->input(1), write.integer(-2), write.integer(-1)});
+  Value* scores = write.scaled(write.call("aten::matmul", {node->input(0), turned}), spec.floatOr("scale", 1));
+  if (spec.has("fill")) {
+    scores = write.call("aten::masked_fill", {scores, write.call("aten::ne", {mask, write.integer(0)}), write.number(spec.floatOr("fill", 0))});
+  } else if (spec.has("keep")) {
+    scores = write.call("aten::masked_fill", {scores, write.call("aten::eq", {mask, write.integer(0)}), write.number(spec.floatOr("keep", 0))});
+  } else if (!isNone(mask)) {
+    scores = write.plus(scores, mask, 1);
+  }
+  Value* weights = write.call("aten::softmax", {scores, write.integer(-1), write.none()});
+  return write.call("aten::matmul", {weights, node->input(2)});
+}
+
 // The sizes of the last `axes` axes of x, from the factor where there is one, else asked of x at run time.
 Value* writeNormalizedSizes(Writer& write, Value* x, const Value* gamma, std::int64_t axes) {
   if (const auto constant = constantTensor(gamma)) return write.integers(constant->sizes().vec());
@@ -284,13 +300,15 @@ std::vector<Value*> writeStock(Writer& write, Node* node) {
   if (const auto op = readFusedOp(node)) return {writePostOps(write, *op, writeBase(write, *op))};
   const OpSpec spec = specOf(node);
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
+  if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};
   IPEX_CHECK(spec.kind == OpKind::kLayerNorm, "a fused operator has no stock form");
   return writeLayerNorm(write, node, spec);
 }
 
 bool isFused(const Node* node) {
   static const char* const kKinds[] = {"convolution", "deconvolution", "linear",     "matmul",
-                                       "pointwise",   "softmax",       "layer_norm", "add_layer_norm"};
+                                       "pointwise",   "softmax",       "layer_norm", "add_layer_norm",
+                                       "attention"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

@@ -6,6 +6,7 @@
 //   ipex_studio::matmul       (Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::pointwise    (Tensor x, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::softmax      (Tensor x, Tensor? mask, str spec) -> Tensor
+//   ipex_studio::attention    (Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::layer_norm   (Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor
 //   ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)
 //

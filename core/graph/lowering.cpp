@@ -89,6 +89,9 @@ const Table& table() {
     addComputeLowerings(made);
     addPoolingLowerings(made);
     addViewLowerings(made);
+    addAttentionLowerings(made);
+    addLogicLowerings(made);
+    addComposedLowerings(made);
     return made;
   }();
   return all;

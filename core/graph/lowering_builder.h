@@ -23,6 +23,9 @@ using Table = std::unordered_map<std::string, Function>;
 void addComputeLowerings(Table& table);   // lowering_compute.cpp
 void addPoolingLowerings(Table& table);   // lowering_pooling.cpp
 void addViewLowerings(Table& table);      // lowering_views.cpp
+void addAttentionLowerings(Table& table); // lowering_attention.cpp
+void addLogicLowerings(Table& table);     // lowering_logic.cpp
+void addComposedLowerings(Table& table);  // lowering_composed.cpp
 
 inline LoweredOperand use(torch::jit::Value* value) {
   LoweredOperand operand;

@@ -1,6 +1,4 @@
 // Lowering of normalization, softmax, embedding and concatenation.
-#include <cmath>
-
 #include "core/graph/lowering_builder.h"
 
 namespace ipex_studio::lowering {
@@ -157,33 +155,6 @@ LoweredNode lowerTo(Node* node) {
   return single(spec, {use(node->input(0))}, {node->output()});
 }
 
-// aten::scaled_dot_product_attention(q, k, v, mask?, dropout, is_causal, scale?[, enable_gqa]) in three operations.
-LoweredNode lowerAttention(Node* node) {
-  for (std::size_t operand = 0; operand < 3; ++operand) needFloat(node->input(operand));
-  if (!isNone(node->input(3))) needFloat(node->input(3));
-  const bool grouped = node->inputs().size() > 7 && needBool(node->input(7), "enable_gqa");
-  if (needNumber(node->input(4), "dropout_p") != 0 || needBool(node->input(5), "is_causal") || grouped) {
-    decline(reasons::kUnsupportedAttribute, "Dropout, causal masks and grouped heads stay in the interpreter.");
-  }
-  const auto sizes = knownSizes(node->input(0));
-  if (!sizes || sizes->size() < 2) decline(reasons::kUnknownShape, "The head size was not seen in the example run.");
-  const bool has_scale = node->inputs().size() > 6 && !isNone(node->input(6));
-  OpSpec scores;
-  scores.kind = OpKind::kMatmul;
-  scores.attributes["transpose_b"] = std::int64_t{1};
-  scores.attributes["scale"] = has_scale ? needNumber(node->input(6), "scale") : 1.0 / std::sqrt(static_cast<double>(sizes->back()));
-  OpSpec weights;
-  weights.kind = OpKind::kSoftmax;
-  weights.attributes["axis"] = std::int64_t{-1};
-  OpSpec result;
-  result.kind = OpKind::kMatmul;
-  LoweredNode lowered;
-  lowered.ops.push_back({scores, {use(node->input(0)), use(node->input(1))}, {}, {}});
-  lowered.ops.push_back({weights, {useLocal(0), use(node->input(3))}, {}, {}});
-  lowered.ops.push_back({result, {useLocal(1), use(node->input(2))}, {}, {node->output()}});
-  return lowered;
-}
-
 }  // namespace
 
 void addComputeLowerings(Table& table) {
@@ -200,7 +171,6 @@ void addComputeLowerings(Table& table) {
   table["aten::embedding_bag"] = lowerEmbeddingBag;
   table["aten::index_select"] = lowerIndexSelect;
   table["aten::to"] = lowerTo;
-  table["aten::scaled_dot_product_attention"] = lowerAttention;
 }
 
 }  // namespace ipex_studio::lowering

@@ -43,6 +43,10 @@ at::Tensor softmax(const at::Tensor& x, const MaybeTensor& mask, const std::stri
   return runFusedOp(spec, {input(x), maybeInput(mask)})[0];
 }
 
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const MaybeTensor& mask, const std::string& spec) {
+  return runFusedOp(spec, {input(q), input(k), input(v), maybeInput(mask)})[0];
+}
+
 at::Tensor layerNorm(const at::Tensor& x, const MaybeTensor& gamma, const MaybeTensor& beta, const MaybeTensor& residual,
                      const std::string& spec) {
   return runFusedOp(spec, {input(x), maybeWeight(gamma), maybeWeight(beta), maybeInput(residual)})[0];
@@ -100,6 +104,7 @@ TORCH_LIBRARY(ipex_studio, m) {
   m.def("matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor", matmul);
   m.def("pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor", pointwise);
   m.def("softmax(Tensor x, Tensor? mask, str spec) -> Tensor", softmax);
+  m.def("attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor", attention);
   m.def("layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor", layerNorm);
   m.def("add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)", addLayerNorm);
 }

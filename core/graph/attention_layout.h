@@ -1,0 +1,34 @@
+// How the result of an attention is read: [N, H, S, E] nearly always as [N, S, H, E], for the projection behind it.
+#pragma once
+
+#include <algorithm>
+
+#include "core/graph/fused_op.h"
+
+namespace ipex_studio {
+
+// Is every reader of `result` an exchange of its axes -3 and -2?
+inline bool readHeadsLast(const torch::jit::Value* result) {
+  const auto sizes = knownSizes(result);
+  if (!sizes || sizes->size() < 3 || !result->hasUses()) return false;
+  const auto rank = static_cast<std::int64_t>(sizes->size());
+  const auto wrapped = [rank](std::int64_t axis) { return axis < 0 ? axis + rank : axis; };
+  return std::all_of(result->uses().begin(), result->uses().end(), [&](const torch::jit::Use& use) {
+    const torch::jit::Node* user = use.user;
+    const std::string kind = user->kind().toQualString();
+    if (use.offset != 0) return false;
+    if (kind == "aten::transpose" && user->inputs().size() == 3) {
+      const auto a = constantInt(user->input(1)), b = constantInt(user->input(2));
+      return a && b && std::min(wrapped(*a), wrapped(*b)) == rank - 3 && std::max(wrapped(*a), wrapped(*b)) == rank - 2;
+    }
+    const auto order = kind == "aten::permute" ? constantInts(user->input(1)) : std::nullopt;
+    if (!order || static_cast<std::int64_t>(order->size()) != rank) return false;
+    for (std::int64_t axis = 0; axis < rank; ++axis) {
+      const std::int64_t expected = axis == rank - 3 ? rank - 2 : axis == rank - 2 ? rank - 3 : axis;
+      if (wrapped((*order)[static_cast<std::size_t>(axis)]) != expected) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,63 @@
+// Lowering of attention, fused or as the one operator of PyTorch 2.
+#include <cmath>
+#include <limits>
+
+#include "core/graph/attention_layout.h"
+#include "core/graph/lowering_builder.h"
+
+namespace ipex_studio::lowering {
+namespace {
+
+using torch::jit::Node;
+
+// ipex_studio::attention(q, k, v, mask?, spec)
+LoweredNode lowerFusedAttention(Node* node) {
+  for (std::size_t operand = 0; operand < 4; ++operand) {
+    if (!isNone(node->input(operand))) needFloat(node->input(operand));
+  }
+  const auto text = torch::jit::constant_as<std::string>(node->input(4));
+  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
+  return single(parseOpSpec(*text), {use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))},
+                {node->output()});
+}
+
+// aten::scaled_dot_product_attention(q, k, v, mask?, dropout, is_causal, scale?[, enable_gqa])
+LoweredNode lowerAttention(Node* node) {
+  for (std::size_t operand = 0; operand < 3; ++operand) needFloat(node->input(operand));
+  const bool grouped = node->inputs().size() > 7 && needBool(node->input(7), "enable_gqa");
+  if (needNumber(node->input(4), "dropout_p") != 0 || grouped) {
+    decline(reasons::kUnsupportedAttribute, "Dropout and grouped heads stay in the interpreter.");
+  }
+  const auto sizes = knownSizes(node->input(0));
+  if (!sizes || sizes->size() < 2) decline(reasons::kUnknownShape, "The head size was not seen in the example run.");
+  const bool has_scale = node->inputs().size() > 6 && !isNone(node->input(6));
+  OpSpec spec;
+  spec.kind = OpKind::kAttention;
+  spec.attributes["scale"] = has_scale ? needNumber(node->input(6), "scale") : 1.0 / std::sqrt(static_cast<double>(sizes->back()));
+  if (needBool(node->input(5), "is_causal")) spec.attributes["causal"] = std::int64_t{1};
+  if (readHeadsLast(node->output())) spec.attributes["heads_last"] = std::int64_t{1};
+  LoweredNode lowered;
+  LoweredOperand mask = use(node->input(3));
+  if (!mask.absent() && knownDtype(node->input(3)) == at::kBool) {
+    // True lets a key be seen.
+    OpSpec cast;
+    cast.kind = OpKind::kCast;
+    cast.attributes["dtype"] = std::string("f32");
+    lowered.ops.push_back({cast, {mask}, {}, {}});
+    mask = useLocal(0);
+    spec.attributes["keep"] = -std::numeric_limits<double>::infinity();
+  } else if (!mask.absent()) {
+    needFloat(node->input(3));
+  }
+  lowered.ops.push_back({spec, {use(node->input(0)), use(node->input(1)), use(node->input(2)), mask}, {}, {node->output()}});
+  return lowered;
+}
+
+}  // namespace
+
+void addAttentionLowerings(Table& table) {
+  table["ipex_studio::attention"] = lowerFusedAttention;
+  table["aten::scaled_dot_product_attention"] = lowerAttention;
+}
+
+}  // namespace ipex_studio::lowering

@@ -1,0 +1,65 @@
+// Operators that plans know by what they are made of: one region, the same numbers as eager, at other sizes too.
+#include <gtest/gtest.h>
+
+#include "script_models.h"
+
+namespace ipex_studio {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's names
+
+struct Expression {
+  const char* name;
+  const char* text;  // of x [n, 8, h, w]
+};
+
+void PrintTo(const Expression& expression, std::ostream* out) { *out << expression.text; }
+
+class Lowering : public ::testing::TestWithParam<Expression> {};
+
+TEST_P(Lowering, IsOneRegionWithTheSameNumbers) {
+  const Module module = scriptModule("def forward(self, x):\n    x = torch.sigmoid(x) - 0.5\n    return " + std::string(GetParam().text) + "\n",
+                                     {{"w", weight({8})}, {"b", weight({8})}, {"m", at::randn({8, 1, 1})}, {"low", at::scalar_tensor(-2.0)}});
+  const auto input = [](std::int64_t n, std::int64_t h, std::int64_t w) { return Inputs{at::randn({n, 8, h, w})}; };
+  const OptimizedModel result = expectSame(module, {input(1, 6, 7), input(3, 6, 7), input(2, 9, 5), input(1, 6, 7)});
+  EXPECT_EQ(regionsIn(result.module), 1);
+  EXPECT_DOUBLE_EQ(result.coverage.nodes, 1) << result.module.get_method("forward").graph()->toString(false);
+}
+
+const Expression kExpressions[] = {
+    {"masked_fill", "x.masked_fill(x > 0.1, -3.0)"},
+    {"masked_fill_infinite", "torch.exp(x.masked_fill(x < 0.1, -float('inf')))"},
+    {"where_number", "torch.where(x >= 0.1, x, self.low)"},
+    {"where_tensors", "torch.where(x <= self.m, x, self.m)"},
+    {"comparison", "(x > self.m).to(6) + (x == x).to(6)"},
+    {"logic", "((x > 0.0).logical_and(x < 0.2)).logical_or((x < -0.4).logical_not()).to(6)"},
+    {"stack", "torch.stack([x, x * 2.0, torch.relu(x)], 2)"},
+    {"stack_last", "torch.stack([x, torch.relu(x)], -1)"},
+    {"roll", "torch.roll(x, [2, -1], [2, 3]) * 2.0"},
+    {"norm", "torch.norm(x, 2, [1], True)"},
+    {"vector_norm", "torch.linalg_vector_norm(x, 2, [1], True)"},
+    {"vector_norm_1", "torch.linalg_vector_norm(x, 1, [2, 3], False)"},
+    {"normalize", "x / torch.norm(x, 2, [1], True).clamp_min(1e-12)"},
+    {"variance", "x.var([2, 3], False, True)"},
+    {"deviation", "x.std([1], False, False)"},
+    {"amax", "torch.amax(x, [1], True) - torch.amin(x, [2, 3], True)"},
+    {"max_of_dimension", "torch.max(x, 1)[0]"},
+    {"max_of_two", "torch.max(x, self.m) + torch.min(x, self.m)"},
+    {"instance_norm", "torch.instance_norm(x, self.w, self.b, None, None, True, 0.1, 1e-5, False)"},
+    {"instance_norm_plain", "torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)"},
+    {"prelu", "torch.prelu(x, self.w)"},
+    {"glu", "torch.glu(x, 1)"},
+    {"pad", "torch.constant_pad_nd(x, [1, 2, 0, 3], 0.5)"},
+    {"pad_negative", "torch.constant_pad_nd(x, [-1, 2], 0.0)"},
+    {"reflect", "torch.reflection_pad2d(x, [1, 2, 0, 3])"},
+    {"replicate", "torch.replication_pad2d(x, [1, 2, 0, 3])"},
+    {"baddbmm", "torch.baddbmm(x.flatten(2).mean([2], True), x.flatten(2), x.flatten(2).transpose(1, 2), beta=2, alpha=0.5)"},
+    {"attention", "torch.matmul(torch.softmax(torch.matmul(x, x.transpose(-1, -2)) * 0.3, -1), x)"},
+    {"attention_filled", "torch.matmul(torch.softmax(torch.matmul(x, x.transpose(-1, -2)).masked_fill(self.m > 0.0, -1e4), -1), x)"},
+    {"channel_shuffle", "x.view([x.size(0), 2, 4, x.size(2), x.size(3)]).transpose(1, 2).contiguous().view([x.size(0), 8, x.size(2), x.size(3)]) * 2.0"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Operators, Lowering, ::testing::ValuesIn(kExpressions), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace ipex_studio
