@@ -66,6 +66,7 @@ inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
 
 const std::vector<Case>& convolutionCases();
 const std::vector<Case>& matrixCases();
+const std::vector<Case>& layerCases();
 const std::vector<Case>& pointwiseCases();
 const std::vector<Case>& normCases();
 const std::vector<Case>& attentionCases();

@@ -67,12 +67,27 @@ TEST_P(KernelCases, AgreesWithReference) {
   EXPECT_TRUE(taken || test.kernel.empty()) << test.kernel << " is not in the list";
 }
 
+// Layers of networks are large: one layout each.
+class LayerCases : public KernelCases {};
+
+TEST_P(LayerCases, AgreesWithReference) {
+  const Case& test = GetParam();
+  const Problem problem = makeProblem(test);
+  const auto& candidates = list().candidates(problem.spec.kind);
+  int taken = 0;
+  for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
+    taken += !check(*candidates[k], test, problem, Conditions{Layout::kPlain, 2, "avx512_core", -1}).declined;
+  }
+  EXPECT_GE(taken, 2) << "nothing to compare";
+}
+
 std::string caseName(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.spec.substr(0, info.param.spec.find('{'));
   return name + "_" + std::to_string(info.index);
 }
 
 INSTANTIATE_TEST_SUITE_P(Convolution, KernelCases, testing::ValuesIn(convolutionCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Layer, LayerCases, testing::ValuesIn(layerCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Matrix, KernelCases, testing::ValuesIn(matrixCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
