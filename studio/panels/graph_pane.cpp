@@ -7,11 +7,11 @@
 
 namespace ipex_studio {
 
-bool GraphPane::refresh(const SceneKey& wanted) {
+bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
   if (scene_ && key_ == wanted) return true;
   std::shared_ptr<const GraphScene> scene = ui_.scenes->get(side_, wanted);
   if (!scene) return false;
-  if (scene_) followAnchor(*scene, wanted);
+  if (scene_ && follow) followAnchor(*scene, wanted);
   canvas_.trace(-1);
   scene_ = std::move(scene);
   key_ = wanted;

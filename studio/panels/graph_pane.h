@@ -14,9 +14,9 @@ class GraphPane {
  public:
   GraphPane(const Ui& ui, std::int32_t side) : ui_(ui), side_(side) {}
 
-  // Takes over the scene for `wanted` once it is ready, and keeps what the user looks at where it is. False while the
-  // scene is not there yet.
-  bool refresh(const SceneKey& wanted);
+  // Takes over the scene for `wanted` once it is ready; `follow`: keeps what the user looks at where it is on the screen
+  // (of two canvases with one view only one may do that). False while the scene is not there yet.
+  bool refresh(const SceneKey& wanted, bool follow);
   void forget() { scene_ = nullptr; }
   // Draws into the rest of the current window. Foldings go into `fold`.
   void draw(Selection& selection, ModuleFold* fold);

@@ -149,8 +149,14 @@ class GraphPanel : public Panel {
   }
 
   void drawBeforeHead(float left, float right, const JobIndex& index, Selection& selection) {
-    const std::string text = headText(0, index, selection) + " ▼";
-    const float size = buttonSize(ui_, text, ui_.fonts.head).x;
+    std::string head = headText(0, index, selection);
+    std::string text = head + " ▼";
+    float size = buttonSize(ui_, text, ui_.fonts.head).x;
+    while (size > right - left && head.size() > 12) {
+      head = displayText(head, head.size() - 4);
+      text = head + " ▼";
+      size = buttonSize(ui_, text, ui_.fonts.head).x;
+    }
     if (right - left > size) {
       ImGui::SetCursorPos({right - size - ui_.px(2), std::floor(ui_.px(5))});
       if (button(ui_, "before", text, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("compare with");
@@ -278,7 +284,8 @@ class GraphPanel : public Panel {
       wanted.fold = fold_;
       const std::int32_t other = stageOf(1 - side, index, selection);
       wanted.picture = {graph, stage, other < 0 ? -1 : index.stages[other].graph, side == 0, stage > 0, color_by_};
-      settled_ = pane.refresh(wanted) && settled_;
+      const bool follow = side == 0 || arrangement_ != Arrangement::kSplit;
+      settled_ = pane.refresh(wanted, follow) && settled_;
     }
     if (beginArea(ui_, side == 0 ? "before" : "after", size, ui_.theme.ground, {0, 0},
                   ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse)) {

@@ -113,8 +113,10 @@ class InspectorPanel : public Panel {
         const auto& origins = shown->nodes[n].origins;
         const auto shared = static_cast<std::size_t>(
             std::count_if(origins.begin(), origins.end(), [&](OriginId o) { return selection.contains(o); }));
-        if (shared > best) {
-          best = shared;
+        // A list that only carries the operation's operands has the same origins.
+        const std::size_t score = shared * 2 + (kindGroup(shown->nodes[n].kind) != KindGroup::kOther ? 1 : 0);
+        if (score > best) {
+          best = score;
           node = &shown->nodes[n];
         }
       }
