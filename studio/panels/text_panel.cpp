@@ -1,11 +1,14 @@
-// Bottom tab: the graph after the chosen pass as IR text.
+// Bottom tab: the IR text before and after the chosen pass side by side, with what changed marked.
 #include <algorithm>
 #include <cmath>
 
 #include "studio/panels/panel_list.h"
+#include "studio/text_diff.h"
 
 namespace ipex_studio {
 namespace {
+
+constexpr std::size_t kMostShownBytes = 500;
 
 class TextPanel : public Panel {
  public:
@@ -17,52 +20,75 @@ class TextPanel : public Panel {
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     const JobIndex& index = *snapshot.index;
     const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
-    const std::int32_t stage = selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
-    const std::int32_t graph = stage < 0 ? -1 : index.stages[stage].graph;
-    if (graph < 0 || index.graphs[graph].graph->text.empty()) {
+    const std::int32_t after = selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
+    const std::int32_t before =
+        selection.before_is_previous ? std::max(after - 1, 0) : std::clamp(selection.before_stage, 0, std::max(last, 0));
+    const std::int32_t after_graph = after < 0 ? -1 : index.stages[after].graph;
+    const std::int32_t before_graph = after < 0 ? -1 : index.stages[before].graph;
+    if (after_graph < 0 || before_graph < 0 || index.graphs[after_graph].graph->text.empty()) {
       emptyState(ui_, "No IR text", "Open a model; its TorchScript graph after each pass is shown here as text.");
       return;
     }
-    if (shown_ != index.graphs[graph].graph) {
-      shown_ = index.graphs[graph].graph;
-      splitLines();
+    if (before_ != index.graphs[before_graph].graph || after_ != index.graphs[after_graph].graph) {
+      before_ = index.graphs[before_graph].graph;
+      after_ = index.graphs[after_graph].graph;
+      before_lines_ = linesOf(before_->text);
+      after_lines_ = linesOf(after_->text);
+      rows_ = diffLines(before_lines_, after_lines_);
     }
-    if (beginArea(ui_, "lines", {0, 0}, ui_.theme.panel, {13, 8}, ImGuiWindowFlags_HorizontalScrollbar)) drawLines();
+    if (beginArea(ui_, "lines", {0, 0}, ui_.theme.panel, {13, 8})) drawLines();
     endArea();
   }
 
  private:
-  void splitLines() {
-    lines_.clear();
-    const std::string& text = shown_->text;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      lines_.emplace_back(begin, end);
-      begin = end + 1;
-    }
-  }
-
+  // Both sides scroll together; a line that does not fit is cut, and whole in its tooltip.
   void drawLines() const {
     ImGui::PushFont(ui_.fonts.mono);
     ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, ui_.px(2)});
-    const float number_width = ImGui::CalcTextSize("000000").x;
+    const float half = std::floor(ImGui::GetContentRegionAvail().x / 2);
     ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(lines_.size()), ImGui::GetTextLineHeightWithSpacing());
+    clipper.Begin(static_cast<int>(rows_.size()), ImGui::GetTextLineHeightWithSpacing());
     while (clipper.Step()) {
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-        const auto [begin, end] = lines_[static_cast<std::size_t>(i)];
-        label(ui_.theme.dim, std::to_string(i + 1));
-        ImGui::SameLine(ui_.px(13) + number_width, 0);
-        label(ui_.theme.text, displayText(shown_->text.substr(begin, std::min<std::size_t>(end - begin, 1000)), 500));
+        const DiffRow& row = rows_[static_cast<std::size_t>(i)];
+        const ImVec2 at = ImGui::GetCursorPos();
+        drawSide(before_lines_, row.before, row.after < 0 ? "\xE2\x88\x92" : " ", ui_.theme.bad, at.x, at.y, half);
+        drawSide(after_lines_, row.after, row.before < 0 ? "+" : " ", ui_.theme.good, at.x + half, at.y, half);
+        ImGui::SetCursorPos(at);
+        ImGui::Dummy({1, ImGui::GetTextLineHeight()});
       }
     }
     ImGui::PopStyleVar();
     ImGui::PopFont();
   }
 
+  void drawSide(const std::vector<std::string_view>& lines, std::int32_t line, const char* sign, ImU32 sign_color,
+                float x, float y, float width) const {
+    if (line < 0) return;
+    const float number = ImGui::CalcTextSize("00000").x;
+    ImGui::SetCursorPos({x, y});
+    label(ui_.theme.dim, std::to_string(line + 1));
+    const bool changed = sign[0] != ' ';
+    if (changed) {
+      const ImVec2 low = ImGui::GetItemRectMin();
+      ImGui::GetWindowDrawList()->AddRectFilled({low.x + number, low.y},
+                                                {low.x + width - ui_.px(8), low.y + ImGui::GetTextLineHeight()},
+                                                withAlpha(sign_color, 0.13F));
+    }
+    ImGui::SetCursorPos({x + number + ui_.px(4), y});
+    label(sign_color, sign);
+    ImGui::SetCursorPos({x + number + ui_.px(18), y});
+    const std::string_view text = lines[static_cast<std::size_t>(line)];
+    fittedLabel(ui_, ui_.theme.text, displayText(std::string(text.substr(0, 2 * kMostShownBytes)), kMostShownBytes),
+                width - number - ui_.px(30));
+  }
+
   const Ui& ui_;
-  std::shared_ptr<const GraphSnapshot> shown_;
-  std::vector<std::pair<std::size_t, std::size_t>> lines_;  // begin, end in shown_->text
+  std::shared_ptr<const GraphSnapshot> before_;
+  std::shared_ptr<const GraphSnapshot> after_;
+  std::vector<std::string_view> before_lines_;  // into before_->text
+  std::vector<std::string_view> after_lines_;
+  std::vector<DiffRow> rows_;
 };
 
 }  // namespace
