@@ -60,7 +60,7 @@ class Deployment(unittest.TestCase):
         run("ninja", "-C", self.path("consumer"))
         model = os.path.join(BUILD, "models", "tiny_resnet.pt")
         out = self.path("fast.pt")
-        done = run(self.path("consumer", "optimize_model"), model, out, "x:2x3x64x64")
+        done = run(self.path("consumer", "optimize_model"), model, out, "input:2x3x64x64")
         self.assertIn("results agree", done.stdout)
         # The operators come from the installed tree, not from the build.
         done = run(self.path("consumer", "run_compiled"), out, "2x3x64x64", env={**os.environ, "LD_DEBUG": "files"})
