@@ -10,6 +10,7 @@
 // highway_targets.h comes first.
 #include <hwy/highway.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "kernels/bf16-inl.h"

@@ -24,8 +24,8 @@ void requireSupported(const OptimizeOptions& options) {
   if (options.device != "cpu") {
     throw Error(ExitCode::kUnsupported, fmt::format("The device '{}' is not supported by this version; use --device cpu.", options.device));
   }
-  if (options.precision != Precision::kFp32) {
-    throw Error(ExitCode::kUnsupported, "This version computes in FP32 only; use --precision fp32.");
+  if (options.precision != Precision::kFp32 && options.precision != Precision::kBf16) {
+    throw Error(ExitCode::kUnsupported, "This version computes in FP32 and BF16; use --precision fp32 or bf16.");
   }
 }
 

@@ -34,5 +34,6 @@ extern const Pass kFuseMatmulTranspose;
 extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;
 extern const Pass kFuseSoftmax;
+extern const Pass kInsertCasts;
 
 }  // namespace ipex_studio

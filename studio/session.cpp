@@ -1,4 +1,5 @@
 #include "studio/session.h"
+#include "studio/session_request.h"
 
 #include <fmt/format.h>
 
@@ -22,8 +23,9 @@ RunChoices runChoices(const JobRequest& request) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16, Precision::kInt8}) {
     PrecisionChoice choice;
     choice.precision = precision;
-    choice.available = precision == Precision::kFp32;
-    if (!choice.available) choice.reason = "This version computes in fp32 only.";
+    choice.reason = whyNotPrecision(precision, request.force_precision);
+    choice.available = choice.reason.empty();
+    if (!choice.available) choice.reason = fmt::format("Not here: {}.", choice.reason);
     choices.precisions.push_back(std::move(choice));
   }
   choices.precision = request.optimize.precision;
@@ -76,6 +78,7 @@ void Session::post(Command command) {
   const std::lock_guard lock(mutex_);
   if (std::holds_alternative<CancelCommand>(command)) {
     if (working_) cancellation_.request();
+    if (wake_) wake_();
     return;
   }
   // A new wish replaces the running job.

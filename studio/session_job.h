@@ -22,6 +22,7 @@ struct JobRequest {
   std::string reset_method;
   OptimizeOptions optimize;  // dump_directory: the user's
   MeasureOptions measure;
+  bool force_precision = false;  // also where this machine emulates it
   bool trust = false;        // no sandbox
   bool use_landlock = true;  // false: as on a kernel without it
   double silence_s = 600;

@@ -76,6 +76,16 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   return job;
 }
 
+std::string whyNotPrecision(Precision precision, bool forced) {
+  if (precision == Precision::kFp32) return "";
+  if (precision != Precision::kBf16) return "this version computes in fp32 and bf16";
+  const std::string isa = machineFacts().isa;
+  const bool native = isa == "avx512_core_bf16" || isa == "avx512_core_amx";
+  if (native || forced) return "";
+  return "this CPU has no BF16 instructions and would emulate them, slower than FP32; use --precision fp32, or add "
+         "--force-precision to do it all the same";
+}
+
 void unexpectedMessage(const std::string& type) {
   throw Error(ExitCode::kFailure,
               fmt::format("The engine sent a malformed message: \"{}\" is not expected here.", type.substr(0, 40)));
@@ -83,9 +93,9 @@ void unexpectedMessage(const std::string& type) {
 
 void checkRequest(const JobRequest& request) {
   checkDevice(request.optimize.device);
-  if (request.optimize.precision != Precision::kFp32) {
-    throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: this version computes in fp32 only.",
-                                                    precisionName(request.optimize.precision)));
+  const std::string why = whyNotPrecision(request.optimize.precision, request.force_precision);
+  if (!why.empty()) {
+    throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(request.optimize.precision), why));
   }
   for (const std::string& text : request.inputs) checkInputText(text);
   const bool may_write = request.trust || (request.use_landlock && landlockVersion() > 0);

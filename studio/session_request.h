@@ -19,6 +19,9 @@ std::string absolutePath(const std::string& path);
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads);
 
+// Why this version or this machine does not compute so, as a clause; empty where it does. `forced`: emulation will do.
+std::string whyNotPrecision(Precision precision, bool forced);
+
 // Throws Error(kFailure): the engine sent something that does not belong there.
 [[noreturn]] void unexpectedMessage(const std::string& type);
 

@@ -66,8 +66,8 @@ int needRank(const Value* value) {
 void needFloat(const Value* value) {
   const auto dtype = knownDtype(value);
   if (!dtype) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
-  if (*dtype != at::kFloat) {
-    decline(reasons::kUnsupportedDtype, fmt::format("Plans compute in FP32; this is {}.", c10::toString(*dtype)));
+  if (*dtype != at::kFloat && *dtype != at::kBFloat16) {
+    decline(reasons::kUnsupportedDtype, fmt::format("Plans compute in FP32 and BF16; this is {}.", c10::toString(*dtype)));
   }
 }
 
@@ -137,12 +137,29 @@ std::optional<Elementwise> elementwiseOf(Node* node) {
   return first_is_full ? first : second;
 }
 
+// Operations with kernels for BF16; the others would run by their reference.
+bool takesBf16(OpKind kind) {
+  switch (kind) {
+    case OpKind::kConvolution:
+    case OpKind::kLinear:
+    case OpKind::kMatmul:
+    case OpKind::kPointwise:
+    case OpKind::kPool:
+    case OpKind::kConcat:
+    case OpKind::kCast: return true;
+    default: return isView(kind);
+  }
+}
+
 // Views take tensors of any type, so what plans cannot hold shows here.
 LoweredNode requireFitting(LoweredNode lowered) {
-  const auto require = [](const Value* tensor) {
-    if (!fitsPlans(tensor)) decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
-  };
   for (const LoweredOp& op : lowered.ops) {
+    const auto require = [&](const Value* tensor) {
+      if (!fitsPlans(tensor)) decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
+      if (knownDtype(tensor) == at::kBFloat16 && !takesBf16(op.spec.kind)) {
+        decline(reasons::kUnsupportedDtype, "Plans do this in FP32 only; this is BFloat16.");
+      }
+    };
     for (const LoweredOperand& operand : op.src) {
       if (operand.value != nullptr) require(operand.value);
     }

@@ -64,7 +64,9 @@ AccuracyRecord refuse(AccuracyRecord record, std::string why) {
   return record;
 }
 
-AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64) {
+constexpr double kLeastCosine = 0.999;
+
+AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64, Precision precision) {
   AccuracyRecord record;
   record.reference = fp64 != nullptr ? "fp64" : "eager";
   if (!actual.sizes().equals(eager.sizes()) || actual.scalar_type() != eager.scalar_type()) {
@@ -89,6 +91,12 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
     return refuse(record, "The result has NaN or infinity where the model's result is finite, or the other way round.");
   }
   fillDistances(result, clean, record);
+  if (precision != Precision::kFp32) {
+    record.pass = record.cosine >= kLeastCosine;
+    record.text = fmt::format("cosine {:.6f}, SQNR {:.1f} dB against {}; a cosine of {} is needed below FP32", record.cosine, record.sqnr_db,
+                              fp64 != nullptr ? "FP64" : "the model in FP32", kLeastCosine);
+    return record;
+  }
   const double scale = maxAbs(clean);
   const double bound = fp64 != nullptr ? 2 * maxAbs(own - clean) + 1e-5 * scale : 1e-4 * scale;
   record.pass = record.max_abs <= bound;
@@ -176,7 +184,7 @@ std::optional<std::vector<IValue>> runDouble(const Module& original, const std::
 
 }  // namespace
 
-std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64) {
+std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64, Precision precision) {
   const std::vector<at::Tensor> results = tensorsOf(actual);
   const std::vector<at::Tensor> own = tensorsOf(eager);
   std::vector<at::Tensor> references = fp64 != nullptr ? tensorsOf(*fp64) : std::vector<at::Tensor>{};
@@ -188,7 +196,7 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
   } else {
     for (std::size_t o = 0; o < results.size(); ++o) {
       const bool has_reference = o < references.size() && references[o].sizes().equals(own[o].sizes());
-      AccuracyRecord record = compareOne(results[o], own[o], has_reference ? &references[o] : nullptr);
+      AccuracyRecord record = compareOne(results[o], own[o], has_reference ? &references[o] : nullptr, precision);
       record.output = static_cast<std::int32_t>(o);
       const bool worse = records.empty() || (worst.pass && !record.pass) || (worst.pass == record.pass && record.sqnr_db < worst.sqnr_db);
       if (worse) worst = record;
@@ -200,7 +208,8 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
   return records;
 }
 
-std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps, const std::string& reset) {
+std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps, const std::string& reset,
+                                         Precision precision) {
   const torch::NoGradGuard no_grad;
   try {
     Module eager = original.deepcopy();
@@ -210,7 +219,7 @@ std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candida
     const std::vector<IValue> results = runAll(candidate, steps, reset);
     std::vector<AccuracyRecord> worst_step;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      auto records = compareOutputs(results[s], own[s], fp64 ? &(*fp64)[s] : nullptr);
+      auto records = compareOutputs(results[s], own[s], fp64 ? &(*fp64)[s] : nullptr, precision);
       const bool worse = worst_step.empty() || (worst_step[0].pass && !records[0].pass) ||
                          (worst_step[0].pass == records[0].pass && records[0].sqnr_db < worst_step[0].sqnr_db);
       if (worse) worst_step = std::move(records);

@@ -1,21 +1,25 @@
-// Are the optimized results still right? The rule and its reference.
+// Are the optimized results still right? The rule and its reference. Throws Error(kUsage) when inputs do not fit,
+// Error(kFailure) when a model fails while running. Not thread-safe on one candidate.
 #pragma once
 
 #include <vector>
 
 #include "core/graph/model.h"
+#include "core/plan/options.h"
 
 namespace ipex_studio {
 
 // Compares `actual` with the model's own results. Reference: the model converted to FP64 before freezing where that is
 // possible, then the bound is 2 × eager's own error + 1e-5 · max|ref|; otherwise eager FP32 with 1e-4 · max|ref|.
+// Below FP32 no bound on single elements is meaningful; the direction of each result must hold: cosine ≥ 0.999.
 // One record per tensor output, the worst first with output = -1. NaN where the reference has none fails.
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
-                                           const torch::jit::IValue* fp64);
+                                           const torch::jit::IValue* fp64, Precision precision = Precision::kFp32);
 
 // Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, `candidate` on the
 // same, from equal state: `reset` (may be empty) is called on each first; `steps` calls in sequence for stateful models.
 std::vector<AccuracyRecord> verifyModule(const torch::jit::Module& original, torch::jit::Module& candidate,
-                                         const std::vector<Inputs>& steps, const std::string& reset);
+                                         const std::vector<Inputs>& steps, const std::string& reset,
+                                         Precision precision = Precision::kFp32);
 
 }  // namespace ipex_studio

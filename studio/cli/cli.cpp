@@ -50,6 +50,7 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   request.inputs_path = line.inputs_path;
   request.reset_method = line.reset_method;
   request.optimize.precision = precisionFromName(line.precision).value_or(Precision::kFp32);
+  request.force_precision = line.force_precision;
   request.optimize.device = line.device;
   request.optimize.disabled_passes = line.disabled;
   request.optimize.rewrite_limit = line.limit;

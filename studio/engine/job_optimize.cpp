@@ -34,7 +34,7 @@ AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, torch::jit:
   AccuracyRecord worst;
   bool first = true;
   for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
-    for (const AccuracyRecord& record : verifyModule(original.module(), candidate, steps, job.reset_method)) {
+    for (const AccuracyRecord& record : verifyModule(original.module(), candidate, steps, job.reset_method, job.optimize.precision)) {
       if (record.output != -1) continue;
       if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
         worst = record;
@@ -159,7 +159,7 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
   std::vector<AccuracyRecord> all;
   for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
     channel.progress("verify", 0.5);
-    const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method);
+    const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method, job.optimize.precision);
     all.insert(all.end(), found.begin(), found.end());
   }
   // The worst first, whatever sizes it came from.

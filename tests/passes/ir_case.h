@@ -13,6 +13,7 @@
 //     ...
 //   # remark: missed training-mode      must have been said: `applied`, `missed` with reason; `none`: nothing was said
 //   # numeric: rtol=1e-5                the default; `none` where running makes no sense
+//   # precision: bf16                   asked of the passes; fp32 where nothing is said
 //
 // Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn,
 // rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "core/graph/torch_compat.h"
+#include "core/plan/options.h"
 
 namespace ipex_studio {
 
@@ -59,6 +61,7 @@ struct IrCase {
   std::string expected;
   std::vector<std::string> remarks;
   double rtol = 1e-5;
+  Precision precision = Precision::kFp32;
   bool numeric = true;
   std::string error;  // set when the text itself is wrong
 };

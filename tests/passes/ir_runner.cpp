@@ -215,8 +215,10 @@ std::string runParsed(const IrCase& test, bool bless) {
   OriginTable origins;
   origins.assign(*graph);
 
+  OptimizeOptions options;
+  options.precision = test.precision;
   RemarkCollector first;
-  runPipeline(*graph, origins, passes, {}, first);
+  runPipeline(*graph, origins, passes, options, first);
   std::string wrong = test.any_graph ? "" : compareGraph(test, *before, *graph, constants, bless);
   wrong += checkOrigins(*graph, origins);
   wrong += checkRemarks(test, first.remarks);
@@ -229,7 +231,7 @@ std::string runParsed(const IrCase& test, bool bless) {
     }
   }
   RemarkCollector second;
-  runPipeline(*graph, origins, passes, {}, second);
+  runPipeline(*graph, origins, passes, options, second);
   if (second.changed) wrong += "a second run changed the graph again:\n" + canonicalGraph(*graph).text;
   for (const auto& [name, tensor] : constants) {
     if (!tensor.equal(pristine[name])) wrong += fmt::format("the constant %{} was written to\n", name);

@@ -1,0 +1,291 @@
+// Computes convolutions and products in BF16 and puts casts where the precisions meet.
+//   before  %y = convolution(%x, W, b, …)   %z = relu(%y)   %s = softmax(%z, 1)
+//   after   %x16 = to(%x, bfloat16)   %y = convolution(%x16, W16, b, …)   %z = relu(%y)   %z32 = to(%z, float)
+//           %s = softmax(%z32, 1)
+// Convolutions, linears and matmuls are lowered; depthwise convolutions, pools, elementwise chains, concatenations and
+// views follow where that moves fewer bytes, casts counted; everything else keeps FP32, convolutions of images with a
+// few channels too: BF16 multiplies pairs of channels, and what pads them costs more than is gained. Which of them follow is a least-cost labelling of the
+// graph (pbqp.h). A value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32
+// itself. Weights become BF16 constants; bias, accumulation and constant operands stay FP32.
+// Runs only for precision bf16, last of all fusions: a chain is one node by then. Declines: unsupported-dtype,
+// value-may-be-aliased-or-written, not-profitable.
+// Numerics: activations and weights are rounded to 8 bits of mantissa (round to nearest even).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/lowering.h"
+#include "core/plan/pbqp.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+enum class Role { kKeep, kFollow, kLower };
+
+constexpr int kFp32 = 0, kBf16 = 1;  // alternatives of a node
+constexpr std::int64_t kFewChannels = 8;
+constexpr double kNever = 1e15;      // more bytes than any graph moves
+
+// Their result's type is what they are for.
+bool converts(const Node* node) {
+  static const std::unordered_set<std::string> kKinds = {"aten::to", "aten::type_as", "aten::float"};
+  return kKinds.count(node->kind().toQualString()) != 0;
+}
+
+bool isFloat(const Value* value) { return knownDtype(value) == at::kFloat; }
+
+bool isProduct(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
+
+bool follows(OpKind kind) {
+  return isView(kind) || kind == OpKind::kPointwise || kind == OpKind::kPool || kind == OpKind::kConcat;
+}
+
+// Input channels that one output channel of a convolution sees; 0 for other nodes.
+std::int64_t channelsSeen(Node* node) {
+  const auto op = readFusedOp(node);
+  if (!op || op->spec.kind != OpKind::kConvolution) return 0;
+  const auto sizes = knownSizes(op->base[1]);
+  return sizes && sizes->size() > 1 ? (*sizes)[1] : 0;
+}
+
+double elements(const Value* value) {
+  const auto sizes = knownSizes(value);
+  double count = 1;
+  for (std::int64_t size : sizes.value_or(std::vector<std::int64_t>{})) count *= static_cast<double>(size);
+  return count;
+}
+
+class CastInserter {
+ public:
+  CastInserter(torch::jit::Graph& graph, PassContext& context) : graph_(graph), context_(context), rewriter_(context.rewriter) {}
+
+  bool run() {
+    for (Node* node : graph_.nodes()) classify(node);
+    label();
+    for (Node* node : ordered_) {
+      if (labels_.at(node) != kBf16) continue;
+      if (!rewriter_.permit()) break;
+      convert(node);
+    }
+    for (const auto& [value, node] : converted_) returnToFp32(value, node);
+    return !converted_.empty();
+  }
+
+ private:
+  struct Operation {
+    Role role = Role::kKeep;
+    bool is_view = false;
+    bool may_choose = true;  // false: lowered in any case
+    std::vector<Value*> activations;  // operands whose precision this node decides
+    std::vector<std::pair<Node*, std::size_t>> places;  // where they stand
+  };
+
+  void classify(Node* node) {
+    const auto lowered = lowerNode(node);
+    const auto* ops = std::get_if<LoweredNode>(&lowered);
+    if (ops == nullptr || node->outputs().size() != 1 || !isFloat(node->output()) || converts(node)) return;
+    const auto all = [&](bool (*test)(OpKind)) {
+      return std::all_of(ops->ops.begin(), ops->ops.end(), [&](const LoweredOp& op) { return test(op.spec.kind); });
+    };
+    Operation operation;
+    operation.is_view = all(isView);
+    operation.role = readFusedOp(node) && all(isProduct) ? Role::kLower : all(follows) ? Role::kFollow : Role::kKeep;
+    if (operation.role == Role::kKeep) {
+      if (!operation.is_view) context_.missed(node, reasons::kUnsupportedDtype, "This operation keeps FP32: its rounding would show.");
+      return;
+    }
+    const std::int64_t channels = channelsSeen(node);
+    const bool depthwise = channels == 1;
+    if (channels > 1 && channels < kFewChannels) {
+      context_.missed(node, reasons::kNotProfitable, "A convolution of so few channels is faster in FP32.");
+      return;
+    }
+    operation.may_choose = operation.role == Role::kFollow || depthwise;
+    if (!collect(node, &operation)) return;
+    ordered_.push_back(node);
+    operations_.emplace(node, std::move(operation));
+  }
+
+  // The float operands of a node, and of the list it reads.
+  bool collect(Node* node, Operation* operation) {
+    if (context_.mayBeWritten(node->output())) {
+      context_.missed(node, reasons::kAliased, "Its result may be written to.");
+      return false;
+    }
+    for (std::size_t i = 0; i < node->inputs().size(); ++i) {
+      Value* input = node->input(i);
+      if (input->node()->kind() == c10::prim::ListConstruct && input->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
+        if (input->uses().size() != 1) return false;
+        for (std::size_t e = 0; e < input->node()->inputs().size(); ++e) addOperand(input->node(), e, operation);
+      } else if (input->type()->kind() == c10::TypeKind::TensorType) {
+        addOperand(node, i, operation);
+      }
+    }
+    return !operation->activations.empty();
+  }
+
+  static void addOperand(Node* holder, std::size_t index, Operation* operation) {
+    Value* value = holder->input(index);
+    if (!isFloat(value) || constantTensor(value)) return;
+    operation->activations.push_back(value);
+    operation->places.emplace_back(holder, index);
+  }
+
+  // The operation that reads a value at this use: a list belongs to its reader.
+  const Node* readerAt(const torch::jit::Use& use) const {
+    const Node* user = use.user;
+    const bool is_list = user->kind() == c10::prim::ListConstruct && user->output()->uses().size() == 1;
+    return is_list ? user->output()->uses()[0].user : user;
+  }
+
+  void label() {
+    Pbqp problem;
+    const int keep = problem.addNode({0, kNever});
+    std::unordered_map<const Node*, int> numbers;
+    for (const Node* node : ordered_) {
+      const Operation& operation = operations_.at(node);
+      double moved = 4 * elements(node->output());
+      for (const Value* operand : operation.activations) moved += 4 * elements(operand);
+      if (operation.is_view) moved = 0;
+      numbers[node] = problem.addNode({operation.may_choose ? moved : kNever, operation.may_choose ? moved / 2 : 0});
+    }
+    for (const Node* node : ordered_) {
+      for (const Value* operand : operations_.at(node).activations) {
+        const auto producer = numbers.find(operand->node());
+        addEdge(problem, producer == numbers.end() ? keep : producer->second, numbers.at(node), operand);
+      }
+      bool kept = false;
+      for (const auto& use : node->output()->uses()) kept |= numbers.count(readerAt(use)) == 0;
+      if (kept) addEdge(problem, numbers.at(node), keep, node->output());
+    }
+    const Pbqp::Solution solution = problem.solve();
+    for (const Node* node : ordered_) labels_[node] = solution.choice[numbers.at(node)];
+  }
+
+  // A cast reads one precision and writes the other.
+  static void addEdge(Pbqp& problem, int from, int to, const Value* value) {
+    const double cast = 6 * elements(value);
+    problem.addEdge(from, to, {0, cast, cast, 0});
+  }
+
+  void convert(Node* node) {
+    const Operation& operation = operations_.at(node);
+    for (std::size_t i = 0; i < operation.places.size(); ++i) {
+      const auto& [holder, index] = operation.places[i];
+      if (knownDtype(holder->input(index)) == at::kFloat) rewriter_.replaceInput(holder, index, inBf16(holder->input(index), holder));
+    }
+    if (operation.role == Role::kLower) {
+      node = convertWeights(node);
+    } else {
+      convertConstants(node);
+      rewriter_.finish(node, "follows its operands in BF16");
+    }
+    setDtype(node->output(), at::kBFloat16);
+    converted_.emplace_back(node->output(), node);
+    converted_nodes_.insert(node);
+  }
+
+  Value* cast(Value* value, at::ScalarType dtype, Node* before) {
+    Value* no = rewriter_.constant(false, before);
+    Node* to = rewriter_.create("aten::to", {value, rewriter_.constant(static_cast<std::int64_t>(dtype), before), no, no, rewriter_.none(before)}, before);
+    to->output()->setType(value->type());
+    setDtype(to->output(), dtype);
+    return to->output();
+  }
+
+  Value* inBf16(Value* value, Node* before) {
+    Value*& made = casts_[value];
+    if (made == nullptr) made = cast(value, at::kBFloat16, before);
+    return made;
+  }
+
+  static void setDtype(Value* value, at::ScalarType dtype) {
+    value->setType(value->type()->expectRef<c10::TensorType>().withScalarType(dtype));
+  }
+
+  // Constant operands of stock operators, which would raise the result to FP32; ours take them as they are.
+  void convertConstants(Node* node) {
+    if (node->kind().is_aten()) {
+      for (std::size_t i = 0; i < node->inputs().size(); ++i) convertConstant(node, i);
+    }
+    for (Value* input : node->inputs()) {
+      if (input->node()->kind() != c10::prim::ListConstruct || !node->kind().is_aten()) continue;
+      for (std::size_t e = 0; e < input->node()->inputs().size(); ++e) convertConstant(input->node(), e);
+    }
+  }
+
+  void convertConstant(Node* holder, std::size_t index) {
+    const auto constant = constantTensor(holder->input(index));
+    if (!constant || constant->scalar_type() != at::kFloat || constant->dim() == 0) return;
+    rewriter_.replaceInput(holder, index, narrowed(holder->input(index), holder));
+  }
+
+  // A constant in BF16, once for all that read it.
+  Value* narrowed(Value* value, Node* before) {
+    const at::Tensor tensor = *constantTensor(value);
+    Value*& made = constants_[tensor.unsafeGetTensorImpl()];
+    if (made == nullptr) made = rewriter_.constant(tensor.detach().to(at::kBFloat16), before);
+    return made;
+  }
+
+  // The stock operator becomes ours, which takes a bias in FP32.
+  Node* convertWeights(Node* node) {
+    FusedOp op = *readFusedOp(node);
+    for (std::size_t s = 0; s < 2; ++s) {
+      if (constantTensor(op.base[s])) op.base[s] = narrowed(op.base[s], node);
+    }
+    Node* made = writeFusedOp(rewriter_, op, node);
+    made->output()->setType(node->output()->type());
+    rewriter_.replace({node}, node->output(), made->output(), "computes in BF16, accumulates in FP32");
+    return made;
+  }
+
+  // What still reads FP32: operations that keep it, and those that a limit left alone.
+  void returnToFp32(Value* value, Node* node) {
+    std::vector<torch::jit::Use> readers;
+    for (const auto& use : value->uses()) {
+      if (converted_nodes_.count(readerAt(use)) == 0) readers.push_back(use);
+    }
+    if (readers.empty()) return;
+    const auto op = readFusedOp(node);
+    if (op && isProduct(op->spec.kind) && readers.size() == value->uses().size()) {
+      OpSpec spec = op->spec;
+      spec.attributes["result"] = std::string("f32");
+      rewriter_.replaceInput(node, node->inputs().size() - 1, rewriter_.constant(spec.text(), node));
+      setDtype(value, at::kFloat);
+      return;
+    }
+    Value* plain = cast(value, at::kFloat, node->next());
+    for (const torch::jit::Use& use : readers) rewriter_.replaceInput(use.user, use.offset, plain);
+    rewriter_.finish(node, "returns to FP32 for what keeps it");
+  }
+
+  torch::jit::Graph& graph_;
+  PassContext& context_;
+  Rewriter& rewriter_;
+  std::vector<Node*> ordered_;
+  std::unordered_map<const Node*, Operation> operations_;
+  std::unordered_map<const Node*, int> labels_;
+  std::unordered_map<Value*, Value*> casts_;
+  std::unordered_map<const void*, Value*> constants_;  // by tensor
+  std::vector<std::pair<Value*, Node*>> converted_;
+  std::unordered_set<const Node*> converted_nodes_;
+};
+
+bool run(torch::jit::Graph& graph, PassContext& context) {
+  if (context.options.precision != Precision::kBf16) return false;
+  return CastInserter(graph, context).run();
+}
+
+}  // namespace
+
+const Pass kInsertCasts = {"insert-casts", "Computes convolutions and products in BF16, with casts where the precisions meet.", &run};
+
+}  // namespace ipex_studio
