@@ -1,6 +1,7 @@
 // When one value may stand for another.
 #include "passes/aliasing.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 
@@ -27,6 +28,13 @@ bool isFresh(const Value* value) {
   if (schema == nullptr || schema->returns().size() <= value->offset()) return false;
   const auto& result = schema->returns()[value->offset()];
   return result.alias_info() == nullptr && result.type()->kind() == c10::TypeKind::TensorType;
+}
+
+bool isGraphOutput(const Value* value) {
+  constexpr std::size_t kLookedAt = 32;
+  const auto& uses = value->uses();
+  const auto end = uses.begin() + static_cast<std::ptrdiff_t>(std::min(uses.size(), kLookedAt));
+  return std::any_of(uses.begin(), end, [](const torch::jit::Use& use) { return use.user->kind() == torch::jit::prim::Return; });
 }
 
 Decline checkSameValue(PassContext& context, Value* from, Value* to, bool is_view) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/plan/error.h"
+#include "passes/aliasing.h"
 
 namespace ipex_studio {
 
@@ -19,11 +20,6 @@ constexpr std::size_t kMaxPostOps = 64;  // of an OpSpec
 bool refuse(Decline* decline, const char* reason, std::string text) {
   *decline = {reason, std::move(text)};
   return false;
-}
-
-bool isGraphOutput(const Value* value) {
-  return std::any_of(value->uses().begin(), value->uses().end(),
-                     [](const torch::jit::Use& use) { return use.user->kind() == torch::jit::prim::Return; });
 }
 
 // The result is float32 where the weights say so, even when the example run left no type.

@@ -2,6 +2,7 @@
 #include "passes/weighted_node.h"
 
 #include "core/plan/error.h"
+#include "passes/aliasing.h"
 
 namespace ipex_studio {
 
@@ -75,13 +76,8 @@ Decline readWeightedNode(Node* node, PassContext& context, WeightedNode& result)
 }
 
 Decline checkOnlyUse(const Node* node, const Node* user) {
-  const auto& uses = node->output(0)->uses();
-  for (const auto& use : uses) {
-    if (use.user->kind() == torch::jit::prim::Return) {
-      return {reasons::kGraphOutput, "The value in between is a result itself."};
-    }
-  }
-  if (uses.size() != 1) return {reasons::kOtherUses, "The value in between is used elsewhere too."};
+  if (isGraphOutput(node->output(0))) return {reasons::kGraphOutput, "The value in between is a result itself."};
+  if (node->output(0)->uses().size() != 1) return {reasons::kOtherUses, "The value in between is used elsewhere too."};
   if (node->owningBlock() != user->owningBlock()) {
     return {reasons::kControlFlow, "The two operations are in different blocks."};
   }
