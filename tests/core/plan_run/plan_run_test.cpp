@@ -112,7 +112,15 @@ void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::ui
     }
     const auto plan = Plan::compile(random.spec, request, list, weights);
     Plan::Instance instance(*plan);
-    const std::string wrong = difference(run(instance, *plan, request, inputs), *expected);
+    std::string wrong;
+    try {
+      wrong = difference(run(instance, *plan, request, inputs), *expected);
+    } catch (const Error& problem) {
+      // A dimension that is picked from may be shorter at the other size; the interpreter goes on with NaN.
+      ASSERT_NE(batch, 0) << problem.what();
+      ASSERT_NE(std::string(problem.what()).find("outside of the table"), std::string::npos) << problem.what();
+      return;
+    }
     ASSERT_EQ(wrong, "") << which << ", seed " << seed << ", batch " << batch << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
     // The warm instance has no memory of the run before.
     const std::vector<Tensor> others = testing::otherInputs(random, seed + 2, batch);
