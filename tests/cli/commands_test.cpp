@@ -247,7 +247,7 @@ TEST(Completion, KnowsCommandsAndFlags) {
   const Outcome words = pit.runProgram(
       {"bash", "-c",
        "source '" + pit.path("completion.bash") +
-           "'; COMP_WORDS=(ipex-studio run --for); COMP_CWORD=2; _ipex_studio; echo \"${COMPREPLY[@]}\"; "
+           "'; COMP_WORDS=(ipex-studio run --form); COMP_CWORD=2; _ipex_studio; echo \"${COMPREPLY[@]}\"; "
            "COMP_WORDS=(ipex-studio ins); COMP_CWORD=1; _ipex_studio; echo \"${COMPREPLY[@]}\""});
   EXPECT_EQ(words.out, "--form\ninspect\n") << words.err;
 }

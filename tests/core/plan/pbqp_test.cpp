@@ -1,9 +1,8 @@
-// The solver against all assignments of small graphs, and its growth on long ones.
+// The solver against all assignments of small graphs, and on long chains.
 #include "core/plan/pbqp.h"
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <limits>
 
 #include "random_spec.h"
@@ -98,21 +97,17 @@ TEST(Pbqp, TiesGoToTheFirst) {
   EXPECT_EQ(problem.solve().choice, (std::vector<int>{0, 0, 0}));
 }
 
-TEST(Pbqp, GrowsAsTheChainDoes) {
-  const auto timed = [](int count) {
-    Random random(3);
-    Pbqp problem;
-    for (int n = 0; n < count; ++n) {
-      problem.addNode(randomCosts(random, 6));
-      if (n > 0) problem.addEdge(n - 1, n, randomCosts(random, 36));
-      if (n > 3 && n % 4 == 0) problem.addEdge(n - 4, n, randomCosts(random, 36));
-    }
-    const auto begin = std::chrono::steady_clock::now();
-    EXPECT_TRUE(problem.solve().exact);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / count;
-  };
-  const double small = std::min(timed(1000), timed(1000));
-  EXPECT_LT(timed(50000), 5 * small);  // per node; caches and a loaded machine allowed for
+TEST(Pbqp, LongChainsWithBranchesAreSolvedExactly) {
+  Random random(3);
+  Pbqp problem;
+  for (int n = 0; n < 50000; ++n) {
+    problem.addNode(randomCosts(random, 6));
+    if (n > 0) problem.addEdge(n - 1, n, randomCosts(random, 36));
+    if (n > 3 && n % 4 == 0) problem.addEdge(n - 4, n, randomCosts(random, 36));
+  }
+  const Pbqp::Solution solution = problem.solve();
+  EXPECT_TRUE(solution.exact);
+  EXPECT_NEAR(problem.cost(solution.choice), solution.cost, 1e-9 * solution.cost);
 }
 
 }  // namespace
