@@ -1,4 +1,6 @@
-// Timing of a module, to be driven turn by turn.
+// Timing of a module, to be driven turn by turn. Times are nanoseconds of the steady clock. A module that has no state may
+// be timed by several threads at once; profiling takes a module for itself. Throws Error(kUsage) when inputs do not fit,
+// Error(kFailure) when the model fails while running.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,7 @@ std::vector<Origin> frozenOrigins(const torch::jit::Module& module, const std::v
 void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const std::vector<Origin>& origins,
                   RunRecord& run);
 
+// The most memory this process ever had, in bytes.
 std::int64_t peakRssBytes();
 
 }  // namespace ipex_studio

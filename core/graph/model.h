@@ -1,4 +1,7 @@
-// Model: a TorchScript file, loaded, frozen and inlined, with its inputs and origins.
+// Model: a TorchScript file, loaded, and what is known and made of its inputs.
+//
+// Errors are core/plan/error.h's unless something else is said. Different models may be used from
+// several threads at once; calls on one Model, or on modules that share its parameters and state, may not.
 #pragma once
 
 #include <memory>
@@ -63,12 +66,14 @@ Inputs makeInputs(const std::vector<InputSpec>& specs, std::uint64_t seed, doubl
 // Tensors of a .pt list/dict/tuple, a recorded *.io.pt module (case 0), .npy or .npz, in order of forward.
 Inputs readInputs(const std::string& path);
 
+// Both leave `module` as it is and share its weights; `preserved` names methods and attributes that stay.
 // The frozen form our passes start from: default freeze without its numeric folding, inlined, tuples lowered.
 torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::vector<std::string>& preserved);
 // What an engineer would get today: default torch::jit::freeze.
 torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::vector<std::string>& preserved);
 
-// Runs the graph of `module` once on `inputs` and writes the sizes and dtypes that were seen into the values' types.
+// Runs the graph of a copy of `module` once on copies of `inputs` and writes the sizes and dtypes that were seen into the
+// values' types. Throws Error(kUsage) when the number of inputs is wrong, and what libtorch throws when forward fails.
 void recordShapes(torch::jit::Module& module, const Inputs& inputs);
 
 }  // namespace ipex_studio

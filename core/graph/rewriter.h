@@ -1,5 +1,5 @@
 // Rewriter: the only way to change a graph. It carries origins over, counts rewrites against the limit (bisection) and
-// emits the Applied remark, so that no pass can forget to.
+// emits the Applied remark, so that no pass can forget to. Not thread-safe.
 #pragma once
 
 #include <initializer_list>

@@ -130,7 +130,12 @@ std::optional<Module> doubleCopy(const Module& original) {
     for (const Module& part : cloned.modules()) {
       for (const auto& method : part.get_methods()) rewriteDtypes(method.graph()->block());
     }
-    cloned.to(at::kDouble);
+    // Not Module::to(), which makes floats of indices, too.
+    const auto widen = [](at::Tensor tensor) {
+      if (at::isFloatingType(tensor.scalar_type())) tensor.set_data(tensor.to(at::kDouble));
+    };
+    for (const at::Tensor& parameter : cloned.parameters()) widen(parameter);
+    for (const at::Tensor& buffer : cloned.buffers()) widen(buffer);
     return cloned;
   } catch (const std::exception&) {
     return std::nullopt;

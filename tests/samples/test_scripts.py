@@ -143,8 +143,10 @@ class ScriptTest(unittest.TestCase):
         build = os.path.join(self.root, "build")
         self.stand_in("a_tests", '[[ $IPEX_CAMPAIGN == 1 ]] && exit 1', build)
         self.stand_in("b_tests", "", build)
+        self.stand_in("ctest", "")
         self.assertEqual(self.run_script("tests/run.sh", "--campaign", "--gtest_filter=X").returncode, 1)
         self.assertEqual(self.called("b_tests"), ["b_tests --gtest_brief=1 --gtest_filter=X"])
+        self.assertEqual(self.called("ctest"), ["ctest --test-dir build -Q -R ^export_tiny_models$"])
 
 
 if __name__ == "__main__":

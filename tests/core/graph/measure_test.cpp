@@ -1,0 +1,78 @@
+// What recording costs, and that every sample finds its step.
+#include "core/graph/measure.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/graph/region_object.h"
+#include "tests/core/graph/script_models.h"
+
+namespace ipex_studio {
+namespace {
+
+using testing::optimized;
+using testing::scriptModule;
+using testing::weight;
+using torch::jit::Module;
+
+// Many small steps: a chain of convolutions and additions.
+Module chain() {
+  return scriptModule(R"(
+def forward(self, x):
+    for i in range(8):
+        y = torch.relu(torch.conv2d(x, self.a, None, [1, 1], [1, 1]))
+        x = torch.sigmoid(torch.conv2d(y, self.b, None, [1, 1], [1, 1])) + x
+    return x
+)",
+                      {{"a", weight({16, 16, 3, 3})}, {"b", weight({16, 16, 3, 3})}});
+}
+
+double secondsOf(Module& module, const Inputs& inputs) {
+  const auto begin = std::chrono::steady_clock::now();
+  testing::call(module, inputs);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(Recording, AddsLittleToARun) {
+  const Inputs inputs{at::randn({1, 16, 28, 28})};
+  Module module = optimized(chain(), inputs).module;
+  const auto regions = regionObjects(module);
+  ASSERT_EQ(regions.size(), 1U);
+  setThreads(1);
+  double off = 1e9, on = 1e9;
+  // Turn by turn and the least of many: other work on the machine is not ours. Never fewer than 100 of each.
+  for (int round = 0; round < 2000 && (round < 100 || on > 1.05 * off); ++round) {
+    off = std::min(off, secondsOf(module, inputs));
+    callRegion(regions[0], "start_profile");
+    on = std::min(on, secondsOf(module, inputs));
+    callRegion(regions[0], "stop_profile");
+  }
+  setThreads(0);
+  RecordProperty("ratio", std::to_string(on / off));
+  EXPECT_LE(on, 1.05 * off);
+}
+
+TEST(Recording, SamplesBelongToStepsAndFitIntoTheRun) {
+  const Inputs inputs{at::randn({1, 16, 28, 28})};
+  auto result = optimized(chain(), inputs);
+  RunRecord run;
+  const auto begin = std::chrono::steady_clock::now();
+  profileSteps(result.module, inputs, 5, result.origins, run);
+  const auto whole_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+  ASSERT_GE(run.steps.size(), 16U);
+  std::int64_t inside_ns = 0;
+  for (const StepTime& time : run.step_times) {
+    EXPECT_EQ(time.elapsed_ns.size(), 5U);
+    for (const std::int64_t elapsed : time.elapsed_ns) inside_ns += elapsed;
+    if (time.step >= 0) EXPECT_LT(time.step, static_cast<std::int32_t>(run.steps.size()));
+  }
+  EXPECT_LE(inside_ns, whole_ns);
+  for (const StepRecord& step : run.steps) EXPECT_TRUE(!step.origins.empty() || step.kind == "reorder") << step.kind;
+  EXPECT_GT(run.coverage.time, 0.5);
+  EXPECT_LE(run.coverage.time, 1.0);
+}
+
+}  // namespace
+}  // namespace ipex_studio
