@@ -1,6 +1,8 @@
 // aten::scaled_dot_product_attention for libtorch before 2.0, so that files written by PyTorch 2.x load.
 //
 //   softmax(q·kᵀ·scale + mask) · v     (PyTorch 2.x documentation of torch.nn.functional.scaled_dot_product_attention)
+#include <cmath>
+
 #include <torch/library.h>
 #include <torch/script.h>
 #include <torch/version.h>
