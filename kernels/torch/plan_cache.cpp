@@ -127,7 +127,8 @@ struct PlanCache::Entry {
   }
 
   std::size_t instanceBytes() const { return plan->arenaBytes() + plan->steps().size() * 256; }
-  std::size_t bytes() const { return plan->steps().size() * kBytesPerStep + instances * instanceBytes(); }
+  // Without a plan, which could not be compiled, nothing was counted.
+  std::size_t bytes() const { return plan ? plan->steps().size() * kBytesPerStep + instances * instanceBytes() : 0; }
 
   Running* takeIdle() {
     for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {
