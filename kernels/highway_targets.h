@@ -10,6 +10,8 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace ipex_studio {

@@ -1,0 +1,179 @@
+// One operation of a pointwise chain over a run of floats, once per Highway target.
+#if defined(IPEX_KERNELS_POINTWISE_CHAIN_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_POINTWISE_CHAIN_INL_H
+#undef IPEX_KERNELS_POINTWISE_CHAIN_INL_H
+#else
+#define IPEX_KERNELS_POINTWISE_CHAIN_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/plan/op_spec.h"
+#include "kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+template <class F>
+HWY_INLINE void map(const float* in, float* out, std::size_t count, const F& f) {
+  const F32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
+  if (i == count) return;
+  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+  std::memcpy(tail, in + i, (count - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, tail)), d, tail);
+  std::memcpy(out + i, tail, (count - i) * sizeof(float));
+}
+
+template <class F>
+HWY_INLINE void map2(const float* in, const float* other, float* out, std::size_t count, const F& f) {
+  const F32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i), hn::LoadU(d, other + i)), d, out + i);
+  if (i == count) return;
+  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+  HWY_ALIGN float tail_other[hn::MaxLanes(d)] = {};
+  std::memcpy(tail, in + i, (count - i) * sizeof(float));
+  std::memcpy(tail_other, other + i, (count - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, tail), hn::Load(d, tail_other)), d, tail);
+  std::memcpy(out + i, tail, (count - i) * sizeof(float));
+}
+
+inline void scalarPow(const float* in, float* out, std::size_t count, double exponent) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(std::pow(static_cast<double>(in[i]), exponent));
+}
+
+inline void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count) {
+  const F32 d;
+  const VF zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  const VF a = hn::Set(d, static_cast<float>(op.alpha)), b = hn::Set(d, static_cast<float>(op.beta));
+  const VF three = hn::Set(d, 3.0f), six = hn::Set(d, 6.0f), sixth = hn::Set(d, 1.0f / 6);
+  const auto run = [&](const auto& f) HWY_ATTR { map(in, out, count, f); };
+  // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.
+  switch (op.kind) {
+    case PostOpKind::kRelu:
+      return run([=](VF v) HWY_ATTR { return hn::Max(zero, v); });
+    case PostOpKind::kClip:
+      return run([=](VF v) HWY_ATTR { return hn::Min(b, hn::Max(a, v)); });
+    case PostOpKind::kSigmoid:
+      return run([=](VF v) HWY_ATTR { return sigmoidV(d, v); });
+    case PostOpKind::kTanh:
+      return run([=](VF v) HWY_ATTR { return tanhV(d, v); });
+    case PostOpKind::kGeluErf:
+      return run([=](VF v) HWY_ATTR { return geluErfV(d, v); });
+    case PostOpKind::kGeluTanh:
+      return run([=](VF v) HWY_ATTR { return geluTanhV(d, v); });
+    case PostOpKind::kSilu:
+      return run([=](VF v) HWY_ATTR { return hn::Div(v, hn::Add(one, expV(d, hn::Neg(v)))); });
+    case PostOpKind::kHardSwish:
+      return run([=](VF v)
+                     HWY_ATTR { return hn::Mul(hn::Mul(v, hn::Min(six, hn::Max(zero, hn::Add(v, three)))), sixth); });
+    case PostOpKind::kHardSigmoid:
+      return run([=](VF v) HWY_ATTR { return hn::Mul(hn::Min(six, hn::Max(zero, hn::Add(v, three))), sixth); });
+    case PostOpKind::kLeakyRelu:
+      return run([=](VF v) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(v, a)); });
+    case PostOpKind::kElu:
+      return run([=](VF v) HWY_ATTR {
+        return hn::IfThenElse(hn::Gt(v, zero), v,
+                              hn::Mul(a, hn::Expm1(d, hn::Max(hn::Set(d, -80.0f), hn::Min(zero, v)))));
+      });
+    case PostOpKind::kMish:
+      return run([=](VF v) HWY_ATTR { return mishV(d, v); });
+    case PostOpKind::kAbs:
+      return run([=](VF v) HWY_ATTR { return hn::Abs(v); });
+    case PostOpKind::kExp:
+      return run([=](VF v) HWY_ATTR { return expV(d, v); });
+    case PostOpKind::kLog:
+      return run([=](VF v) HWY_ATTR { return logV(d, v); });
+    case PostOpKind::kSqrt:
+      return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
+    case PostOpKind::kRsqrt:
+      return run([=](VF v) HWY_ATTR { return hn::Div(one, hn::Sqrt(v)); });
+    case PostOpKind::kSquare:
+      return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
+    case PostOpKind::kNeg:
+      return run([=](VF v) HWY_ATTR { return hn::Neg(v); });
+    case PostOpKind::kReciprocal:
+      return run([=](VF v) HWY_ATTR { return hn::Div(one, v); });
+    case PostOpKind::kErf:
+      return run([=](VF v) HWY_ATTR { return erfV(d, v); });
+    case PostOpKind::kSoftplus:
+      return run([=](VF v)
+                     HWY_ATTR { return softplusV(d, v, static_cast<float>(op.alpha), static_cast<float>(op.beta)); });
+    case PostOpKind::kFloor:
+      return run([=](VF v) HWY_ATTR { return hn::Floor(v); });
+    case PostOpKind::kRound:
+      return run([=](VF v) HWY_ATTR { return hn::Round(v); });
+    case PostOpKind::kPow:
+      if (op.alpha == 2) return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
+      if (op.alpha == 3) return run([=](VF v) HWY_ATTR { return hn::Mul(hn::Mul(v, v), v); });
+      if (op.alpha == 0.5) return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
+      return scalarPow(in, out, count, op.alpha);
+    case PostOpKind::kSin:
+      for (std::size_t i = 0; i < count; ++i) out[i] = std::sin(in[i]);
+      return;
+    case PostOpKind::kCos:
+      for (std::size_t i = 0; i < count; ++i) out[i] = std::cos(in[i]);
+      return;
+    default:
+      return run([=](VF v) HWY_ATTR { return hn::MulAdd(v, a, b); });  // linear
+  }
+}
+
+inline void applyBinary(const PostOp& op, const float* in, const float* other, float* out, std::size_t count) {
+  const F32 d;
+  const VF a = hn::Set(d, static_cast<float>(op.alpha)), zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  const bool plain = op.alpha == 1;
+  const auto run = [&](const auto& f) HWY_ATTR { map2(in, other, out, count, f); };
+  switch (op.kind) {
+    case PostOpKind::kAdd:
+      if (plain) return run([](VF v, VF o) HWY_ATTR { return hn::Add(v, o); });
+      return run([=](VF v, VF o) HWY_ATTR { return hn::MulAdd(a, o, v); });
+    case PostOpKind::kSub:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::NegMulAdd(a, o, v); });
+    case PostOpKind::kRsub:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::MulSub(a, o, v); });
+    case PostOpKind::kMul:
+      return run([](VF v, VF o) HWY_ATTR { return hn::Mul(v, o); });
+    case PostOpKind::kDiv:
+      return run([](VF v, VF o) HWY_ATTR { return hn::Div(v, o); });
+    case PostOpKind::kRdiv:
+      return run([](VF v, VF o) HWY_ATTR { return hn::Div(o, v); });
+    case PostOpKind::kMax:
+      return run([](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::IsNaN(v), v, hn::Max(v, o)); });
+    case PostOpKind::kMin:
+      return run([](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::IsNaN(v), v, hn::Min(v, o)); });
+    case PostOpKind::kFill:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::Ne(o, zero), a, v); });
+    case PostOpKind::kKeep:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElse(hn::Ne(o, zero), v, a); });
+    case PostOpKind::kEq:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Eq(v, o), one); });
+    case PostOpKind::kNe:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Ne(v, o), one); });
+    case PostOpKind::kLt:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(v, o), one); });
+    case PostOpKind::kLe:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Le(v, o), one); });
+    case PostOpKind::kGt:
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, o), one); });
+    default:  // ge
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Ge(v, o), one); });
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif
