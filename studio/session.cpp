@@ -163,6 +163,10 @@ void Session::openDatabase(const std::string& path) {
   const JobRecord job = database.job(jobs.front().id);
   log(LogLevel::kInfo, fmt::format("Opened job {} of {}.", jobs.front().id, path));
   parts_.status = JobStatus{JobState::kRecorded, "", 1, -1, ""};
+  for (const RunRecord& run : job.runs) {
+    parts_.choices.precision = precisionFromName(run.precision).value_or(Precision::kFp32);
+    parts_.choices.threads = run.threads;
+  }
   publishRecord(job);
 }
 
@@ -196,6 +200,7 @@ void Session::startJob() {
 void Session::exportModel(const ExportCommand& command) {
   if (!job_) throw Error(ExitCode::kUsage, "There is nothing to export yet; optimize a model first.");
   try {
+    checkForm(options_.request, command.form);
     checkOutputPath(command.path);
   } catch (const Error& error) {
     // A wrong name costs nothing but another try.

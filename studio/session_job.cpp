@@ -110,7 +110,8 @@ std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
   start.limits = limitsFor(&model_, request_);
   auto side = std::make_unique<Side>(start, cancellation_, variant);
   side->run.device = request_.optimize.device;
-  side->run.precision = precisionName(request_.optimize.precision);
+  const bool baseline = std::string(variant) == "baseline";
+  side->run.precision = precisionName(baseline ? Precision::kFp32 : request_.optimize.precision);
   side->run.threads = start.threads;
   side->run.instances = request_.measure.instances;
   return side;
@@ -297,6 +298,7 @@ std::string ModelJob::accuracySentence() const {
 
 void ModelJob::exportTo(const std::string& path, ExportForm form) {
   if (!accurate_) throw Error(ExitCode::kAccuracy, accuracySentence());
+  checkForm(request_, form);
   events_.onProgress("export", 0.99, -1);
   finish(*optimized_, 0, &form);
   moveExport(export_.get(), path);

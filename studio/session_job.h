@@ -43,6 +43,9 @@ class JobEvents {
 // of --input that cannot be read and for impossible numbers. Needs no engine.
 void checkRequest(const JobRequest& request);
 
+// Throws Error(kUnsupported) for an export that this version cannot write.
+void checkForm(const JobRequest& request, ExportForm form);
+
 // "x:1x3x224x224:float32" or "rate=16000": what --input takes.
 std::string inputText(const InputRecord& input);
 

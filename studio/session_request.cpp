@@ -86,6 +86,12 @@ std::string whyNotPrecision(Precision precision, bool forced) {
          "--force-precision to do it all the same";
 }
 
+void checkForm(const JobRequest& request, ExportForm form) {
+  if (form == ExportForm::kCompiled || request.optimize.precision == Precision::kFp32) return;
+  throw Error(ExitCode::kUnsupported, fmt::format("--form portable: this version writes portable files in fp32 only; use --form compiled for {}.",
+                                                  precisionName(request.optimize.precision)));
+}
+
 void unexpectedMessage(const std::string& type) {
   throw Error(ExitCode::kFailure,
               fmt::format("The engine sent a malformed message: \"{}\" is not expected here.", type.substr(0, 40)));

@@ -229,6 +229,9 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   verify->add_option("OPTIMIZED", line.other, "The file to be checked against it.")->required()->type_name("FILE");
   addJson(*verify, line);
   addModelFlags(*verify, line);
+  verify->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
   verify->add_option("--threads", line.measure.threads, "0: all usable cores.")
       ->check(CLI::Range(0, 4096))
       ->group(kMeasureGroup);

@@ -43,7 +43,11 @@ int runAndExport(const CommandLine& line) {
   const InterruptWatch watch(cancellation);
   JobRequest request = jobRequest(line, line.kind == CommandKind::kRun ? "run" : "bench");
   checkRequest(request);
-  if (!line.output.empty()) checkOutputPath(line.output);
+  const ExportForm form = line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled;
+  if (!line.output.empty()) {
+    checkForm(request, form);
+    checkOutputPath(line.output);
+  }
   const CheckedModel model = checkModel(line.model);
   JobDatabase database(line.database);
   if (request.inputs.empty() && request.inputs_path.empty()) {
@@ -63,7 +67,7 @@ int runAndExport(const CommandLine& line) {
   print(line, job.job());
   if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
   if (!line.output.empty()) {
-    job.exportTo(line.output, line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled);
+    job.exportTo(line.output, form);
     progress.clear();
     std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), line.form.c_str());
   }

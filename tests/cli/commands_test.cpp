@@ -111,6 +111,23 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_THAT(prune.err, HasSubstr("Removed 1 jobs"));
 }
 
+TEST(Run, ComputesInBf16) {
+  const Sandpit pit;
+  const std::string model = modelFile("small.pt");
+  const std::string out = pit.path("fast.pt");
+  const Outcome run = pit.run({"run", model, "--precision", "bf16", "--force-precision", "--iterations", "5", "--threads", "1",
+                               "--warmup", "0", "--json", "-o", out});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json result = json::parse(run.out);
+  EXPECT_EQ(result["runs"][0]["precision"], "fp32");
+  EXPECT_EQ(result["runs"][1]["precision"], "bf16");
+  const json& accuracy = result["runs"][1]["accuracy"];
+  EXPECT_EQ(accuracy["pass"], true);
+  EXPECT_LT(accuracy["sqnr_db"].get<double>(), 80) << "nothing was rounded to BF16";
+  const Outcome verify = pit.run({"verify", model, out, "--precision", "bf16", "--json"});
+  EXPECT_EQ(verify.code, 0) << verify.err;
+}
+
 TEST(Run, OneThreadUsesOneCore) {
   const Sandpit pit;
   const Outcome run = pit.run({"run", modelFile("small.pt"), "--threads", "1", "--warmup", "0", "--input",
