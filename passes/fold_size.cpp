@@ -71,11 +71,11 @@ class Decided {
       return true;
     }
     const bool divides = kind == "aten::floordiv" || kind == "aten::floor_divide";
-    if ((!divides && kind != "aten::mul") || node->inputs().size() != 2 || !a) return false;
-    const auto b = integer(node->input(1));
+    if ((!divides && kind != "aten::mul") || node->inputs().size() != 2) return false;
+    const std::int64_t left = a.value_or(-1), right = integer(node->input(1)).value_or(0);
     std::int64_t product = 0;
-    if (!b || *a < 0 || *b <= 0 || __builtin_mul_overflow(*a, *b, &product)) return false;
-    integers_[node->output()] = divides ? *a / *b : product;
+    if (left < 0 || right <= 0 || __builtin_mul_overflow(left, right, &product)) return false;
+    integers_[node->output()] = divides ? left / right : product;
     return true;
   }
 
