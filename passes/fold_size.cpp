@@ -55,7 +55,6 @@ class Decided {
 
  private:
   bool readInteger(const std::string& kind, const Node* node) {
-    const auto a = node->inputs().empty() || kind == "aten::size" ? std::nullopt : integer(node->input(0));
     if (kind == "aten::size" && node->inputs().size() == 2) {
       const Sizes sizes = of(node->input(0));
       const auto axis = constantInt(node->input(1));
@@ -66,15 +65,19 @@ class Decided {
       }
       return true;
     }
-    if ((kind == "prim::NumToTensor" || kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") && a) {
-      integers_[node->output()] = *a;
+    if (node->inputs().empty()) return false;
+    const auto first = integer(node->input(0));
+    const bool known = first.has_value();
+    const std::int64_t left = first.value_or(0);
+    if ((kind == "prim::NumToTensor" || kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") && known) {
+      integers_[node->output()] = left;
       return true;
     }
     const bool divides = kind == "aten::floordiv" || kind == "aten::floor_divide";
     if ((!divides && kind != "aten::mul") || node->inputs().size() != 2) return false;
-    const std::int64_t left = a.value_or(-1), right = integer(node->input(1)).value_or(0);
+    const std::int64_t right = integer(node->input(1)).value_or(0);
     std::int64_t product = 0;
-    if (left < 0 || right <= 0 || __builtin_mul_overflow(left, right, &product)) return false;
+    if (!known || left < 0 || right <= 0 || __builtin_mul_overflow(left, right, &product)) return false;
     integers_[node->output()] = divides ? left / right : product;
     return true;
   }
