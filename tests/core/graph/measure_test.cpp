@@ -66,7 +66,9 @@ TEST(Recording, SamplesBelongToStepsAndFitIntoTheRun) {
   for (const StepTime& time : run.step_times) {
     EXPECT_EQ(time.elapsed_ns.size(), 5U);
     for (const std::int64_t elapsed : time.elapsed_ns) inside_ns += elapsed;
-    if (time.step >= 0) EXPECT_LT(time.step, static_cast<std::int32_t>(run.steps.size()));
+    if (time.step >= 0) {
+      EXPECT_LT(time.step, static_cast<std::int32_t>(run.steps.size()));
+    }
   }
   EXPECT_LE(inside_ns, whole_ns);
   for (const StepRecord& step : run.steps) EXPECT_TRUE(!step.origins.empty() || step.kind == "reorder") << step.kind;
