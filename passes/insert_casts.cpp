@@ -43,9 +43,7 @@ bool isFloat(const Value* value) { return knownDtype(value) == at::kFloat; }
 
 bool isProduct(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
 
-bool follows(OpKind kind) {
-  return isView(kind) || kind == OpKind::kPointwise || kind == OpKind::kPool || kind == OpKind::kConcat;
-}
+bool follows(OpKind kind) { return takesBf16(kind) && !isProduct(kind) && kind != OpKind::kCast; }
 
 // Input channels that one output channel of a convolution sees; 0 for other nodes.
 std::int64_t channelsSeen(Node* node) {
@@ -115,10 +113,6 @@ class CastInserter {
 
   // The float operands of a node, and of the list it reads.
   bool collect(Node* node, Operation* operation) {
-    if (context_.mayBeWritten(node->output())) {
-      context_.missed(node, reasons::kAliased, "Its result may be written to.");
-      return false;
-    }
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       Value* input = node->input(i);
       if (input->node()->kind() == c10::prim::ListConstruct && input->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
@@ -128,7 +122,12 @@ class CastInserter {
         addOperand(node, i, operation);
       }
     }
-    return !operation->activations.empty();
+    const auto& operands = operation->activations;
+    // A cast made once for all readers would keep what was there before the write.
+    const bool written = context_.mayBeWritten(node->output()) ||
+                         std::any_of(operands.begin(), operands.end(), [&](const Value* operand) { return context_.mayBeWritten(operand); });
+    if (written) context_.missed(node, reasons::kAliased, "Its result or an operand may be written to.");
+    return !written && !operands.empty();
   }
 
   static void addOperand(Node* holder, std::size_t index, Operation* operation) {

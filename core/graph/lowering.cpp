@@ -137,20 +137,6 @@ std::optional<Elementwise> elementwiseOf(Node* node) {
   return first_is_full ? first : second;
 }
 
-// Operations with kernels for BF16; the others would run by their reference.
-bool takesBf16(OpKind kind) {
-  switch (kind) {
-    case OpKind::kConvolution:
-    case OpKind::kLinear:
-    case OpKind::kMatmul:
-    case OpKind::kPointwise:
-    case OpKind::kPool:
-    case OpKind::kConcat:
-    case OpKind::kCast: return true;
-    default: return isView(kind);
-  }
-}
-
 // Views take tensors of any type, so what plans cannot hold shows here.
 LoweredNode requireFitting(LoweredNode lowered) {
   for (const LoweredOp& op : lowered.ops) {
@@ -184,6 +170,19 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
     decline(reasons::kUnsupportedOperator, fmt::format("Plans do not know {}.", node->kind().toQualString()));
   } catch (const Declined& declined) {
     return declined.decline;
+  }
+}
+
+bool takesBf16(OpKind kind) {
+  switch (kind) {
+    case OpKind::kConvolution:
+    case OpKind::kLinear:
+    case OpKind::kMatmul:
+    case OpKind::kPointwise:
+    case OpKind::kPool:
+    case OpKind::kConcat:
+    case OpKind::kCast: return true;
+    default: return isView(kind);
   }
 }
 

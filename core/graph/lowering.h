@@ -44,6 +44,9 @@ struct LoweringDecline {
 };
 std::variant<LoweredNode, LoweringDecline> lowerNode(torch::jit::Node* node);
 
+// Are there kernels for BF16, or would a plan run its reference?
+bool takesBf16(OpKind kind);
+
 // Can a plan hold this tensor at all? Its type was seen and plans know it, and it has few enough dimensions.
 bool fitsPlans(const torch::jit::Value* tensor);
 
