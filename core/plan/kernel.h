@@ -102,6 +102,11 @@ class PreparedOp {
   // scratch: scratch_bytes bytes, 64-byte aligned. Allocates nothing, takes no lock.
   virtual void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const = 0;
 
+  // Would dst[0] fill the memory of this source exactly, element by element?
+  bool fitsInto(std::size_t source) const {
+    return dst[0].dtype == src[source].dtype && dst[0].sameLayout(src[source]) && dst[0].bytes() == src[source].bytes();
+  }
+
   std::vector<TensorDesc> src;           // layouts it reads; where they differ from PrepareArgs::src the plan reorders
   std::vector<TensorDesc> dst;           // layouts it writes
   std::vector<bool> packed;              // per source: constant was packed, pointer is not read at execution

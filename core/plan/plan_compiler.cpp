@@ -356,8 +356,7 @@ void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vect
   }
   std::int32_t shared = prepared.in_place_src;
   for (std::size_t s = 0; shared < 0 && prepared.may_alias && s < src.size(); ++s) {
-    const bool reusable = dies[s] && step.src[s] == src[s] && prepared.dst[0].dtype == prepared.src[s].dtype &&
-                          prepared.dst[0].sameLayout(prepared.src[s]) && prepared.dst[0].bytes() == prepared.src[s].bytes();
+    const bool reusable = dies[s] && step.src[s] == src[s] && prepared.fitsInto(s);
     if (reusable) shared = static_cast<std::int32_t>(s);
   }
   for (std::size_t d = 0; d < dst.size(); ++d) {

@@ -138,7 +138,7 @@ class CandidateRun {
     const PreparedOp& op = *part.op;
     if (op.in_place_src >= 0 || !op.may_alias) return op.in_place_src;
     for (std::size_t s = 0; s < part.src.size(); ++s) {
-      if (part.src_dies[s] && op.dst[0].sameLayout(op.src[s]) && op.dst[0].bytes() == op.src[s].bytes()) return static_cast<std::int32_t>(s);
+      if (part.src_dies[s] && op.fitsInto(s)) return static_cast<std::int32_t>(s);
     }
     return -1;
   }
