@@ -24,21 +24,14 @@ class ConvolutionSimd final : public Kernel {
   bool onlyWhenMeasured() const override { return true; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
-    }
-    if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    const Verdict verdict = takesPackedWeights(args);
+    if (!verdict.ok) return verdict;
     const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
-    if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.dst[0].dims.count() == args.dst[0].dims[1]) return Verdict::no("one-row");
     const std::int64_t groups = args.spec.intOr("groups", 1);
     if (groups > 1 && w.dims[0] == groups && w.dims[1] == 1) return Verdict::no("depthwise");
-    if (w.block != 0) return Verdict::no("blocked-weights");
-    if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
-    const bool bias_fixed = args.src[kGemmBias].absent() || args.constant[kGemmBias] != nullptr;
-    return bias_fixed ? Verdict::yes() : Verdict::no("bias-not-constant");
+    return Verdict::yes();
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {

@@ -16,17 +16,10 @@ class LinearSimd final : public Kernel {
   bool onlyWhenMeasured() const override { return true; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
-    }
-    if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
-    if (args.src[kGemmSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    const Verdict verdict = takesPackedWeights(args);
+    if (!verdict.ok) return verdict;
     if (rowsOf(args.dst[0].dims) == 1) return Verdict::no("one-row");
-    if (args.src[kGemmWeights].block != 0) return Verdict::no("blocked-weights");
-    if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
-    const bool bias_fixed = args.src[kGemmBias].absent() || args.constant[kGemmBias] != nullptr;
-    return bias_fixed ? Verdict::yes() : Verdict::no("bias-not-constant");
+    return Verdict::yes();
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {

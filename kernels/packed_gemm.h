@@ -149,6 +149,11 @@ GemmTraits gemmTraits(const std::string& isa);
 // Fixed operands of both kinds of operation.
 constexpr int kGemmSrc = 0, kGemmWeights = 1, kGemmBias = 2, kGemmFirstOperand = 3;
 
+// What kernels with packed FP32 weights need of any operation: the CPU, FP32 throughout, something to compute, and
+// weights and bias that are constant. Declines: device, dtype, empty, blocked-weights, weights-not-constant,
+// bias-not-constant.
+Verdict takesPackedWeights(const PrepareArgs& args);
+
 // Fills what planning leaves open and makes the operation: `job` has rows, row_count, columns and operands; `layouts`
 // are those it reads. The weights must be constant; an absent or constant bias likewise.
 std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job, std::vector<TensorDesc> layouts,

@@ -312,4 +312,17 @@ AlignedBuffer packBias(const GemmJob& job, const float* data) {
   return buffer;
 }
 
+Verdict takesPackedWeights(const PrepareArgs& args) {
+  if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+  for (const TensorDesc& src : args.src) {
+    if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+  }
+  if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+  if (args.src[kGemmSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+  if (args.src[kGemmWeights].block != 0) return Verdict::no("blocked-weights");
+  if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
+  const bool bias_fixed = args.src[kGemmBias].absent() || args.constant[kGemmBias] != nullptr;
+  return bias_fixed ? Verdict::yes() : Verdict::no("bias-not-constant");
+}
+
 }  // namespace ipex_studio
