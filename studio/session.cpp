@@ -1,5 +1,4 @@
 #include "studio/session.h"
-#include "studio/session_request.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "core/plan/machine_facts.h"
+#include "studio/session_request.h"
 
 namespace ipex_studio {
 namespace {
@@ -163,9 +163,10 @@ void Session::openDatabase(const std::string& path) {
   const JobRecord job = database.job(jobs.front().id);
   log(LogLevel::kInfo, fmt::format("Opened job {} of {}.", jobs.front().id, path));
   parts_.status = JobStatus{JobState::kRecorded, "", 1, -1, ""};
-  for (const RunRecord& run : job.runs) {
-    parts_.choices.precision = precisionFromName(run.precision).value_or(Precision::kFp32);
-    parts_.choices.threads = run.threads;
+  if (!job.runs.empty()) {
+    const RunRecord& optimized = job.runs.back();
+    parts_.choices.precision = precisionFromName(optimized.precision).value_or(Precision::kFp32);
+    parts_.choices.threads = optimized.threads;
   }
   publishRecord(job);
 }
