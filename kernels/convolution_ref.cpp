@@ -1,4 +1,7 @@
 // Convolution, transposed convolution, linear and matmul as their definitions say.
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/reference.h"
 
 namespace ipex_studio {
@@ -8,6 +11,24 @@ Dims tail(const Dims& dims, int from) {
   Dims rest;
   for (int axis = from; axis < dims.rank; ++axis) rest[rest.rank++] = dims[axis];
   return rest;
+}
+
+struct RowRange {
+  double zero = 0, scale = 1;
+};
+
+// A row as the integers of u8 that stand for it.
+RowRange roundRow(double* x, std::int64_t count) {
+  double low = 0, high = 0;
+  for (std::int64_t k = 0; k < count; ++k) {
+    low = std::min(low, x[k]);
+    high = std::max(high, x[k]);
+  }
+  RowRange range;
+  if (high > low) range.scale = (high - low) / 255;
+  range.zero = std::nearbyint(-low / range.scale);
+  for (std::int64_t k = 0; k < count; ++k) x[k] = std::clamp(std::nearbyint(x[k] / range.scale) + range.zero, 0.0, 255.0);
+  return range;
 }
 
 }  // namespace
@@ -20,6 +41,7 @@ void refConvolution(const RefCall& call) {
              dilation = refSpatial(call.spec, "dilation", spatial, 1);
   const std::int64_t out_per_group = w.dims[0] / call.spec.intOr("groups", 1), in_per_group = w.dims[1];
   const Dims kernel = tail(w.dims, 2);
+  const auto zero = static_cast<double>(call.spec.intOr("src_zero", 0));
   forEachIndex(y.dims, [&](const Dims& at) {
     double sum = b.data ? b.data[at[1]] : 0;
     forEachIndex(kernel, [&](const Dims& k) {
@@ -33,7 +55,7 @@ void refConvolution(const RefCall& call) {
       for (std::int64_t c = 0; c < in_per_group; ++c) {
         weight[1] = c;
         from[1] = at[1] / out_per_group * in_per_group + c;
-        sum += x(from) * w(weight);
+        sum += (x(from) - zero) * w(weight);
       }
     });
     y(at) = sum;
@@ -50,7 +72,7 @@ void refDeconvolution(const RefCall& call) {
   const Dims kernel = tail(w.dims, 2);
   forEachIndex(y.dims, [&](const Dims& at) { y(at) = b.data ? b.data[at[1]] : 0; });
   forEachIndex(x.dims, [&](const Dims& at) {
-    const double value = x(at);
+    const double value = x(at) - static_cast<double>(call.spec.intOr("src_zero", 0));
     forEachIndex(kernel, [&](const Dims& k) {
       Dims to = at, weight = w.dims;
       for (int s = 0; s < spatial; ++s) {
@@ -72,11 +94,14 @@ void refLinear(const RefCall& call) {
   const RefTensor &x = call.src[0], &w = call.src[1], &b = call.src[2], &y = call.dst[0];
   const std::int64_t columns = w.dims[0], inner = w.dims[1];
   const std::int64_t rows = columns == 0 ? 0 : y.dims.count() / columns;
+  const bool dynamic = call.spec.intOr("dynamic", 0) != 0;
   for (std::int64_t r = 0; r < rows; ++r) {
+    RowRange range{static_cast<double>(call.spec.intOr("src_zero", 0)), 1};
+    if (dynamic) range = roundRow(x.data + r * inner, inner);
     for (std::int64_t c = 0; c < columns; ++c) {
-      double sum = b.data ? b.data[c] : 0;
-      for (std::int64_t k = 0; k < inner; ++k) sum += x.data[r * inner + k] * w.data[c * inner + k];
-      y.data[r * columns + c] = sum;
+      double sum = 0;
+      for (std::int64_t k = 0; k < inner; ++k) sum += (x.data[r * inner + k] - range.zero) * w.data[c * inner + k];
+      y.data[r * columns + c] = range.scale * sum + (b.data ? b.data[c] : 0);
     }
   }
 }
@@ -85,6 +110,7 @@ void refMatmul(const RefCall& call) {
   const RefTensor &a = call.src[0], &b = call.src[1], &y = call.dst[0];
   const bool ta = call.spec.intOr("transpose_a", 0) != 0, tb = call.spec.intOr("transpose_b", 0) != 0;
   const double scale = call.spec.floatOr("scale", 1);
+  const auto a_zero = static_cast<double>(call.spec.intOr("src_zero", 0)), b_zero = static_cast<double>(call.spec.intOr("weight_zero", 0));
   const std::int64_t inner = a.dims[a.dims.rank - (ta ? 2 : 1)];
   const auto element = [](const RefTensor& t, const Dims& at, std::int64_t row, std::int64_t column, bool transposed) {
     Dims index = at;
@@ -95,7 +121,7 @@ void refMatmul(const RefCall& call) {
   forEachIndex(y.dims, [&](const Dims& at) {
     double sum = 0;
     for (std::int64_t k = 0; k < inner; ++k) {
-      sum += element(a, at, at[at.rank - 2], k, ta) * element(b, at, k, at[at.rank - 1], tb);
+      sum += (element(a, at, at[at.rank - 2], k, ta) - a_zero) * (element(b, at, k, at[at.rank - 1], tb) - b_zero);
     }
     y(at) = sum * scale;
   });

@@ -80,6 +80,12 @@ void readAll(const TensorDesc& desc, const void* data, double* out) {
   forEachIndex(desc.dims, [&](const Dims& at) { *out++ = load(desc.dtype, data, elementOffset(desc, at)); });
 }
 
+// As result=u8|s8 asks: to nearest even, saturated; NaN becomes the lowest number.
+double roundedTo(DType dtype, double value) {
+  const double low = dtype == DType::kU8 ? 0 : -128, high = dtype == DType::kU8 ? 255 : 127;
+  return value > low ? std::min(high, std::nearbyint(value)) : low;
+}
+
 void writeAll(const TensorDesc& desc, const double* values, void* data) {
   if (desc.block > 0 && desc.dims[1] % desc.block != 0) std::memset(data, 0, desc.bytes());
   forEachIndex(desc.dims, [&](const Dims& at) { store(desc.dtype, data, elementOffset(desc, at), *values++); });
@@ -121,7 +127,12 @@ class ReferenceOp final : public PreparedOp {
     function({spec, from, to});
     const int base = baseSourceCount(spec.kind);
     if (base >= 0) applyPostOps(spec, base, from, to[0]);
-    for (std::size_t d = 0; d < dst.size(); ++d) writeAll(dst[d], to[d].data, results[d]);
+    for (std::size_t d = 0; d < dst.size(); ++d) {
+      const DType dtype = dst[d].dtype;
+      const bool rounds = (dtype == DType::kU8 || dtype == DType::kS8) && spec.kind != OpKind::kCast && spec.kind != OpKind::kReorder;
+      for (std::int64_t i = 0; rounds && i < to[d].dims.count(); ++i) to[d].data[i] = roundedTo(dtype, to[d].data[i]);
+      writeAll(dst[d], to[d].data, results[d]);
+    }
   }
 };
 

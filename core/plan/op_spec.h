@@ -7,6 +7,14 @@
 //
 // Attributes are printed sorted by name, so equal specs have equal text. The text is untrusted input when it comes from
 // a file: parse checks syntax, known kinds and post-ops, and size limits; kernels and shape inference check meaning.
+//
+// Integers. A tensor of u8 or s8 is nothing but its integers: scales and zero points stand in the post-operations of
+// what writes and reads it. Chains compute in FP32, in which their operands of any dtype take part as their values.
+// result=f32|bf16|u8|s8 (products, pointwise, pools, reduce, embedding) is the dtype of the result; u8 and s8 are
+// rounded to nearest even and saturated, NaN becomes the lowest number. Without it products and chains of u8 or s8 give
+// f32, everything else its first source's dtype. Products of u8 or s8 by s8 weights are exact: the 32-bit sum of
+// (x - src_zero)·w, padding counts as src_zero, there is no bias; the chain begins with the scales:
+//   convolution{padding=[1,1],result=u8,src_zero=3}|mul(0)|add(1)|relu|linear(32.1,0.0)
 #pragma once
 
 #include <cstdint>
@@ -20,10 +28,14 @@ namespace ipex_studio {
 enum class OpKind : std::uint8_t {
   // Operands are named src0, src1 …; [x] marks an optional operand (absent TensorDesc). Post-op operands follow after
   // the fixed ones listed here: post operand k is source baseSourceCount(kind) + k.
-  kConvolution,    // x[N,C,(D,H,)W], w[O,C/g,…], [b[O]]; stride, padding, [padding_end], dilation, groups
-  kDeconvolution,  // x, w[C,O/g,…], [b]; stride, padding, output_padding, dilation, groups (transposed convolution)
-  kLinear,         // x[…,K], w[N,K], [b[N]]
-  kMatmul,         // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale]
+  kConvolution,    // x[N,C,(D,H,)W], w[O,C/g,…], [b[O]]; stride, padding, [padding_end], dilation, groups, [src_zero]
+  kDeconvolution,  // x, w[C,O/g,…], [b]; stride, padding, output_padding, dilation, groups (transposed convolution),
+                   //   [src_zero]
+  kLinear,         // x[…,K], w[N,K], [b[N]]; [src_zero]. f32 or bf16 x may meet s8 w: they are numbers. Then dynamic=1
+                   //   rounds each row of x to u8 first: scale = (max - min) / 255 over the row and 0, zero =
+                   //   round(-min / scale)
+  kMatmul,         // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale],
+                   //   [src_zero] of a, [weight_zero] of b (s8, or u8 where a is an integer)
   kPool,           // x; mode=max|avg|avg_exclude_pad, kernel, stride, padding, dilation, ceil_mode
   kAdaptivePool,   // x; mode=max|avg, output=[…]
   kReduce,         // x; mode=mean|sum|max|min, axes, keepdim

@@ -25,6 +25,9 @@ struct OptimizeOptions {
   TuneMode tune = TuneMode::kOff;
   bool allow_winograd = true;           // false: no convolution whose algorithm rounds differently
   std::string tuning_record;            // what was measured before (MemoryTuningStore's text); empty: nothing
+  bool calibrate = false;               // prepare for core/quantization/calibrate.h; only with precision kFp32
+  std::string quantization_recipe;      // core/quantization/recipe.h's text; kInt8 needs one
+  std::int32_t weight_bits = 0;         // of INT8 weights: 8, 7, or 0: 8 where the CPU multiplies them exactly (VNNI), else 7
 };
 
 // What a split of the cores into instances and threads is chosen for by measuring.

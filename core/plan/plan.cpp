@@ -58,6 +58,21 @@ void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
   for (std::size_t step = 0; step < plan_.steps_.size(); ++step) execute(step);
 }
 
+void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook) {
+  bind(inputs, outputs);
+  for (std::size_t input = 0; input < plan_.inputs_.size(); ++input) {
+    if (!plan_.inputs_[input].absent()) hook(static_cast<std::int32_t>(input), plan_.inputs_[input], inputs[input]);
+  }
+  for (std::size_t index = 0; index < plan_.steps_.size(); ++index) {
+    execute(index);
+    const Step& step = plan_.steps_[index];
+    for (std::size_t d = 0; d < step.values.size(); ++d) {
+      const auto pointer = static_cast<std::size_t>(step.first_pointer + step.src_count) + d;
+      if (step.values[d] >= 0) hook(step.values[d], step.op->dst[d], pointers_[pointer]);
+    }
+  }
+}
+
 void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
                               const std::function<std::int64_t()>& clock_ns) {
   const auto now = [&] { return clock_ns ? clock_ns() : steadyNow(); };

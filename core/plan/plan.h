@@ -27,6 +27,9 @@ struct StepChoice {
 };
 using PlanChoices = std::map<std::int32_t, StepChoice>;  // by node
 
+// Looks at the values of a running plan: value number of the spec, layout, data. The data is gone once the call returns.
+using ValueHook = std::function<void(std::int32_t value, const TensorDesc& desc, const void* data)>;
+
 struct PlanRequest {
   std::vector<TensorDesc> tensor_inputs;      // per input; integer inputs have an absent desc
   std::vector<std::int64_t> int_inputs;       // per input; 0 for tensors
@@ -57,6 +60,8 @@ class Plan {
     // The same; begin_ns[i], elapsed_ns[i] get the time of step i. Where no clock is given, the steady clock.
     void runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
                   const std::function<std::int64_t()>& clock_ns = {});
+    // The same; shows `hook` the tensor inputs, then what each step wrote, where that is a whole value of the spec.
+    void runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook);
 
    private:
     void bind(const void* const* inputs, void* const* outputs);
@@ -82,11 +87,13 @@ class Plan {
     std::shared_ptr<const PreparedOp> op;
     std::int32_t first_pointer = 0;    // sources, then destinations
     std::int32_t src_count = 0;
+    std::vector<std::int32_t> values;  // of the spec, per destination; -1: made by the planner
   };
 
   std::vector<Step> steps_;
   std::vector<Slot> slots_;            // per pointer
   std::vector<std::int32_t> io_pointers_;  // pointers to patch on each run
+  std::vector<TensorDesc> inputs_;     // as requested; absent for integers
   std::vector<TensorDesc> outputs_;
   std::vector<WeightCache::Packed> kept_;  // constants reordered at build
   std::size_t arena_bytes_ = 0;

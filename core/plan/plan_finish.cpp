@@ -68,6 +68,7 @@ Plan::Slot PlanCompiler::slotOf(std::int32_t index) const {
 }
 
 void PlanCompiler::makeSlots() {
+  plan_->inputs_ = request_.tensor_inputs;
   for (PendingStep& pending : steps_) {
     Plan::Step step;
     step.op = pending.op;
@@ -81,6 +82,7 @@ void PlanCompiler::makeSlots() {
         plan_->slots_.push_back(slot);
       }
     }
+    for (const std::int32_t value : pending.dst) step.values.push_back(value < spec_.valueCount() ? value : -1);
     plan_->steps_.push_back(std::move(step));
     plan_->step_records_.push_back(std::move(pending.record));
   }

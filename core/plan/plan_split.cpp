@@ -33,6 +33,12 @@ SplitOp splitOp(const OpSpec& op, std::size_t kept, const std::vector<std::int32
   const std::size_t base = declared < 0 ? src.size() : static_cast<std::size_t>(declared);
   SplitOp halves{op, pointwise({}), {src.begin(), src.begin() + static_cast<std::ptrdiff_t>(base)}, {}};
   halves.head.post_ops.clear();
+  // What is in between is not rounded to the result's narrow type.
+  const std::string result = op.stringOr("result", "");
+  if (kept < op.post_ops.size() && !result.empty() && result != "f32") {
+    halves.head.attributes["result"] = std::string("f32");
+    halves.tail.attributes["result"] = result;
+  }
   for (std::size_t p = 0; p < op.post_ops.size(); ++p) {
     PostOp post = op.post_ops[p];
     const bool stays = p < kept;

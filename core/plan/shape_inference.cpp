@@ -30,14 +30,34 @@ bool inRange(const Ints& values, std::int64_t low, std::int64_t high) {
 }
 
 Verdict addResult(DType dtype, const Dims& dims, Descs* dst) {
+  if (dtype == DType::kNone) return Verdict::no("a result's dtype is none that can be");
   if (!smallEnough(dims)) return Verdict::no("a result has a negative size or too many elements");
   dst->push_back(contiguousDesc(dtype, dims));
   return Verdict::yes();
 }
 
-DType resultDtype(const OpSpec& spec, DType source) {
-  const std::string name = spec.stringOr("result", "");
-  return source == DType::kBf16 && name == "f32" ? DType::kF32 : source;
+bool isInteger8(DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; }
+
+DType resultDtype(const OpSpec& spec, DType otherwise) {
+  if (!spec.has("result")) return otherwise;
+  const DType dtype = dtypeFromName(spec.stringOr("result", ""));
+  return dtype == DType::kF32 || dtype == DType::kBf16 || isInteger8(dtype) ? dtype : DType::kNone;
+}
+
+DType computedDtype(const OpSpec& spec, DType source) { return resultDtype(spec, isInteger8(source) ? DType::kF32 : source); }
+
+Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias) {
+  const auto holds = [&](DType dtype, const char* name) {
+    const std::int64_t zero = spec.intOr(name, 0);
+    return dtype == DType::kU8 ? zero >= 0 && zero <= 255 : dtype == DType::kS8 ? zero >= -128 && zero <= 127 : zero == 0;
+  };
+  if (!holds(x.dtype, "src_zero") || !holds(w.dtype, "weight_zero")) return Verdict::no("a zero point is out of range");
+  const bool activation = spec.kind == OpKind::kMatmul;
+  if (!activation && spec.intOr("weight_zero", 0) != 0) return Verdict::no("weights have no zero point");
+  if (!isInteger8(x.dtype)) return Verdict::yes();
+  if (w.dtype != DType::kS8 && !(activation && w.dtype == DType::kU8)) return Verdict::no("weights of integers are not s8");
+  if (bias != nullptr && !bias->absent()) return Verdict::no("a product of integers has a bias");
+  return Verdict::yes();
 }
 
 bool isBias(const TensorDesc& bias, std::int64_t size) {
@@ -51,9 +71,13 @@ Verdict inferLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims& w = src[1].dims;
   if (x.rank < 1 || w.rank != 2 || x[x.rank - 1] != w[1]) return Verdict::no("source and weight do not fit");
   if (!isBias(src[2], w[0])) return Verdict::no("bias does not fit the output features");
+  const Verdict product = checkProduct(spec, src[0], src[1], &src[2]);
+  if (!product.ok) return product;
+  const bool floats = src[0].dtype == DType::kF32 || src[0].dtype == DType::kBf16;
+  if (spec.intOr("dynamic", 0) != 0 && !(floats && src[1].dtype == DType::kS8)) return Verdict::no("a dynamic product needs s8 weights");
   Dims y = x;
   y[x.rank - 1] = w[0];
-  return addResult(resultDtype(spec, src[0].dtype), y, dst);
+  return addResult(computedDtype(spec, src[0].dtype), y, dst);
 }
 
 bool broadcastInto(const Dims& a, const Dims& b, Dims* out) {
@@ -87,7 +111,8 @@ Verdict inferMatmul(const OpSpec& spec, const Descs& src, Descs* dst) {
   y.rank += 2;
   y[y.rank - 2] = m;
   y[y.rank - 1] = n;
-  return addResult(resultDtype(spec, src[0].dtype), y, dst);
+  const Verdict product = checkProduct(spec, src[0], src[1], nullptr);
+  return product.ok ? addResult(computedDtype(spec, src[0].dtype), y, dst) : product;
 }
 
 Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -106,7 +131,7 @@ Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
       y[y.rank++] = 1;
     }
   }
-  return addResult(src[0].dtype, y, dst);
+  return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
 Verdict inferLayerNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -210,12 +235,12 @@ Verdict inferConcat(const OpSpec& spec, const Descs& src, Descs* dst) {
 
 bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
 
-Verdict inferEmbedding(const OpSpec&, const Descs& src, Descs* dst) {
+Verdict inferEmbedding(const OpSpec& spec, const Descs& src, Descs* dst) {
   if (!isIndex(src[0].dtype) || src[1].dims.rank != 2) return Verdict::no("ids or table are wrong");
   if (src[0].dims.rank >= kMaxRank) return Verdict::no("too many dimensions");
   Dims y = src[0].dims;
   y[y.rank++] = src[1].dims[1];
-  return addResult(src[1].dtype, y, dst);
+  return addResult(resultDtype(spec, src[1].dtype), y, dst);
 }
 
 Verdict inferEmbeddingBag(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -223,7 +248,7 @@ Verdict inferEmbeddingBag(const OpSpec& spec, const Descs& src, Descs* dst) {
                     src[1].dims.rank == 1 && src[2].dims.rank == 2;
   if (!fits) return Verdict::no("ids, offsets or table are wrong");
   const std::int64_t bags = src[1].dims[0] - (spec.intOr("include_last_offset", 0) != 0 ? 1 : 0);
-  return addResult(src[2].dtype, Dims{bags, src[2].dims[1]}, dst);
+  return addResult(resultDtype(spec, src[2].dtype), Dims{bags, src[2].dims[1]}, dst);
 }
 
 Verdict inferGather(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -235,6 +260,10 @@ Verdict inferGather(const OpSpec& spec, const Descs& src, Descs* dst) {
   }
   y[static_cast<int>(axis)] = src[1].dims[0];
   return addResult(src[0].dtype, y, dst);
+}
+
+Verdict inferPointwise(const OpSpec& spec, const Descs& src, Descs* dst) {
+  return addResult(computedDtype(spec, src[0].dtype), src[0].dims, dst);
 }
 
 Verdict inferSame(const OpSpec&, const Descs& src, Descs* dst) { return addResult(src[0].dtype, src[0].dims, dst); }
@@ -273,7 +302,7 @@ Infer inferOf(OpKind kind) {
     case OpKind::kEmbeddingBag: return inferEmbeddingBag;
     case OpKind::kGather: return inferGather;
     case OpKind::kCast: return inferCast;
-    case OpKind::kPointwise:
+    case OpKind::kPointwise: return inferPointwise;
     case OpKind::kReorder: return inferSame;
     default: return inferView;
   }

@@ -16,9 +16,14 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 bool inRange(const std::vector<std::int64_t>& values, std::int64_t low, std::int64_t high);
 // Absent, or a vector of `size`.
 bool isBias(const TensorDesc& bias, std::int64_t size);
-// What a product of `source` is stored as: attribute result=f32 keeps the sums of BF16 products.
-DType resultDtype(const OpSpec& spec, DType source);
-// Appends a dense result, if its sizes are none that overflow.
+bool isInteger8(DType dtype);
+// The dtype that attribute `result` names, else `otherwise`; kNone where it names none that may be.
+DType resultDtype(const OpSpec& spec, DType otherwise);
+// Of products and chains: without the attribute those of u8 and s8 give f32.
+DType computedDtype(const OpSpec& spec, DType source);
+// Dtypes, zero points and the absent bias of a product; `bias` may be null.
+Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias);
+// Appends a dense result, if its dtype is known and its sizes are none that overflow.
 Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
 
 // Rules of shape_windows.cpp. Sources that are no option are there; their sizes are in range.

@@ -58,6 +58,8 @@ Verdict inferConvolution(const OpSpec& spec, const std::vector<TensorDesc>& src,
     return Verdict::no("channels, groups and weight do not fit");
   }
   if (!isBias(src[2], w[0])) return Verdict::no("bias does not fit the output channels");
+  const Verdict product = checkProduct(spec, src[0], src[1], &src[2]);
+  if (!product.ok) return product;
   Window window;
   const Verdict read = readWindow(spec, Ints(w.d.begin() + 2, w.d.begin() + w.rank), &window);
   if (!read.ok) return read;
@@ -67,7 +69,7 @@ Verdict inferConvolution(const OpSpec& spec, const std::vector<TensorDesc>& src,
     y[axis] = slidSize(x[axis], window, axis - 2, false);
     if (y[axis] < 1) return Verdict::no("the kernel is larger than the padded source");
   }
-  return addResult(resultDtype(spec, src[0].dtype), y, dst);
+  return addResult(computedDtype(spec, src[0].dtype), y, dst);
 }
 
 Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
@@ -79,6 +81,8 @@ Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& sr
     return Verdict::no("channels, groups and weight do not fit");
   }
   if (!isBias(src[2], w[1] * groups)) return Verdict::no("bias does not fit the output channels");
+  const Verdict product = checkProduct(spec, src[0], src[1], &src[2]);
+  if (!product.ok) return product;
   Window window;
   const Verdict read = readWindow(spec, Ints(w.d.begin() + 2, w.d.begin() + w.rank), &window);
   if (!read.ok) return read;
@@ -95,7 +99,7 @@ Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& sr
               window.dilation[s] * (window.kernel[s] - 1) + extra[s] + 1;
     if (y[axis] < 1) return Verdict::no("the result would be empty");
   }
-  return addResult(src[0].dtype, y, dst);
+  return addResult(computedDtype(spec, src[0].dtype), y, dst);
 }
 
 Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
@@ -115,7 +119,7 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
     y[axis] = slidSize(x[axis], window, axis - 2, spec.intOr("ceil_mode", 0) != 0);
     if (y[axis] < 1) return Verdict::no("the kernel is larger than the padded source");
   }
-  return addResult(src[0].dtype, y, dst);
+  return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
 // adaptive_pool and upsample: spatial sizes are given.
@@ -134,7 +138,7 @@ Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src
     if (x[axis] < 1) return Verdict::no("a spatial size is zero");
     y[axis] = output[axis - 2];
   }
-  return addResult(src[0].dtype, y, dst);
+  return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
 }  // namespace ipex_studio

@@ -36,9 +36,27 @@ std::string operandText(const TensorDesc& desc) {
   return desc.str() + (strided ? fmt::format("[{}]", fmt::join(desc.strides.toVector(), ",")) : "");
 }
 
+bool isInteger8(const TensorDesc& desc) { return desc.dtype == DType::kU8 || desc.dtype == DType::kS8; }
+
+// Where integers are read or written, numbers of the chain are scales and zero points: other data has others, and they
+// change nothing but values.
+OpSpec withoutScales(const PrepareArgs& args) {
+  OpSpec spec = args.spec;
+  const bool integers = std::any_of(args.src.begin(), args.src.end(), isInteger8) || std::any_of(args.dst.begin(), args.dst.end(), isInteger8);
+  if (!integers) return spec;
+  for (PostOp& op : spec.post_ops) {
+    if (op.kind == PostOpKind::kLinear) op.alpha = 1;
+    if (op.kind == PostOpKind::kLinear) op.beta = 0;
+    if (isBinary(op.kind) && op.alpha != 1) op.alpha = 2;
+  }
+  if (spec.intOr("src_zero", 0) != 0) spec.attributes["src_zero"] = std::int64_t{1};
+  if (spec.intOr("weight_zero", 0) != 0) spec.attributes["weight_zero"] = std::int64_t{1};
+  return spec;
+}
+
 // What a measurement is filed under: all that a kernel's speed depends on but the values.
 std::string stepText(const PrepareArgs& args) {
-  std::string text = args.spec.text() + " :";
+  std::string text = withoutScales(args).text() + " :";
   for (std::size_t s = 0; s < args.src.size(); ++s) {
     text += " " + operandText(args.src[s]);
     if (args.constant[s] != nullptr) text += " const";

@@ -89,6 +89,36 @@ TEST(ShapeInference, OtherOperations) {
   EXPECT_EQ(two.size(), 2u);
 }
 
+DType dtypeOf(const std::string& text, const std::vector<TensorDesc>& src) {
+  std::vector<TensorDesc> dst;
+  return inferShapes(parseOpSpec(text), src, &dst).ok ? dst[0].dtype : DType::kNone;
+}
+
+TEST(ShapeInference, ResultsOfIntegers) {
+  const auto u8 = [](const Dims& dims) { return contiguousDesc(DType::kU8, dims); };
+  const auto s8 = [](const Dims& dims) { return contiguousDesc(DType::kS8, dims); };
+  const TensorDesc none, scales = f32({8, 1, 1});
+  const std::vector<TensorDesc> image{u8({1, 4, 6, 6}), s8({8, 4, 3, 3}), none, scales};
+  EXPECT_EQ(dtypeOf("convolution{}|mul(0)", image), DType::kF32);
+  EXPECT_EQ(dtypeOf("convolution{result=u8,src_zero=255}|mul(0)", image), DType::kU8);
+  EXPECT_EQ(dtypeOf("convolution{result=s64}|mul(0)", image), DType::kNone);
+  EXPECT_EQ(dtypeOf("convolution{src_zero=256}|mul(0)", image), DType::kNone);
+  EXPECT_EQ(dtypeOf("convolution{weight_zero=1}|mul(0)", image), DType::kNone);
+  EXPECT_EQ(dtypeOf("convolution{}", {u8({1, 4, 6, 6}), s8({8, 4, 3, 3}), f32({8})}), DType::kNone);
+  EXPECT_EQ(dtypeOf("convolution{}", {u8({1, 4, 6, 6}), u8({8, 4, 3, 3}), none}), DType::kNone);
+  EXPECT_EQ(dtypeOf("convolution{src_zero=1}", {f32({1, 4, 6, 6}), f32({8, 4, 3, 3}), none}), DType::kNone);
+  EXPECT_EQ(dtypeOf("linear{result=s8,src_zero=-128}", {s8({2, 4}), s8({3, 4}), none}), DType::kS8);
+  EXPECT_EQ(dtypeOf("linear{dynamic=1}", {f32({2, 4}), s8({3, 4}), f32({3})}), DType::kF32);
+  EXPECT_EQ(dtypeOf("linear{dynamic=1}", {f32({2, 4}), f32({3, 4}), none}), DType::kNone);
+  EXPECT_EQ(dtypeOf("matmul{weight_zero=9}", {u8({2, 4}), u8({4, 3})}), DType::kF32);
+  EXPECT_EQ(dtypeOf("pointwise{result=u8}|linear(3.0,7.0)", {f32({2, 4})}), DType::kU8);
+  EXPECT_EQ(dtypeOf("pointwise{}|linear(3.0,7.0)", {u8({2, 4})}), DType::kF32);
+  EXPECT_EQ(dtypeOf("pool{kernel=[2,2],mode=avg}", {u8({1, 4, 6, 6})}), DType::kU8);
+  EXPECT_EQ(dtypeOf("adaptive_pool{mode=avg,output=[1,1],result=f32}", {u8({1, 4, 6, 6})}), DType::kF32);
+  EXPECT_EQ(dtypeOf("reduce{axes=[1],mode=mean,result=f32}", {s8({4, 6})}), DType::kF32);
+  EXPECT_EQ(dtypeOf("embedding{result=f32}", {s64({3}), s8({5, 4})}), DType::kF32);
+}
+
 TEST(ShapeInference, RefusesContradictions) {
   const TensorDesc x = f32(Dims{1, 4, 8, 8}), w = f32(Dims{6, 4, 3, 3}), none;
   EXPECT_TRUE(refused("convolution{}", {x, w}));                                     // bias must be named, if absent
