@@ -11,6 +11,7 @@
 #include "core/graph/regions.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
+#include "core/quantization/sites.h"
 #include "passes/pipeline.h"
 
 namespace ipex_studio {
@@ -24,9 +25,13 @@ void requireSupported(const OptimizeOptions& options) {
   if (options.device != "cpu") {
     throw Error(ExitCode::kUnsupported, fmt::format("The device '{}' is not supported by this version; use --device cpu.", options.device));
   }
-  if (options.precision != Precision::kFp32 && options.precision != Precision::kBf16) {
-    throw Error(ExitCode::kUnsupported, "This version computes in FP32 and BF16; use --precision fp32 or bf16.");
+  if (options.precision == Precision::kFp16) {
+    throw Error(ExitCode::kUnsupported, "This version computes in FP32, BF16 and INT8; use --precision fp32, bf16 or int8.");
   }
+  if (options.precision == Precision::kInt8 && options.quantization_recipe.empty()) {
+    throw Error(ExitCode::kUsage, "INT8 needs a recipe: calibrate the model first (ipex-studio calibrate).");
+  }
+  IPEX_CHECK(!options.calibrate || options.precision == Precision::kFp32, "calibration runs in FP32");
 }
 
 // A model with a node that cannot be run on its own still runs, and what needs no shapes is still rewritten.
@@ -53,14 +58,18 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   record.summary = kLowerToPlanSummary;
   record.hash_before = graphHash(*graph);
   const std::int64_t begin = now();
-  RegionResult regions = buildRegions(*graph, origins);
+  // Calibration is told which value a step writes by the numbers that its plan was made with.
+  OriginTable numbers;
+  if (options.calibrate) result.calibration = std::make_shared<const CalibrationPlan>(planCalibration(*graph, origins, &numbers));
+  RegionResult regions = buildRegions(*graph, options.calibrate ? numbers : origins);
+  if (options.calibrate) regions.remarks.clear();
   for (const auto& [name, object] : regions.attributes) module.register_attribute(name, object.type(), object);
   if (options.verify_passes) graph->lint();
   record.elapsed_ns = now() - begin;
   record.hash_after = graphHash(*graph);
   record.changed = !regions.attributes.empty();
   record.rewrites = static_cast<std::int32_t>(regions.attributes.size());
-  record.missed = static_cast<std::int32_t>(regions.remarks.size()) - record.rewrites;
+  record.missed = std::max(0, static_cast<std::int32_t>(regions.remarks.size()) - record.rewrites);
   record.nodes_after = countNodes(*graph);
   if (record.changed) {
     record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(*graph, origins, index, kLowerToPlanName));

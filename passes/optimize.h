@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/graph/model.h"
+#include "core/quantization/calibration_plan.h"
 
 namespace ipex_studio {
 
@@ -26,6 +27,7 @@ struct OptimizedModel {
   GraphSnapshot frozen;                  // before any pass
   int nodes = 0;                         // of the frozen graph
   Coverage coverage;                     // nodes; time is filled by measuring
+  std::shared_ptr<const CalibrationPlan> calibration;  // OptimizeOptions::calibrate; else null
   torch::jit::IValue tuning;             // region_object.h: what regions measure when they first run; none where they do not
   std::int64_t compile_ns = 0;
 };

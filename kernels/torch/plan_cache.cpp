@@ -355,6 +355,8 @@ void PlanCache::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef in
     std::vector<std::int64_t> begin(lease.plan().steps().size()), elapsed(begin.size());
     running.instance.runTimed(running.inputs.data(), running.outputs.data(), begin.data(), elapsed.data());
     append(*profile_, lease.plan(), begin, elapsed);
+  } else if (value_hook_) {
+    running.instance.runObserved(running.inputs.data(), running.outputs.data(), value_hook_);
   } else {
     running.instance.run(running.inputs.data(), running.outputs.data());
   }

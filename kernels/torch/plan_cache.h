@@ -54,6 +54,9 @@ class PlanCache {
   // While set, runs append their step times. Null ends profiling. Only the thread that runs may set it.
   void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
 
+  // While set, runs show it their values. An empty one ends that. Only the thread that runs may set it.
+  void setValueHook(ValueHook hook) { value_hook_ = std::move(hook); }
+
   // How signatures that come from now on choose their kernels; the first of them for each number of threads may be
   // measured. Not while runs are under way.
   void setTuning(c10::intrusive_ptr<Tuning> tuning) { tuning_ = std::move(tuning); }
@@ -94,6 +97,7 @@ class PlanCache {
   std::size_t int_inputs_ = 0;
   WeightCache weights_;
   std::shared_ptr<PlanProfile> profile_;
+  ValueHook value_hook_;
   c10::intrusive_ptr<Tuning> tuning_;             // null: only what choices_ holds
   MemoryTuningStore choices_;
   std::set<std::int32_t> measured_;               // numbers of threads; guarded by mutex_

@@ -8,13 +8,14 @@
 #include <torch/custom_class.h>
 #include <torch/script.h>
 
+#include "core/plan/value_source.h"
 #include "kernels/torch/plan_cache.h"
 
 namespace ipex_studio {
 
 // Saved as (plan text, constants, library version, what was chosen by measuring). Prepared state is never saved: it is
 // made for the machine that loads; choices that were measured elsewhere are left aside there.
-class Region : public torch::CustomClassHolder {
+class Region : public torch::CustomClassHolder, public ValueSource {
  public:
   using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string>;
 
@@ -25,6 +26,9 @@ class Region : public torch::CustomClassHolder {
   State state() const;
   void readTuning(const std::string& record) { plans_.readTuning(record); }
   void setTuning(const c10::intrusive_ptr<Tuning>& tuning) { plans_.setTuning(tuning); }
+
+  void setValueHook(ValueHook hook) override { plans_.setValueHook(std::move(hook)); }
+  const PlanSpec& planSpec() const override { return plans_.spec(); }
 
   // From start to stop every run records its steps. stop returns them as JSON: {"steps": [StepRecord], "dispatches":
   // [DispatchRecord], "begin_ns": [per step [per run]], "elapsed_ns": likewise}, steady clock; "{}" when nothing ran.

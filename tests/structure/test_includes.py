@@ -16,6 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 FORBIDDEN = {
     "core/plan": rf"^({TORCH}|{ONEDNN}|sqlite3|imgui|GLFW|core/graph/|passes/|kernels/|profiler/|studio/)",
     "core/graph": rf"^({ONEDNN}|sqlite3|imgui|GLFW|passes/|kernels/|profiler/|studio/)",
+    "core/quantization": rf"^({ONEDNN}|sqlite3|imgui|GLFW|passes/|kernels/|profiler/|studio/)",
     "passes": rf"^({ONEDNN}|sqlite3|imgui|GLFW|kernels/|profiler/|studio/)",
     "kernels": rf"^({TORCH}|sqlite3|imgui|GLFW|core/graph/|passes/|profiler/|studio/)",
     "kernels/torch": r"^(sqlite3|imgui|GLFW|passes/|profiler/|studio/)",

@@ -1,0 +1,58 @@
+// Calibrator: runs a model over data and makes a recipe of what its values were like.
+//
+//   OptimizeOptions options;
+//   options.calibrate = true;                             // FP32, fused and planned; precision stays kFp32
+//   OptimizedModel model = optimizeModel(module, example, options, observer);
+//   Calibrator calibrator(model.module, *model.calibration, {});
+//   for (...) calibrator.observe(inputs);                 // one call per batch
+//   write(path, calibrator.state());                      // now and then: restore() goes on from there
+//   OptimizeOptions quantized;
+//   quantized.precision = Precision::kInt8;
+//   quantized.quantization_recipe = recipeToText(calibrator.finish());
+//
+// Values are observed inside the running plans, in the layouts they have there, before they are overwritten: memory does
+// not grow with the data. Not thread-safe; the module must not run elsewhere meanwhile.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/graph/model.h"
+#include "core/quantization/calibration_plan.h"
+
+namespace ipex_studio {
+
+struct CalibrationOptions {
+  ObserverOptions observer;
+  bool bias_correction = true;     // recorded in the recipe, applied by insert-quantize
+  double smooth_alpha = 0.5;       // 0: no SmoothQuant
+  int channel_calls = 16;          // statistics per channel come from so many first calls
+};
+
+class Calibrator {
+ public:
+  Calibrator(torch::jit::Module module, CalibrationPlan plan, CalibrationOptions options);
+  ~Calibrator();
+  Calibrator(const Calibrator&) = delete;
+  Calibrator& operator=(const Calibrator&) = delete;
+
+  // Runs forward and returns its result. Throws Error(kUsage) before running when a float input holds NaN or infinity (the
+  // state is as before: leave the sample out), Error(kFailure) when the model fails.
+  torch::jit::IValue observe(const Inputs& inputs);
+  std::int64_t calls() const;
+
+  // Everything seen so far, as JSON text, and back. restore() throws Error(kUsage) when the text is damaged or of another
+  // model or of other options; the state is then as before.
+  std::string state() const;
+  void restore(const std::string& text);
+
+  // Throws Error(kUsage) when nothing was observed. Values that held NaN or infinity, or were never seen, are left out
+  // with all nodes that need them; their nodes say so.
+  Recipe finish() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,31 @@
+// What a calibration looks at: the values INT8 operations would read or write. Made by optimizeModel when
+// OptimizeOptions::calibrate is set; plain data, needs no graph any more.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/quantization/recipe.h"
+
+namespace ipex_studio {
+
+struct CalibrationPoint {
+  std::string key;                 // RecipeValue::key
+  int channel_axis = -1;           // axis of the channels where a product reads it: 1 for convolutions, last for linear
+};
+
+// One result of a node of the graph before regions; its number is what the steps of the calibration module carry as origin.
+struct CalibrationResult {
+  int point = -1;                  // -1: not observed
+  std::vector<int> operands;       // points that the node's lowered operation reads, per source; -1: not observed
+};
+
+struct CalibrationPlan {
+  std::vector<CalibrationPoint> points;
+  std::vector<CalibrationResult> results;
+  std::vector<RecipeNode> candidates;   // operations that could be INT8, with the default rules applied
+  std::vector<std::vector<int>> reads;  // per candidate: points it reads, base operands first
+  std::vector<int> writes;              // per candidate: point of its result
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,24 @@
+// Configuration files of Intel Extension for PyTorch: int8_conf.json. Reads both forms: the dictionary of 2.x
+// (module → q_op_infos → operation with fqn, input_tensor_infos, weight_tensor_infos, output_tensor_infos) and the list
+// of 1.10 (id, name, algorithm, weight_granularity, input_scales, input_zero_points, output_scales, …). Writes the
+// dictionary. Knows no libtorch; thread-safe.
+#pragma once
+
+#include <string>
+
+#include "core/quantization/calibration_plan.h"
+
+namespace ipex_studio {
+
+// The recipe that the file means for a model (its calibration plan). Operations are found by fqn (2.x) or by order and
+// kind (1.10). Operations that the file does not quantize are "fp32"; values it gives no scale for keep what `observed`
+// (may be empty) says. Throws Error(kUsage) with one sentence when the text is no such file or of another model.
+Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPlan& plan, const Recipe& observed,
+                                   const std::string& name = "the configuration");
+
+// Does the text look like such a file (and not like a recipe)?
+bool looksLikeIpexConfiguration(const std::string& text);
+
+std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& plan);
+
+}  // namespace ipex_studio

@@ -1,0 +1,119 @@
+// Observers: what a value is like over a calibration set, and the range it should be quantized in. Knows no libtorch.
+//
+// A ValueObserver sees every element for the smallest and greatest value and the count of NaN and infinity, and a fixed
+// sample of each tensor for the histogram: at most kSamplesPerItem elements per item of the first axis, evenly spaced.
+// Its histogram lies on a grid of width 2^k that is made coarser, pairs of bins becoming one, when a value falls outside:
+// what it holds at the end depends on the values alone, not on their order, on batches or on merges. So a calibration
+// that was interrupted and restored ends exactly as one that was not.
+// Sources: R. Krishnamoorthi: Quantizing deep convolutional networks for efficient inference, 2018 (affine u8, percentile);
+// S. Migacz: 8-bit Inference with TensorRT, 2017 (KL); H. Wu et al.: Integer Quantization for Deep Learning Inference,
+// 2020 (comparison of both with MSE).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/plan/tensor_view.h"
+
+namespace ipex_studio {
+
+enum class ObserverKind { kMinMax, kPercentile, kKl, kMse };
+const char* observerName(ObserverKind kind);  // "min-max", "percentile", "kl", "mse"
+// Throws Error(kUsage) naming the choices.
+ObserverKind observerFromName(const std::string& name);
+
+struct ObserverOptions {
+  ObserverKind kind = ObserverKind::kMse;
+  double percentile = 99.99;  // kPercentile: this share of the elements (in percent) lies inside, the rest equally on both sides
+};
+
+struct ValueRange {
+  double low = 0, high = 0;
+};
+
+// Counts on a grid of bins [i·2^k, (i+1)·2^k). Zeros are counted apart: they quantize exactly.
+class Histogram {
+ public:
+  static constexpr int kBins = 4096;
+
+  void add(const float* values, std::size_t count);  // finite values only
+  void merge(const Histogram& other);
+
+  bool empty() const { return counts_.empty(); }
+  std::int64_t zeros() const { return zeros_; }
+  double width() const;
+  std::int64_t first() const { return first_; }                 // number of the bin that counts()[0] is
+  const std::vector<std::int64_t>& counts() const { return counts_; }
+  double center(std::size_t bin) const { return (static_cast<double>(first_) + static_cast<double>(bin) + 0.5) * width(); }
+
+  nlohmann::json state() const;
+  static Histogram fromState(const nlohmann::json& json);
+
+ private:
+  void cover(int exponent, std::int64_t first, std::int64_t last);
+  void coarsen(int exponent);
+
+  int exponent_ = 0;                  // k
+  std::int64_t first_ = 0;
+  std::int64_t zeros_ = 0;
+  std::vector<std::int64_t> counts_;  // bins first_ … first_ + size - 1; at most kBins
+};
+
+// Not thread-safe; different observers may be used from several threads.
+class ValueObserver {
+ public:
+  static constexpr std::int64_t kSamplesPerItem = 8192;
+
+  // `data` as `desc` describes it: FP32, strided or channel-blocked (padded channels are zero and may be seen).
+  // `channel_axis` >= 0: also mean and greatest magnitude per index of that axis, from this call.
+  void observe(const TensorDesc& desc, const float* data, int channel_axis = -1);
+  void merge(const ValueObserver& other);
+
+  std::int64_t count() const { return count_; }
+  std::int64_t nanCount() const { return nan_; }
+  std::int64_t infCount() const { return inf_; }
+  // Of the finite elements; 0 and 0 when there were none.
+  double least() const { return count_ > nan_ + inf_ ? least_ : 0; }
+  double greatest() const { return count_ > nan_ + inf_ ? greatest_ : 0; }
+  const Histogram& histogram() const { return histogram_; }
+  std::vector<double> channelMean() const;                  // empty: not asked for
+  const std::vector<double>& channelAbsmax() const { return channel_absmax_; }
+
+  // The range to quantize in, always holding 0. `levels`: 256 for u8.
+  ValueRange range(const ObserverOptions& options, int levels = 256) const;
+
+  nlohmann::json state() const;
+  // Throws Error(kUsage) when the text is no state.
+  static ValueObserver fromState(const nlohmann::json& json);
+
+ private:
+  void scan(const float* values, std::size_t count);
+  void sample(const TensorDesc& desc, const float* data);
+  void observeChannels(const TensorDesc& desc, const float* data, int axis);
+
+  std::int64_t count_ = 0, nan_ = 0, inf_ = 0;
+  double least_ = 0, greatest_ = 0;
+  bool any_ = false;                        // a finite element was seen
+  Histogram histogram_;
+  std::int64_t channel_count_ = 0;          // elements per channel
+  std::vector<double> channel_sum_, channel_absmax_;
+};
+
+// Range searches over a histogram, given the true extremes. Exposed for tests.
+ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, double percentile);
+ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels);
+ValueRange mseRange(const Histogram& histogram, ValueRange extremes, int levels);
+// Mean squared error of quantizing what the histogram holds in `range` to `levels` steps.
+double quantizationError(const Histogram& histogram, ValueRange range, int levels);
+
+// Affine u8: real = scale · (q - zero_point), 0 exactly representable.
+struct AffineParameters {
+  double scale = 1;
+  std::int64_t zero_point = 0;
+};
+AffineParameters affineParameters(ValueRange range, int levels = 256);
+
+}  // namespace ipex_studio

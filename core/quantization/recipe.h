@@ -1,0 +1,63 @@
+// Recipe: the result of a calibration. Which operations of a model are INT8, and in which ranges. JSON text; it enters
+// optimizeModel as OptimizeOptions::quantization_recipe. Knows no libtorch. Plain values; not synchronized.
+//
+// Values and operations are named by where they come from in the user's model (records.h, Origin), so a recipe fits the
+// same model whatever was fused: "layer1.0.relu:aten::relu_#2" is what that operation gives; "@1" follows where several
+// values come from it; "input:0" is the first tensor argument of forward.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/quantization/observer.h"
+
+namespace ipex_studio {
+
+constexpr int kRecipeVersion = 1;
+
+// What one value of the model was seen to be.
+struct RecipeValue {
+  std::string key;
+  double least = 0, greatest = 0;           // seen
+  double low = 0, high = 0;                 // quantized in
+  double scale = 1;                         // real = scale · (q - zero_point), q a u8
+  std::int64_t zero_point = 0;
+  std::int64_t count = 0, nan = 0, inf = 0; // elements seen
+  std::vector<double> channel_mean, channel_absmax;  // where corrections need them; else empty
+};
+
+// How one operation is computed.
+struct RecipeNode {
+  std::string key;                          // of its result
+  std::string module_path, kind;            // of the product in it, for people: "layer1.0.conv1", "convolution"
+  // "int8": in INT8 wherever it can be; "auto": where it moves fewer bytes; "fp32", "bf16": never INT8.
+  std::string precision = "auto";
+  std::string reason;                       // why, when somebody chose: "slower when measured"; may be empty
+};
+
+struct Recipe {
+  std::string origin = "ipex-studio";       // who wrote it: also "int8_conf.json", "model"
+  ObserverOptions observer;
+  std::int64_t samples = 0;                 // calls that were observed
+  bool bias_correction = true;
+  bool equalization = false;                // scales of neighbouring convolutions' channels were levelled before
+  double smooth_alpha = 0;                  // > 0: SmoothQuant with this exponent for linear layers
+  std::vector<RecipeValue> values;
+  std::vector<RecipeNode> nodes;
+
+  const RecipeValue* value(const std::string& key) const;
+  const RecipeNode* node(const std::string& key) const;
+  RecipeNode* node(const std::string& key);
+};
+
+std::string recipeToText(const Recipe& recipe);
+// Checks version, sizes, ranges. Throws Error(kUsage) with one sentence; `name` (a path) is put into it.
+Recipe recipeFromText(const std::string& text, const std::string& name = "the recipe");
+Recipe readRecipe(const std::string& path);
+void writeRecipe(const Recipe& recipe, const std::string& path);  // atomically
+
+// Sets the precision of nodes ("fp32", "bf16", "int8", "auto") by key. Unknown keys: Error(kUsage).
+void forcePrecision(Recipe& recipe, const std::vector<std::string>& keys, const std::string& precision, const std::string& reason);
+
+}  // namespace ipex_studio

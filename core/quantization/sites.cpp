@@ -1,0 +1,238 @@
+#include "core/quantization/sites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+bool isFloat(const Value* value) { return knownDtype(value) == at::kFloat; }
+
+bool isActivation(const Value* value) { return isFloat(value) && !constantTensor(value); }
+
+// Weights that can be turned into integers: FP32 constants.
+bool hasWeights(const LoweredOp& op) {
+  if (op.src.size() < 2 || op.src[1].value == nullptr) return false;
+  const auto weights = constantTensor(op.src[1].value);
+  return weights && weights->scalar_type() == at::kFloat && weights->dim() >= 2 && weights->numel() > 0;
+}
+
+std::optional<SiteRole> roleOf(Node* node, const LoweredOp& op) {
+  const OpSpec& spec = op.spec;
+  switch (spec.kind) {
+    case OpKind::kConvolution:
+    case OpKind::kLinear:
+      if (!readFusedOp(node) || !hasWeights(op) || spec.has("result")) return std::nullopt;
+      return SiteRole::kProduct;
+    case OpKind::kMatmul: {
+      const bool both = op.src[0].value != nullptr && op.src[1].value != nullptr && isActivation(op.src[0].value) && isActivation(op.src[1].value);
+      if (!readFusedOp(node) || !both || spec.has("result")) return std::nullopt;
+      return SiteRole::kProduct;
+    }
+    case OpKind::kPointwise: return SiteRole::kPointwise;
+    case OpKind::kConcat: return SiteRole::kMoves;
+    case OpKind::kPool: return spec.stringOr("mode", "") == "max" ? SiteRole::kMoves : SiteRole::kAverages;
+    case OpKind::kUpsample:
+      if (spec.stringOr("mode", "") != "nearest") return std::nullopt;
+      return SiteRole::kMoves;
+    case OpKind::kReduce:
+      if (spec.stringOr("mode", "") != "mean") return std::nullopt;
+      return SiteRole::kAverages;
+    case OpKind::kAdaptivePool:
+      if (spec.stringOr("mode", "") != "avg") return std::nullopt;
+      return SiteRole::kAverages;
+    default: return std::nullopt;
+  }
+}
+
+// Their result's type is what they are for.
+bool converts(const Node* node) {
+  static const std::unordered_set<std::string> kKinds = {"aten::to", "aten::type_as", "aten::float"};
+  return kKinds.count(node->kind().toQualString()) != 0;
+}
+
+// Every sum and comparison of a chain reads its operands as floats or as integers with a factor; the rest wants FP32.
+bool isProductKind(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
+
+}  // namespace
+
+std::optional<Site> siteOf(Node* node) {
+  if (node->outputs().size() != 1 || !isFloat(node->output()) || converts(node)) return std::nullopt;
+  const auto lowered = lowerNode(node);
+  const auto* ops = std::get_if<LoweredNode>(&lowered);
+  if (ops == nullptr || ops->ops.empty()) return std::nullopt;
+  Site site;
+  site.node = node;
+  site.op = ops->ops.front();
+  site.is_view = std::all_of(ops->ops.begin(), ops->ops.end(), [](const LoweredOp& op) { return isView(op.spec.kind); });
+  if (!site.is_view) {
+    if (ops->ops.size() != 1) return std::nullopt;
+    const auto role = roleOf(node, site.op);
+    if (!role) return std::nullopt;
+    site.role = *role;
+  }
+  const int base = site.is_view || site.role == SiteRole::kMoves ? -1 : baseSourceCount(site.op.spec.kind);
+  for (std::size_t s = 0; s < site.op.src.size(); ++s) {
+    Value* operand = site.op.src[s].value;
+    if (operand == nullptr || !isActivation(operand)) continue;
+    site.activations.push_back(operand);
+    if (base < 0 || static_cast<int>(s) < base) ++site.base_count;
+  }
+  // A chain may have a constant first and an activation behind; a concatenation parts that are constants.
+  const bool all_read = site.role != SiteRole::kMoves || site.is_view || site.activations.size() == site.op.src.size();
+  const bool base_read = site.role == SiteRole::kMoves || (site.op.src[0].value != nullptr && isActivation(site.op.src[0].value));
+  if (site.activations.empty() || !all_read || !base_read) return std::nullopt;
+  return site;
+}
+
+std::vector<Value*> sourcesOf(Value* value) {
+  std::vector<Value*> found;
+  std::vector<Value*> open{value};
+  std::unordered_set<const Value*> seen;
+  while (!open.empty()) {
+    Value* next = open.back();
+    open.pop_back();
+    if (!seen.insert(next).second) continue;
+    const auto site = siteOf(next->node());
+    if (site && site->role == SiteRole::kMoves) {
+      open.insert(open.end(), site->activations.rbegin(), site->activations.rend());
+    } else {
+      found.push_back(next);
+    }
+  }
+  return found;
+}
+
+ValueKeys::ValueKeys(Graph& graph, const OriginTable& origins) {
+  std::size_t tensors = 0;
+  for (const Value* input : graph.inputs()) {
+    if (input->type()->kind() != c10::TypeKind::TensorType) continue;
+    keys_[input] = fmt::format("input:{}", tensors++);
+  }
+  std::unordered_map<std::string, int> seen;
+  for (const Node* node : graph.nodes()) {
+    if (node->kind() == c10::prim::Constant) continue;
+    for (const Value* output : node->outputs()) {
+      const auto& ids = origins.of(output);
+      if (!output->hasUses() || ids.empty() || output->type()->kind() != c10::TypeKind::TensorType) continue;
+      const auto last = static_cast<std::size_t>(ids.back());
+      if (last >= origins.origins().size()) continue;
+      const Origin& origin = origins.origins()[last];
+      std::string key = fmt::format("{}:{}#{}", origin.module_path, origin.kind, origin.ordinal);
+      const int repeat = seen[key]++;
+      keys_[output] = repeat == 0 ? key : fmt::format("{}@{}", key, repeat);
+    }
+  }
+}
+
+const std::string& ValueKeys::of(const Value* value) const {
+  static const std::string none;
+  const auto found = keys_.find(value);
+  return found == keys_.end() ? none : found->second;
+}
+
+namespace {
+
+class Planner {
+ public:
+  Planner(Graph& graph, const OriginTable& origins) : graph_(graph), origins_(origins), keys_(graph, origins) {}
+
+  CalibrationPlan make(OriginTable* numbers) {
+    for (Node* node : graph_.nodes()) {
+      const auto site = siteOf(node);
+      if (site) addSite(*site);
+    }
+    for (Node* node : graph_.nodes()) {
+      if (node->kind() != c10::prim::Constant) number(node, numbers);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  int point(Value* value, int channel_axis) {
+    const std::string& key = keys_.of(value);
+    if (key.empty() || !isActivation(value)) return -1;
+    const auto [at, fresh] = points_.emplace(value, static_cast<int>(plan_.points.size()));
+    if (fresh) plan_.points.push_back({key, -1});
+    if (channel_axis >= 0) plan_.points[static_cast<std::size_t>(at->second)].channel_axis = channel_axis;
+    return at->second;
+  }
+
+  void addSite(const Site& site) {
+    if (site.role == SiteRole::kMoves) return;
+    std::vector<int> reads;
+    for (std::size_t a = 0; a < site.activations.size(); ++a) {
+      Value* operand = site.activations[a];
+      const bool channels = site.role == SiteRole::kProduct && site.op.spec.kind != OpKind::kMatmul && a == 0;
+      const auto sources = sourcesOf(operand);
+      for (Value* source : sources) {
+        // Channels stay where they are unless something reshapes or joins values on the way.
+        int axis = -1;
+        const auto sizes = knownSizes(operand);
+        if (channels && source == operand && sizes) axis = site.op.spec.kind == OpKind::kLinear ? static_cast<int>(sizes->size()) - 1 : 1;
+        reads.push_back(point(source, axis));
+      }
+    }
+    RecipeNode node;
+    node.key = keys_.of(site.node->output());
+    if (node.key.empty()) return;
+    node.kind = opKindName(site.op.spec.kind);
+    node.module_path = moduleOf(site);
+    node.precision = site.role == SiteRole::kProduct ? "int8" : "auto";
+    plan_.candidates.push_back(std::move(node));
+    plan_.reads.push_back(std::move(reads));
+    plan_.writes.push_back(point(site.node->output(), -1));
+  }
+
+  // The module of the product where there is one, else of the first origin that has a name.
+  std::string moduleOf(const Site& site) const {
+    std::string first;
+    for (const OriginId id : origins_.of(site.node)) {
+      if (static_cast<std::size_t>(id) >= origins_.origins().size()) continue;
+      const Origin& origin = origins_.origins()[static_cast<std::size_t>(id)];
+      if (first.empty()) first = origin.module_path;
+      const bool product = origin.kind.find("conv") != std::string::npos || origin.kind.find("linear") != std::string::npos ||
+                           origin.kind.find("mm") != std::string::npos || origin.kind.find("matmul") != std::string::npos;
+      if (product && isProductKind(site.op.spec.kind)) return origin.module_path;
+    }
+    return first;
+  }
+
+  void number(Node* node, OriginTable* numbers) {
+    std::vector<int> operands;
+    const auto lowered = lowerNode(node);
+    if (const auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && ops->ops.size() == 1) {
+      for (const LoweredOperand& operand : ops->ops[0].src) {
+        const auto sources = operand.value != nullptr ? sourcesOf(operand.value) : std::vector<Value*>{};
+        const auto found = sources.size() == 1 ? points_.find(sources[0]) : points_.end();
+        operands.push_back(found == points_.end() ? -1 : found->second);
+      }
+    }
+    for (Value* output : node->outputs()) {
+      const auto found = points_.find(output);
+      numbers->set(output, {static_cast<OriginId>(plan_.results.size())});
+      plan_.results.push_back({found == points_.end() ? -1 : found->second, operands});
+    }
+  }
+
+  Graph& graph_;
+  const OriginTable& origins_;
+  ValueKeys keys_;
+  CalibrationPlan plan_;
+  std::unordered_map<const Value*, int> points_;
+};
+
+}  // namespace
+
+CalibrationPlan planCalibration(Graph& graph, const OriginTable& origins, OriginTable* numbers) {
+  return Planner(graph, origins).make(numbers);
+}
+
+}  // namespace ipex_studio
