@@ -2,7 +2,9 @@
 // and fused post-operations. The library picks the layouts of activations and weights, or, in the pinned variants that
 // only a measurement chooses, those of the weights alone.
 //
-// Declines: empty, dtype, rank, post-ops (the best implementation would be a reference one; fewer may go),
+// Products of integers: scales, bias and what follows folded (integer_chain.h), the residual accumulated into.
+//
+// Declines: empty, dtype, rank, inexact, post-ops (the best implementation would be a reference one; fewer may go),
 // no-fast-implementation; pinned variants also layout (not theirs: too few channels for blocks) and algorithm (Winograd
 // where it cannot be: not 3×3, strided, grouped).
 #include <algorithm>
@@ -18,7 +20,7 @@ namespace {
 using onednn::Md;
 using onednn::Pd;
 
-constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
+constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3, kChannelAxis = 1;
 
 // --- lines as images of height one: depthwise convolutions of lines have no generated code
 // -----------------------------
@@ -88,6 +90,9 @@ class ConvolutionOnednn final : public Kernel {
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
+    // Of integers the library has no other code that is faster.
+    const bool pinned = variant_ == Variant::kBlocked || variant_ == Variant::kWinograd;
+    if (pinned && x.dtype != DType::kF32 && x.dtype != DType::kBf16) return Verdict::no("dtype");
     if (variant_ == Variant::kBlocked && args.dst[0].dims[1] < channelBlock(args.target.isa))
       return Verdict::no("layout");
     if (variant_ == Variant::kWinograd && !mayBeWinograd(args)) return Verdict::no("algorithm");
@@ -137,7 +142,7 @@ class ConvolutionOnednn final : public Kernel {
       onednn::PostOps post_ops;
       onednn::PostOpRequest request = onednn::requestFor(args, kFirstPostOperand);
       request.allow_sum = allow_sum;
-      const Verdict verdict = onednn::translatePostOps(request, &post_ops);
+      const Verdict verdict = onednn::translateProduct(args, request, kChannelAxis, &post_ops);
       if (!verdict.ok) {
         *reason = verdict.reason;
         return nullptr;
@@ -152,16 +157,17 @@ class ConvolutionOnednn final : public Kernel {
 
   std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const onednn::PostOps& post_ops) const {
     const TensorDesc& x = args.src[kSrc];
-    const bool has_bias = !args.src[kBias].absent();
+    const bool given_bias = !args.src[kBias].absent();
+    const bool has_bias = given_bias || !post_ops.bias.empty();
     const std::int64_t groups = args.spec.intOr("groups", 1);
-    const Md bias = has_bias ? onednn::plainMd(args.src[kBias].dims, args.src[kBias].dtype) : Md();
+    const Md bias = has_bias ? onednn::plainMd(Dims{args.dst[0].dims[kChannelAxis]}, given_bias ? args.src[kBias].dtype : DType::kF32) : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
     const auto algorithm =
         variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_auto;
     const Pd pd =
         onednn::convolutionPd(engine_, activation(args, x), onednn::anyMd(given_weights.dims, given_weights.dtype), bias,
                               activation(args, args.dst[0]), convolutionGeometry(args.spec, x.dims.rank - 2),
-                              onednn::attributes(post_ops.list), algorithm);
+                              onednn::attributes(post_ops, 1 << kChannelAxis, groups > 1 ? 3 : 1), algorithm);
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
@@ -180,7 +186,9 @@ class ConvolutionOnednn final : public Kernel {
     if (gemm && !post_ops.operands.empty() && !row_major) return nullptr;
     op->bindSrc(DNNL_ARG_SRC, kSrc, src_md);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
-    if (has_bias) {
+    if (!post_ops.bias.empty()) op->bindValues(DNNL_ARG_BIAS, bias, post_ops.bias.data());
+    if (post_ops.integers) op->bindScales(post_ops.product);
+    if (given_bias) {
       op->src[kBias] = contiguousDesc(args.src[kBias].dtype, args.src[kBias].dims);
       op->bindSrc(DNNL_ARG_BIAS, kBias, bias);
     }

@@ -65,7 +65,9 @@ class EmbeddingCopy final : public Kernel {
  public:
   const char* name() const override { return "embedding_copy"; }
 
-  Verdict supports(const PrepareArgs& args) const override { return supportsIndex(args, 0); }
+  Verdict supports(const PrepareArgs& args) const override {
+    return args.dst[0].dtype == args.src[1].dtype ? supportsIndex(args, 0) : Verdict::no("dtype");
+  }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     const Dims& table = args.src[1].dims;

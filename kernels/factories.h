@@ -24,6 +24,8 @@ std::unique_ptr<Kernel> makePointwiseSimd();
 std::unique_ptr<Kernel> makeLinearGemvSimd(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionSimd();
+std::unique_ptr<Kernel> makeConvolutionInt8();
+std::unique_ptr<Kernel> makeLinearInt8();
 std::unique_ptr<Kernel> makeConvolutionDepthwiseSimd();
 std::unique_ptr<Kernel> makeLinearSimd();
 std::unique_ptr<Kernel> makeReduceSimd();
@@ -36,6 +38,7 @@ std::unique_ptr<Kernel> makeAdaptivePool(const Kernel* reduce, const Kernel* poo
 std::unique_ptr<Kernel> makeAdaptivePoolWindows();
 std::unique_ptr<Kernel> makePoolWindows();
 std::unique_ptr<Kernel> makeUpsampleSimd();
+std::unique_ptr<Kernel> makeWidened(const Kernel* wide);  // for u8 and s8
 std::unique_ptr<Kernel> makeConcatCopy();
 std::unique_ptr<Kernel> makeReorderCopy();
 std::unique_ptr<Kernel> makeCastCopy();

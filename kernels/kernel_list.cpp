@@ -17,6 +17,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kConvolution, makeConvolutionOnednnNhwc(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnBlocked(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnWinograd(engine_));
+    list(OpKind::kConvolution, makeConvolutionInt8());  // chains and weights that the library leaves
     list(OpKind::kConvolution, makeConvolutionSimd());
     list(OpKind::kConvolution, makeConvolutionDepthwiseSimd());
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
@@ -24,13 +25,14 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kLinear, makeLinearOnednn(engine_));
     list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
     list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
+    list(OpKind::kLinear, makeLinearInt8());
     list(OpKind::kLinear, makeLinearSimd());
     list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
-    list(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
-    const Kernel* reduce = list(OpKind::kReduce, makeReduceSimd());
-    list(OpKind::kAdaptivePool, makeAdaptivePool(reduce, pool));  // even windows, by one of the two above
-    list(OpKind::kAdaptivePool, makeAdaptivePoolWindows());
+    listBoth(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
+    const Kernel* reduce = listBoth(OpKind::kReduce, makeReduceSimd());
+    listBoth(OpKind::kAdaptivePool, makeAdaptivePool(reduce, pool));  // even windows, by one of the two above
+    listBoth(OpKind::kAdaptivePool, makeAdaptivePoolWindows());
     list(OpKind::kLayerNorm, makeLayerNormSimd());
     list(OpKind::kGroupNorm, makeGroupNormSimd());
     list(OpKind::kSoftmax, makeSoftmaxSimd());
@@ -38,9 +40,9 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kConcat, makeConcatCopy());
     list(OpKind::kEmbedding, makeEmbeddingCopy());
     list(OpKind::kEmbeddingBag, makeEmbeddingBagSimd());
-    list(OpKind::kUpsample, makeUpsampleSimd());
+    listBoth(OpKind::kUpsample, makeUpsampleSimd());
     list(OpKind::kGather, makeGatherCopy());
-    list(OpKind::kPad, makePadCopy());
+    listBoth(OpKind::kPad, makePadCopy());
     list(OpKind::kReorder, makeReorderCopy());           // equal layouts and runs: memcpy
     list(OpKind::kReorder, makeReorderOnednn(engine_));  // other layouts, f32 and bf16
     list(OpKind::kReorder, makeCastCopy());              // other dtypes in the same layout
@@ -57,6 +59,13 @@ class OrderedKernelList final : public KernelList {
     candidates_[kind].push_back(kernel.get());
     kernels_.push_back(std::move(kernel));
     return kernels_.back().get();
+  }
+
+  // A kernel for FP32, and the same for u8 and s8.
+  const Kernel* listBoth(OpKind kind, std::unique_ptr<Kernel> kernel) {
+    const Kernel* wide = list(kind, std::move(kernel));
+    list(kind, makeWidened(wide));
+    return wide;
   }
 
   dnnl::engine engine_;

@@ -2,7 +2,9 @@
 // inner product or as a 1×1 convolution of channels-last pixels are variants that only a measurement chooses: other
 // code inside the library, faster for some shapes.
 //
-// Declines: device, dtype, empty, blocked-weights, post-ops (also for operands that broadcast over some of the leading
+// Products of integers: scales, bias and what follows folded (integer_chain.h).
+//
+// Declines: device, dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
 #include "kernels/factories.h"
 #include "kernels/matrix_rows.h"
@@ -54,7 +56,9 @@ class LinearOnednn final : public Kernel {
       if (!flatten(&request)) return nullptr;
       request.allow_sum = allow_sum;
       onednn::PostOps post_ops;
-      if (!onednn::translatePostOps(request, &post_ops).ok) return nullptr;
+      const Verdict verdict = onednn::translateProduct(args, request, args.dst[0].dims.rank - 1, &post_ops);
+      if (!verdict.ok) *reason = verdict.reason;
+      if (!verdict.ok) return nullptr;
       auto op = build(args, post_ops);
       if (op || post_ops.in_place_src < 0) return op;
     }
@@ -84,6 +88,11 @@ class LinearOnednn final : public Kernel {
 
   Md biasMd(const TensorDesc& bias) const {
     return onednn::plainMd(form_ == Form::kMatmul ? Dims{1, bias.dims[0]} : bias.dims, bias.dtype);
+  }
+
+  dnnl::primitive_attr attributesOf(const onednn::PostOps& post_ops) const {
+    const bool weights_by_rows = form_ != Form::kMatmul;  // [N, K], otherwise [K, N]
+    return onednn::attributes(post_ops, 1 << 1, weights_by_rows ? 1 : 1 << 1);
   }
 
   // The primitive, and how it sees its operands.
@@ -118,10 +127,11 @@ class LinearOnednn final : public Kernel {
       as_given = args.src[kSrc].isContiguous();
     }
     const bool has_bias = !args.src[kBias].absent();
+    TensorDesc bias = args.src[kBias];
+    if (!post_ops.bias.empty()) bias = contiguousDesc(DType::kF32, Dims{w.dims[0]});
     Md x_md, w_md, dst_md;
     TensorDesc seen_weights;
-    const Pd pd = primitiveFor(x, w, args.src[kBias], args.dst[0].dtype, onednn::attributes(post_ops.list), &x_md,
-                               &seen_weights, &dst_md);
+    const Pd pd = primitiveFor(x, w, bias, args.dst[0].dtype, attributesOf(post_ops), &x_md, &seen_weights, &dst_md);
     if (!onednn::toMd(seen_weights, &w_md)) return nullptr;
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
@@ -135,6 +145,8 @@ class LinearOnednn final : public Kernel {
     if (!as_given) op->src[kSrc] = contiguousDesc(x.dtype, args.src[kSrc].dims);
     op->bindSrc(DNNL_ARG_SRC, kSrc, x_md);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
+    if (!post_ops.bias.empty()) op->bindValues(DNNL_ARG_BIAS, biasMd(bias), post_ops.bias.data());
+    if (post_ops.integers) op->bindScales(post_ops.product);
     if (has_bias) {
       op->src[kBias] = contiguousDesc(args.src[kBias].dtype, args.src[kBias].dims);
       op->bindSrc(DNNL_ARG_BIAS, kBias, biasMd(args.src[kBias]));

@@ -1,6 +1,6 @@
 // Batched matrix product by oneDNN: batch dimensions broadcast, transposed and strided sources are read where they lie.
 //
-// Declines: device, dtype, rank, empty, post-ops, no-fast-implementation.
+// Declines: device, dtype, rank, empty, inexact, post-ops, no-fast-implementation.
 #include <algorithm>
 
 #include "kernels/factories.h"
@@ -70,8 +70,9 @@ class MatmulOnednn final : public Kernel {
         request.dst_layout = &dst_md;
         onednn::PostOps post_ops;
         const double scale = args.spec.floatOr("scale", 1);
-        if (scale != 1) onednn::appendEltwise(post_ops.list, dnnl::algorithm::eltwise_linear, float(scale), 0);
-        const Verdict verdict = onednn::translatePostOps(request, &post_ops);
+        const bool integers = args.src[kA].dtype == DType::kU8 || args.src[kA].dtype == DType::kS8;  // folded below
+        if (scale != 1 && !integers) onednn::appendEltwise(post_ops.list, dnnl::algorithm::eltwise_linear, float(scale), 0);
+        const Verdict verdict = onednn::translateProduct(args, request, args.dst[0].dims.rank - 1, &post_ops);
         if (!verdict.ok) {
           *reason = verdict.reason;
           return nullptr;
@@ -102,7 +103,13 @@ class MatmulOnednn final : public Kernel {
       if (!onednn::toMd(seen, &md[s])) return nullptr;
       if (s == kA) inner = seen.dims[rank - 1];
     }
-    const Pd pd = onednn::matmulPd(engine_, md[kA], md[kB], Md(), dst_md, onednn::attributes(post_ops.list));
+    // A bias of the library has the result's rank.
+    Dims bias_dims;
+    bias_dims.rank = rank;
+    for (int axis = 0; axis < rank; ++axis) bias_dims[axis] = axis + 1 < rank ? 1 : args.dst[0].dims[axis];
+    const Md bias = post_ops.bias.empty() ? Md() : onednn::plainMd(bias_dims, DType::kF32);
+    const int columns = 1 << (rank - 1);
+    const Pd pd = onednn::matmulPd(engine_, md[kA], md[kB], bias, dst_md, onednn::attributes(post_ops, columns, columns));
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
@@ -112,6 +119,8 @@ class MatmulOnednn final : public Kernel {
     op->bindSrc(DNNL_ARG_SRC, kA, md[kA]);
     op->bindSrc(DNNL_ARG_WEIGHTS, kB, md[kB]);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
+    if (!post_ops.bias.empty()) op->bindValues(DNNL_ARG_BIAS, bias, post_ops.bias.data());
+    if (post_ops.integers) op->bindScales(post_ops.product);
     if (!onednn::bindPostOperands(pd, post_ops, args, op->dst[0], op.get())) return nullptr;
     op->finish();
     op->flops = 2 * args.dst[0].dims.count() * inner;

@@ -1,9 +1,10 @@
 // The only place that knows how oneDNN 2.6 and 3.x differ: creation of primitive descriptors, what a memory descriptor
-// looks like inside, and the arguments of element-wise post-operations.
+// looks like inside, the arguments of element-wise post-operations, scales and zero points of products of integers.
 //
 // Every …Pd function returns an empty descriptor when the library has no implementation or refuses the problem.
 #pragma once
 
+#include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <vector>
@@ -60,6 +61,60 @@ inline Eltwise eltwiseAt(const dnnl::post_ops& ops, int index) {
   ops.get_params_eltwise(index, scale, read.algorithm, read.alpha, read.beta);
 #endif
   return read;
+}
+
+// Does generated code add products of bytes in 32 bits? Without it pairs are added in 16 bits, saturated.
+inline bool hasVnni() {
+  const auto has = [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa wanted) {
+    return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+  };
+  return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);
+}
+
+// A product of integers is y = (Σ (x - src_zero)·w) · scale[channel] + offset[channel]. 2.6 keeps the numbers in the
+// attributes and adds the bias before it scales; 3.x wants both as arguments of each execution and scales first.
+struct ProductScales {
+  std::vector<float> scale;  // one for all channels or one for each
+  std::vector<float> offset;
+  std::int32_t src_zero = 0, weight_zero = 0;
+};
+#if DNNL_VERSION_MAJOR >= 3
+constexpr bool kScalesAreArguments = true;
+constexpr int kScalesArgument = DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS;
+#else
+constexpr bool kScalesAreArguments = false;
+constexpr int kScalesArgument = 0;
+#endif
+
+// `dst_mask`, `weights_mask`: the axes of the result and of the weights along which channels lie.
+inline void setScales(const ProductScales& product, int dst_mask, int weights_mask, dnnl::primitive_attr* attr) {
+  const bool single = product.scale.size() == 1;
+#if DNNL_VERSION_MAJOR >= 3
+  static_cast<void>(dst_mask);
+  attr->set_scales_mask(DNNL_ARG_WEIGHTS, single ? 0 : weights_mask);
+  if (product.src_zero != 0) attr->set_zero_points_mask(DNNL_ARG_SRC, 0);
+  if (product.weight_zero != 0) attr->set_zero_points_mask(DNNL_ARG_WEIGHTS, 0);
+#else
+  static_cast<void>(weights_mask);
+  attr->set_output_scales(single ? 0 : dst_mask, product.scale);
+  if (product.src_zero != 0) attr->set_zero_points(DNNL_ARG_SRC, 0, {product.src_zero});
+  if (product.weight_zero != 0) attr->set_zero_points(DNNL_ARG_WEIGHTS, 0, {product.weight_zero});
+#endif
+}
+
+// What the library wants as bias. Empty: none. False where it cannot be said.
+inline bool biasOf(const ProductScales& product, std::vector<float>* bias) {
+  bias->clear();
+  bool any = false;
+  for (const float offset : product.offset) any |= offset != 0;
+  if (!any) return true;
+  for (std::size_t c = 0; c < product.offset.size(); ++c) {
+    const float scale = kScalesAreArguments ? 1.0f : product.scale[product.scale.size() == 1 ? 0 : c];
+    constexpr float kTiny = 1e-25f;
+    if (!(scale > kTiny) && !(scale < -kTiny)) return false;
+    bias->push_back(product.offset[c] / scale);
+  }
+  return true;
 }
 
 // x · clip(x + 3, 0, 6) / 6; 2.6 has the constants built in, 3.x takes them.

@@ -89,6 +89,8 @@ bool toMd(const TensorDesc& desc, Md* md) {
 }
 
 bool isProduct(DType a, DType b, DType dst) {
+  const bool bytes = (a == DType::kU8 || a == DType::kS8) && b == DType::kS8;
+  if (bytes) return dst == DType::kU8 || dst == DType::kS8 || dst == DType::kF32 || dst == DType::kBf16;
   if (a != b) return false;
   return a == DType::kF32 ? dst == a : a == DType::kBf16 && (dst == a || dst == DType::kF32);
 }

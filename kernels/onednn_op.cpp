@@ -1,5 +1,7 @@
 #include "kernels/onednn_op.h"
 
+#include <cstring>
+
 #include "core/plan/error.h"
 
 namespace ipex_studio::onednn {
@@ -89,6 +91,21 @@ void OnednnOp::bindWeights(int argument, int index, const Md& given, const Md& w
   scratch_bytes += (wanted.get_size() + 63) / 64 * 64;
 }
 
+void OnednnOp::bindValues(int argument, const Md& md, const void* values) {
+  auto copy = std::make_shared<AlignedBuffer>(md.get_size());
+  std::memcpy(copy->data(), values, copy->bytes());
+  packed_buffers_.push_back(std::move(copy));
+  bindings_.push_back({argument, From::kPacked, static_cast<std::int64_t>(packed_buffers_.size()) - 1, md});
+}
+
+void OnednnOp::bindScales(const ProductScales& product) {
+  if (!kScalesAreArguments) return;
+  const auto vectorMd = [](std::size_t count, DType dtype) { return plainMd(Dims{static_cast<std::int64_t>(count)}, dtype); };
+  bindValues(kScalesArgument, vectorMd(product.scale.size(), DType::kF32), product.scale.data());
+  if (product.src_zero != 0) bindValues(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, vectorMd(1, DType::kS32), &product.src_zero);
+  if (product.weight_zero != 0) bindValues(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS, vectorMd(1, DType::kS32), &product.weight_zero);
+}
+
 void OnednnOp::finish() {
   const Md scratchpad = pd_.scratchpad_desc();
   if (scratchpad.get_size() == 0) return;
@@ -146,6 +163,7 @@ bool bindPostOperands(const Pd& pd, const PostOps& post_ops, const PrepareArgs& 
   if (post_ops.in_place_src >= 0) {
     op->in_place_src = post_ops.in_place_src;
     op->src[post_ops.in_place_src] = dst_layout;
+    op->src[post_ops.in_place_src].dtype = args.src[post_ops.in_place_src].dtype;
   }
   return true;
 }

@@ -22,7 +22,8 @@ bool typeToOnednn(DType dtype, dnnl::memory::data_type* type);
 // 0 on a dimension over 1, blocked tensors with gaps, rank 0.
 bool toMd(const TensorDesc& desc, Md* md);
 
-// Products that oneDNN computes with sums in FP32: FP32 throughout, or BF16 operands and a result of either type.
+// Products that oneDNN computes: FP32 throughout, BF16 operands and a result of either type, both with sums in FP32; u8
+// or s8 by s8 with sums in 32 bits and any of these results.
 bool isProduct(DType a, DType b, DType dst);
 
 // The way back. False when the layout is not one of ours (weights' double blocks, opaque formats).
@@ -56,6 +57,9 @@ struct PostOps {
   dnnl::post_ops list;
   std::vector<PostOperand> operands;
   int in_place_src = -1;  // the summand that dst accumulates into; -1: none
+  bool integers = false;  // a product of integers, with these numbers
+  ProductScales product;
+  std::vector<float> bias;
 };
 
 // Translates spec.post_ops for a result of dims `dst` (its rank as the primitive sees it). Post operand k is
@@ -78,7 +82,14 @@ Verdict translatePostOps(const PostOpRequest& request, PostOps* result);
 // The request for a kernel whose result is seen as it is.
 PostOpRequest requestFor(const PrepareArgs& args, int first_operand);
 
+// Post-operations of a product: those of integers are folded first (integer_chain.h); channels lie along `channel_axis`
+// of args.dst. `request` may see operands with other dims. Declines: post-ops, inexact (weights of more than 7 bits, or
+// signed sources, where the library would saturate sums).
+Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int channel_axis, PostOps* result);
+
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops);
+// The same with scales and zero points; masks as in setScales.
+dnnl::primitive_attr attributes(const PostOps& post_ops, int dst_mask, int weights_mask);
 
 // --- the operation -------------------------------------------------------------------------------------------------
 
@@ -98,6 +109,10 @@ class OnednnOp final : public PreparedOp {
   // Binds weights: packed now (through the cache) when `constant`, else reordered into scratch at each execution.
   void bindWeights(int argument, int index, const Md& given, const Md& wanted, const void* constant,
                    WeightCache* cache);
+  // Binds values that the operation keeps.
+  void bindValues(int argument, const Md& md, const void* values);
+  // Scales and zero points, where they are arguments.
+  void bindScales(const ProductScales& product);
   // Places the library's scratchpad; call last.
   void finish();
 

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/integer_chain.h"
 #include "kernels/onednn_op.h"
 
 namespace ipex_studio::onednn {
@@ -150,10 +154,90 @@ PostOpRequest requestFor(const PrepareArgs& args, int first_operand) {
   return request;
 }
 
+namespace {
+
+bool sameSize(DType a, DType b) { return elementBytes(a) == elementBytes(b); }
+
+// The folded chain's operand: accumulated into where it dies, else added before the factor.
+bool appendAddend(const PostOpRequest& request, IntegerChain* chain, PostOps* result) {
+  const int k = chain->addend;
+  const DType type = request.operand_types[k];
+  dnnl::memory::data_type onednn_type;
+  if (request.operand_dims[k] != request.dst || !typeToOnednn(type, &onednn_type) || chain->factor == 0) return false;
+  const int src = request.first_operand + k;
+  if (request.allow_sum && request.operand_dies[k] && sameSize(type, request.dst_type)) {
+    result->list.append_sum(chain->factor, onednn_type);
+    result->in_place_src = src;
+    return true;
+  }
+  if (!(chain->factor > 0)) return false;
+  for (float& s : chain->scale) s /= chain->factor;
+  for (float& o : chain->offset) o /= chain->factor;
+  chain->low /= chain->factor;
+  chain->high /= chain->factor;
+  result->operands.push_back({result->list.len(), src, false});
+  result->list.append_binary(dnnl::algorithm::binary_add, request.dst_layout ? *request.dst_layout : anyMd(request.dst, type));
+  return true;
+}
+
+// Is what a clamp does done by the saturation of the result's type?
+bool clampsByType(const IntegerChain& chain, DType dtype) {
+  return chain.tail.empty() && isByte(dtype) && chain.low == (dtype == DType::kU8 ? 0.0f : -128.0f) &&
+         chain.high == (dtype == DType::kU8 ? 255.0f : 127.0f);
+}
+
+void appendClamp(const IntegerChain& chain, dnnl::post_ops* list) {
+  if (chain.low == 0 && std::isinf(chain.high)) {
+    appendEltwise(*list, dnnl::algorithm::eltwise_relu, 0, 0);
+  } else if (chain.clamps()) {
+    appendEltwise(*list, dnnl::algorithm::eltwise_clip, chain.low, chain.high);
+  }
+}
+
+}  // namespace
+
+Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int channel_axis, PostOps* result) {
+  constexpr int kSrc = 0, kWeights = 1;
+  if (!isByte(args.src[kSrc].dtype)) return translatePostOps(request, result);
+  if (!hasVnni()) {
+    constexpr int kSevenBits = 63;
+    const bool small = args.constant[kWeights] != nullptr && largestWeight(args.src[kWeights], args.constant[kWeights]) <= kSevenBits;
+    if (args.src[kSrc].dtype == DType::kS8 || !small) return Verdict::no("inexact");
+  }
+  IntegerChain chain = foldChain(args, request.first_operand, channel_axis);
+  saturate(args.dst[0].dtype, &chain);
+  const float factor = chain.factor;
+  if (chain.addend >= 0 && !appendAddend(request, &chain, result)) return Verdict::no("post-ops");
+  const bool scaled_after = chain.addend >= 0 && result->in_place_src < 0 && factor != 1;
+  if (scaled_after) {
+    appendClamp(chain, &result->list);
+    appendEltwise(result->list, dnnl::algorithm::eltwise_linear, factor, 0);
+  } else if (!clampsByType(chain, args.dst[0].dtype)) {
+    appendClamp(chain, &result->list);
+  }
+  result->integers = true;
+  ProductScales& product = result->product;
+  const bool equal = std::all_of(chain.scale.begin(), chain.scale.end(), [&](float s) { return s == chain.scale[0]; });
+  product.scale = equal ? std::vector<float>{chain.scale[0]} : chain.scale;
+  product.offset = chain.offset;
+  product.src_zero = static_cast<std::int32_t>(args.spec.intOr("src_zero", 0));
+  product.weight_zero = static_cast<std::int32_t>(args.spec.intOr("weight_zero", 0));
+  if (!biasOf(product, &result->bias)) return Verdict::no("post-ops");
+  request.post_ops = &chain.tail;
+  request.allow_sum = request.allow_sum && result->in_place_src < 0;
+  return translatePostOps(request, result);
+}
+
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
   dnnl::primitive_attr attr;
   attr.set_post_ops(post_ops);
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+dnnl::primitive_attr attributes(const PostOps& post_ops, int dst_mask, int weights_mask) {
+  dnnl::primitive_attr attr = attributes(post_ops.list);
+  if (post_ops.integers) setScales(post_ops.product, dst_mask, weights_mask, &attr);
   return attr;
 }
 

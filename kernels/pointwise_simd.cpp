@@ -1,4 +1,5 @@
-// A chain of element-wise operations over broadcasting f32 and bf16 operands in one pass over memory. Works in
+// A chain of element-wise operations over broadcasting operands of f32, bf16, u8 and s8 in one pass over memory: casts,
+// quantizing and dequantizing are such chains. Works in
 // row-major, channels-last and channel-blocked layouts; the operands' tiles go through the chain, in f32, while they lie
 // in the first-level cache.
 //
@@ -13,7 +14,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/bf16-inl.h"
+#include "kernels/byte_convert-inl.h"
 #include "kernels/pointwise_chain-inl.h"
 #include "kernels/pointwise_tiles.h"
 
@@ -43,17 +44,10 @@ void layOut(const float* from, std::int64_t row_stride, std::int64_t stride, std
   }
 }
 
-void layOutBf16(const std::uint16_t* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
-                std::int64_t inner, float* to) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::uint16_t* row = from + r * row_stride;
-    float* out = to + r * inner;
-    if (stride == 1) {
-      widenBf16(row, out, inner);
-    } else {
-      for (std::int64_t i = 0; i < inner; ++i) out[i] = bf16ToFloat(row[i * stride]);
-    }
-  }
+void layOutNarrow(DType dtype, const char* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
+                  std::int64_t inner, float* to) {
+  const std::int64_t row_bytes = row_stride * static_cast<std::int64_t>(elementBytes(dtype));
+  for (std::int64_t r = 0; r < rows; ++r) gatherValues(dtype, from + r * row_bytes, stride, to + r * inner, inner);
 }
 
 void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst, float* scratch, std::int64_t begin,
@@ -73,16 +67,17 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     const auto tile = [&](int tensor) -> const float* {
       const auto& strides = job.nest.stride[tensor];
       const std::int64_t row_stride = has_rows ? strides[last - 1] : 0;
-      const bool narrow = job.is_bf16[tensor];
+      const DType dtype = job.dtypes[tensor];
+      const bool narrow = dtype != DType::kF32;
       const std::int64_t first =
           job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
-      const char* at = static_cast<const char*>(tensors[tensor]) + first * (narrow ? 2 : 4);
+      const char* at = static_cast<const char*>(tensors[tensor]) + first * static_cast<std::int64_t>(elementBytes(dtype));
       if (!narrow && strides[last] == 1 && (rows == 1 || row_stride == inner)) return reinterpret_cast<const float*>(at);
       float* const buffer = scratch + tensor * kPointwiseTile;
       LaidOut& known = remembered[tensor];
       if (known.from != at || known.count < count) {
         if (narrow) {
-          layOutBf16(reinterpret_cast<const std::uint16_t*>(at), row_stride, strides[last], rows, inner, buffer);
+          layOutNarrow(dtype, at, row_stride, strides[last], rows, inner, buffer);
         } else {
           layOut(reinterpret_cast<const float*>(at), row_stride, strides[last], rows, inner, buffer);
         }
@@ -92,9 +87,10 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     };
     const std::int64_t place =
         job.nest.offset(0, outer, job.outer_loops) + row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
-    float* const out = job.is_bf16[0] ? scratch : static_cast<float*>(dst) + place;
+    const bool narrow_result = job.dtypes[0] != DType::kF32;
+    float* const out = narrow_result ? scratch : static_cast<float*>(dst) + place;
     const float* value = tile(1);
-    if (job.ops.empty() && value != out) std::memcpy(out, value, count * sizeof(float));
+    if (job.ops.empty() && !narrow_result && value != out) std::memcpy(out, value, count * sizeof(float));
     for (std::size_t i = 0; i < job.ops.size(); ++i) {
       const PostOp& op = job.ops[i];
       float* const to = i + 1 == job.ops.size() ? out : scratch;  // tensor 0's buffer holds what is in between
@@ -105,7 +101,9 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
       }
       value = to;
     }
-    if (job.is_bf16[0]) narrowToBf16(out, static_cast<std::uint16_t*>(dst) + place, count);
+    if (!narrow_result) continue;
+    char* const to = static_cast<char*>(dst) + place * static_cast<std::int64_t>(elementBytes(job.dtypes[0]));
+    narrowValues(job.dtypes[0], job.ops.empty() ? value : out, to, static_cast<std::size_t>(count));
   }
 }
 
@@ -165,7 +163,7 @@ void cutIntoTiles(PointwiseJob* job) {
 // A per-channel operand copied so that its channels fill whole blocks.
 struct PaddedOperand {
   int src;
-  bool is_bf16;
+  DType dtype;
   std::int64_t outer, channels, padded, outer_stride, channel_stride;
   std::int64_t offset;  // bytes in scratch
 };
@@ -201,8 +199,13 @@ class PointwiseOp final : public PreparedOp {
   }
 
   static void pad(const PaddedOperand& operand, const void* from, float* to) {
-    const auto read = [&](std::int64_t at) {
-      return operand.is_bf16 ? bf16ToFloat(static_cast<const std::uint16_t*>(from)[at]) : static_cast<const float*>(from)[at];
+    const auto read = [&](std::int64_t at) -> float {
+      switch (operand.dtype) {
+        case DType::kBf16: return bf16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
+        case DType::kU8: return static_cast<const std::uint8_t*>(from)[at];
+        case DType::kS8: return static_cast<const std::int8_t*>(from)[at];
+        default: return static_cast<const float*>(from)[at];
+      }
     };
     for (std::int64_t o = 0; o < operand.outer; ++o) {
       for (std::int64_t c = 0; c < operand.padded; ++c) {
@@ -214,7 +217,7 @@ class PointwiseOp final : public PreparedOp {
 
   void clearTail(char* out) const {
     if (tail_begin == tail_end) return;
-    const std::int64_t bytes = job.is_bf16[0] ? 2 : 4;
+    const auto bytes = static_cast<std::int64_t>(elementBytes(job.dtypes[0]));
     const std::int64_t pixels = tail_pixels.count();
     for (std::int64_t p = 0; p < pixels; ++p) {
       const std::int64_t lanes = tail_offset + tail_pixels.offset(0, p, tail_pixels.loops());
@@ -225,7 +228,9 @@ class PointwiseOp final : public PreparedOp {
 
 bool isFull(const TensorDesc& desc, const Dims& dims) { return desc.dims == dims; }
 
-bool isFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; }
+bool inChains(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kU8 || dtype == DType::kS8;
+}
 
 // The layout of the result: the one that most full-size operands already have; row-major when none is dense.
 TensorDesc chooseLayout(const PrepareArgs& args) {
@@ -269,10 +274,10 @@ class PointwiseSimd final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
-      if (!isFloat(src.dtype)) return Verdict::no("dtype");
+      if (!inChains(src.dtype)) return Verdict::no("dtype");
     }
     constexpr std::size_t kMaxOperands = 65;
-    if (!isFloat(args.dst[0].dtype)) return Verdict::no("dtype");
+    if (!inChains(args.dst[0].dtype)) return Verdict::no("dtype");
     return args.src.size() <= kMaxOperands ? Verdict::yes() : Verdict::no("too-many-operands");
   }
 
@@ -294,7 +299,7 @@ class PointwiseSimd final : public Kernel {
     op->job.ops = args.spec.post_ops;
     std::int64_t scratch = 0;
     std::vector<TensorDesc> walked{dst};
-    op->job.is_bf16 = {static_cast<char>(dst.dtype == DType::kBf16)};
+    op->job.dtypes = {dst.dtype};
     for (std::size_t s = 0; s < args.src.size(); ++s) {
       op->src[s] = readableLayout(args.src[s], dst);
       TensorDesc aligned = alignRank(op->src[s], dst.dims.rank);
@@ -302,7 +307,7 @@ class PointwiseSimd final : public Kernel {
         aligned = addPadded(static_cast<int>(s), aligned, dst, op.get(), &scratch);
       }
       walked.push_back(aligned);
-      op->job.is_bf16.push_back(static_cast<char>(aligned.dtype == DType::kBf16));
+      op->job.dtypes.push_back(aligned.dtype);
     }
     if (!makeLoopNest(walked, &op->job.nest)) return nullptr;
     cutIntoTiles(&op->job);
@@ -328,7 +333,7 @@ class PointwiseSimd final : public Kernel {
                               std::int64_t* scratch) {
     const std::int64_t padded = (dst.dims[1] + dst.block - 1) / dst.block * dst.block;
     op->padded.push_back(
-        {src, aligned.dtype == DType::kBf16, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
+        {src, aligned.dtype, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
     *scratch += (aligned.dims[0] * padded * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
     return blockedDesc(DType::kF32, aligned.dims, dst.block);
   }

@@ -15,7 +15,7 @@ constexpr std::int64_t kPointwiseTile = 1024;
 // plane that is cut into tiles: pieces of one row where rows are long, several rows where they are short.
 struct PointwiseJob {
   std::vector<PostOp> ops;
-  std::vector<char> is_bf16;  // per tensor: bf16, otherwise f32
+  std::vector<DType> dtypes;  // per tensor: f32, bf16, u8 or s8
   LoopNest nest;
   int outer_loops = 0;
   std::int64_t rows = 1, inner = 1;  // the plane

@@ -45,7 +45,8 @@ class PoolOnednn final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType dtype = args.src[kSrc].dtype;
-    if ((dtype != DType::kF32 && dtype != DType::kBf16) || args.dst[0].dtype != dtype) return Verdict::no("dtype");
+    const bool known = dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kU8 || dtype == DType::kS8;
+    if (!known || args.dst[0].dtype != dtype) return Verdict::no("dtype");
     if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     const PoolGeometry g = poolGeometry(args.spec, args.src[kSrc].dims, args.dst[0].dims);
     if (g.beyond_padding && args.spec.stringOr("mode", "max") == "avg") return Verdict::no("ceil-average");

@@ -339,6 +339,18 @@ bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, co
   return false;
 }
 
+namespace {
+
+// What a step computes in: of integers where it reads or writes them.
+const char* precisionOf(const PreparedOp& op) {
+  const auto holdsIntegers = [](DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; };
+  const DType result = op.dst[0].dtype;
+  if (holdsIntegers(result) || (!op.src.empty() && holdsIntegers(op.src[0].dtype))) return "int8";
+  return result == DType::kF32 ? "fp32" : dtypeName(result);
+}
+
+}  // namespace
+
 void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,
                          const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label) {
   const std::vector<DispatchRecord> dispatches = std::move(declined_);
@@ -382,7 +394,7 @@ void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vect
   record.src_layout = prepared.src.empty() ? "" : prepared.src[0].layoutName();
   record.dst_layout = prepared.dst[0].layoutName();
   record.dst_shape = prepared.dst[0].dims.str();
-  record.precision = prepared.dst[0].dtype == DType::kF32 ? "fp32" : dtypeName(prepared.dst[0].dtype);
+  record.precision = precisionOf(prepared);
   record.flops = prepared.flops;
   for (const TensorDesc& desc : prepared.src) record.bytes += static_cast<std::int64_t>(desc.bytes());
   for (const TensorDesc& desc : prepared.dst) record.bytes += static_cast<std::int64_t>(desc.bytes());

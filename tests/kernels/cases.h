@@ -11,7 +11,8 @@
 namespace ipex_studio::kernel_test {
 
 // What fills a source.
-enum class Fill { kNormal, kPositive, kIndex, kOffsets };
+// kBytes: all integers of u8 or s8. kExtreme: their lowest and highest, in runs. kSmall: around 0.004, as scales are.
+enum class Fill { kNormal, kPositive, kIndex, kOffsets, kBytes, kExtreme, kSmall };
 
 struct Source {
   Dims dims;  // rank 0 and absent: see none()
@@ -36,6 +37,19 @@ struct Source {
   static Source positive(Dims dims) {
     Source s{dims};
     s.fill = Fill::kPositive;
+    return s;
+  }
+  static Source u8(Dims dims) { return {dims, DType::kU8, Fill::kBytes}; }
+  static Source s8(Dims dims) { return {dims, DType::kS8, Fill::kBytes}; }
+  static Source s8Weight(Dims dims) {
+    Source s{dims, DType::kS8, Fill::kBytes};
+    s.constant = true;
+    return s;
+  }
+  // Scales of channels, constant.
+  static Source scales(Dims dims) {
+    Source s{dims, DType::kF32, Fill::kSmall};
+    s.constant = true;
     return s;
   }
   // Zeros and ones as float.
@@ -72,5 +86,7 @@ const std::vector<Case>& normCases();
 const std::vector<Case>& attentionCases();
 const std::vector<Case>& bf16Cases();
 const std::vector<Case>& movementCases();
+const std::vector<Case>& integerProductCases();
+const std::vector<Case>& integerChainCases();
 
 }  // namespace ipex_studio::kernel_test

@@ -24,7 +24,7 @@ const KernelList& kernels() {
   return *list;
 }
 
-// By the first kernel that takes the case, the reference aside; otherwise with the last one's reason.
+// By the first kernel that takes the case, the reference aside; otherwise with the reason of the last one for its dtypes.
 void prepareFirst(const Case& test, Prepared* p) {
   p->problem = makeProblem(test);
   p->args = makeArgs(test, p->problem, Conditions(), &p->cache, &p->constants);
@@ -32,7 +32,7 @@ void prepareFirst(const Case& test, Prepared* p) {
   for (std::size_t k = 0; k + 1 < candidates.size() && !p->op; ++k) {
     if (candidates[k]->onlyWhenMeasured()) continue;
     const Verdict verdict = candidates[k]->supports(p->args);
-    p->reason = verdict.reason;
+    if (verdict.reason != "dtype") p->reason = verdict.reason;
     if (verdict.ok) p->op = candidates[k]->prepare(p->args, &p->reason);
   }
 }

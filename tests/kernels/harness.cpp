@@ -38,6 +38,19 @@ Values fill(const Source& source, std::mt19937* random) {
     case Fill::kIndex:
       for (double& v : values) v = static_cast<double>((*random)() % source.limit);
       break;
+    case Fill::kBytes:
+      for (double& v : values) v = static_cast<double>((*random)() % 256) - (source.dtype == DType::kS8 ? 128 : 0);
+      break;
+    case Fill::kExtreme: {
+      const double low = source.dtype == DType::kS8 ? -128 : 0, high = source.dtype == DType::kS8 ? 127 : 255;
+      // Long runs: neighbours' products must not cancel.
+      double now = high;
+      for (double& v : values) v = now = (*random)() % 64 == 0 ? (now == high ? low : high) : now;
+      break;
+    }
+    case Fill::kSmall:
+      for (double& v : values) v = 0.001 + 0.0001 * static_cast<double>((*random)() % 64);
+      break;
     case Fill::kOffsets:
       for (double& v : values) v = static_cast<double>((*random)() % (source.limit + 1));
       std::sort(values.begin(), values.end());
@@ -111,6 +124,12 @@ void writeTensor(const TensorDesc& desc, const Values& values, void* data) {
       case DType::kBool:
         static_cast<std::uint8_t*>(data)[at] = values[i] != 0;
         break;
+      case DType::kU8:
+        static_cast<std::uint8_t*>(data)[at] = static_cast<std::uint8_t>(values[i]);
+        break;
+      case DType::kS8:
+        static_cast<std::int8_t*>(data)[at] = static_cast<std::int8_t>(values[i]);
+        break;
       case DType::kBf16:
         static_cast<std::uint16_t*>(data)[at] = floatToBf16(static_cast<float>(values[i]));
         break;
@@ -135,7 +154,11 @@ Values readTensor(const TensorDesc& desc, const void* data) {
         values[i] = static_cast<const std::int32_t*>(data)[at];
         break;
       case DType::kBool:
+      case DType::kU8:
         values[i] = static_cast<const std::uint8_t*>(data)[at];
+        break;
+      case DType::kS8:
+        values[i] = static_cast<const std::int8_t*>(data)[at];
         break;
       case DType::kBf16:
         values[i] = bf16ToFloat(static_cast<const std::uint16_t*>(data)[at]);
@@ -159,7 +182,7 @@ bool paddingIsZero(const TensorDesc& desc, const void* data) {
   return true;
 }
 
-Problem makeProblem(const Case& test) {
+Problem makeProblem(const Case& test, bool with_answer) {
   Problem problem;
   problem.spec = parseOpSpec(test.spec);
   std::mt19937 random(7);
@@ -169,6 +192,7 @@ Problem makeProblem(const Case& test) {
   }
   const Verdict verdict = inferShapes(problem.spec, problem.src, &problem.dst);
   IPEX_CHECK(verdict.ok, test.spec + ": " + verdict.reason);
+  if (!with_answer) return problem;
   const Outcome outcome = runCase(referenceOf(problem.spec.kind), test, problem, Conditions());
   IPEX_CHECK(!outcome.declined, test.spec + ": the reference declines: " + outcome.reason);
   return problem;
@@ -264,6 +288,9 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
       const double difference = std::fabs(result[i] - problem.expected[d][i]);
       error = std::isnan(difference) ? HUGE_VAL : std::max(error, difference);
     }
+    // Bytes are measured in steps of their range.
+    const bool bytes = op->dst[d].dtype == DType::kU8 || op->dst[d].dtype == DType::kS8;
+    if (bytes) largest = 255;
     outcome.error = std::max(outcome.error, largest > 0 ? error / largest : error);
   }
   return outcome;

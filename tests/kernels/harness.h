@@ -25,7 +25,7 @@ struct Problem {
   std::vector<TensorDesc> dst;
   std::vector<Values> expected;
 };
-Problem makeProblem(const Case& test);
+Problem makeProblem(const Case& test, bool with_answer = true);
 
 // A tensor in memory of exactly its size, between canaries.
 class Buffer {

@@ -1,5 +1,6 @@
 // Speed of the cases marked for it, in one command:
-//   kernel_tests --gtest_also_run_disabled_tests --gtest_filter=KernelBench.DISABLED_Layers   (network layers), or _All
+//   kernel_tests --gtest_also_run_disabled_tests --gtest_filter=KernelBench.DISABLED_Layers   (network layers), or _All,
+//   or _Int8 (the same layers in u8 and s8, against the library's FP32)
 // Per case and number of threads one line for each kernel and layout that it works in: time (the fastest of runs that take
 // turns, on operands in the layouts that the operation asked for), speed, share of the FMA peak measured here, and how many
 // times as fast as the library's best.
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/plan/machine_facts.h"
 #include "fma_peak.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"
@@ -25,6 +27,7 @@ double secondsSince(Clock::time_point from) { return std::chrono::duration<doubl
 // One prepared operation with memory of its own.
 struct Contender {
   std::string kernel, layouts;
+  DType dtype = DType::kF32;  // of the first source
   WeightCache cache;
   std::vector<std::unique_ptr<Buffer>> constants;
   std::unique_ptr<PreparedOp> op;
@@ -51,6 +54,7 @@ std::unique_ptr<Contender> prepareContender(const Kernel& kernel, const Case& te
   if (!made->op) return nullptr;
   const PreparedOp& op = *made->op;
   made->kernel = kernel.name();
+  made->dtype = args.src[0].dtype;
   made->layouts = op.src[0].layoutName() + " > " + op.dst[0].layoutName();
   for (std::size_t s = 0; s < args.src.size(); ++s) {
     made->memory.emplace_back(args.src[s].absent() ? 0 : op.src[s].bytes());
@@ -78,37 +82,89 @@ std::string shapesOf(const Problem& problem) {
   return text;
 }
 
-void benchCase(const KernelList& list, const Case& test, int threads, double peak) {
-  const Problem problem = makeProblem(test);
+using Contenders = std::vector<std::unique_ptr<Contender>>;
+
+void addContenders(const KernelList& list, const Case& test, const Problem& problem, int threads, bool library_only, Contenders* contenders) {
+  static const std::string isa = machineFacts().isa;
   const auto& candidates = list.candidates(problem.spec.kind);
-  std::vector<std::unique_ptr<Contender>> contenders;
   for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
+    if (library_only && std::string(candidates[k]->name()).find("_onednn") == std::string::npos) continue;
     for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16}) {
-      auto made = prepareContender(*candidates[k], test, problem, Conditions{layout, threads, "avx512_core", -1});
-      const bool known = made && std::any_of(contenders.begin(), contenders.end(), [&](const auto& other) {
-                           return other->kernel == made->kernel && other->layouts == made->layouts;
+      auto made = prepareContender(*candidates[k], test, problem, Conditions{layout, threads, isa, -1});
+      const bool known = made && std::any_of(contenders->begin(), contenders->end(), [&](const auto& other) {
+                           return other->kernel == made->kernel && other->layouts == made->layouts && other->dtype == made->dtype;
                          });
-      if (made && !known) contenders.push_back(std::move(made));
+      if (made && !known) contenders->push_back(std::move(made));
     }
   }
+}
+
+void race(const Problem& problem, const std::string& title, int threads, double peak, Contenders* contenders) {
   const ThreadCountScope scope(threads);
   const auto begin = Clock::now();
   for (int round = 0; round < 5 || secondsSince(begin) < 0.2; ++round) {
-    for (const auto& contender : contenders) contender->run();
+    for (const auto& contender : *contenders) contender->run();
   }
   double library = 1e9;
-  for (const auto& contender : contenders) {
-    if (contender->kernel.find("_onednn") != std::string::npos) library = std::min(library, contender->seconds);
+  for (const auto& contender : *contenders) {
+    const bool floats = contender->dtype == DType::kF32 || problem.src[0].dtype == contender->dtype;
+    if (floats && contender->kernel.find("_onednn") != std::string::npos) library = std::min(library, contender->seconds);
   }
-  std::sort(contenders.begin(), contenders.end(), [](const auto& a, const auto& b) { return a->seconds < b->seconds; });
-  std::printf("%s  [%s]  threads %d\n", test.spec.c_str(), shapesOf(problem).c_str(), threads);
-  for (const auto& c : contenders) {
+  std::sort(contenders->begin(), contenders->end(), [](const auto& a, const auto& b) { return a->seconds < b->seconds; });
+  std::printf("%s  [%s]  threads %d\n", title.c_str(), shapesOf(problem).c_str(), threads);
+  for (const auto& c : *contenders) {
     const double speed = static_cast<double>(c->op->flops) / c->seconds;
-    std::printf("  %-28s %-24s %-20s %9.1f us %7.1f GFLOP/s %5.1f %% %7.1f GB/s", c->kernel.c_str(),
+    std::printf("  %-4s %-28s %-24s %-20s %9.1f us %7.1f GFLOP/s %5.1f %% %7.1f GB/s", dtypeName(c->dtype), c->kernel.c_str(),
                 c->op->implementation.c_str(), c->layouts.c_str(), c->seconds * 1e6, speed * 1e-9,
                 100 * speed / (peak * threads), c->bytes / c->seconds * 1e-9);
     std::printf(library < 1e9 ? " %6.2f\n" : "\n", library / c->seconds);
   }
+}
+
+void benchCase(const KernelList& list, const Case& test, int threads, double peak) {
+  const Problem problem = makeProblem(test, false);
+  Contenders contenders;
+  addContenders(list, test, problem, threads, false, &contenders);
+  race(problem, test.spec, threads, peak, &contenders);
+}
+
+// A layer in FP32 as one of integers: scales and bias first, requantized at the end.
+Case integersOf(const Case& test) {
+  OpSpec spec = parseOpSpec(test.spec);
+  Case integers = test;
+  const bool image = spec.kind == OpKind::kConvolution;
+  const std::int64_t columns = test.src[1].dims[0];
+  const Dims channels = image ? Dims{columns, 1, 1} : Dims{columns};
+  std::vector<PostOp> chain{binaryPostOp(PostOpKind::kMul, 0), binaryPostOp(PostOpKind::kAdd, 1)};
+  for (PostOp op : spec.post_ops) {
+    if (isBinary(op.kind)) op.operand += 2;
+    if (op.kind == PostOpKind::kAdd) op.alpha = 3;
+    chain.push_back(op);
+  }
+  chain.push_back(unaryPostOp(PostOpKind::kLinear, 0.05, 0));
+  spec.post_ops = chain;
+  spec.attributes["result"] = std::string("u8");
+  integers.spec = spec.text();
+  integers.src[0] = Source::u8(test.src[0].dims);
+  integers.src[1] = Source::s8Weight(test.src[1].dims);
+  integers.src[2] = Source::none();
+  std::vector<Source> operands{Source::scales(channels), Source::weight(channels)};
+  if (test.src.size() > 3) {
+    operands.push_back(Source::u8(test.src[3].dims));
+    operands.back().dies = test.src[3].dies;
+  }
+  integers.src.resize(3);
+  integers.src.insert(integers.src.end(), operands.begin(), operands.end());
+  return integers;
+}
+
+void benchIntegers(const KernelList& list, const Case& test, int threads, double peak) {
+  const Case integers = integersOf(test);
+  const Problem floats = makeProblem(test, false), problem = makeProblem(integers, false);
+  Contenders contenders;
+  addContenders(list, test, floats, threads, true, &contenders);
+  addContenders(list, integers, problem, threads, false, &contenders);
+  race(floats, integers.spec, threads, peak, &contenders);
 }
 
 void bench(const std::vector<const std::vector<Case>*>& tables) {
@@ -126,9 +182,17 @@ void bench(const std::vector<const std::vector<Case>*>& tables) {
 
 TEST(KernelBench, DISABLED_Layers) { bench({&layerCases()}); }
 
+TEST(KernelBench, DISABLED_Int8) {
+  const auto list = makeKernelList();
+  const double peak = fmaPeak();
+  for (const Case& test : layerCases()) {
+    for (const int threads : {1, 2}) benchIntegers(*list, test, threads, peak);
+  }
+}
+
 TEST(KernelBench, DISABLED_All) {
   bench({&layerCases(), &convolutionCases(), &matrixCases(), &pointwiseCases(), &normCases(), &attentionCases(),
-         &bf16Cases(), &movementCases()});
+         &bf16Cases(), &movementCases(), &integerChainCases()});
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_P(KernelCases, AgreesWithReference) {
         check(*kernel, test, problem, conditions);
       }
       conditions.alias_src = -1;
-      for (const char* isa : {"avx2", "sse41"}) {
+      for (const char* isa : {"avx512_core_vnni", "avx2", "sse41"}) {
         conditions.isa = isa;
         if (simd) check(*kernel, test, problem, conditions);
       }
@@ -93,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCase
 INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Bf16, KernelCases, testing::ValuesIn(bf16Cases()), caseName);
+INSTANTIATE_TEST_SUITE_P(IntegerProduct, KernelCases, testing::ValuesIn(integerProductCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(IntegerChain, KernelCases, testing::ValuesIn(integerChainCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Movement, KernelCases, testing::ValuesIn(movementCases()), caseName);
 
 }  // namespace

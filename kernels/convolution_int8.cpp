@@ -1,0 +1,126 @@
+// Convolution of u8 or s8 images with s8 weights as a packed product of integers (int8_gemm.h): any strides, dilations,
+// paddings, groups and chain of post-operations. Reads and writes channels-last; images of few channels are read as they
+// come.
+//
+// Declines: device, dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
+// broadcast along some of the spatial axes only).
+#include "kernels/convolution_geometry.h"
+#include "kernels/factories.h"
+#include "kernels/int8_gemm.h"
+
+namespace ipex_studio {
+namespace {
+
+// Images of up to this many channels become words from their planes.
+constexpr std::int64_t kPlanarChannels = 4;
+constexpr int kChannelAxis = 1;
+
+class ConvolutionInt8 final : public Kernel {
+ public:
+  const char* name() const override { return "convolution_simd_int8"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    const Verdict verdict = takesPackedIntegers(args);
+    if (!verdict.ok) return verdict;
+    const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+    if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
+    const std::int64_t groups = args.spec.intOr("groups", 1);
+    if (groups > 1 && w.dims[0] == groups && w.dims[1] == 1 && x.dims.rank < 5) return Verdict::no("depthwise");
+    return Verdict::yes();
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const TensorDesc dst = channelsLastDesc(args.dst[0].dtype, args.dst[0].dims);
+    std::vector<TensorDesc> layouts = args.src;
+    TensorDesc& x = layouts[kGemmSrc];
+    x = readableImage(args);
+    Int8GemmJob job;
+    if (!isWords(args, x)) job.padding = paddingOf(args, x);
+    job.gemm.rows = rowsOfImage(args, x, job.padding);
+    job.gemm.row_count = job.gemm.rows.images * job.gemm.rows.pixels();
+    job.gemm.columns = dst.dims[kChannelAxis];
+    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+      layouts[s] = readableOperand(args.src[s], dst);
+      GemmOperand operand;
+      operand.src = static_cast<int>(s);
+      if (!describeOperand(layouts[s], dst.dims, 0, 2, dst.dims.rank, kChannelAxis, &operand)) {
+        *reason = "post-ops";
+        return nullptr;
+      }
+      job.gemm.operands.push_back(operand);
+    }
+    return makeInt8Gemm(args, std::move(job), std::move(layouts), dst, kChannelAxis);
+  }
+
+ private:
+  static TensorDesc readableImage(const PrepareArgs& args) {
+    const TensorDesc& x = args.src[kGemmSrc];
+    const bool pixels = x.strides[kChannelAxis] == 1 || x.dims[kChannelAxis] <= kPlanarChannels;
+    return x.block == 0 && pixels ? x : channelsLastDesc(x.dtype, x.dims);
+  }
+
+  // Do the channels of each group fill words that lie side by side, unsigned?
+  static bool isWords(const PrepareArgs& args, const TensorDesc& x) {
+    if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kGemmWeights].dims[1] % kWordBytes != 0) return false;
+    for (int axis = 0; axis < x.dims.rank; ++axis) {
+      if (axis != kChannelAxis && x.dims[axis] > 1 && x.strides[axis] % kWordBytes != 0) return false;
+    }
+    return true;
+  }
+
+  static WordPadding paddingOf(const PrepareArgs& args, const TensorDesc& x) {
+    WordPadding padding;
+    padding.needed = true;
+    padding.images = x.dims[0];
+    padding.groups = args.spec.intOr("groups", 1);
+    padding.channels = args.src[kGemmWeights].dims[1];
+    padding.image_stride = x.strides[0];
+    padding.channel_stride = x.strides[kChannelAxis];
+    for (int axis = 2; axis < x.dims.rank; ++axis) {
+      padding.sizes[5 - x.dims.rank + axis - 2] = x.dims[axis];
+      padding.strides[5 - x.dims.rank + axis - 2] = x.strides[axis];
+    }
+    return padding;
+  }
+
+  static TensorDesc readableOperand(const TensorDesc& given, const TensorDesc& dst) {
+    TensorDesc layout = given;
+    if (given.dims == dst.dims) {
+      layout = dst;
+      layout.dtype = given.dtype;
+    } else if (given.block != 0) {
+      layout = channelsLastDesc(given.dtype, given.dims);
+    }
+    return layout;
+  }
+
+  static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x, const WordPadding& padding) {
+    const TensorDesc& w = args.src[kGemmWeights];
+    const int spatial = x.dims.rank - 2;
+    const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
+    GemmRows rows;
+    rows.images = x.dims[0];
+    rows.groups = args.spec.intOr("groups", 1);
+    rows.channels = (w.dims[1] + kWordBytes - 1) / kWordBytes;
+    std::int64_t dense = rows.groups * rows.channels;
+    for (int axis = spatial - 1; axis >= 0; --axis) {
+      const int to = 3 - spatial + axis;
+      rows.in[to] = x.dims[2 + axis];
+      rows.out[to] = args.dst[0].dims[2 + axis];
+      rows.kernel[to] = w.dims[2 + axis];
+      rows.stride[to] = geometry.stride[axis];
+      rows.dilation[to] = geometry.dilation[axis] + 1;
+      rows.padding[to] = geometry.padding_begin[axis];
+      rows.x_stride[to] = padding.needed ? dense : x.strides[2 + axis] / kWordBytes;
+      dense *= x.dims[2 + axis];
+    }
+    rows.image_stride = padding.needed ? dense : x.strides[0] / kWordBytes;
+    return rows;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeConvolutionInt8() { return std::make_unique<ConvolutionInt8>(); }
+
+}  // namespace ipex_studio

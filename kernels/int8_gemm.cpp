@@ -1,0 +1,269 @@
+// Runs products of integers (int8_gemm.h): the image is turned into words where it has to be, then blocks of rows, panels
+// and tiles as in packed_gemm.cpp. Sums, scales, the first addend and the clamp stay in registers and the first-level
+// cache; longer chains go over the tile in FP32.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/int8_gemm.cpp"
+#include "kernels/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/gemm_rows-inl.h"
+#include "kernels/int8_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
+constexpr int kUnit = hn::MaxLanes(F32()) / (kHalfVectors ? 2 : 1);  // columns
+
+using TileRun = void (*)(const Int8Tile& tile);
+
+// Panels by width in units: rows that the registers take, and the code for each number of rows.
+struct TileKind {
+  int max_rows = 0;
+  TileRun run[kGemmMaxRows + 1] = {};
+};
+
+template <bool kVnni, int kFull, int kHalf, int kRows>
+constexpr void fillRows(TileKind* kind) {
+  kind->run[kRows] = &multiplyBytes<kRows, kFull, kHalf, kVnni>;
+  if constexpr (kRows > 1) fillRows<kVnni, kFull, kHalf, kRows - 1>(kind);
+}
+
+template <bool kVnni, int kRows, int kFull, int kHalf>
+constexpr TileKind tileKind() {
+  TileKind kind;
+  kind.max_rows = kRows;
+  fillRows<kVnni, kFull, kHalf, kRows>(&kind);
+  return kind;
+}
+
+template <bool kVnni>
+const TileKind& kindOf(std::int32_t width) {
+#if HWY_TARGET <= HWY_AVX3
+  // Widened weights take twice the registers.
+  static constexpr TileKind kKinds[] = {tileKind<kVnni, 14, 0, 1>(),
+                                        tileKind<kVnni, 14, 1, 0>(),
+                                        tileKind<kVnni, kVnni ? 14 : 10, 1, 1>(),
+                                        tileKind<kVnni, kVnni ? 14 : 12, 2, 0>(),
+                                        tileKind<kVnni, kVnni ? 9 : 7, 2, 1>(),
+                                        tileKind<kVnni, kVnni ? 9 : 7, 3, 0>()};
+#else
+  static constexpr TileKind kKinds[] = {tileKind<kVnni, 8, 1, 0>(), tileKind<kVnni, 4, 2, 0>(), tileKind<kVnni, 2, 3, 0>()};
+#endif
+  return kKinds[width / kUnit - 1];
+}
+
+// --- words ---------------------------------------------------------------------------------------------------------
+
+// Pixels [begin, end) of all images as words, group by group.
+void padWords(const WordPadding& p, const void* x, float* to, std::int64_t begin, std::int64_t end) {
+  const std::int64_t words = p.words(), whole = p.channels / kWordBytes, rest = p.channels % kWordBytes;
+  const auto* const bytes = static_cast<const std::uint8_t*>(x);
+  for (std::int64_t pixel = begin; pixel < end; ++pixel) {
+    std::int64_t at = pixel, offset = 0;
+    for (int axis = 2; axis >= 0; --axis) {
+      offset += at % p.sizes[axis] * p.strides[axis];
+      at /= p.sizes[axis];
+    }
+    const std::uint8_t* const from = bytes + at * p.image_stride + offset;
+    auto* out = reinterpret_cast<char*>(to + pixel * p.groups * words);
+    for (std::int64_t g = 0; g < p.groups; ++g) {
+      const std::uint8_t* channel = from + g * p.channels * p.channel_stride;
+      for (std::int64_t w = 0; w < whole + (rest != 0 ? 1 : 0); ++w, out += kWordBytes) {
+        std::uint32_t word = 0;
+        if (w < whole && p.channel_stride == 1) {
+          std::memcpy(&word, channel, sizeof word);
+          channel += kWordBytes;
+        } else {
+          const std::int64_t count = w < whole ? kWordBytes : rest;
+          for (std::int64_t i = 0; i < count; ++i, channel += p.channel_stride) word |= static_cast<std::uint32_t>(*channel) << (8 * i);
+        }
+        word ^= p.flip;
+        std::memcpy(out, &word, sizeof word);
+      }
+    }
+  }
+}
+
+// --- tiles ---------------------------------------------------------------------------------------------------------
+
+struct TileBuffers {
+  float* values;
+  float* operand;
+  float* result;
+};
+
+std::int64_t operandOffset(const GemmJob& job, const GemmOperand& o, std::int64_t row, std::int64_t column) {
+  const std::int64_t pixels = job.rows.pixels();
+  return row / pixels * o.image_stride + row % pixels * o.pixel_stride + column * o.column_stride;
+}
+
+// Rows of operand `k` for a tile as floats, side by side, `width` apart.
+void layOutOperand(const Int8GemmJob& job, const Int8GemmCall& call, int k, std::int64_t row, std::int64_t rows, const GemmPanel& panel,
+                   float* to) {
+  const GemmOperand& o = job.gemm.operands[k];
+  const DType dtype = job.operand_types[k];
+  const auto* const data = static_cast<const char*>(call.src[o.src]);
+  const auto element = static_cast<std::int64_t>(elementBytes(dtype));
+  for (std::int64_t r = 0; r < rows; ++r, to += panel.width) {
+    gatherValues(dtype, data + operandOffset(job.gemm, o, row + r, panel.column) * element, o.column_stride, to, panel.columns);
+    std::fill(to + panel.columns, to + panel.width, 1.0f);
+  }
+}
+
+// Points the tile to its addend; where the panel has columns that do not exist, to a copy.
+void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, std::int64_t row, std::int64_t rows,
+                const TileBuffers& buffers, Int8Tile* tile) {
+  const int k = job.chain.addend;
+  const GemmOperand& o = job.gemm.operands[k];
+  const DType dtype = job.operand_types[k];
+  tile->addend_type = dtype;
+  if (panel.columns == panel.width && dtype != DType::kBf16 && o.column_stride == 1 && o.pixel_stride == job.gemm.columns) {
+    const auto element = static_cast<std::int64_t>(elementBytes(dtype));
+    tile->addend = static_cast<const char*>(call.src[o.src]) + operandOffset(job.gemm, o, row, panel.column) * element;
+    tile->addend_stride = job.gemm.columns;
+    return;
+  }
+  layOutOperand(job, call, k, row, rows, panel, buffers.operand);
+  tile->addend = buffers.operand;
+  tile->addend_type = DType::kF32;
+  tile->addend_stride = panel.width;
+}
+
+void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row, std::int64_t rows,
+             const TileBuffers& buffers, Int8Tile& tile) {
+  const auto element = static_cast<std::int64_t>(elementBytes(job.result));
+  char* const dst = static_cast<char*>(call.dst) + (row * job.gemm.columns + panel.column) * element;
+  const bool finished = job.chain.tail.empty() && job.result != DType::kBf16;
+  const bool in_place = finished && panel.columns == panel.width;
+  tile.c_type = finished ? job.result : DType::kF32;
+  tile.c = in_place ? dst : static_cast<void*>(buffers.values);
+  tile.c_stride = in_place ? job.gemm.columns : panel.width;
+  if (job.chain.addend >= 0) bindAddend(job, call, panel, row, rows, buffers, &tile);
+  run(tile);
+  if (in_place) return;
+  const auto count = static_cast<std::size_t>(rows * panel.width);
+  for (const PostOp& op : job.chain.tail) {
+    if (isBinary(op.kind)) {
+      layOutOperand(job, call, op.operand, row, rows, panel, buffers.operand);
+      job.gemm.binary(op, buffers.values, buffers.operand, buffers.values, count);
+    } else {
+      job.gemm.unary(op, buffers.values, buffers.values, count);
+    }
+  }
+  const char* from = reinterpret_cast<const char*>(buffers.values);
+  if (!finished) {
+    narrowValues(job.result, buffers.values, buffers.result, count);
+    from = reinterpret_cast<const char*>(buffers.result);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::memcpy(dst + r * job.gemm.columns * element, from + r * panel.width * element, static_cast<std::size_t>(panel.columns * element));
+  }
+}
+
+// What tiles of one panel have in common.
+Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel) {
+  Int8Tile tile;
+  tile.row_stride = job.gemm.row_stride;
+  tile.offsets = job.gemm.offsets.data();
+  tile.segments = static_cast<std::int64_t>(job.gemm.offsets.size());
+  tile.length = job.gemm.length;
+  tile.b = call.weights + panel.weights;
+  tile.start = job.start.data() + panel.bias;
+  tile.scale = job.scale.data() + panel.bias;
+  tile.offset = job.offset.data() + panel.bias;
+  tile.factor = job.chain.factor;
+  tile.low = job.chain.low;
+  tile.high = job.chain.high;
+  return tile;
+}
+
+// Task (i, j) of row_shares × column_shares.
+template <bool kVnni>
+void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scratch, std::int64_t task) {
+  const GemmJob& job = int8.gemm;
+  const auto panels = static_cast<std::int64_t>(job.panels.size());
+  const std::int64_t i = task / job.column_shares, j = task % job.column_shares;
+  const std::int64_t blocks = job.planes * job.blocksPerPlane();
+  const std::int64_t panel_begin = panels * j / job.column_shares, panel_end = panels * (j + 1) / job.column_shares;
+  const std::int64_t first_group = job.panels[panel_begin].group, last_group = job.panels[panel_end - 1].group;
+  constexpr std::int64_t kTile = kGemmMaxRows * kGemmMaxWidth;
+  float* const values = scratch + job.copied_floats;
+  const TileBuffers buffers{values, values + kTile, values + 2 * kTile};
+  for (std::int64_t block = blocks * i / job.row_shares; block < blocks * (i + 1) / job.row_shares; ++block) {
+    const std::int64_t in_plane = block % job.blocksPerPlane() * job.block_rows;
+    const std::int64_t row = block / job.blocksPerPlane() * job.plane_rows + in_plane;
+    const std::int64_t count = std::min(job.block_rows, job.plane_rows - in_plane);
+    const std::int64_t span_rows = std::min(job.span_rows, count);
+    const float* const rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
+    for (std::int64_t p = panel_begin; p < panel_end; ++p) {
+      const GemmPanel& panel = job.panels[p];
+      const TileKind& kind = kindOf<kVnni>(panel.width);
+      Int8Tile tile = panelTile(int8, call, panel);
+      const float* span = rows + (panel.group - first_group) * job.group_stride;
+      const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
+      for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {
+        for (std::int64_t t = 0; t < tiles; ++t) {
+          const std::int64_t begin = span_rows * t / tiles, size = span_rows * (t + 1) / tiles - begin;
+          tile.a = span + begin * job.row_stride;
+          runTile(int8, call, panel, kind.run[size], row + done + begin, size, buffers, tile);
+        }
+      }
+    }
+  }
+}
+
+Int8GemmCode int8Code(bool vnni) {
+  Int8GemmCode code;
+  code.traits = {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors};
+  code.pad = &padWords;
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  code.run = vnni ? &runInt8Gemm<true> : &runInt8Gemm<false>;
+#else
+  static_cast<void>(vnni);
+  code.run = &runInt8Gemm<false>;
+#endif
+  return code;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(int8Code);
+
+}  // namespace
+
+bool mayUseVnni(const std::string& isa) {
+#if defined(__x86_64__)
+  const bool allowed = isa.rfind("avx512_core_", 0) == 0;  // every tier above avx512_core has it
+  return allowed && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl");
+#else
+  static_cast<void>(isa);
+  return false;
+#endif
+}
+
+Int8GemmCode int8GemmCode(const std::string& isa) {
+  Int8GemmCode code = IPEX_SELECT_TARGET(int8Code, isa)(mayUseVnni(isa));
+  code.unary = pointwiseUnary(isa);
+  code.binary = pointwiseBinary(isa);
+  return code;
+}
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

@@ -1,0 +1,94 @@
+// Products of u8 or s8 by s8 weights as a packed matrix product (packed_gemm.h): words of four bytes take the place of
+// floats, so that rows are planned, copied and gathered by the same code. Sums are exact in 32 bits on every instruction
+// set: by vpdpbusd where there is VNNI, else by widening to 16 bits (vpmaddubsw would saturate). The sum of
+// (x - zero)·w is the sum of x·w from -zero·Σw on; signed bytes become unsigned by flipping their highest bit while they
+// are copied.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/integer_chain.h"
+#include "kernels/packed_gemm.h"
+
+namespace ipex_studio {
+
+constexpr std::int64_t kWordBytes = 4;
+
+// Up to kGemmMaxRows rows of words times one panel of words; like GemmTile.
+struct Int8Tile {
+  const float* a = nullptr;
+  std::int64_t row_stride = 0;
+  const std::int64_t* offsets = nullptr;
+  std::int64_t segments = 1, length = 0;
+  const float* b = nullptr;
+  const std::int32_t* start = nullptr;  // width values each
+  const float* scale = nullptr;
+  const float* offset = nullptr;
+  const void* addend = nullptr;  // may be null
+  DType addend_type = DType::kF32;
+  std::int64_t addend_stride = 0;  // elements, as c_stride
+  float factor = 0, low = 0, high = 0;
+  void* c = nullptr;
+  DType c_type = DType::kF32;  // f32, u8 or s8
+  std::int64_t c_stride = 0;
+};
+
+// How the image becomes words where its channels (of each group) do not fill words side by side.
+struct WordPadding {
+  bool needed = false;
+  std::uint32_t flip = 0;  // all bytes are combined with it by exclusive or: s8 becomes u8
+  std::int64_t images = 1, groups = 1, channels = 0;  // per group
+  std::int64_t sizes[3] = {1, 1, 1};
+  std::int64_t image_stride = 0, channel_stride = 0, strides[3] = {};  // bytes
+  std::int64_t words() const { return (channels + kWordBytes - 1) / kWordBytes; }
+  std::int64_t pixels() const { return images * sizes[0] * sizes[1] * sizes[2]; }
+  std::int64_t bytes() const { return needed ? (pixels() * groups * words() * kWordBytes + 63) / 64 * 64 : 0; }
+};
+
+struct Int8GemmJob {
+  GemmJob gemm;  // strides and lengths in words; operands of the chain
+  WordPadding padding;
+  DType result = DType::kF32;
+  IntegerChain chain;
+  std::vector<DType> operand_types;  // by post operand
+  // Per column of panels, at GemmPanel::bias.
+  std::vector<std::int32_t> start;
+  std::vector<float> scale, offset;
+  // Floats per thread: rows, a tile, an operand's tile, a tile of results.
+  std::int64_t scratchFloats() const { return gemm.copied_floats + 3 * kGemmMaxRows * kGemmMaxWidth; }
+};
+
+struct Int8GemmCall {
+  const float* x = nullptr;  // words
+  const float* weights = nullptr;
+  const void* const* src = nullptr;
+  void* dst = nullptr;
+};
+
+using Int8GemmRun = void (*)(const Int8GemmJob& job, const Int8GemmCall& call, float* scratch, std::int64_t task);
+using WordPaddingRun = void (*)(const WordPadding& padding, const void* x, float* to, std::int64_t begin, std::int64_t end);
+
+// Code of one instruction set; by vpdpbusd or by widening.
+struct Int8GemmCode {
+  GemmTraits traits;
+  Int8GemmRun run = nullptr;
+  WordPaddingRun pad = nullptr;
+  PointwiseUnary unary = nullptr;
+  PointwiseBinary binary = nullptr;
+};
+Int8GemmCode int8GemmCode(const std::string& isa);
+
+// Has this machine VNNI for 512-bit vectors, and does `isa` (a machine_facts tier) allow it?
+bool mayUseVnni(const std::string& isa);
+
+// What kernels with packed s8 weights need: the CPU, u8 or s8 by constant s8, sums that fit 32 bits, operands of types
+// that chains read. Declines: device, dtype, empty, blocked-weights, weights-not-constant, depth.
+Verdict takesPackedIntegers(const PrepareArgs& args);
+
+// As makePackedGemm: `job` has gemm's rows in words, row_count, columns and operands, and padding. `channel_axis` of dst.
+std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts, const TensorDesc& dst,
+                                         int channel_axis);
+
+}  // namespace ipex_studio

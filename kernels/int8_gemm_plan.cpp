@@ -1,0 +1,165 @@
+// How products of integers are prepared: weights packed as words, the chain folded into numbers per column.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/plan/error.h"
+#include "kernels/int8_gemm.h"
+#include "kernels/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+class Int8GemmOp final : public PreparedOp {
+ public:
+  Int8GemmJob job;
+  Int8GemmCode code;
+  std::int32_t threads = 1;
+  WeightCache::Packed weights;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
+    Int8GemmCall call;
+    call.x = static_cast<const float*>(from[kGemmSrc]);
+    call.weights = static_cast<const float*>(weights->data());
+    call.src = from;
+    call.dst = to[0];
+    auto* own = static_cast<char*>(scratch);
+    if (job.padding.needed) {
+      auto* const words = reinterpret_cast<float*>(own);
+      own += job.padding.bytes();
+      const std::int64_t grain = grainFor(job.padding.groups * job.padding.words() * 2);
+      parallelFor(job.padding.pixels(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+        code.pad(job.padding, from[kGemmSrc], words, begin, end);
+      });
+      call.x = words;
+    }
+    auto* const floats = reinterpret_cast<float*>(own);
+    const std::int64_t tasks = job.gemm.row_shares * job.gemm.column_shares;
+    parallelFor(tasks, 1, static_cast<std::int32_t>(tasks), [&](std::int64_t begin, std::int64_t end, int thread) {
+      for (std::int64_t task = begin; task < end; ++task) code.run(job, call, floats + thread * job.scratchFloats(), task);
+    });
+  }
+};
+
+// Calls fn(panel, column, word, byte, weight) for every weight; columns count within the panel, words along the depth.
+template <typename Fn>
+void forEachWeight(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, const Fn& fn) {
+  const GemmRows& rows = job.gemm.rows;
+  const std::int64_t taps = rows.taps();
+  for (const GemmPanel& panel : job.gemm.panels) {
+    for (std::int64_t j = 0; j < panel.columns; ++j) {
+      for (std::int64_t tap = 0; tap < taps; ++tap) {
+        std::int64_t offset = (panel.column + j) * w.strides[0], at = tap;
+        for (int axis = w.dims.rank - 1; axis >= 2; --axis) {
+          offset += at % w.dims[axis] * w.strides[axis];
+          at /= w.dims[axis];
+        }
+        for (std::int64_t c = 0; c < w.dims[1]; ++c) {
+          fn(panel, j, tap * rows.channels + c / kWordBytes, c % kWordBytes, data[offset + c * w.strides[1]]);
+        }
+      }
+    }
+  }
+}
+
+AlignedBuffer packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data) {
+  const GemmPanel& last = job.gemm.panels.back();
+  AlignedBuffer buffer(static_cast<std::size_t>((last.weights + last.width * job.gemm.rows.depth()) * kWordBytes));
+  auto* const bytes = static_cast<std::int8_t*>(buffer.data());
+  std::memset(bytes, 0, buffer.bytes());
+  forEachWeight(job, w, data, [&](const GemmPanel& panel, std::int64_t j, std::int64_t word, std::int64_t byte, std::int8_t value) {
+    bytes[(panel.weights + word * panel.width + j) * kWordBytes + byte] = value;
+  });
+  return buffer;
+}
+
+// What stands for zero in the unsigned bytes that tiles read.
+std::uint32_t zeroByte(const PrepareArgs& args) {
+  const std::uint32_t flip = args.src[kGemmSrc].dtype == DType::kS8 ? 0x80u : 0u;
+  return (static_cast<std::uint32_t>(args.spec.intOr("src_zero", 0)) & 0xFFu) ^ flip;
+}
+
+void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
+  job->chain = foldChain(args, kGemmFirstOperand, channel_axis);
+  saturate(args.dst[0].dtype, &job->chain);
+  const GemmPanel& last = job->gemm.panels.back();
+  const auto count = static_cast<std::size_t>(last.bias + last.width);
+  job->start.assign(count, 0);
+  job->scale.assign(count, 0);
+  job->offset.assign(count, 0);
+  for (const GemmPanel& panel : job->gemm.panels) {
+    for (std::int64_t j = 0; j < panel.columns; ++j) {
+      job->scale[static_cast<std::size_t>(panel.bias + j)] = job->chain.scale[static_cast<std::size_t>(panel.column + j)];
+      job->offset[static_cast<std::size_t>(panel.bias + j)] = job->chain.offset[static_cast<std::size_t>(panel.column + j)];
+    }
+  }
+  // Wraps around as the sums do; the whole fits.
+  const std::uint32_t zero = zeroByte(args);
+  forEachWeight(*job, args.src[kGemmWeights], static_cast<const std::int8_t*>(args.constant[kGemmWeights]),
+                [&](const GemmPanel& panel, std::int64_t j, std::int64_t, std::int64_t, std::int8_t value) {
+                  std::int32_t& start = job->start[static_cast<std::size_t>(panel.bias + j)];
+                  start = static_cast<std::int32_t>(static_cast<std::uint32_t>(start) - zero * static_cast<std::uint32_t>(static_cast<std::int32_t>(value)));
+                });
+}
+
+}  // namespace
+
+Verdict takesPackedIntegers(const PrepareArgs& args) {
+  if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+  const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+  if (!isByte(x.dtype) || w.dtype != DType::kS8) return Verdict::no("dtype");
+  const auto inChain = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16 || isByte(dtype); };
+  for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+    if (!inChain(args.src[s].dtype)) return Verdict::no("dtype");
+  }
+  if (!inChain(args.dst[0].dtype)) return Verdict::no("dtype");
+  if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+  if (w.block != 0) return Verdict::no("blocked-weights");
+  if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
+  // 255 · 128 · depth stays below 2^31.
+  constexpr std::int64_t kDeepest = 65536;
+  return w.dims.count() / w.dims[0] <= kDeepest ? Verdict::yes() : Verdict::no("depth");
+}
+
+std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts, const TensorDesc& dst,
+                                         int channel_axis) {
+  IPEX_CHECK(args.constant[kGemmWeights] != nullptr, "packed products need constant weights");
+  auto op = std::make_unique<Int8GemmOp>();
+  op->code = int8GemmCode(args.target.isa);
+  const GemmTraits& traits = op->code.traits;
+  GemmJob& gemm = job.gemm;
+  const std::int64_t groups = gemm.rows.groups, depth = gemm.rows.depth();
+  gemm.panels = cutIntoPanels(gemm.columns / groups, groups, depth, traits);
+  gemm.unary = op->code.unary;
+  gemm.binary = op->code.binary;
+  const std::uint32_t outside = zeroByte(args) * 0x01010101u;
+  std::memcpy(&gemm.outside, &outside, sizeof outside);
+  if (args.src[kGemmSrc].dtype == DType::kS8) job.padding.flip = 0x80808080u;
+  job.result = dst.dtype;
+  for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
+  planRows(args.target.threads, &gemm);
+  planColumns(args, channel_axis, &job);
+
+  const TensorDesc& w = args.src[kGemmWeights];
+  const auto* const data = static_cast<const std::int8_t*>(args.constant[kGemmWeights]);
+  const std::string form = fmt::format("int8 gemm {} groups {} depth {} lanes {} half {} dims {} strides {}", gemm.columns, groups, depth,
+                                       traits.lanes, traits.half_vectors, w.dims.str(), w.strides.str());
+  op->weights = args.weights->getOrPack(data, form, [&] { return packWords(job, w, data); });
+  op->src = std::move(layouts);
+  op->dst = {dst};
+  op->packed.assign(args.src.size(), false);
+  op->packed[kGemmWeights] = true;
+  op->threads = args.target.threads;
+  op->scratch_bytes = static_cast<std::size_t>(job.padding.bytes()) +
+                      static_cast<std::size_t>(gemm.row_shares * gemm.column_shares * job.scratchFloats()) * sizeof(float);
+  op->flops = 2 * gemm.row_count * gemm.columns * (w.dims.count() / w.dims[0]);
+  for (std::size_t k = 0; k < gemm.operands.size() && op->in_place_src < 0; ++k) {
+    const auto s = static_cast<std::size_t>(gemm.operands[k].src);
+    const bool same = op->src[s].dims == dst.dims && op->src[s].sameLayout(dst) && elementBytes(op->src[s].dtype) == elementBytes(dst.dtype);
+    if (args.src_dies[s] && same) op->in_place_src = static_cast<std::int32_t>(s);
+  }
+  op->job = std::move(job);
+  return op;
+}
+
+}  // namespace ipex_studio

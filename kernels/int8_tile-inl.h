@@ -1,0 +1,193 @@
+// The innermost part of products of integers: kRows rows of words times one panel, sums of 32 bits in registers over the
+// whole depth, then scale, offset, addend, clamp and the conversion to the result's type.
+#if defined(IPEX_KERNELS_INT8_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_INT8_TILE_INL_H
+#undef IPEX_KERNELS_INT8_TILE_INL_H
+#else
+#define IPEX_KERNELS_INT8_TILE_INL_H
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/byte_convert-inl.h"
+#include "kernels/int8_gemm.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr bool kOneLane = HWY_TARGET == HWY_SCALAR;
+
+// Words of weights as a multiplication wants them: as they are, or the even and the odd bytes as 16 bits each.
+template <class V, bool kVnni>
+struct WeightWords {
+  V word;
+};
+template <class V>
+struct WeightWords<V, false> {
+  V even, odd;
+};
+
+template <bool kVnni, class D, class V = hn::Vec<D>>
+HWY_INLINE WeightWords<V, kVnni> loadWeights(D d, const float* from) {
+  const V word = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(from));
+  if constexpr (kVnni) {
+    return {word};
+  } else if constexpr (kOneLane) {
+    return {word, word};
+  } else {
+    const hn::Repartition<std::int16_t, D> d16;
+    const auto pairs = hn::BitCast(d16, word);
+    return {hn::BitCast(d, hn::ShiftRight<8>(hn::ShiftLeft<8>(pairs))), hn::BitCast(d, hn::ShiftRight<8>(pairs))};
+  }
+}
+
+// One word of unsigned bytes in all lanes.
+template <bool kVnni, class D, class V = hn::Vec<D>>
+HWY_INLINE WeightWords<V, kVnni> spreadWord(D d, std::int32_t word) {
+  const V all = hn::Set(d, word);
+  if constexpr (kVnni) {
+    return {all};
+  } else if constexpr (kOneLane) {
+    return {all, all};
+  } else {
+    const hn::Repartition<std::uint16_t, D> du16;
+    const auto pairs = hn::BitCast(du16, all);
+    return {hn::And(all, hn::Set(d, 0x00FF00FF)), hn::BitCast(d, hn::ShiftRight<8>(pairs))};
+  }
+}
+
+template <bool kVnni, class D, class V = hn::Vec<D>>
+HWY_INLINE V addProducts(D d, const WeightWords<V, kVnni>& x, const WeightWords<V, kVnni>& w, V sum) {
+  if constexpr (kVnni) {
+    // As assembly: the instruction is there on machines whose other features make no Highway target of their own.
+    static_cast<void>(d);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.word.raw), "v"(w.word.raw));
+#endif
+    return sum;
+  } else if constexpr (kOneLane) {
+    const auto bytes = static_cast<std::uint32_t>(hn::GetLane(x.even)), weights = static_cast<std::uint32_t>(hn::GetLane(w.even));
+    std::int32_t total = hn::GetLane(sum);
+    for (int i = 0; i < 32; i += 8) {
+      total += static_cast<std::int32_t>(bytes >> i & 0xFF) * static_cast<std::int8_t>(weights >> i & 0xFF);
+    }
+    return hn::Set(d, total);
+  } else {
+    const hn::Repartition<std::int16_t, D> d16;
+    V unused = hn::Zero(d);
+    sum = hn::ReorderWidenMulAccumulate(d, hn::BitCast(d16, x.even), hn::BitCast(d16, w.even), sum, unused);
+    return hn::ReorderWidenMulAccumulate(d, hn::BitCast(d16, x.odd), hn::BitCast(d16, w.odd), sum, unused);
+  }
+}
+
+// What becomes of the sums of a tile, side by side `width` apart.
+template <class Addend, class Result>
+void finishTile(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+  // Half vectors where panels end in one.
+  const hn::CappedTag<float, 8> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  const auto factor = hn::Set(d, t.factor), low = hn::Set(d, t.low), high = hn::Set(d, t.high);
+  for (std::int64_t r = 0; r < rows; ++r, sums += width) {
+    auto* const c = static_cast<Result*>(t.c) + r * t.c_stride;
+    for (std::int64_t i = 0; i < width; i += kLanes) {
+      auto v = hn::MulAdd(hn::ConvertTo(d, hn::LoadU(di, sums + i)), hn::LoadU(d, t.scale + i), hn::LoadU(d, t.offset + i));
+      if constexpr (!std::is_void_v<Addend>) {
+        const auto* const o = static_cast<const Addend*>(t.addend) + r * t.addend_stride + i;
+        if constexpr (sizeof(Addend) == 1) {
+          v = hn::MulAdd(factor, loadBytes(d, o), v);
+        } else {
+          v = hn::MulAdd(factor, hn::LoadU(d, o), v);
+        }
+      }
+      // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
+      if constexpr (sizeof(Result) == 1) {
+        storeRounded(d, hn::Min(hn::Max(v, low), high), c + i);
+      } else {
+        hn::StoreU(hn::Min(high, hn::Max(low, v)), d, c + i);
+      }
+    }
+  }
+}
+
+template <class Addend>
+void finishTyped(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+  if (t.c_type == DType::kF32) return finishTile<Addend, float>(t, sums, rows, width);
+  finishTile<Addend, std::uint8_t>(t, sums, rows, width);  // the clamp makes the difference between u8 and s8
+}
+
+inline void finishSums(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+  if (t.addend == nullptr) return finishTyped<void>(t, sums, rows, width);
+  if (t.addend_type == DType::kU8) return finishTyped<std::uint8_t>(t, sums, rows, width);
+  if (t.addend_type == DType::kS8) return finishTyped<std::int8_t>(t, sums, rows, width);
+  finishTyped<float>(t, sums, rows, width);
+}
+
+template <int kRows, int kFull, int kHalf, bool kVnni>
+void multiplyBytes(const Int8Tile& t) {
+  using D = hn::ScalableTag<std::int32_t>;
+  using H = hn::Half<D>;
+  const D d;
+  const H h;
+  constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
+  constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
+  hn::Vec<D> sum[kRows][kFull > 0 ? kFull : 1];
+  hn::Vec<H> half_sum[kRows];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int f = 0; f < kFull; ++f) sum[r][f] = hn::LoadU(d, t.start + f * kLanes);
+    if (kHalf) half_sum[r] = hn::LoadU(h, t.start + kFull * kLanes);
+  }
+  const float* b = t.b;
+  const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));
+  for (std::int64_t segment = 0; segment < t.segments; ++segment) {
+    // Three rows to a base: base, base + stride and base + 2 · stride are addresses of one instruction.
+    constexpr int kBases = (kRows + 2) / 3;
+    const char* base[kBases];
+    base[0] = reinterpret_cast<const char*>(t.a + t.offsets[segment]);
+#pragma GCC unroll 8
+    for (int i = 1; i < kBases; ++i) base[i] = base[i - 1] + 3 * stride;
+    for (std::int64_t k = t.length; k > 0; --k, b += kWidth) {
+      WeightWords<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
+      WeightWords<hn::Vec<H>, kVnni> half_w;
+#pragma GCC unroll 4
+      for (int f = 0; f < kFull; ++f) w[f] = loadWeights<kVnni>(d, b + f * kLanes);
+      if (kHalf) half_w = loadWeights<kVnni>(h, b + kFull * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        std::int32_t word;
+        std::memcpy(&word, base[r / 3] + r % 3 * stride, sizeof word);
+        if (kFull > 0) {
+          const auto wide = spreadWord<kVnni>(d, word);
+#pragma GCC unroll 4
+          for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
+        }
+        if (kHalf) half_sum[r] = addProducts<kVnni>(h, spreadWord<kVnni>(h, word), half_w, half_sum[r]);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);
+    }
+  }
+  HWY_ALIGN std::int32_t sums[kRows * kWidth];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int f = 0; f < kFull; ++f) hn::StoreU(sum[r][f], d, sums + r * kWidth + f * kLanes);
+    if (kHalf) hn::StoreU(half_sum[r], h, sums + r * kWidth + kFull * kLanes);
+  }
+  finishSums(t, sums, kRows, kWidth);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,36 @@
+// The chain of a product of integers as kernels compute it: the scales of weights, the bias, and what follows them up to
+// the first operation that does not commute become one multiplication and addition per channel, one operand of the
+// result's size and a clamp. relu|linear(a,b) needs no more than mul(0)|add(1) alone does.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "core/plan/kernel.h"
+
+namespace ipex_studio {
+
+// v = sum · scale + offset, + factor · operand, clamped, then the tail.
+struct IntegerChain {
+  std::vector<float> scale, offset;  // one per channel of the result
+  int addend = -1;                   // post operand of the result's size; -1: none
+  float factor = 0;
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  std::vector<PostOp> tail;
+
+  bool clamps() const { return low > -std::numeric_limits<float>::infinity() || high < std::numeric_limits<float>::infinity(); }
+};
+
+// Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no
+// constants, or not one number per channel, stay in the tail, but for the addend.
+IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis);
+
+// What the result's type does to a value anyway: u8 and s8 saturate.
+void saturate(DType dtype, IntegerChain* chain);
+
+// The largest |w| of constant s8 weights.
+int largestWeight(const TensorDesc& desc, const void* data);
+
+bool isByte(DType dtype);  // u8 or s8
+
+}  // namespace ipex_studio
