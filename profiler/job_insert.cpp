@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/plan/records_json.h"
+#include "profiler/precision_rows.h"
 #include "profiler/sqlite.h"
 #include "profiler/statistics.h"
 
@@ -177,17 +178,18 @@ void insertRun(Connection& connection, std::int64_t job_id, std::int64_t positio
   Statement insert(
       connection,
       "INSERT INTO run VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
-      "?17, ?18, ?19, ?20)");
+      "?17, ?18, ?19, ?20, ?21)");
   insert
       .bind(job_id, position, run.variant, run.device, run.precision, run.threads, run.instances, run.warmup_iterations,
             static_cast<std::int64_t>(run.latency_ns.size()), median(run.latency_ns), latency, turn, run.load_ns,
             run.compile_ns, run.tune_ns, run.first_run_ns, run.peak_rss_bytes, run.cpu_per_wall, run.coverage.nodes,
-            run.coverage.time)
+            run.coverage.time, run.export_bytes)
       .run();
   const std::int64_t run_id = connection.lastId();
   insertSteps(connection, run_id, run);
   insertStepTimes(connection, run_id, run);
   insertAccuracy(connection, run_id, run);
+  insertMetrics(connection, run_id, run);
 }
 
 }  // namespace
@@ -210,6 +212,7 @@ std::int64_t insertJob(Connection& connection, const JobRecord& job) {
   insertPasses(connection, job_id, job);
   position = 0;
   for (const RunRecord& run : job.runs) insertRun(connection, job_id, position++, run);
+  insertSearch(connection, job_id, job);
   return job_id;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
+#include "profiler/precision_rows.h"
 #include "profiler/sqlite.h"
 
 namespace ipex_studio {
@@ -193,6 +194,7 @@ void selectRuns(Connection& connection, std::int64_t job_id, JobRecord& job) {
     run.coverage = {row.real(15), row.real(16)};
     selectSteps(connection, row.integer(0), run);
     selectTimesAndAccuracy(connection, row.integer(0), run);
+    selectMetrics(connection, row.integer(0), run);
     job.runs.push_back(std::move(run));
   }
 }
@@ -215,6 +217,7 @@ JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts) {
     if (parts == JobParts::kAll && !row.isNull(5)) job.frozen = selectSnapshot(connection, row.integer(5));
     selectPasses(connection, id, parts, job);
     selectRuns(connection, id, job);
+    selectSearch(connection, id, job);
     checkRecord(job);
     return job;
   } catch (const Error& error) {

@@ -150,6 +150,40 @@ struct AccuracyRecord {
   std::string text;               // the rule and its bound, as a sentence
 };
 
+// What results are worth on a data set.
+struct MetricRecord {
+  std::string name;               // "top-1", "top-5", "mse", "cosine", "sqnr", or "metric": the user's own
+  double value = 0;               // shares are 0..1, sqnr is dB
+  bool higher_is_better = true;
+  std::int64_t samples = 0;       // that it was computed over
+};
+
+// One operation that a lower precision was tried for.
+struct SensitivityRecord {
+  std::string key;                // of the operation in a recipe
+  std::string name;               // "layer1.0.conv1 convolution"
+  std::vector<OriginId> origins;
+  std::string precision;          // that was tried: "int8", "bf16"
+  double sqnr_db = 0;             // of the model's results with this operation alone in it
+  double cumulative_db = 0;       // with this and all less sensitive ones in it; NaN: not tried
+  std::int64_t fp32_ns = 0;       // measured in the FP32 plan
+  std::int64_t low_ns = 0;        // measured in the lower precision, casts and reorders it brings included
+  std::string chosen;             // precision in the end
+  std::string reason;             // why, as a clause
+};
+
+// One assignment of precisions that was built, timed and judged.
+struct TradeoffRecord {
+  std::string name;               // "fp32", "int8", "6 operations in fp32"
+  std::int64_t elapsed_ns = 0;    // median of a forward
+  double metric = 0;              // as MetricRecord::value of the same data
+  double sqnr_db = 0;             // of the results against FP32
+  std::int32_t fp32_nodes = 0, bf16_nodes = 0, int8_nodes = 0;
+  bool allowed = false;           // within the budget
+  bool on_front = false;          // nothing else is both faster and better
+  bool chosen = false;
+};
+
 struct Coverage {
   double nodes = 0;               // share of graph nodes inside regions, 0..1
   double time = 0;                // share of run time inside regions, 0..1
@@ -177,6 +211,8 @@ struct RunRecord {
   std::vector<DispatchRecord> dispatches;
   std::vector<StepTime> step_times;
   std::vector<AccuracyRecord> node_accuracy;
+  std::vector<MetricRecord> metrics;        // on the data of --data; empty without
+  std::int64_t export_bytes = 0;            // of the `compiled` form; 0: not written
 };
 
 // One tensor argument or scalar argument of forward, as used.
@@ -206,6 +242,8 @@ struct JobRecord {
   std::vector<PassRecord> passes;
   std::vector<Remark> remarks;
   std::vector<RunRecord> runs;
+  std::vector<SensitivityRecord> sensitivities;  // of a search over precisions; else empty
+  std::vector<TradeoffRecord> tradeoffs;
 };
 
 // What the engine reports while it works. The default does nothing, so off means no cost.

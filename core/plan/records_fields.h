@@ -145,6 +145,42 @@ void describe(V& v, AccuracyRecord& r) {
 }
 
 template <class V>
+void describe(V& v, MetricRecord& r) {
+  v("name", r.name);
+  v("value", r.value);
+  v("higher_is_better", r.higher_is_better);
+  v("samples", r.samples, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, SensitivityRecord& r) {
+  v("key", r.key);
+  v("name", r.name);
+  v("origins", r.origins, Range::kNonNegative);
+  v("precision", r.precision);
+  v("sqnr_db", r.sqnr_db);
+  v("cumulative_db", r.cumulative_db);
+  v("fp32_ns", r.fp32_ns, Range::kNonNegative);
+  v("low_ns", r.low_ns, Range::kNonNegative);
+  v("chosen", r.chosen);
+  v("reason", r.reason);
+}
+
+template <class V>
+void describe(V& v, TradeoffRecord& r) {
+  v("name", r.name);
+  v("elapsed_ns", r.elapsed_ns, Range::kNonNegative);
+  v("metric", r.metric);
+  v("sqnr_db", r.sqnr_db);
+  v("fp32_nodes", r.fp32_nodes, Range::kNonNegative);
+  v("bf16_nodes", r.bf16_nodes, Range::kNonNegative);
+  v("int8_nodes", r.int8_nodes, Range::kNonNegative);
+  v("allowed", r.allowed);
+  v("on_front", r.on_front);
+  v("chosen", r.chosen);
+}
+
+template <class V>
 void describe(V& v, Coverage& r) {
   v("nodes", r.nodes);
   v("time", r.time);
@@ -172,6 +208,8 @@ void describe(V& v, RunRecord& r) {
   v("dispatches", r.dispatches);
   v("step_times", r.step_times);
   v("node_accuracy", r.node_accuracy);
+  v("metrics", r.metrics);
+  v("export_bytes", r.export_bytes, Range::kNonNegative);
 }
 
 template <class V>
@@ -202,6 +240,8 @@ void describe(V& v, JobRecord& r) {
   v("passes", r.passes);
   v("remarks", r.remarks);
   v("runs", r.runs);
+  v("sensitivities", r.sensitivities);
+  v("tradeoffs", r.tradeoffs);
 }
 
 }  // namespace ipex_studio

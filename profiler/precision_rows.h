@@ -1,0 +1,22 @@
+// Rows of the tables `run_metric`, `sensitivity` and `tradeoff`.
+#pragma once
+
+#include <cstdint>
+
+#include "core/plan/records.h"
+#include "profiler/sqlite.h"
+
+namespace ipex_studio {
+
+// The version of the schema that has these tables and run.export_bytes.
+constexpr std::int64_t kPrecisionSchemaVersion = 3;
+
+// Inside the caller's transaction.
+void insertMetrics(Connection& connection, std::int64_t run_id, const RunRecord& run);
+void insertSearch(Connection& connection, std::int64_t job_id, const JobRecord& job);
+
+// Leave the record as it is where the file is of an older version.
+void selectMetrics(Connection& connection, std::int64_t run_id, RunRecord& run);
+void selectSearch(Connection& connection, std::int64_t job_id, JobRecord& job);
+
+}  // namespace ipex_studio
