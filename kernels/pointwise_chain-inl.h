@@ -74,7 +74,7 @@ inline void applyUnary(const PostOp& op, const float* in, float* out, std::size_
     case PostOpKind::kGeluTanh:
       return run([=](VF v) HWY_ATTR { return geluTanhV(d, v); });
     case PostOpKind::kSilu:
-      return run([=](VF v) HWY_ATTR { return hn::Div(v, hn::Add(one, expV(d, hn::Neg(v)))); });
+      return run([=](VF v) HWY_ATTR { return hn::Mul(v, sigmoidV(d, v)); });
     case PostOpKind::kHardSwish:
       return run([=](VF v)
                      HWY_ATTR { return hn::Mul(hn::Mul(v, hn::Min(six, hn::Max(zero, hn::Add(v, three)))), sixth); });
