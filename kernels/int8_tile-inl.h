@@ -48,18 +48,16 @@ HWY_INLINE WeightWords<V, kVnni> loadWeights(D d, const float* from) {
   }
 }
 
-// One word of unsigned bytes in all lanes.
+// Words of unsigned bytes, prepared likewise.
 template <bool kVnni, class D, class V = hn::Vec<D>>
-HWY_INLINE WeightWords<V, kVnni> spreadWord(D d, std::int32_t word) {
-  const V all = hn::Set(d, word);
+HWY_INLINE WeightWords<V, kVnni> splitWords(D d, V words) {
   if constexpr (kVnni) {
-    return {all};
+    return {words};
   } else if constexpr (kOneLane) {
-    return {all, all};
+    return {words, words};
   } else {
     const hn::Repartition<std::uint16_t, D> du16;
-    const auto pairs = hn::BitCast(du16, all);
-    return {hn::And(all, hn::Set(d, 0x00FF00FF)), hn::BitCast(d, hn::ShiftRight<8>(pairs))};
+    return {hn::And(words, hn::Set(d, 0x00FF00FF)), hn::BitCast(d, hn::ShiftRight<8>(hn::BitCast(du16, words)))};
   }
 }
 
@@ -166,11 +164,11 @@ void multiplyBytes(const Int8Tile& t) {
         std::int32_t word;
         std::memcpy(&word, base[r / 3] + r % 3 * stride, sizeof word);
         if (kFull > 0) {
-          const auto wide = spreadWord<kVnni>(d, word);
+          const auto wide = splitWords<kVnni>(d, hn::Set(d, word));
 #pragma GCC unroll 4
           for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
         }
-        if (kHalf) half_sum[r] = addProducts<kVnni>(h, spreadWord<kVnni>(h, word), half_w, half_sum[r]);
+        if (kHalf) half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
       }
 #pragma GCC unroll 8
       for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);

@@ -13,6 +13,7 @@ class OrderedKernelList final : public KernelList {
     // Most special first. Every kind ends in its reference, which takes anything.
     const Kernel* pointwise = list(OpKind::kPointwise, makePointwiseSimd());
     list(OpKind::kConvolution, makeConvolutionGemvSimd(pointwise));  // one pixel
+    list(OpKind::kConvolution, makeConvolutionDepthwiseInt8());
     list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnNhwc(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnBlocked(engine_));

@@ -24,8 +24,8 @@ std::vector<Case> takenByOurs(std::vector<Case> cases) {
     const Dims &x = test.src[0].dims, &w = test.src[1].dims;
     const bool image = test.spec.rfind("convolution", 0) == 0;
     const bool depthwise = image && w.rank < 5 && w[1] == 1 && w[0] == x[1] && x[1] > 1;
-    if (!test.kernel.empty() || x[0] == 0 || depthwise) continue;
-    if (image) test.kernel = "convolution_simd_int8";
+    if (!test.kernel.empty() || x[0] == 0) continue;
+    if (image) test.kernel = depthwise ? "convolution_depthwise_simd_int8" : "convolution_simd_int8";
     if (test.spec.rfind("linear", 0) == 0) test.kernel = "linear_simd_int8";
   }
   return cases;
