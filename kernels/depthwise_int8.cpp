@@ -54,24 +54,32 @@ class WordRing {
 
   std::int64_t lineWords() const { return job_.ring_width * kLanes; }
 
-  HWY_INLINE V pixel(const std::uint8_t* line, std::int64_t place) const {
-    const std::int64_t at = place - job_.padding[1];
-    if (at < 0 || at >= job_.in[1]) return hn::Set(DU(), job_.zero);
+  HWY_INLINE V pixel(const std::uint8_t* line, std::int64_t at) const {
     const hn::Rebind<std::uint8_t, D> bytes;
     return hn::Xor(hn::PromoteTo(DU(), hn::LoadU(bytes, line + at * job_.x_stride[1])), hn::Set(DU(), job_.flip));
+  }
+
+  HWY_INLINE V place(const std::uint8_t* line, std::int64_t q) const {
+    const std::int64_t at = q - job_.padding[1];
+    return at < 0 || at >= job_.in[1] ? hn::Set(DU(), job_.zero) : pixel(line, at);
   }
 
   HWY_INLINE void fillLine(const std::uint8_t* line, std::int32_t* to) const {
     const D d;
     const std::int64_t step = job_.dilation[1];
     for (std::int64_t phase = 0; phase < std::min(step, job_.ring_width); ++phase) {
-      V word = hn::ShiftLeft<8>(pixel(line, phase));
-      word = hn::Or(word, hn::ShiftLeft<16>(pixel(line, phase + step)));
-      word = hn::Or(word, hn::ShiftLeft<24>(pixel(line, phase + 2 * step)));
-      for (std::int64_t q = phase; q < job_.ring_width; q += step) {
-        word = hn::Or(hn::ShiftRight<8>(word), hn::ShiftLeft<24>(pixel(line, q + 3 * step)));
+      V word = hn::ShiftLeft<8>(place(line, phase));
+      word = hn::Or(word, hn::ShiftLeft<16>(place(line, phase + step)));
+      word = hn::Or(word, hn::ShiftLeft<24>(place(line, phase + 2 * step)));
+      const auto push = [&](V next, std::int64_t q) HWY_ATTR {
+        word = hn::Or(hn::ShiftRight<8>(word), hn::ShiftLeft<24>(next));
         hn::Store(hn::BitCast(d, word), d, to + q * kLanes);
-      }
+      };
+      std::int64_t q = phase;
+      const std::int64_t inside = std::min(job_.ring_width, job_.in[1] + job_.padding[1] - 3 * step);
+      for (; q < job_.ring_width && q + 3 * step < job_.padding[1]; q += step) push(hn::Set(DU(), job_.zero), q);
+      for (; q < inside; q += step) push(pixel(line, q + 3 * step - job_.padding[1]), q);
+      for (; q < job_.ring_width; q += step) push(hn::Set(DU(), job_.zero), q);
     }
   }
 
@@ -131,6 +139,10 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
     for (int p = 0; p < kPixels; ++p) {
       value[p] = hn::MulAdd(factor, loadOperand(d, job.operand_types[chain.addend], call.src[o.src], at + p * o.pixel_stride), value[p]);
     }
+  }
+  if (chain.hard_swish) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) value[p] = hardSwish(d, value[p], chain.swish_scale, chain.swish_offset);
   }
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
   if (chain.tail.empty() && isByte(job.result)) {

@@ -61,32 +61,59 @@ const TileKind& kindOf(std::int32_t width) {
 
 // --- words ---------------------------------------------------------------------------------------------------------
 
-// Pixels [begin, end) of all images as words, group by group.
-void padWords(const WordPadding& p, const void* x, float* to, std::int64_t begin, std::int64_t end) {
-  const std::int64_t words = p.words(), whole = p.channels / kWordBytes, rest = p.channels % kWordBytes;
-  const auto* const bytes = static_cast<const std::uint8_t*>(x);
-  for (std::int64_t pixel = begin; pixel < end; ++pixel) {
-    std::int64_t at = pixel, offset = 0;
-    for (int axis = 2; axis >= 0; --axis) {
-      offset += at % p.sizes[axis] * p.strides[axis];
-      at /= p.sizes[axis];
+// `count` words of one line with up to four channels: from planes, or from pixels of three bytes by loads of four.
+void padNarrowLine(const WordPadding& p, const std::uint8_t* from, std::int64_t count, std::uint32_t* to) {
+  const std::int64_t step = p.strides[2], channel = p.channel_stride;
+  std::int64_t i = 0;
+  if (p.channels == 3 && channel == 1 && step == 3) {
+    for (; i + 1 < count; ++i) {
+      std::uint32_t word;
+      std::memcpy(&word, from + 3 * i, sizeof word);
+      to[i] = (word & 0x00FFFFFFu) ^ p.flip;
     }
-    const std::uint8_t* const from = bytes + at * p.image_stride + offset;
-    auto* out = reinterpret_cast<char*>(to + pixel * p.groups * words);
-    for (std::int64_t g = 0; g < p.groups; ++g) {
-      const std::uint8_t* channel = from + g * p.channels * p.channel_stride;
-      for (std::int64_t w = 0; w < whole + (rest != 0 ? 1 : 0); ++w, out += kWordBytes) {
-        std::uint32_t word = 0;
-        if (w < whole && p.channel_stride == 1) {
-          std::memcpy(&word, channel, sizeof word);
-          channel += kWordBytes;
-        } else {
-          const std::int64_t count = w < whole ? kWordBytes : rest;
-          for (std::int64_t i = 0; i < count; ++i, channel += p.channel_stride) word |= static_cast<std::uint32_t>(*channel) << (8 * i);
-        }
-        word ^= p.flip;
-        std::memcpy(out, &word, sizeof word);
-      }
+  } else if (p.channels == 3 && step == 1) {
+    const std::uint8_t *a = from, *b = from + channel, *c = from + 2 * channel;
+    for (; i < count; ++i) {
+      to[i] = (static_cast<std::uint32_t>(a[i]) | static_cast<std::uint32_t>(b[i]) << 8 | static_cast<std::uint32_t>(c[i]) << 16) ^ p.flip;
+    }
+  }
+  for (; i < count; ++i) {
+    std::uint32_t word = 0;
+    for (std::int64_t c = 0; c < p.channels; ++c) word |= static_cast<std::uint32_t>(from[i * step + c * channel]) << (8 * c);
+    to[i] = word ^ p.flip;
+  }
+}
+
+// The channels of one group of one pixel.
+HWY_INLINE void padPixel(const WordPadding& p, const std::uint8_t* from, std::uint32_t* to) {
+  const std::int64_t whole = p.channels / kWordBytes, rest = p.channels % kWordBytes;
+  if (p.channel_stride == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(whole * kWordBytes));
+  } else {
+    for (std::int64_t w = 0; w < whole; ++w) {
+      to[w] = 0;
+      for (std::int64_t i = 0; i < kWordBytes; ++i) to[w] |= static_cast<std::uint32_t>(from[(w * kWordBytes + i) * p.channel_stride]) << (8 * i);
+    }
+  }
+  if (rest != 0) to[whole] = 0;
+  for (std::int64_t i = 0; i < rest; ++i) to[whole] |= static_cast<std::uint32_t>(from[(whole * kWordBytes + i) * p.channel_stride]) << (8 * i);
+  for (std::int64_t w = 0; p.flip != 0 && w < p.words(); ++w) to[w] ^= p.flip;
+}
+
+// Lines [begin, end) of all images as words, pixel by pixel, group by group.
+void padWords(const WordPadding& p, const void* x, float* to, std::int64_t begin, std::int64_t end) {
+  const std::int64_t words = p.words(), width = p.sizes[2];
+  const auto* const bytes = static_cast<const std::uint8_t*>(x);
+  for (std::int64_t line = begin; line < end; ++line) {
+    const std::int64_t plane = line / p.sizes[1];
+    const std::uint8_t* from = bytes + line % p.sizes[1] * p.strides[1] + plane % p.sizes[0] * p.strides[0] + plane / p.sizes[0] * p.image_stride;
+    auto* out = reinterpret_cast<std::uint32_t*>(to + line * width * p.groups * words);
+    if (p.groups == 1 && p.channels <= kWordBytes) {
+      padNarrowLine(p, from, width, out);
+      continue;
+    }
+    for (std::int64_t i = 0; i < width; ++i, from += p.strides[2]) {
+      for (std::int64_t g = 0; g < p.groups; ++g, out += words) padPixel(p, from + g * p.channels * p.channel_stride, out);
     }
   }
 }
@@ -179,6 +206,9 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   tile.scale = job.scale.data() + panel.bias;
   tile.offset = job.offset.data() + panel.bias;
   tile.factor = job.chain.factor;
+  tile.hard_swish = job.chain.hard_swish;
+  tile.swish_scale = job.chain.swish_scale;
+  tile.swish_offset = job.chain.swish_offset;
   tile.low = job.chain.low;
   tile.high = job.chain.high;
   return tile;

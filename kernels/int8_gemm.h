@@ -30,6 +30,8 @@ struct Int8Tile {
   DType addend_type = DType::kF32;
   std::int64_t addend_stride = 0;  // elements, as c_stride
   float factor = 0, low = 0, high = 0;
+  bool hard_swish = false;
+  float swish_scale = 1, swish_offset = 0;
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, u8 or s8
   std::int64_t c_stride = 0;
@@ -43,8 +45,8 @@ struct WordPadding {
   std::int64_t sizes[3] = {1, 1, 1};
   std::int64_t image_stride = 0, channel_stride = 0, strides[3] = {};  // bytes
   std::int64_t words() const { return (channels + kWordBytes - 1) / kWordBytes; }
-  std::int64_t pixels() const { return images * sizes[0] * sizes[1] * sizes[2]; }
-  std::int64_t bytes() const { return needed ? (pixels() * groups * words() * kWordBytes + 63) / 64 * 64 : 0; }
+  std::int64_t lines() const { return images * sizes[0] * sizes[1]; }
+  std::int64_t bytes() const { return needed ? (lines() * sizes[2] * groups * words() * kWordBytes + 63) / 64 * 64 : 0; }
 };
 
 struct Int8GemmJob {

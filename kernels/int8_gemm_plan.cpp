@@ -27,8 +27,8 @@ class Int8GemmOp final : public PreparedOp {
     if (job.padding.needed) {
       auto* const words = reinterpret_cast<float*>(own);
       own += job.padding.bytes();
-      const std::int64_t grain = grainFor(job.padding.groups * job.padding.words() * 2);
-      parallelFor(job.padding.pixels(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      const std::int64_t grain = grainFor(job.padding.sizes[2] * job.padding.groups * job.padding.words() * 2);
+      parallelFor(job.padding.lines(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
         code.pad(job.padding, from[kGemmSrc], words, begin, end);
       });
       call.x = words;

@@ -85,34 +85,48 @@ HWY_INLINE V addProducts(D d, const WeightWords<V, kVnni>& x, const WeightWords<
   }
 }
 
-// What becomes of the sums of a tile, side by side `width` apart.
-template <class Addend, class Result>
-void finishTile(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
-  // Half vectors where panels end in one.
-  const hn::CappedTag<float, 8> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+// hardswish(v) · scale + offset.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V hardSwish(D d, V v, float scale, float offset) {
+  const V gate = hn::Min(hn::Set(d, 6.0f), hn::Max(hn::Zero(d), hn::Add(v, hn::Set(d, 3.0f))));
+  return hn::MulAdd(hn::Mul(v, gate), hn::Set(d, scale * (1.0f / 6)), hn::Set(d, offset));
+}
+
+// What becomes of the sums of a tile, side by side `width` apart, `column` on, in vectors of D.
+template <class Addend, class Result, class D>
+HWY_INLINE void finishColumns(D d, const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width, std::int64_t column) {
+  const hn::RebindToSigned<D> di;
   const auto factor = hn::Set(d, t.factor), low = hn::Set(d, t.low), high = hn::Set(d, t.high);
-  for (std::int64_t r = 0; r < rows; ++r, sums += width) {
-    auto* const c = static_cast<Result*>(t.c) + r * t.c_stride;
-    for (std::int64_t i = 0; i < width; i += kLanes) {
-      auto v = hn::MulAdd(hn::ConvertTo(d, hn::LoadU(di, sums + i)), hn::LoadU(d, t.scale + i), hn::LoadU(d, t.offset + i));
-      if constexpr (!std::is_void_v<Addend>) {
-        const auto* const o = static_cast<const Addend*>(t.addend) + r * t.addend_stride + i;
-        if constexpr (sizeof(Addend) == 1) {
-          v = hn::MulAdd(factor, loadBytes(d, o), v);
-        } else {
-          v = hn::MulAdd(factor, hn::LoadU(d, o), v);
-        }
-      }
-      // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
-      if constexpr (sizeof(Result) == 1) {
-        storeRounded(d, hn::Min(hn::Max(v, low), high), c + i);
+  const auto scale = hn::LoadU(d, t.scale + column), offset = hn::LoadU(d, t.offset + column);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    auto* const c = static_cast<Result*>(t.c) + r * t.c_stride + column;
+    auto v = hn::MulAdd(hn::ConvertTo(d, hn::LoadU(di, sums + r * width + column)), scale, offset);
+    if constexpr (!std::is_void_v<Addend>) {
+      const auto* const o = static_cast<const Addend*>(t.addend) + r * t.addend_stride + column;
+      if constexpr (sizeof(Addend) == 1) {
+        v = hn::MulAdd(factor, loadBytes(d, o), v);
       } else {
-        hn::StoreU(hn::Min(high, hn::Max(low, v)), d, c + i);
+        v = hn::MulAdd(factor, hn::LoadU(d, o), v);
       }
     }
+    if (t.hard_swish) v = hardSwish(d, v, t.swish_scale, t.swish_offset);
+    // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
+    if constexpr (sizeof(Result) == 1) {
+      storeRounded(d, hn::Min(hn::Max(v, low), high), c);
+    } else {
+      hn::StoreU(hn::Min(high, hn::Max(low, v)), d, c);
+    }
   }
+}
+
+template <class Addend, class Result>
+void finishTile(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 8> half;  // where panels end in half a vector
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  std::int64_t column = 0;
+  for (; column + kLanes <= width; column += kLanes) finishColumns<Addend, Result>(d, t, sums, rows, width, column);
+  for (; column < width; column += hn::MaxLanes(half)) finishColumns<Addend, Result>(half, t, sums, rows, width, column);
 }
 
 template <class Addend>

@@ -41,6 +41,9 @@ class Folder {
     chain.offset.assign(offset_.begin(), offset_.end());
     chain.addend = addend_;
     chain.factor = static_cast<float>(factor_);
+    chain.hard_swish = hard_swish_;
+    chain.swish_scale = static_cast<float>(swish_scale_);
+    chain.swish_offset = static_cast<float>(swish_offset_);
     chain.low = static_cast<float>(low_);
     chain.high = static_cast<float>(high_);
     chain.tail.assign(ops.begin() + static_cast<std::ptrdiff_t>(next), ops.end());
@@ -51,9 +54,14 @@ class Folder {
   bool clamped() const { return !std::isinf(low_) || !std::isinf(high_); }
 
   void multiply(double factor) {
-    for (double& s : scale_) s *= factor;
-    for (double& o : offset_) o *= factor;
-    factor_ *= factor;
+    if (hard_swish_) {
+      swish_scale_ *= factor;
+      swish_offset_ *= factor;
+    } else {
+      for (double& s : scale_) s *= factor;
+      for (double& o : offset_) o *= factor;
+      factor_ *= factor;
+    }
     if (factor < 0) std::swap(low_, high_);
     low_ *= factor;
     high_ *= factor;
@@ -70,7 +78,11 @@ class Folder {
       case PostOpKind::kLinear:
         if (op.alpha == 0) return false;  // infinite bounds times nothing
         multiply(op.alpha);
-        for (double& o : offset_) o += op.beta;
+        if (hard_swish_) {
+          swish_offset_ += op.beta;
+        } else {
+          for (double& o : offset_) o += op.beta;
+        }
         low_ += op.beta;
         high_ += op.beta;
         return true;
@@ -81,10 +93,14 @@ class Folder {
         if (!(op.alpha <= op.beta)) return false;
         clamp(op.alpha, op.beta);
         return true;
+      case PostOpKind::kHardSwish:
+        if (clamped() || hard_swish_) return false;
+        hard_swish_ = true;
+        return true;
       case PostOpKind::kMul:
       case PostOpKind::kAdd:
       case PostOpKind::kSub:
-        return !clamped() && takeOperand(op);
+        return !clamped() && !hard_swish_ && takeOperand(op);
       default:
         return false;
     }
@@ -117,6 +133,8 @@ class Folder {
   int first_operand_, channel_axis_;
   std::vector<double> scale_, offset_;
   int addend_ = -1;
+  bool hard_swish_ = false;
+  double swish_scale_ = 1, swish_offset_ = 0;
   double factor_ = 0, low_ = -kInfinity, high_ = kInfinity;
 };
 

@@ -10,11 +10,14 @@
 
 namespace ipex_studio {
 
-// v = sum · scale + offset, + factor · operand, clamped, then the tail.
+// v = sum · scale + offset, + factor · operand, then hardswish(v) · swish_scale + swish_offset if it is asked for, clamped,
+// then the tail.
 struct IntegerChain {
   std::vector<float> scale, offset;  // one per channel of the result
   int addend = -1;                   // post operand of the result's size; -1: none
   float factor = 0;
+  bool hard_swish = false;
+  float swish_scale = 1, swish_offset = 0;
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
   std::vector<PostOp> tail;
 

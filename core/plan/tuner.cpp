@@ -38,12 +38,15 @@ std::string operandText(const TensorDesc& desc) {
 
 bool isInteger8(const TensorDesc& desc) { return desc.dtype == DType::kU8 || desc.dtype == DType::kS8; }
 
+bool isOfIntegers(const PrepareArgs& args) {
+  return std::any_of(args.src.begin(), args.src.end(), isInteger8) || std::any_of(args.dst.begin(), args.dst.end(), isInteger8);
+}
+
 // Where integers are read or written, numbers of the chain are scales and zero points: other data has others, and they
 // change nothing but values.
 OpSpec withoutScales(const PrepareArgs& args) {
   OpSpec spec = args.spec;
-  const bool integers = std::any_of(args.src.begin(), args.src.end(), isInteger8) || std::any_of(args.dst.begin(), args.dst.end(), isInteger8);
-  if (!integers) return spec;
+  if (!isOfIntegers(args)) return spec;
   for (PostOp& op : spec.post_ops) {
     if (op.kind == PostOpKind::kLinear) op.alpha = 1;
     if (op.kind == PostOpKind::kLinear) op.beta = 0;
@@ -172,7 +175,9 @@ class Tuner {
   std::vector<std::string> layoutsFor(const PrepareArgs& args) const {
     for (const TensorDesc& src : args.src) {
       const auto found = src.absent() ? layouts_.end() : layouts_.find(src.dims.rank);
-      if (found != layouts_.end()) return found->second;
+      if (found == layouts_.end()) continue;
+      if (isOfIntegers(args)) return {"row-major", "channels-last"};  // nothing writes integers blocked
+      return found->second;
     }
     return {"row-major"};
   }
@@ -243,7 +248,7 @@ class Tuner {
     const TensorDesc from = plainest(given), to = plainest(wanted);
     if (from.absent() || to.absent() || from.sameLayout(to)) return 0;
     if (layoutText(to).empty()) return kForbidden_ns;
-    if (from.dtype != DType::kF32) return 0;
+    if (from.dtype != DType::kF32 && !isInteger8(from)) return 0;
     const std::string text = fmt::format("reorder{{}} : {} -> {}", operandText(from), operandText(to));
     const auto cached = conversions_.find(text);
     if (cached != conversions_.end()) return cached->second;
@@ -336,7 +341,9 @@ class Tuner {
       if (isWinograd(record) && !isExact(steps_[s].args, entry.candidates[0].kernel, record)) continue;
       (*choices)[steps_[s].node] = choiceFrom(record, entry);
     }
-    if (choices->empty() || constantBytes(spec_) > kMostComparedWeightBytes) return choices;
+    const bool pinned = std::any_of(distinct_.begin(), distinct_.end(),
+                                    [](const auto& known) { return known.second.entry.effort >= kPinnedEffort; });
+    if (choices->empty() || pinned || constantBytes(spec_) > kMostComparedWeightBytes) return choices;
     const bool full = effort_ == 2;
     const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, options_.clock_ns};
     const PlanTimes times = comparePlans(spec_, request_, kernels_, choices, limits);

@@ -171,8 +171,11 @@ bool isMeasurable(const PrepareArgs& args) {
     default:
       break;
   }
-  const auto isFloat = [](const TensorDesc& desc) { return desc.absent() || (desc.dtype == DType::kF32 && desc.dims.count() > 0); };
-  return std::all_of(args.src.begin(), args.src.end(), isFloat) && std::all_of(args.dst.begin(), args.dst.end(), isFloat);
+  const auto compares = [](const TensorDesc& desc) {
+    const bool known = desc.dtype == DType::kF32 || desc.dtype == DType::kU8 || desc.dtype == DType::kS8;
+    return desc.absent() || (known && desc.dims.count() > 0);
+  };
+  return std::all_of(args.src.begin(), args.src.end(), compares) && std::all_of(args.dst.begin(), args.dst.end(), compares);
 }
 
 CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels, const std::vector<std::string>& layouts,
