@@ -35,5 +35,6 @@ extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;
 extern const Pass kFuseSoftmax;
 extern const Pass kInsertCasts;
+extern const Pass kInsertQuantize;
 
 }  // namespace ipex_studio

@@ -56,6 +56,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseConcatLinear,
       // What no operation took.
       &kFusePointwise,
+      // After all fusions, which know FP32 only; before the casts, which take what stays above INT8.
+      &kInsertQuantize,
       // After all fusions, which know FP32 only and leave fewer borders to cast at.
       &kInsertCasts,
       // Last: what lost its users on the way.

@@ -26,6 +26,7 @@ class Writer {
   Value* none() { return rewriter_.none(fused_); }
   Value* number(double value) { return rewriter_.constant(value, fused_); }
   Value* integer(std::int64_t value) { return rewriter_.constant(value, fused_); }
+  Value* tensor(const at::Tensor& value) { return rewriter_.constant(value, fused_); }
   Value* flag(bool value) { return rewriter_.constant(value, fused_); }
   Value* word(const char* value) { return rewriter_.constant(std::string(value), fused_); }
   Value* integers(const std::vector<std::int64_t>& values) {
@@ -188,9 +189,28 @@ Value* writePadding(Writer& write, Value* x, const std::vector<std::int64_t>& be
   return write.call("aten::constant_pad_nd", {x, write.integers(pads), write.integer(0)});
 }
 
+// Integers are written as the floats that hold them: stock operators have no such sums, and up to 2^24 these are exact.
+Value* withoutZero(Writer& write, Value* x, const FusedOp& op, const char* attribute) {
+  const std::int64_t zero = op.spec.intOr(attribute, 0);
+  return zero == 0 ? x : write.minus(x, write.integer(zero), 1);
+}
+
+Value* asFloats(Writer& write, Value* weights) {
+  const auto constant = constantTensor(weights);
+  if (!constant || constant->scalar_type() != at::kChar) return weights;
+  return write.tensor(constant->to(at::kFloat));
+}
+
+Value* writeRounded(Writer& write, const FusedOp& op, Value* v) {
+  const std::string result = op.spec.stringOr("result", "");
+  if (result != "u8" && result != "s8") return v;
+  const std::int64_t low = result == "u8" ? 0 : -128;
+  return write.call("aten::clamp", {write.call("aten::round", {v}), write.integer(low), write.integer(low + 255)});
+}
+
 Value* writeConvolution(Writer& write, const FusedOp& op) {
   const bool transposed = op.spec.kind == OpKind::kDeconvolution;
-  Value* x = op.base[0];
+  Value* x = withoutZero(write, op.base[0], op, "src_zero");
   std::vector<std::int64_t> padding = op.spec.ints("padding");
   const std::vector<std::int64_t> end = op.spec.ints("padding_end");
   if (end.size() == padding.size() && end != padding) {
@@ -201,18 +221,18 @@ Value* writeConvolution(Writer& write, const FusedOp& op) {
   std::vector<std::int64_t> output_padding = op.spec.ints("output_padding");
   output_padding.resize(padding.size(), 0);
   return write.call("aten::convolution",
-                    {x, op.base[1], op.base[2], write.integers(op.spec.ints("stride")), write.integers(padding),
+                    {x, asFloats(write, op.base[1]), op.base[2], write.integers(op.spec.ints("stride")), write.integers(padding),
                      write.integers(op.spec.ints("dilation")), write.flag(transposed), write.integers(output_padding),
                      write.integer(op.spec.intOr("groups", 1))});
 }
 
 Value* writeMatmul(Writer& write, const FusedOp& op) {
-  const auto side = [&](std::size_t i, const char* flag) {
-    if (op.spec.intOr(flag, 0) == 0) return op.base[i];
-    return write.call("aten::transpose", {op.base[i], write.integer(-2), write.integer(-1)});
+  const auto side = [&](std::size_t i, const char* flag, const char* zero) {
+    Value* x = withoutZero(write, asFloats(write, op.base[i]), op, zero);
+    return op.spec.intOr(flag, 0) == 0 ? x : write.call("aten::transpose", {x, write.integer(-2), write.integer(-1)});
   };
-  Value* a = side(0, "transpose_a");
-  Value* product = write.call("aten::matmul", {a, side(1, "transpose_b")});
+  Value* a = side(0, "transpose_a", "src_zero");
+  Value* product = write.call("aten::matmul", {a, side(1, "transpose_b", "weight_zero")});
   return write.scaled(product, op.spec.floatOr("scale", 1));
 }
 
@@ -222,7 +242,7 @@ Value* writeBase(Writer& write, const FusedOp& op) {
     case OpKind::kDeconvolution:
       return writeConvolution(write, op);
     case OpKind::kLinear:
-      return write.call("aten::linear", op.base);
+      return write.call("aten::linear", {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), op.base[2]});
     case OpKind::kMatmul:
       return writeMatmul(write, op);
     default:
@@ -297,7 +317,7 @@ OpSpec specOf(const Node* node) {
 }
 
 std::vector<Value*> writeStock(Writer& write, Node* node) {
-  if (const auto op = readFusedOp(node)) return {writePostOps(write, *op, writeBase(write, *op))};
+  if (const auto op = readFusedOp(node)) return {writeRounded(write, *op, writePostOps(write, *op, writeBase(write, *op)))};
   const OpSpec spec = specOf(node);
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
   if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};

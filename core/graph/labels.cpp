@@ -7,6 +7,7 @@ namespace ipex_studio {
 std::string operationLabel(const OriginTable& origins, const std::vector<OriginId>& ids, const OpSpec& spec) {
   std::string name;
   for (const OriginId id : ids) {
+    if (id < 0 || static_cast<std::size_t>(id) >= origins.origins().size()) continue;  // numbers of another table
     name = origins.origins()[static_cast<std::size_t>(id)].module_path;
     if (!name.empty()) break;
   }

@@ -71,6 +71,15 @@ void needFloat(const Value* value) {
   }
 }
 
+bool isInteger8(const Value* value) {
+  const auto dtype = knownDtype(value);
+  return dtype == at::kByte || dtype == at::kChar;
+}
+
+void needFloatOrInteger8(const Value* value) {
+  if (!isInteger8(value)) needFloat(value);
+}
+
 int wrapAxis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= std::max(rank, 1)) decline(reasons::kUnsupportedAttribute, "A dimension is out of range.");
   return static_cast<int>(axis < 0 ? axis + rank : axis);
@@ -97,15 +106,18 @@ const Table& table() {
   return all;
 }
 
+// Stock operators on integers wrap around; ours treat them as numbers.
 LoweredNode lowerFused(Node* node, const FusedOp& fused) {
-  needFloat(node->output());
+  const bool own = !node->kind().is_aten();
+  const auto need = own ? needFloatOrInteger8 : needFloat;
+  need(node->output());
   std::vector<LoweredOperand> src;
   for (Value* operand : fused.base) {
-    if (!isNone(operand)) needFloat(operand);
+    if (!isNone(operand)) need(operand);
     src.push_back(use(operand));
   }
   for (Value* operand : fused.post_args) {
-    needFloat(operand);
+    need(operand);
     src.push_back(use(operand));
   }
   return single(fused.spec, std::move(src), {node->output()});

@@ -53,6 +53,10 @@ void intOrRef(torch::jit::Value* value, const std::string& attribute, OpSpec& sp
 int needRank(const torch::jit::Value* value);
 // Declines unless the value is known to be FP32.
 void needFloat(const torch::jit::Value* value);
+// u8 or s8. What only moves or averages elements takes the integers of quantized values too: operators of libtorch that
+// do not know such tensors are given them by the pass insert-quantize alone.
+bool isInteger8(const torch::jit::Value* value);
+void needFloatOrInteger8(const torch::jit::Value* value);
 int wrapAxis(std::int64_t axis, int rank);
 
 // Elements of a prim::ListConstruct; declines on any other list.

@@ -89,11 +89,11 @@ LoweredNode lowerFusedSoftmax(Node* node) {
 LoweredNode lowerConcat(Node* node) {
   OpSpec spec;
   spec.kind = OpKind::kConcat;
-  needFloat(node->output());
+  needFloatOrInteger8(node->output());
   spec.attributes["axis"] = std::int64_t{wrapAxis(needInt(node->input(1), "dim"), needRank(node->output()))};
   std::vector<LoweredOperand> src;
   for (Value* part : needList(node->input(0))) {
-    needFloat(part);
+    needFloatOrInteger8(part);
     if (needRank(part) != needRank(node->output())) decline(reasons::kShapeMismatch, "An empty part of another rank.");
     src.push_back(use(part));
   }

@@ -17,6 +17,14 @@ Ints spatial(Value* value, const char* what, std::size_t rank) {
   return list;
 }
 
+// Averages of integers are rounded, or numbers in their unit.
+void addResultOfIntegers(Node* node, OpSpec& spec) {
+  if (!isInteger8(node->input(0))) return;
+  const auto dtype = knownDtype(node->output());
+  if (dtype != at::kByte && dtype != at::kChar && dtype != at::kFloat) decline(reasons::kUnsupportedDtype, "An average of integers in another type.");
+  spec.attributes["result"] = std::string(dtype == at::kByte ? "u8" : dtype == at::kChar ? "s8" : "f32");
+}
+
 OpSpec poolSpec(Node* node, const char* mode) {
   const int rank = needRank(node->input(0));
   if (rank < 3 || rank > 5) decline(reasons::kUnsupportedAttribute, "Pooling without a batch dimension.");
@@ -33,7 +41,7 @@ OpSpec poolSpec(Node* node, const char* mode) {
 
 // aten::max_pool{1,2,3}d(x, kernel, stride, padding, dilation, ceil_mode)
 LoweredNode lowerMaxPool(Node* node) {
-  needFloat(node->input(0));
+  needFloatOrInteger8(node->input(0));
   OpSpec spec = poolSpec(node, "max");
   spec.attributes["dilation"] = spatial(node->input(4), "dilation", spec.ints("kernel").size());
   spec.attributes["ceil_mode"] = std::int64_t{needBool(node->input(5), "ceil_mode")};
@@ -42,7 +50,7 @@ LoweredNode lowerMaxPool(Node* node) {
 
 // aten::avg_pool{1,2,3}d(x, kernel, stride, padding, ceil_mode, count_include_pad[, divisor_override])
 LoweredNode lowerAvgPool(Node* node) {
-  needFloat(node->input(0));
+  needFloatOrInteger8(node->input(0));
   const bool with_padding = needBool(node->input(5), "count_include_pad");
   if (node->inputs().size() > 6 && !isNone(node->input(6))) decline(reasons::kUnsupportedAttribute, "A divisor is given.");
   OpSpec spec = poolSpec(node, with_padding ? "avg" : "avg_exclude_pad");
@@ -50,6 +58,7 @@ LoweredNode lowerAvgPool(Node* node) {
   if (with_padding && spec.intOr("ceil_mode", 0) != 0) {
     decline(reasons::kUnsupportedAttribute, "Averages over padding with rounding up stay in the interpreter.");
   }
+  addResultOfIntegers(node, spec);
   return single(spec, {use(node->input(0))}, {node->output()});
 }
 
@@ -63,7 +72,7 @@ OpSpec reduceSpec(const char* mode, Ints axes, bool keepdim) {
 }
 
 LoweredNode adaptivePool(Node* node, const char* mode) {
-  needFloat(node->input(0));
+  needFloatOrInteger8(node->input(0));
   const int rank = needRank(node->input(0));
   if (rank < 3) decline(reasons::kUnsupportedAttribute, "Pooling without a batch dimension.");
   const Ints output = spatial(node->input(1), "output_size", static_cast<std::size_t>(rank - 2));
@@ -74,9 +83,12 @@ LoweredNode adaptivePool(Node* node, const char* mode) {
     axes.push_back(static_cast<std::int64_t>(axis) + 2);
   }
   if (global) {
-    return single(reduceSpec(std::string(mode) == "avg" ? "mean" : "max", axes, true), {use(node->input(0))}, {node->output()});
+    OpSpec spec = reduceSpec(std::string(mode) == "avg" ? "mean" : "max", axes, true);
+    addResultOfIntegers(node, spec);
+    return single(spec, {use(node->input(0))}, {node->output()});
   }
   OpSpec spec;
+  addResultOfIntegers(node, spec);
   spec.kind = OpKind::kAdaptivePool;
   spec.attributes["mode"] = std::string(mode);
   spec.attributes["output"] = output;
@@ -86,7 +98,8 @@ LoweredNode lowerAdaptiveAvgPool(Node* node) { return adaptivePool(node, "avg");
 
 // aten::mean / aten::sum(x, dim[], keepdim, dtype?)
 LoweredNode reduction(Node* node, const char* mode) {
-  needFloat(node->input(0));
+  // A sum of u8 in the user's model is a sum of 64-bit integers.
+  std::string(mode) == "mean" ? needFloatOrInteger8(node->input(0)) : needFloat(node->input(0));
   needFloat(node->output());
   const int rank = needRank(node->input(0));
   Ints axes;
@@ -102,7 +115,9 @@ LoweredNode reduction(Node* node, const char* mode) {
   if (axes.empty()) {
     for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
   }
-  return single(reduceSpec(mode, axes, keepdim), {use(node->input(0))}, {node->output()});
+  OpSpec spec = reduceSpec(mode, axes, keepdim);
+  addResultOfIntegers(node, spec);
+  return single(spec, {use(node->input(0))}, {node->output()});
 }
 LoweredNode lowerMean(Node* node) { return reduction(node, "mean"); }
 LoweredNode lowerSum(Node* node) { return reduction(node, "sum"); }
@@ -127,7 +142,7 @@ void resizeOutput(Value* sizes, Value* factors, OpSpec& spec, std::vector<Lowere
 
 // aten::upsample_nearest2d(x, output_size?, scale_factors?)  [.vec]
 LoweredNode lowerNearest(Node* node) {
-  needFloat(node->input(0));
+  needFloatOrInteger8(node->input(0));
   if (node->inputs().size() != 3) decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
   OpSpec spec;
   std::vector<LoweredRef> refs;

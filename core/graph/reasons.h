@@ -21,6 +21,10 @@ inline constexpr const char kUnsupportedOperator[] = "unsupported-operator";
 inline constexpr const char kControlFlow[] = "control-flow";
 inline constexpr const char kDependencyCycle[] = "would-create-a-cycle";
 inline constexpr const char kNotProfitable[] = "not-profitable";
+inline constexpr const char kNotCalibrated[] = "not-calibrated";
+inline constexpr const char kDecided[] = "decided-by-hand";
+inline constexpr const char kKeptByRecipe[] = "kept-by-recipe";
+inline constexpr const char kReducedRange[] = "reduced-range";
 inline constexpr const char kRewriteLimit[] = "rewrite-limit";
 
 }  // namespace ipex_studio::reasons

@@ -11,7 +11,8 @@ namespace ipex_studio {
 
 // Compares `actual` with the model's own results. Reference: the model converted to FP64 before freezing where that is
 // possible, then the bound is 2 × eager's own error + 1e-5 · max|ref|; otherwise eager FP32 with 1e-4 · max|ref|.
-// Below FP32 no bound on single elements is meaningful; the direction of each result must hold: cosine ≥ 0.999.
+// Below FP32 no bound on single elements is meaningful; the direction of each result must hold: cosine ≥ 0.999 in BF16,
+// ≥ 0.99 in INT8.
 // One record per tensor output, the worst first with output = -1. NaN where the reference has none fails.
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
                                            const torch::jit::IValue* fp64, Precision precision = Precision::kFp32);

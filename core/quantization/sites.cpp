@@ -58,13 +58,15 @@ bool converts(const Node* node) {
   return kKinds.count(node->kind().toQualString()) != 0;
 }
 
-// Every sum and comparison of a chain reads its operands as floats or as integers with a factor; the rest wants FP32.
 bool isProductKind(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
 
 }  // namespace
 
 std::optional<Site> siteOf(Node* node) {
   if (node->outputs().size() != 1 || !isFloat(node->output()) || converts(node)) return std::nullopt;
+  for (const Value* input : node->inputs()) {
+    if (input->node()->kind() == c10::prim::ListConstruct && input->uses().size() != 1) return std::nullopt;
+  }
   const auto lowered = lowerNode(node);
   const auto* ops = std::get_if<LoweredNode>(&lowered);
   if (ops == nullptr || ops->ops.empty()) return std::nullopt;
@@ -83,6 +85,7 @@ std::optional<Site> siteOf(Node* node) {
     Value* operand = site.op.src[s].value;
     if (operand == nullptr || !isActivation(operand)) continue;
     site.activations.push_back(operand);
+    site.positions.push_back(s);
     if (base < 0 || static_cast<int>(s) < base) ++site.base_count;
   }
   // A chain may have a constant first and an activation behind; a concatenation parts that are constants.
@@ -90,6 +93,16 @@ std::optional<Site> siteOf(Node* node) {
   const bool base_read = site.role == SiteRole::kMoves || (site.op.src[0].value != nullptr && isActivation(site.op.src[0].value));
   if (site.activations.empty() || !all_read || !base_read) return std::nullopt;
   return site;
+}
+
+// A sum reads integers with their scale as its factor; other operations of a chain want real values.
+bool Site::takesIntegers(std::size_t activation) const {
+  if (activation < base_count) return true;
+  const auto operand = static_cast<std::int32_t>(positions[activation]) - static_cast<std::int32_t>(baseSourceCount(op.spec.kind));
+  return std::all_of(op.spec.post_ops.begin(), op.spec.post_ops.end(), [&](const PostOp& post_op) {
+    const bool sum = post_op.kind == PostOpKind::kAdd || post_op.kind == PostOpKind::kSub || post_op.kind == PostOpKind::kRsub;
+    return !isBinary(post_op.kind) || post_op.operand != operand || sum;
+  });
 }
 
 std::vector<Value*> sourcesOf(Value* value) {

@@ -28,7 +28,11 @@ struct Site {
   LoweredOp op;                                  // kMoves: of the first operation where a view takes several
   bool is_view = false;
   std::vector<torch::jit::Value*> activations;   // float operands that are no constants; base operands first
+  std::vector<std::size_t> positions;            // of the activations among the operation's sources
   std::size_t base_count = 0;                    // activations that are base operands; the rest are post operands
+
+  // May this activation stay integers although the chain reads it? Base operands: where `in` is integers.
+  bool takesIntegers(std::size_t activation) const;
 };
 
 // What a node is to INT8, or nullopt. Wants FP32 values.

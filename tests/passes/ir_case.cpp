@@ -85,6 +85,9 @@ class CaseReader {
     } else if (takePrefix(text, "# precision:", &rest)) {
       if (rest != "bf16" && rest != "fp32") test_.error = "the precision is unknown: " + rest;
       test_.precision = rest == "bf16" ? Precision::kBf16 : Precision::kFp32;
+    } else if (takePrefix(text, "# recipe:", &rest)) {
+      test_.precision = Precision::kInt8;
+      test_.recipe = rest;
     } else if (text[0] != '#') {
       (in_expectation_ ? test_.expected : test_.before) += text + "\n";
     }

@@ -4,10 +4,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "core/graph/pipeline.h"
+#include "core/quantization/recipe.h"
 #include "passes/pipeline.h"
 #include "tests/passes/ir_graph.h"
 
@@ -199,6 +201,29 @@ std::string compareGraph(const IrCase& test, Graph& before, Graph& after, const 
   return wrong;
 }
 
+// "KEY=low..high KEY=fp32 …" as a recipe; every key names an operation, too.
+std::string recipeText(const std::string& written) {
+  Recipe recipe;
+  std::istringstream words(written);
+  for (std::string word; words >> word;) {
+    const auto equals = word.rfind('=');
+    const auto dots = word.find("..", equals);
+    if (equals == std::string::npos) throw std::invalid_argument("a recipe needs KEY=low..high: " + word);
+    const std::string key = word.substr(0, equals);
+    recipe.nodes.push_back({key, "", "", dots == std::string::npos ? word.substr(equals + 1) : "int8", ""});
+    if (dots == std::string::npos) continue;
+    RecipeValue value;
+    value.key = key;
+    value.low = value.least = std::stod(word.substr(equals + 1, dots - equals - 1));
+    value.high = value.greatest = std::stod(word.substr(dots + 2));
+    const AffineParameters affine = affineParameters({value.low, value.high});
+    value.scale = affine.scale;
+    value.zero_point = affine.zero_point;
+    recipe.values.push_back(std::move(value));
+  }
+  return recipeToText(recipe);
+}
+
 std::string runParsed(const IrCase& test, bool bless) {
   NamedTensors constants;
   NamedTensors pristine;
@@ -217,6 +242,8 @@ std::string runParsed(const IrCase& test, bool bless) {
 
   OptimizeOptions options;
   options.precision = test.precision;
+  options.weight_bits = 8;
+  if (test.precision == Precision::kInt8) options.quantization_recipe = recipeText(test.recipe);
   RemarkCollector first;
   runPipeline(*graph, origins, passes, options, first);
   std::string wrong = test.any_graph ? "" : compareGraph(test, *before, *graph, constants, bless);

@@ -1,0 +1,283 @@
+// Reading of Intel Extension for PyTorch's configuration files.
+#include "core/quantization/ipex_configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+
+namespace ipex_studio {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+  throw Error(ExitCode::kUsage, fmt::format("{} cannot be used: {}.", name, why));
+}
+
+// A number, or the first of a list; nullopt when there is none.
+std::optional<double> firstNumber(const json& entry) {
+  const json* at = &entry;
+  for (int depth = 0; at->is_array() && depth < 3; ++depth) {
+    if (at->empty()) return std::nullopt;
+    at = &at->front();
+  }
+  if (!at->is_number()) return std::nullopt;
+  return at->get<double>();
+}
+
+bool isQuantized(const std::string& dtype) { return dtype.find("quint8") != std::string::npos || dtype.find("qint8") != std::string::npos; }
+
+// What a file says of one tensor.
+struct TensorInfo {
+  bool quantized = false;
+  std::optional<AffineParameters> affine;  // of u8
+};
+
+TensorInfo makeInfo(bool quantized, std::optional<double> scale, std::optional<double> zero, bool is_signed, const std::string& name) {
+  TensorInfo info{quantized, std::nullopt};
+  if (!scale) return info;
+  const double point = zero.value_or(0) + (is_signed ? 128 : 0);
+  if (!std::isfinite(*scale) || !(*scale > 0) || !(point >= 0 && point <= 255)) refuse(name, "it holds a scale or zero point that no u8 tensor has");
+  info.affine = AffineParameters{*scale, static_cast<std::int64_t>(point)};
+  return info;
+}
+
+// One operation of a file.
+struct FileOperation {
+  std::string fqn;     // 2.x
+  std::string type;    // "convolution", "linear", "matmul" or what the file calls it
+  std::vector<TensorInfo> inputs, outputs;
+};
+
+std::string typeOf(const std::string& text) {
+  const auto has = [&](const char* part) { return text.find(part) != std::string::npos; };
+  if (has("onv") && !has("ranspose")) return "convolution";
+  if (has("inear")) return "linear";
+  if (has("matmul") || has("bmm")) return "matmul";
+  return text;
+}
+
+std::vector<TensorInfo> dictionaryTensors(const json& operation, const char* field, const std::string& name) {
+  std::vector<TensorInfo> infos;
+  for (const json& entry : operation.value(field, json::array())) {
+    if (!entry.is_object() || entry.empty()) {
+      infos.emplace_back();
+      continue;
+    }
+    const auto word = [&](const char* key) { return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string(); };
+    const std::string forced = word("force_dtype"), inferred = word("inf_dtype");
+    const std::string& decides = forced.empty() ? inferred : forced;
+    infos.push_back(makeInfo(isQuantized(decides), firstNumber(entry.value("scale", json())), firstNumber(entry.value("zero_point", json())),
+                             decides.find("quint8") == std::string::npos && decides.find("qint8") != std::string::npos, name));
+  }
+  return infos;
+}
+
+std::vector<FileOperation> readDictionary(const json& in, const std::string& name) {
+  std::vector<FileOperation> operations;
+  for (const auto& [module, entry] : in.items()) {
+    if (!entry.is_object() || !entry.contains("q_op_infos")) continue;
+    // Numbers as text: in order of the numbers, not of the text.
+    std::map<long, const json*> ordered;
+    for (const auto& [number, operation] : entry["q_op_infos"].items()) ordered[std::strtol(number.c_str(), nullptr, 10)] = &operation;
+    for (const auto& [number, operation] : ordered) {
+      FileOperation made;
+      made.fqn = operation->value("fqn", "");
+      made.type = typeOf(operation->value("op_type", ""));
+      made.inputs = dictionaryTensors(*operation, "input_tensor_infos", name);
+      made.outputs = dictionaryTensors(*operation, "output_tensor_infos", name);
+      operations.push_back(std::move(made));
+    }
+  }
+  return operations;
+}
+
+std::vector<TensorInfo> listTensors(const json& entry, const std::string& side, const std::string& name) {
+  const json flags = entry.value(side + "s_quantized", json::array()), scales = entry.value(side + "_scales", json::array());
+  const json zeros = entry.value(side + "_zero_points", json::array()), dtypes = entry.value(side + "_quantized_dtypes", json::array());
+  std::vector<TensorInfo> infos;
+  for (std::size_t i = 0; i < std::max(flags.size(), scales.size()); ++i) {
+    const bool quantized = i < flags.size() && flags[i].is_boolean() ? flags[i].get<bool>() : i < scales.size();
+    const std::string dtype = i < dtypes.size() && dtypes[i].is_string() ? dtypes[i].get<std::string>() : "uint8";
+    infos.push_back(makeInfo(quantized, i < scales.size() ? firstNumber(scales[i]) : std::nullopt,
+                             i < zeros.size() ? firstNumber(zeros[i]) : std::nullopt, dtype.find("uint8") == std::string::npos, name));
+  }
+  return infos;
+}
+
+std::vector<FileOperation> readList(const json& in, const std::string& name) {
+  std::vector<FileOperation> operations;
+  for (const json& entry : in) {
+    FileOperation made;
+    made.type = typeOf(entry.at("name").get<std::string>());
+    made.inputs = listTensors(entry, "input", name);
+    made.outputs = listTensors(entry, "output", name);
+    operations.push_back(std::move(made));
+  }
+  return operations;
+}
+
+bool isList(const json& in) { return in.is_array() && !in.empty() && in[0].is_object() && in[0].contains("id") && in[0].contains("name"); }
+
+bool isDictionary(const json& in) {
+  return in.is_object() && std::any_of(in.begin(), in.end(), [](const json& entry) { return entry.is_object() && entry.contains("q_op_infos"); });
+}
+
+class Builder {
+ public:
+  Builder(const CalibrationPlan& plan, const Recipe& observed, const std::string& name) : plan_(plan), recipe_(observed), name_(name) {
+    recipe_.origin = "int8_conf.json";
+    recipe_.nodes = plan.candidates;
+  }
+
+  Recipe build(const std::vector<FileOperation>& operations, bool by_order) {
+    by_order ? matchByOrder(operations) : matchByName(operations);
+    if (matched_ == 0) refuse(name_, "it belongs to another model: it names none of this one's operations");
+    return std::move(recipe_);
+  }
+
+ private:
+  void matchByName(const std::vector<FileOperation>& operations) {
+    std::map<std::string, const FileOperation*> named;
+    for (const FileOperation& operation : operations) {
+      if (!operation.fqn.empty()) named.emplace(operation.fqn, &operation);
+    }
+    for (std::size_t n = 0; n < recipe_.nodes.size(); ++n) {
+      if (recipe_.nodes[n].precision != "int8") continue;
+      const auto found = named.find(recipe_.nodes[n].module_path);
+      apply(n, found == named.end() ? nullptr : found->second);
+    }
+  }
+
+  void matchByOrder(const std::vector<FileOperation>& operations) {
+    std::map<std::string, std::vector<const FileOperation*>> by_type;
+    for (const FileOperation& operation : operations) by_type[operation.type].push_back(&operation);
+    std::map<std::string, std::size_t> next;
+    for (std::size_t n = 0; n < recipe_.nodes.size(); ++n) {
+      if (recipe_.nodes[n].precision != "int8") continue;
+      const auto& same = by_type[recipe_.nodes[n].kind];
+      const std::size_t at = next[recipe_.nodes[n].kind]++;
+      apply(n, at < same.size() ? same[at] : nullptr);
+    }
+    for (const char* type : {"convolution", "linear"}) {
+      if (next[type] != by_type[type].size()) {
+        refuse(name_, fmt::format("it belongs to another model: it has {} operations of kind {}, this one {}", by_type[type].size(), type, next[type]));
+      }
+    }
+  }
+
+  void apply(std::size_t n, const FileOperation* operation) {
+    RecipeNode& node = recipe_.nodes[n];
+    if (operation != nullptr) ++matched_;
+    const bool quantized = operation != nullptr && !operation->inputs.empty() && operation->inputs[0].quantized;
+    if (!quantized) {
+      node.precision = "fp32";
+      node.reason = fmt::format("{} does not quantize it", name_);
+      return;
+    }
+    for (std::size_t i = 0; i < operation->inputs.size() && i < plan_.reads[n].size(); ++i) setValue(plan_.reads[n][i], operation->inputs[i]);
+    if (!operation->outputs.empty() && operation->outputs[0].quantized) setValue(plan_.writes[n], operation->outputs[0]);
+  }
+
+  void setValue(int point, const TensorInfo& info) {
+    if (point < 0 || !info.affine) return;
+    const std::string& key = plan_.points[static_cast<std::size_t>(point)].key;
+    auto found = std::find_if(recipe_.values.begin(), recipe_.values.end(), [&](const RecipeValue& value) { return value.key == key; });
+    if (found == recipe_.values.end()) {
+      recipe_.values.emplace_back();
+      found = std::prev(recipe_.values.end());
+      found->key = key;
+    }
+    found->scale = info.affine->scale;
+    found->zero_point = info.affine->zero_point;
+    found->low = -found->scale * static_cast<double>(found->zero_point);
+    found->high = found->scale * static_cast<double>(255 - found->zero_point);
+    if (found->count > 0) return;
+    found->least = found->low;
+    found->greatest = found->high;
+  }
+
+  const CalibrationPlan& plan_;
+  Recipe recipe_;
+  const std::string& name_;
+  std::size_t matched_ = 0;
+};
+
+json parsed(const std::string& text) {
+  try {
+    return parseRecordText(text);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// A tensor as 2.x writes it.
+json tensorInfo(const Recipe& recipe, const CalibrationPlan& plan, int point, bool quantized) {
+  json info = {{"id", point}, {"orig_dtype", "torch.float32"}};
+  const RecipeValue* value = point < 0 ? nullptr : recipe.value(plan.points[static_cast<std::size_t>(point)].key);
+  const char* dtype = quantized && value != nullptr ? "torch.quint8" : "torch.float32";
+  info["inf_dtype"] = info["force_dtype"] = dtype;
+  if (value != nullptr) {
+    info["scale"] = json::array({value->scale});
+    info["zero_point"] = json::array({value->zero_point});
+  }
+  return info;
+}
+
+const char* moduleClass(const std::string& kind) {
+  if (kind == "convolution") return "<class 'torch.nn.modules.conv.Conv2d'>";
+  if (kind == "linear") return "<class 'torch.nn.modules.linear.Linear'>";
+  return "<built-in method matmul of type object>";
+}
+
+}  // namespace
+
+bool looksLikeIpexConfiguration(const std::string& text) {
+  const json in = parsed(text);
+  return isList(in) || isDictionary(in);
+}
+
+Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPlan& plan, const Recipe& observed, const std::string& name) {
+  const json in = parsed(text);
+  const bool is_list = isList(in);
+  if (!is_list && !isDictionary(in)) refuse(name, "it is no configuration of Intel Extension for PyTorch");
+  try {
+    return Builder(plan, observed, name).build(is_list ? readList(in, name) : readDictionary(in, name), is_list);
+  } catch (const json::exception&) {
+    refuse(name, "a field is missing or of another type");
+  }
+}
+
+std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& plan) {
+  json operations = json::object();
+  std::size_t number = 0;
+  for (std::size_t n = 0; n < plan.candidates.size(); ++n) {
+    const RecipeNode& candidate = plan.candidates[n];
+    if (candidate.precision != "int8") continue;  // products only: what follows them is the program's own choice
+    const RecipeNode* node = recipe.node(candidate.key);
+    const bool quantized = node != nullptr && node->precision == "int8";
+    json entry = {{"op_type", moduleClass(candidate.kind)}, {"op_type_is_module", candidate.kind != "matmul"}, {"fqn", candidate.module_path}};
+    entry["input_tensor_infos"] = json::array();
+    const std::size_t base = candidate.kind == "matmul" ? 2 : 1;
+    for (std::size_t r = 0; r < base && r < plan.reads[n].size(); ++r) {
+      entry["input_tensor_infos"].push_back(tensorInfo(recipe, plan, plan.reads[n][r], quantized));
+    }
+    entry["weight_tensor_infos"] = json::array();
+    if (candidate.kind != "matmul") {
+      const char* dtype = quantized ? "torch.qint8" : "torch.float32";
+      entry["weight_tensor_infos"].push_back({{"orig_dtype", "torch.float32"}, {"inf_dtype", dtype}});
+    }
+    entry["output_tensor_infos"] = json::array({tensorInfo(recipe, plan, plan.writes[n], false)});
+    operations[std::to_string(number++)] = std::move(entry);
+  }
+  json module = {{"q_op_infos", std::move(operations)}, {"nonq_op_infos", json::object()}, {"layer_output_infos", json::array()}};
+  return json{{" ", std::move(module)}}.dump(4);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,31 @@
+#include "core/quantization/quantized_value.h"
+
+#include "core/graph/fused_op.h"
+#include "core/graph/lowering.h"
+
+namespace ipex_studio {
+
+using torch::jit::Value;
+
+std::optional<AffineParameters> quantizationOf(const Value* value) {
+  // Through whatever moves integers; the first operand tells, all parts of a concatenation share its scale.
+  for (int depth = 0; depth < 1000; ++depth) {
+    auto* node = const_cast<torch::jit::Node*>(value->node());
+    if (const auto op = readFusedOp(node)) {
+      const std::string result = op->spec.stringOr("result", "");
+      if ((result != "u8" && result != "s8") || op->spec.post_ops.empty()) return std::nullopt;
+      const PostOp& tail = op->spec.post_ops.back();
+      if (tail.kind != PostOpKind::kLinear || !(tail.alpha > 0)) return std::nullopt;
+      return AffineParameters{1 / tail.alpha, static_cast<std::int64_t>(tail.beta)};
+    }
+    const auto dtype = knownDtype(value);
+    if (dtype != at::kByte && dtype != at::kChar) return std::nullopt;
+    const auto lowered = lowerNode(node);
+    const auto* ops = std::get_if<LoweredNode>(&lowered);
+    if (ops == nullptr || ops->ops.empty() || ops->ops[0].src.empty() || ops->ops[0].src[0].value == nullptr) return std::nullopt;
+    value = ops->ops[0].src[0].value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ipex_studio

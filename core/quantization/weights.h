@@ -1,0 +1,28 @@
+// Weights as symmetric integers, one scale per output channel (axis 0).
+#pragma once
+
+#include <vector>
+
+#include "core/graph/torch_compat.h"
+
+namespace ipex_studio {
+
+struct QuantizedWeights {
+  at::Tensor integers;  // s8, the sizes of the weights
+  at::Tensor scales;    // f32 [O]
+};
+
+// `weights`: FP32, rank >= 2, finite. Each channel's scale is the one of least squared error among the full range and some
+// that clip a little. `bits`: 8 (±127) or 7 (±63).
+QuantizedWeights quantizeWeights(const at::Tensor& weights, int bits);
+
+// What rounding the weights does to the mean of each output channel: Σ (w - ŵ) · mean of the input channel, f64 [O]. To be
+// added to the bias. M. Nagel et al.: Data-Free Quantization through Weight Equalization and Bias Correction, ICCV 2019.
+// `means`: per input channel of all groups; empty where their number does not fit.
+at::Tensor biasShift(const at::Tensor& weights, const QuantizedWeights& quantized, const std::vector<double>& means, std::int64_t groups);
+
+// Factors that move the difficulty from activations to weights: f_j = max|x_j|^α / max|w_j|^(1-α); x is divided, w
+// multiplied by them. G. Xiao et al.: SmoothQuant, ICML 2023. Empty when sizes do not fit.
+std::vector<double> smoothingFactors(const std::vector<double>& input_absmax, const std::vector<at::Tensor>& weights, double alpha);
+
+}  // namespace ipex_studio
