@@ -1,6 +1,7 @@
 // Depthwise convolution of channels-last images of u8 or s8, in one or two dimensions, with any chain of
-// post-operations. A vector of channels goes through the whole image: its lines are copied into a ring of as many as a
-// window is high, where each place holds the four taps that begin there, so that one instruction adds four of them.
+// post-operations. A cache line of channels goes through the whole image: vector by vector its lines are copied into a
+// ring of as many as a window is high, where each place holds the four taps that begin there, so that one instruction
+// adds four of them.
 // Places outside hold the zero point. Sums are exact (int8_gemm.h).
 //
 // Declines: device, dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, depth, post-ops (operands
@@ -25,13 +26,13 @@ namespace HWY_NAMESPACE {
 template <class D>
 class WordRing {
  public:
-  WordRing(const Int8DepthwiseJob& job, std::int32_t* memory) : job_(job), memory_(memory) {}
-
-  // Empties the ring; the line outside is ready from here on.
-  void clear(std::int64_t first_line) {
+  // The line outside is ready from here on.
+  void start(const Int8DepthwiseJob& job, std::int32_t* memory, std::int64_t first_line) {
+    job_ = &job;
+    memory_ = memory;
     next_ = std::max<std::int64_t>(0, first_line);
-    std::int32_t* const outside = memory_ + job_.ring_lines * lineWords();
-    std::fill(outside, outside + lineWords(), static_cast<std::int32_t>(job_.zero * 0x01010101u));
+    std::int32_t* const outside = memory_ + job_->ring_lines * lineWords();
+    std::fill(outside, outside + lineWords(), static_cast<std::int32_t>(job_->zero * 0x01010101u));
   }
 
   // Lines that no window of the lines from `first` on reaches need no copy.
@@ -39,12 +40,12 @@ class WordRing {
 
   // Copies lines up to and with `last`; x: the image at the vector's channel.
   HWY_INLINE void fill(const std::uint8_t* x, std::int64_t last) {
-    for (; next_ <= last && next_ < job_.in[0]; ++next_) fillLine(x + next_ * job_.x_stride[0], memory_ + next_ % job_.ring_lines * lineWords());
+    for (; next_ <= last && next_ < job_->in[0]; ++next_) fillLine(x + next_ * job_->x_stride[0], memory_ + next_ % job_->ring_lines * lineWords());
   }
 
   const std::int32_t* at(std::int64_t line) const {
-    const bool inside = line >= 0 && line < job_.in[0];
-    return memory_ + (inside ? line % job_.ring_lines : job_.ring_lines) * lineWords();
+    const bool inside = line >= 0 && line < job_->in[0];
+    return memory_ + (inside ? line % job_->ring_lines : job_->ring_lines) * lineWords();
   }
 
  private:
@@ -52,39 +53,38 @@ class WordRing {
   using DU = hn::RebindToUnsigned<D>;
   using V = hn::Vec<DU>;
 
-  std::int64_t lineWords() const { return job_.ring_width * kLanes; }
-
-  HWY_INLINE V pixel(const std::uint8_t* line, std::int64_t at) const {
-    const hn::Rebind<std::uint8_t, D> bytes;
-    return hn::Xor(hn::PromoteTo(DU(), hn::LoadU(bytes, line + at * job_.x_stride[1])), hn::Set(DU(), job_.flip));
-  }
-
-  HWY_INLINE V place(const std::uint8_t* line, std::int64_t q) const {
-    const std::int64_t at = q - job_.padding[1];
-    return at < 0 || at >= job_.in[1] ? hn::Set(DU(), job_.zero) : pixel(line, at);
-  }
+  std::int64_t lineWords() const { return job_->ring_width * kLanes; }
 
   HWY_INLINE void fillLine(const std::uint8_t* line, std::int32_t* to) const {
     const D d;
-    const std::int64_t step = job_.dilation[1];
-    for (std::int64_t phase = 0; phase < std::min(step, job_.ring_width); ++phase) {
-      V word = hn::ShiftLeft<8>(place(line, phase));
-      word = hn::Or(word, hn::ShiftLeft<16>(place(line, phase + step)));
-      word = hn::Or(word, hn::ShiftLeft<24>(place(line, phase + 2 * step)));
+    const DU du;
+    // Stores of words could change the job, as far as a compiler knows.
+    const std::int64_t step = job_->dilation[1], stride = job_->x_stride[1], padding = job_->padding[1], size = job_->in[1];
+    const std::int64_t width = job_->ring_width;
+    const V flip = hn::Set(du, job_->flip), zero = hn::Set(du, job_->zero);
+    const auto pixel = [&](std::int64_t at) HWY_ATTR {
+      const hn::Rebind<std::uint8_t, D> bytes;
+      return hn::Xor(hn::PromoteTo(du, hn::LoadU(bytes, line + at * stride)), flip);
+    };
+    const auto place = [&](std::int64_t q) HWY_ATTR { return q < padding || q - padding >= size ? zero : pixel(q - padding); };
+    for (std::int64_t phase = 0; phase < std::min(step, width); ++phase) {
+      V word = hn::ShiftLeft<8>(place(phase));
+      word = hn::Or(word, hn::ShiftLeft<16>(place(phase + step)));
+      word = hn::Or(word, hn::ShiftLeft<24>(place(phase + 2 * step)));
       const auto push = [&](V next, std::int64_t q) HWY_ATTR {
         word = hn::Or(hn::ShiftRight<8>(word), hn::ShiftLeft<24>(next));
         hn::Store(hn::BitCast(d, word), d, to + q * kLanes);
       };
       std::int64_t q = phase;
-      const std::int64_t inside = std::min(job_.ring_width, job_.in[1] + job_.padding[1] - 3 * step);
-      for (; q < job_.ring_width && q + 3 * step < job_.padding[1]; q += step) push(hn::Set(DU(), job_.zero), q);
-      for (; q < inside; q += step) push(pixel(line, q + 3 * step - job_.padding[1]), q);
-      for (; q < job_.ring_width; q += step) push(hn::Set(DU(), job_.zero), q);
+      const std::int64_t inside = std::min(width, size + padding - 3 * step);
+      for (; q < width && q + 3 * step < padding; q += step) push(zero, q);
+      for (; q < inside; q += step) push(pixel(q + 3 * step - padding), q);
+      for (; q < width; q += step) push(zero, q);
     }
   }
 
-  const Int8DepthwiseJob& job_;
-  std::int32_t* memory_;
+  const Int8DepthwiseJob* job_ = nullptr;
+  std::int32_t* memory_ = nullptr;
   std::int64_t next_ = 0;
 };
 
@@ -186,30 +186,36 @@ HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& 
   finishPixels<kPixels, D>(job, call, place, sum);
 }
 
-// Lines [begin, end) of the result for the vector of channels at place.channel.
+// Lines [begin, end) of the result for `vectors` vectors of channels from place.channel on.
 template <bool kVnni, class D>
-void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int64_t begin, std::int64_t end, BytePlace place,
-                  std::int32_t* scratch) {
-  WordRing<D> ring(job, scratch);
+void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int64_t begin, std::int64_t end, const BytePlace& at,
+                  std::int64_t vectors, std::int32_t* scratch) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(D());
+  WordRing<D> rings[kInt8DepthwisePiece / kLanes];
   const auto** const lines = reinterpret_cast<const std::int32_t**>(scratch + job.ringWords());
-  const auto* const x = static_cast<const std::uint8_t*>(call.x) + place.image * job.image_stride + place.channel;
+  const auto* const x = static_cast<const std::uint8_t*>(call.x) + at.image * job.image_stride + at.channel;
   const std::int64_t width = job.out[1], reach = (job.kernel[0] - 1) * job.dilation[0];
-  ring.clear(begin * job.stride[0] - job.padding[0]);
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    rings[v].start(job, scratch + v * (job.ring_lines + 1) * job.ring_width * kLanes, begin * job.stride[0] - job.padding[0]);
+  }
   for (std::int64_t line = begin; line < end; ++line) {
     const std::int64_t first = line * job.stride[0] - job.padding[0];
-    ring.skipTo(first);
-    ring.fill(x, first + reach);
-    for (std::int64_t tap = 0; tap < job.kernel[0]; ++tap) lines[tap] = ring.at(first + tap * job.dilation[0]);
-    place.pixel = line * width;
-    std::int64_t column = 0;
-    const auto strips = [&](auto pixels) {
-      constexpr int kPixels = decltype(pixels)::value;
-      for (; column + kPixels <= width; column += kPixels, place.pixel += kPixels) runPixels<kPixels, kVnni, D>(job, call, lines, column, place);
-    };
-    strips(std::integral_constant<int, 8>());
-    strips(std::integral_constant<int, 4>());
-    strips(std::integral_constant<int, 2>());
-    strips(std::integral_constant<int, 1>());
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      WordRing<D>& ring = rings[v];
+      ring.skipTo(first);
+      ring.fill(x + v * kLanes, first + reach);
+      for (std::int64_t tap = 0; tap < job.kernel[0]; ++tap) lines[tap] = ring.at(first + tap * job.dilation[0]);
+      BytePlace place{at.image, line * width, at.channel + v * kLanes};
+      std::int64_t column = 0;
+      const auto strips = [&](auto pixels) {
+        constexpr int kPixels = decltype(pixels)::value;
+        for (; column + kPixels <= width; column += kPixels, place.pixel += kPixels) runPixels<kPixels, kVnni, D>(job, call, lines, column, place);
+      };
+      strips(std::integral_constant<int, 8>());
+      strips(std::integral_constant<int, 4>());
+      strips(std::integral_constant<int, 2>());
+      strips(std::integral_constant<int, 1>());
+    }
   }
 }
 
@@ -225,9 +231,9 @@ void runInt8Depthwise(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call
     const auto vectors = [&](auto tag) {
       using D = decltype(tag);
       constexpr std::int64_t kLanes = hn::MaxLanes(D());
-      for (; place.channel + kLanes <= channel_end; place.channel += kLanes) {
-        runByteLines<kVnni, D>(job, call, line_begin, line_end, place, scratch);
-      }
+      const std::int64_t count = (channel_end - place.channel) / kLanes;
+      if (count > 0) runByteLines<kVnni, D>(job, call, line_begin, line_end, place, count, scratch);
+      place.channel += count * kLanes;
     };
     vectors(hn::ScalableTag<std::int32_t>());
     vectors(hn::CappedTag<std::int32_t, 8>());

@@ -11,6 +11,8 @@ namespace ipex_studio {
 
 // Pixels whose sums stay in registers.
 constexpr std::int64_t kInt8DepthwisePixels = 8;
+// Channels that go through an image together: a line of the cache.
+constexpr std::int64_t kInt8DepthwisePiece = 64;
 
 // Axes: 0 height, 1 width. Four neighbouring taps of a line make a word per channel; weights are packed as
 // [line][word][channels][4].
@@ -22,7 +24,7 @@ struct Int8DepthwiseJob {
   std::uint32_t zero = 0;                           // byte of places outside, as unsigned
   std::uint32_t flip = 0;                           // s8 becomes u8 by exclusive or
   // Units of work: images × bands of lines × pieces of channels.
-  std::int64_t bands = 1, piece = 16, pieces = 1;
+  std::int64_t bands = 1, piece = kInt8DepthwisePiece, pieces = 1;
   DType result = DType::kF32;
   IntegerChain chain;
   std::vector<std::int32_t> start;  // one per channel; scale and offset are the chain's
@@ -31,9 +33,10 @@ struct Int8DepthwiseJob {
   PointwiseUnary unary = nullptr;
   PointwiseBinary binary = nullptr;
 
-  // Working memory of a thread: as many lines as a window is high and one outside, and where a window's lines lie.
+  // Working memory of a thread: per vector of a piece as many lines as a window is high and one outside; where a window's
+  // lines lie.
   std::int64_t ring_lines = 1, ring_width = 1;
-  std::int64_t ringWords() const { return (ring_lines + 1) * ring_width * 16; }
+  std::int64_t ringWords() const { return (ring_lines + 1) * ring_width * kInt8DepthwisePiece; }
   std::int64_t scratchWords() const { return (ringWords() + 2 * kernel[0] + 15) / 16 * 16; }
   std::int64_t units() const { return images * bands * pieces; }
 };
