@@ -162,8 +162,10 @@ class ConvolutionOnednn final : public Kernel {
     const std::int64_t groups = args.spec.intOr("groups", 1);
     const Md bias = has_bias ? onednn::plainMd(Dims{args.dst[0].dims[kChannelAxis]}, given_bias ? args.src[kBias].dtype : DType::kF32) : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
-    const auto algorithm =
-        variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_auto;
+    // Of integers 2.6 would take Winograd by itself, too, whose sums are not exact.
+    const auto algorithm = variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd
+                           : post_ops.integers            ? dnnl::algorithm::convolution_direct
+                                                          : dnnl::algorithm::convolution_auto;
     const Pd pd =
         onednn::convolutionPd(engine_, activation(args, x), onednn::anyMd(given_weights.dims, given_weights.dtype), bias,
                               activation(args, args.dst[0]), convolutionGeometry(args.spec, x.dims.rank - 2),

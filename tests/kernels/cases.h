@@ -11,7 +11,8 @@
 namespace ipex_studio::kernel_test {
 
 // What fills a source.
-// kBytes: all integers of u8 or s8. kExtreme: their lowest and highest, in runs. kSmall: around 0.004, as scales are.
+// kBytes: all integers of u8 or s8. kExtreme: their lowest and highest (or
+// ±limit), in runs. kSmall: around 0.004, as scales are.
 enum class Fill { kNormal, kPositive, kIndex, kOffsets, kBytes, kExtreme, kSmall };
 
 struct Source {
@@ -87,6 +88,7 @@ const std::vector<Case>& attentionCases();
 const std::vector<Case>& bf16Cases();
 const std::vector<Case>& movementCases();
 const std::vector<Case>& integerProductCases();
+const std::vector<Case>& integerExtremeCases();
 const std::vector<Case>& integerChainCases();
 
 }  // namespace ipex_studio::kernel_test

@@ -42,7 +42,9 @@ Values fill(const Source& source, std::mt19937* random) {
       for (double& v : values) v = static_cast<double>((*random)() % 256) - (source.dtype == DType::kS8 ? 128 : 0);
       break;
     case Fill::kExtreme: {
-      const double low = source.dtype == DType::kS8 ? -128 : 0, high = source.dtype == DType::kS8 ? 127 : 255;
+      double low = source.dtype == DType::kS8 ? -128 : 0, high = source.dtype == DType::kS8 ? 127 : 255;
+      if (source.limit > 0) low = -static_cast<double>(source.limit);
+      if (source.limit > 0) high = static_cast<double>(source.limit);
       // Long runs: neighbours' products must not cancel.
       double now = high;
       for (double& v : values) v = now = (*random)() % 64 == 0 ? (now == high ? low : high) : now;
