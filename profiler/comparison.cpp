@@ -47,44 +47,54 @@ std::vector<std::string> joinKeys(const StepSummary& step, const std::unordered_
   return keys;
 }
 
-std::vector<ComparedRow> comparedRows(const RunDigest& a, const ModelRecord& model_a, const RunDigest& b,
-                                      const ModelRecord& model_b) {
-  const std::size_t count_a = a.steps.size();
-  DisjointSets sets(count_a + b.steps.size());
+// One digest of a run with the model its origins belong to.
+struct DigestedRun {
+  RunDigest digest;
+  const ModelRecord* model = nullptr;
+};
+
+// Steps of all runs that share an origin become one row; `offset[r]` is where the steps of run r begin among all.
+std::vector<RunSetRow> joinedRows(const std::vector<DigestedRun>& runs) {
+  std::vector<std::size_t> offset{0};
+  for (const DigestedRun& run : runs) offset.push_back(offset.back() + run.digest.steps.size());
+  DisjointSets sets(offset.back());
   std::unordered_map<std::string, std::size_t> seen;
-  const auto joinAll = [&](const RunDigest& digest, const ModelRecord& model, std::size_t offset) {
-    const auto origins = originKeys(model);
-    for (std::size_t i = 0; i < digest.steps.size(); ++i) {
-      for (const std::string& key : joinKeys(digest.steps[i], origins)) {
-        const auto [at, is_new] = seen.emplace(key, offset + i);
-        if (!is_new) sets.join(at->second, offset + i);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const auto origins = originKeys(*runs[r].model);
+    for (std::size_t i = 0; i < runs[r].digest.steps.size(); ++i) {
+      for (std::string& key : joinKeys(runs[r].digest.steps[i], origins)) {
+        const auto [at, is_new] = seen.emplace(std::move(key), offset[r] + i);
+        if (!is_new) sets.join(at->second, offset[r] + i);
       }
     }
-  };
-  joinAll(a, model_a, 0);
-  joinAll(b, model_b, count_a);
-
-  std::map<std::size_t, ComparedRow> rows;
-  for (std::size_t i = 0; i < b.steps.size(); ++i) {
-    ComparedRow& row = rows[sets.find(count_a + i)];
-    if (row.steps_b++ == 0) {
-      row.name = b.steps[i].name;
-      row.kind = b.steps[i].kind;
-    }
-    row.b_ns += b.steps[i].p50_ns;
   }
-  for (std::size_t i = 0; i < count_a; ++i) {
-    ComparedRow& row = rows[sets.find(i)];
-    if (row.steps_a++ == 0 && row.steps_b == 0) {
-      row.name = a.steps[i].name;
-      row.kind = a.steps[i].kind;
+  std::map<std::size_t, RunSetRow> rows;
+  std::unordered_map<std::size_t, std::size_t> named;  // by which run
+  // The last run names what is in it, the one before what is not, and so on.
+  for (std::size_t r = runs.size(); r-- > 0;) {
+    for (std::size_t i = 0; i < runs[r].digest.steps.size(); ++i) {
+      const StepSummary& step = runs[r].digest.steps[i];
+      RunSetRow& row = rows[sets.find(offset[r] + i)];
+      if (row.steps.empty()) {
+        row.name = step.name;
+        row.kind = step.kind;
+        named[sets.find(offset[r] + i)] = r;
+        row.steps.assign(runs.size(), 0);
+        row.p50_ns.assign(runs.size(), 0);
+      }
+      if (named[sets.find(offset[r] + i)] == r)
+        row.origins.insert(row.origins.end(), step.origins.begin(), step.origins.end());
+      ++row.steps[r];
+      row.p50_ns[r] += step.p50_ns;
     }
-    row.a_ns += a.steps[i].p50_ns;
   }
-  std::vector<ComparedRow> result;
-  for (auto& row : rows) result.push_back(std::move(row.second));
-  std::stable_sort(result.begin(), result.end(), [](const ComparedRow& x, const ComparedRow& y) {
-    return std::llabs(x.delta_ns()) > std::llabs(y.delta_ns());
+  std::vector<RunSetRow> result;
+  for (auto& entry : rows) {
+    std::sort(entry.second.origins.begin(), entry.second.origins.end());
+    result.push_back(std::move(entry.second));
+  }
+  std::stable_sort(result.begin(), result.end(), [](const RunSetRow& x, const RunSetRow& y) {
+    return std::llabs(x.p50_ns.back() - x.p50_ns.front()) > std::llabs(y.p50_ns.back() - y.p50_ns.front());
   });
   return result;
 }
@@ -109,21 +119,49 @@ RunSummary summaryOf(const JobRecord& job, const RunRecord& run) {
 
 }  // namespace
 
+RunSet compareRunSet(const std::vector<std::pair<const JobRecord*, std::size_t>>& runs) {
+  RunSet set;
+  std::vector<DigestedRun> digests;
+  const JobRecord& first_job = *runs.at(0).first;
+  const RunRecord& first = first_job.runs.at(runs[0].second);
+  for (const auto& [job, place] : runs) {
+    const RunRecord& run = job->runs.at(place);
+    digests.push_back({digestOf(run), &job->model});
+    const bool same_job = job->started_unix_ns == first_job.started_unix_ns && job->command == first_job.command;
+    set.runs.push_back(summaryOf(*job, run));
+    set.ratio.push_back(medianRatio({first.latency_ns, first.turn}, {run.latency_ns, run.turn}, same_job));
+    set.unattributed_ns.push_back(digests.back().digest.unattributed_ns);
+    set.same_model = set.same_model && job->model.sha256 == first_job.model.sha256;
+    set.same_machine = set.same_machine && toJson(job->machine) == toJson(first_job.machine);
+  }
+  set.rows = joinedRows(digests);
+  return set;
+}
+
+RunSet compareRunSet(const Database& database, const std::vector<std::int64_t>& run_ids) {
+  std::vector<std::pair<JobRecord, std::size_t>> read;
+  for (const std::int64_t id : run_ids) read.push_back(database.run(id));
+  std::vector<std::pair<const JobRecord*, std::size_t>> runs;
+  for (const auto& [job, place] : read) runs.emplace_back(&job, place);
+  RunSet set = compareRunSet(runs);
+  for (std::size_t r = 0; r < run_ids.size(); ++r) set.runs[r].id = run_ids[r];
+  return set;
+}
+
 RunComparison compareRuns(const JobRecord& job_a, std::size_t run_a, const JobRecord& job_b, std::size_t run_b) {
-  const RunRecord& a = job_a.runs.at(run_a);
-  const RunRecord& b = job_b.runs.at(run_b);
-  const RunDigest digest_a = digestOf(a);
-  const RunDigest digest_b = digestOf(b);
-  const bool same_job = job_a.started_unix_ns == job_b.started_unix_ns && job_a.command == job_b.command;
+  RunSet set = compareRunSet({{&job_a, run_a}, {&job_b, run_b}});
   RunComparison comparison;
-  comparison.a = summaryOf(job_a, a);
-  comparison.b = summaryOf(job_b, b);
-  comparison.ratio = medianRatio({a.latency_ns, a.turn}, {b.latency_ns, b.turn}, same_job);
-  comparison.rows = comparedRows(digest_a, job_a.model, digest_b, job_b.model);
-  comparison.a_unattributed_ns = digest_a.unattributed_ns;
-  comparison.b_unattributed_ns = digest_b.unattributed_ns;
-  comparison.same_model = job_a.model.sha256 == job_b.model.sha256;
-  comparison.same_machine = toJson(job_a.machine) == toJson(job_b.machine);
+  comparison.a = std::move(set.runs[0]);
+  comparison.b = std::move(set.runs[1]);
+  comparison.ratio = set.ratio[1];
+  for (RunSetRow& row : set.rows) {
+    comparison.rows.push_back(
+        {std::move(row.name), std::move(row.kind), row.steps[0], row.steps[1], row.p50_ns[0], row.p50_ns[1]});
+  }
+  comparison.a_unattributed_ns = set.unattributed_ns[0];
+  comparison.b_unattributed_ns = set.unattributed_ns[1];
+  comparison.same_model = set.same_model;
+  comparison.same_machine = set.same_machine;
   return comparison;
 }
 

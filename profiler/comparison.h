@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/plan/records.h"
@@ -33,6 +34,28 @@ struct RunComparison {
   bool same_model = false;
   bool same_machine = false;  // all facts equal, library versions included
 };
+
+// The same for any number of runs; all are measured against the first.
+struct RunSetRow {
+  std::string name;  // of the last run that has it
+  std::string kind;
+  std::vector<OriginId> origins;     // ids of that run's model; sorted
+  std::vector<std::int32_t> steps;   // count per run
+  std::vector<std::int64_t> p50_ns;  // sum of medians per run; 0: it has none of this
+};
+
+struct RunSet {
+  std::vector<RunSummary> runs;
+  std::vector<Interval> ratio;             // median of the first / median of this: above 1, this one is faster
+  std::vector<RunSetRow> rows;             // largest change between the first and the last run first
+  std::vector<std::int64_t> unattributed_ns;
+  bool same_model = true;
+  bool same_machine = true;
+};
+
+// `runs`: jobs with the place of a run in them; at least one. Ids stay 0 where the database is not asked.
+RunSet compareRunSet(const std::vector<std::pair<const JobRecord*, std::size_t>>& runs);
+RunSet compareRunSet(const Database& database, const std::vector<std::int64_t>& run_ids);
 
 // Runs of one job, or of two. `summary` fields that only the database knows (ids) stay 0.
 RunComparison compareRuns(const JobRecord& job_a, std::size_t run_a, const JobRecord& job_b, std::size_t run_b);

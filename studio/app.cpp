@@ -9,6 +9,7 @@
 #include "studio/app_actions.h"
 #include "studio/imgui_compat.h"
 #include "studio/panels/scene_service.h"
+#include "studio/snapshot_tables.h"
 
 namespace ipex_studio {
 namespace {
@@ -196,7 +197,7 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   rail("left rail", "Passes (Ctrl+1)", {0, top}, {left - grip / 2, middle}, &set.hide_left);
   rail("right rail", "Inspector (Ctrl+3)", {left + centre + grip / 2, top}, {right - grip / 2, middle},
        &set.hide_right);
-  rail("bottom rail", "Operations, timeline, text, log (Ctrl+2)", {0, top + middle + grip / 2},
+  rail("bottom rail", "Tables and charts (Ctrl+2)", {0, top + middle + grip / 2},
        {size.x, bottom - grip / 2}, &set.hide_bottom);
 }
 
@@ -247,27 +248,55 @@ float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool*
   return moved;
 }
 
+void App::stepTab(int step) {
+  std::vector<const Panel*> tabs;
+  std::size_t front = 0;
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab) continue;
+    if (tab_ == panel->name()) front = tabs.size();
+    tabs.push_back(panel.get());
+  }
+  const auto count = static_cast<int>(tabs.size());
+  tab_ = tabs[static_cast<std::size_t>((static_cast<int>(front) + step + count) % count)]->name();
+}
+
+// What a tab takes beside its name: less where many tabs stand in a small window.
+float App::tabPadding(float width) const {
+  const ImFont* font = ui_.fonts.head;
+  float names = 0;
+  int count = 0;
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab) continue;
+    names += font->CalcTextSizeA(font->FontSize, 1e6F, 0, panel->title()).x;
+    ++count;
+  }
+  return std::clamp((width - names) / static_cast<float>(std::max(count, 1)), ui_.px(6), ui_.px(28));
+}
+
 void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
+  if (selection_.take("tab.next")) stepTab(1);
+  if (selection_.take("tab.previous")) stepTab(-1);
   if (!selection_.front_panel.empty()) tab_ = selection_.front_panel;
   const float height = std::floor(ui_.px(kTabPoints));
   const ImVec2 window = ImGui::GetWindowPos();
   ImDrawList* list = ImGui::GetWindowDrawList();
+  const float padding = tabPadding(ImGui::GetWindowWidth());
+  ImFont* font = ui_.fonts.head;
   float x = 0;
   Panel* front = nullptr;
   for (const auto& panel : panels_) {
     if (panel->place() != PanelPlace::kBottomTab) continue;
     const bool chosen = tab_ == panel->name();
     if (chosen) front = panel.get();
-    ImFont* font = ui_.fonts.head;
     const std::string title = panel->title();
     const float text_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, title.c_str()).x;
-    const ImVec2 extent = {std::floor(text_width + ui_.px(28)), height};
+    const ImVec2 extent = {std::floor(text_width + padding), height};
     ImGui::SetCursorPos({x, 0});
     if (ImGui::InvisibleButton(panel->name(), extent)) tab_ = panel->name();
     const bool hovered = ImGui::IsItemHovered();
     const ImU32 ink = chosen || hovered ? ui_.theme.text : ui_.theme.dim;
     list->AddText(font, font->FontSize,
-                  {window.x + x + ui_.px(14), window.y + std::floor((height - font->FontSize) / 2)}, ink,
+                  {window.x + x + std::floor(padding / 2), window.y + std::floor((height - font->FontSize) / 2)}, ink,
                   title.c_str());
     if (chosen)
       list->AddRectFilled({window.x + x, window.y + height - ui_.px(2)}, {window.x + x + extent.x, window.y + height},
@@ -276,12 +305,32 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
   }
   list->AddLine({window.x, window.y + height - 1}, {window.x + ImGui::GetWindowWidth(), window.y + height - 1},
                 ui_.theme.line);
-  ImGui::SetCursorPos({0, height});
   if (front == nullptr) return;
+  drawSaveLinks(snapshot, *front, x, commands);
+  ImGui::SetCursorPos({0, height});
   constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   if (beginArea(ui_, front->name(), {0, 0}, ui_.theme.panel, {0, 0}, kStill))
     front->draw(snapshot, selection_, commands);
   endArea();
+}
+
+// At the right of the tabs: what the front one shows, as a file beside the model's name in the current folder.
+void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands) {
+  const auto save = [&](const char* ending) {
+    commands.post(SaveTableCommand{front.name(), tableFileName(snapshot, front.name()) + ending});
+  };
+  const bool csv = selection_.take("tab.save-csv");
+  const bool json = selection_.take("tab.save-json");
+  if (csv) save(".csv");
+  if (json) save(".json");
+  const float width = ImGui::GetWindowWidth();
+  if (tabs_end + ui_.px(130) > width) return;
+  ImGui::SetCursorPos({width - ui_.px(120), std::floor(ui_.px(6))});
+  if (button(ui_, "save csv", "CSV", ButtonLook::kQuiet, true, ui_.fonts.head)) save(".csv");
+  if (ImGui::IsItemHovered()) tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".csv");
+  ImGui::SameLine(0, 0);
+  if (button(ui_, "save json", "JSON", ButtonLook::kQuiet, true, ui_.fonts.head)) save(".json");
+  if (ImGui::IsItemHovered()) tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".json");
 }
 
 }  // namespace ipex_studio

@@ -48,6 +48,9 @@ class App {
   void scrub(const StudioSnapshot& snapshot);
   void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
   void drawBottom(const StudioSnapshot& snapshot, Commands& commands);
+  void drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands);
+  void stepTab(int step);
+  float tabPadding(float width) const;
   float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide);
   void rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden);
   Panel* panelAt(PanelPlace place) const;

@@ -22,6 +22,8 @@ bool keyIsPressed(const std::string& key) {
   if (key == "Down") return keyPressed(ImGuiKey_DownArrow);
   if (key == "Home") return keyPressed(ImGuiKey_Home);
   if (key == "End") return keyPressed(ImGuiKey_End);
+  if (key == "Left") return keyPressed(ImGuiKey_LeftArrow);
+  if (key == "Right") return keyPressed(ImGuiKey_RightArrow);
   return false;
 }
 
@@ -80,11 +82,40 @@ const std::vector<Action>& allActions() {
       {"panel.passes", "Show or hide the passes", "Ctrl+1"},
       {"panel.bottom", "Show or hide the tables", "Ctrl+2"},
       {"panel.inspector", "Show or hide the inspector", "Ctrl+3"},
+      {"tab.next", "Next tab", "Ctrl+Right"},
+      {"tab.previous", "Tab before", "Ctrl+Left"},
       {"tab.operations", "Operations", "2"},
       {"tab.timeline", "Timeline", "3"},
-      {"tab.remarks", "Remarks: what was not done and why", "4"},
-      {"tab.text", "IR text and what changed in it", "5"},
-      {"tab.log", "Log", "6"},
+      {"tab.memory", "Memory over time", "4"},
+      {"tab.roofline", "Roofline", "5"},
+      {"tab.latency", "Latency: how single runs differ", "6"},
+      {"tab.kernels", "Kernels: what else could compute a step", "7"},
+      {"tab.compare", "Compare recorded runs", "8"},
+      {"tab.precision", "Precision of each operation", "9"},
+      {"tab.remarks", "Remarks: what was not done and why", "0"},
+      {"tab.text", "IR text and what changed in it", "Shift+I"},
+      {"tab.log", "Log", "Shift+L"},
+      {"tab.save-csv", "Save what the tab shows as CSV", "Ctrl+Shift+S"},
+      {"tab.save-json", "Save what the tab shows as JSON", "Ctrl+Shift+J"},
+      {"row.next", "Next row of the table", "Shift+Down"},
+      {"row.previous", "Row before in the table", "Shift+Up"},
+      {"override.fp32", "Keep the selected operation in FP32", ""},
+      {"override.bf16", "Compute the selected operation in BF16", ""},
+      {"override.int8", "Compute the selected operation in INT8", ""},
+      {"override.try", "Measure what the decisions give", "Ctrl+T"},
+      {"override.undo", "Take the last decision back", "Ctrl+Z"},
+      {"override.redo", "Make it again", "Ctrl+Shift+Z"},
+      {"group.none", "Operations: no groups", ""},
+      {"group.kind", "Operations: group by kind", ""},
+      {"group.module", "Operations: group by module", ""},
+      {"group.kernel", "Operations: group by kernel", ""},
+      {"group.precision", "Operations: group by precision", ""},
+      {"timeline.recorded", "Timeline: one median run or all recorded", ""},
+      {"timeline.fit", "Timeline: show all", "Shift+F"},
+      {"timeline.zoom-in", "Timeline: zoom in", "Shift+."},
+      {"timeline.zoom-out", "Timeline: zoom out", "Shift+,"},
+      {"timeline.later", "Timeline: go on", "."},
+      {"timeline.earlier", "Timeline: go back", ","},
       {"theme.dark", "Dark theme", ""},
       {"theme.light", "Light theme", ""},
       {"theme.contrast", "High-contrast theme", ""},

@@ -86,7 +86,7 @@ void Palette::drawPalette(Selection& selection) {
 void Palette::drawShortcuts() {
   const ImVec2 display = ImGui::GetIO().DisplaySize;
   const float column = ui_.px(390);
-  const auto columns = std::clamp(static_cast<int>((display.x - ui_.px(60)) / column), 1, 2);
+  const auto columns = std::clamp(static_cast<int>((display.x - ui_.px(60)) / column), 1, 3);
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSizeConstraints({0, 0}, {display.x - ui_.px(24), display.y - ui_.px(24)});
   if (!ImGui::BeginPopup("shortcuts", kPopupFlags)) return;

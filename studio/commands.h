@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/plan/options.h"
+#include "studio/overrides.h"
 
 namespace ipex_studio {
 
@@ -31,7 +32,35 @@ struct ExportCommand {
   ExportForm form = ExportForm::kCompiled;
 };
 
-using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand>;
+// Write what a panel shows to `path`; its end says how: .csv or .json.
+struct SaveTableCommand {
+  std::string panel;
+  std::string path;
+};
+
+// Show another recorded job of the database.
+struct ShowJobCommand {
+  std::int64_t job = 0;
+};
+
+// Set recorded runs side by side, the first as the measure; fewer than two: nothing is compared any more.
+struct CompareCommand {
+  std::vector<std::int64_t> runs;
+};
+
+// Decide against the optimizer; `measure`: at once against what was decided before, both in turns.
+struct OverrideCommand {
+  Overrides next;
+  bool measure = false;
+};
+
+// Take the last decision back, or make it again.
+struct StepOverridesCommand {
+  bool redo = false;
+};
+
+using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
+                             CompareCommand, OverrideCommand, StepOverridesCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "core/plan/records.h"
+#include "profiler/comparison.h"
 #include "studio/commands.h"
 #include "studio/snapshot_index.h"
+#include "studio/snapshot_peaks.h"
 
 namespace ipex_studio {
 
@@ -57,12 +59,25 @@ struct RunChoices {
   std::int32_t max_threads = 1;
 };
 
+// What was recorded before, and what of it stands side by side.
+struct RunHistory {
+  std::vector<JobSummary> jobs;   // newest first
+  std::int64_t shown_job = 0;     // whose record the snapshot holds; 0: it is not recorded (yet)
+  std::string message;            // why there is none, as a sentence; empty otherwise
+};
+
 struct StudioSnapshot {
   std::uint64_t revision = 0;             // rises by one with each snapshot of a session
   std::shared_ptr<const JobRecord> job;   // never null; empty record when nothing is open
   std::shared_ptr<const JobIndex> index;  // never null
   JobStatus status;
   RunChoices choices;
+  MachinePeaks peaks;  // of the machine that ran; unknown when it is another one
+  std::shared_ptr<const RunHistory> history;  // never null
+  std::shared_ptr<const RunSet> comparison;   // null: nothing is compared
+  std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is but one
+  OverrideState overrides;
+  std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
   std::shared_ptr<const std::vector<LogLine>> log;  // never null
 };
 
@@ -72,6 +87,12 @@ using SnapshotPtr = std::shared_ptr<const StudioSnapshot>;
 struct SnapshotParts {
   JobStatus status;
   RunChoices choices;
+  MachinePeaks peaks;
+  std::shared_ptr<const RunHistory> history;  // may be null: none
+  std::shared_ptr<const RunSet> comparison;
+  std::shared_ptr<const RunSet> precisions;
+  OverrideState overrides;
+  std::vector<WhatIf> tries;
   std::vector<LogLine> log;
 };
 

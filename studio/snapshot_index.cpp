@@ -108,11 +108,15 @@ RunIndex indexRun(const RunRecord& run) {
     index.rows.push_back(rowOfStep(run.steps[s], static_cast<std::int32_t>(s)));
   }
   std::unordered_map<std::int32_t, std::vector<std::int64_t>> samples_of_row;
+  std::vector<std::int32_t> row_of_time;
   for (const StepTime& time : run.step_times) {
     const auto row = row_of_step.find(time.step);
+    row_of_time.push_back(-1);
     if (time.step < 0) {
+      row_of_time.back() = static_cast<std::int32_t>(index.rows.size());
       index.rows.push_back(rowOfInterpreter(time, run.precision));
     } else if (row != row_of_step.end()) {
+      row_of_time.back() = row->second;
       auto& samples = samples_of_row[row->second];
       samples.insert(samples.end(), time.elapsed_ns.begin(), time.elapsed_ns.end());
     }
@@ -125,6 +129,7 @@ RunIndex indexRun(const RunRecord& run) {
     for (const OriginId origin : row.origins) index.rows_of_origin[origin].push_back(static_cast<std::int32_t>(r));
   }
   index.unattributed_ns = index.latency.p50_ns - index.steps_ns;
+  index.tracks = timelineTracks(run, row_of_time);
   return index;
 }
 

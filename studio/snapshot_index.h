@@ -10,6 +10,7 @@
 
 #include "core/plan/records.h"
 #include "profiler/statistics.h"
+#include "studio/snapshot_timeline.h"
 
 namespace ipex_studio {
 
@@ -64,6 +65,7 @@ struct RunIndex {
   std::unordered_map<OriginId, std::vector<std::int32_t>> rows_of_origin;
   double steps_ns = 0;         // sum of medians
   double unattributed_ns = 0;  // latency minus that sum; may be negative by noise
+  std::vector<TimelineTrack> tracks;  // one per instance; empty when no begins were recorded
 };
 
 // One graph that was recorded, with its nodes by origin.

@@ -39,9 +39,12 @@ struct TuningCandidate {
   std::string reason;               // why it cannot be chosen; empty: it can
 };
 
+// Effort of an entry that a person narrowed down: what is chosen from it stays even where the whole plan is not faster.
+constexpr std::int32_t kPinnedEffort = 3;
+
 struct TuningEntry {
   std::string spec;
-  std::int32_t effort = 1;          // 1: quick, 2: full
+  std::int32_t effort = 1;          // 1: quick, 2: full, kPinnedEffort
   std::vector<TuningCandidate> candidates;
 };
 

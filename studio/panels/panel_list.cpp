@@ -11,6 +11,12 @@ std::vector<std::unique_ptr<Panel>> makePanels(const Ui& ui) {
   panels.push_back(makeInspectorPanel(ui));
   panels.push_back(makeOperationsPanel(ui));
   panels.push_back(makeTimelinePanel(ui));
+  panels.push_back(makeMemoryPanel(ui));
+  panels.push_back(makeRooflinePanel(ui));
+  panels.push_back(makeLatencyPanel(ui));
+  panels.push_back(makeKernelsPanel(ui));
+  panels.push_back(makeComparePanel(ui));
+  panels.push_back(makePrecisionPanel(ui));
   panels.push_back(makeRemarksPanel(ui));
   panels.push_back(makeTextPanel(ui));
   panels.push_back(makeLogPanel(ui));

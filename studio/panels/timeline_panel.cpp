@@ -1,26 +1,26 @@
-// Bottom tab: one run as it is above one optimized run, operation after operation on one time axis.
+// Bottom tab: what ran when. Either one median run after the other on one axis, or every recorded execution on a track
+// per instance; zoomed and panned, and drawn once per pixel however many there are.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "studio/graph_canvas.h"
+#include "studio/panels/chart.h"
 #include "studio/panels/panel_list.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr float kAxisPoints = 26;
+constexpr float kToolPoints = 38;
+constexpr float kAxisPoints = 24;
 constexpr float kTrackPoints = 62;
-constexpr float kNamePoints = 110;
-
-// 1, 2 or 5 times a power of ten, so that about `ticks` fit into `range`.
-double niceStep(double range, double ticks) {
-  const double rough = range / std::max(ticks, 1.0);
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  const double lead = rough / power;
-  return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
-}
+constexpr float kTallTrackPoints = 104;  // where there is room
+constexpr float kNamePoints = 128;
+// Of what begins within one pixel so many are looked at to show the longest.
+constexpr std::size_t kMostPerPixel = 8;
+constexpr double kLeastSpan_ns = 200;
 
 // "layer1.0.conv3 + add" as "conv3 + add".
 std::string shortName(const std::string& name) {
@@ -31,6 +31,31 @@ std::string shortName(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
+// The operations of one median run, one after the other.
+TimelineTrack medianTrack(const RunIndex& run) {
+  TimelineTrack track;
+  double at = 0;
+  track.busy_ns.push_back(0);
+  for (std::size_t r = 0; r < run.rows.size(); ++r) {
+    const double end = at + run.rows[r].time.p50_ns;
+    if (std::llround(end) > std::llround(at)) {
+      track.slices.push_back({std::llround(at), std::llround(end), static_cast<std::int32_t>(r)});
+      track.busy_ns.push_back(std::llround(end));
+    }
+    at = end;
+  }
+  return track;
+}
+
+// A track with the run it is of.
+struct Lane {
+  std::string name;
+  std::string facts;
+  const RunIndex* run = nullptr;
+  const TimelineTrack* track = nullptr;
+  double end_ns = 0;  // of a median run as it was measured; 0: none is marked
+};
+
 class TimelinePanel : public Panel {
  public:
   explicit TimelinePanel(const Ui& ui) : ui_(ui) {}
@@ -39,94 +64,236 @@ class TimelinePanel : public Panel {
   PanelPlace place() const override { return PanelPlace::kBottomTab; }
 
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
-    const RunIndex& baseline = snapshot.index->baseline;
-    const RunIndex& optimized = snapshot.index->optimized;
-    const double end_ns =
-        std::max({baseline.latency.p50_ns, baseline.steps_ns, optimized.latency.p50_ns, optimized.steps_ns});
-    if (end_ns <= 0) {
-      emptyState(ui_, "Nothing was measured yet", "Press Optimize: the two runs are drawn here on one time axis.");
+    const JobIndex& index = *snapshot.index;
+    if (shown_index_ != snapshot.index) {
+      shown_index_ = snapshot.index;
+      medians_[0] = medianTrack(index.baseline);
+      medians_[1] = medianTrack(index.optimized);
+      fit_ = true;
+    }
+    const std::vector<Lane> lanes = lanesOf(index);
+    if (lanes.empty()) {
+      emptyState(ui_, "Nothing was measured yet", "Press Optimize: what ran when is drawn here, a track per instance.");
       return;
     }
-    if (beginArea(ui_, "tracks", {0, 0}, ui_.theme.panel, {0, 0})) {
-      const float width = ImGui::GetWindowWidth() - ui_.px(kNamePoints + 20);
-      const double pixels_per_ns = std::max(width, 50.F) / end_ns;
-      drawAxis(end_ns, pixels_per_ns);
-      if (!baseline.rows.empty()) drawTrack("as it is", baseline, pixels_per_ns, selection);
-      if (!optimized.rows.empty()) drawTrack("optimized", optimized, pixels_per_ns, selection);
-      ImGui::SetCursorPos({ui_.px(13), ImGui::GetCursorPosY() + ui_.px(8)});
-      label(ui_.theme.dim,
-            "Median time of each operation in order of execution; what is left to the measured end is unattributed.");
-    }
+    double all_ns = 0;
+    for (const Lane& lane : lanes)
+      all_ns = std::max({all_ns, static_cast<double>(lane.track->end_ns()), lane.end_ns});
+    act(selection, all_ns);
+    drawTools(index, lanes);
+    constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollWithMouse;
+    if (beginArea(ui_, "tracks", {0, 0}, ui_.theme.panel, {0, 0}, kStill)) drawLanes(lanes, selection, all_ns);
     endArea();
   }
 
  private:
-  void drawAxis(double end_ns, double pixels_per_ns) const {
-    const ImVec2 at = ImGui::GetWindowPos();
-    const float left = at.x + ui_.px(kNamePoints);
-    const double step = niceStep(end_ns, 10);
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    for (int tick = 0; tick * step <= end_ns && tick < 40; ++tick) {
-      const float x = std::floor(left + static_cast<float>(tick * step * pixels_per_ns));
-      const std::string text = fmt::format("{:g} ms", tick * step / 1e6);
-      list->AddLine({x, at.y + ui_.px(kAxisPoints - 4)}, {x, at.y + ui_.px(kAxisPoints + 2 * kTrackPoints + 4)},
-                    withAlpha(ui_.theme.line, 0.7F));
-      list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {x + ui_.px(4), at.y + ui_.px(4)}, ui_.theme.dim,
-                    text.data(), text.data() + text.size());
-    }
-    ImGui::SetCursorPosY(ui_.px(kAxisPoints));
-  }
-
-  void drawTrack(const std::string& name, const RunIndex& run, double pixels_per_ns, Selection& selection) const {
-    const float top = ImGui::GetCursorPosY();
-    ImGui::SetCursorPos({ui_.px(13), top + ui_.px(10)});
-    label(ui_.theme.text, name);
-    ImGui::SetCursorPosX(ui_.px(13));
-    label(ui_.theme.dim, formatTime(run.latency.p50_ns, 1));
-    const float left = ui_.px(kNamePoints);
-    ImGui::SetCursorPos({left, top});
-    ImGui::PushID(name.c_str());
-    const bool clicked =
-        ImGui::InvisibleButton("track", {std::max(ImGui::GetWindowWidth() - left, 1.F), ui_.px(kTrackPoints)});
-    ImGui::PopID();
-    const bool hovered = ImGui::IsItemHovered();
-    const ImVec2 low = ImGui::GetItemRectMin();
-    const float mouse = ImGui::GetIO().MousePos.x;
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    const float bar_top = low.y + ui_.px(8);
-    const float bar_bottom = low.y + ui_.px(kTrackPoints - 8);
-    double begin_ns = 0;
-    float drawn_to = low.x - 1;
-    const OperationRow* under = nullptr;
-    for (const OperationRow& row : run.rows) {
-      const float x0 = low.x + static_cast<float>(begin_ns * pixels_per_ns);
-      begin_ns += row.time.p50_ns;
-      const float x1 = low.x + static_cast<float>(begin_ns * pixels_per_ns);
-      if (hovered && mouse >= x0 && mouse < x1) under = &row;
-      // What is narrower than a pixel is drawn once per pixel.
-      if (x1 < drawn_to + 0.75F) continue;
-      drawn_to = x1;
-      const bool selected = !selection.empty() && selection.overlaps(row.origins);
-      const ImU32 color = ui_.theme.kind(row.group);
-      const float right = std::max(x0 + 0.75F, x1 - (x1 - x0 > 3 ? 1.F : 0.F));
-      list->AddRectFilled({x0, bar_top}, {right, bar_bottom},
-                          selected || under == &row ? color : withAlpha(color, 0.62F), 1);
-      if (selected) list->AddRect({x0, bar_top - 2}, {right, bar_bottom + 2}, ui_.theme.text, 1);
-      if (x1 - x0 > ui_.px(40)) {
-        drawFittedText(list, ui_.fonts.small_mono, ui_.fonts.small_mono->FontSize,
-                       {x0 + ui_.px(5), (bar_top + bar_bottom) / 2 - ui_.px(7)}, x1 - x0 - ui_.px(8), ui_.theme.text,
-                       shortName(row.name));
+  std::vector<Lane> lanesOf(const JobIndex& index) const {
+    std::vector<Lane> lanes;
+    const bool recorded = recorded_ && hasTracks(index);
+    for (const bool baseline : {true, false}) {
+      const RunIndex& run = baseline ? index.baseline : index.optimized;
+      const std::string name = baseline ? "as it is" : "optimized";
+      if (!recorded) {
+        const TimelineTrack& median = medians_[baseline ? 0 : 1];
+        if (!median.slices.empty())
+          lanes.push_back({name, formatTime(run.latency.p50_ns, 1), &run, &median, run.latency.p50_ns});
+        continue;
+      }
+      for (const TimelineTrack& track : run.tracks) {
+        lanes.push_back({name, fmt::format("instance {} · {} slices", track.thread, track.slices.size()), &run, &track, 0});
       }
     }
-    const float end = low.x + static_cast<float>(run.latency.p50_ns * pixels_per_ns);
-    list->AddLine({end, bar_top - ui_.px(3)}, {end, bar_bottom + ui_.px(3)}, ui_.theme.text, ui_.scale);
-    if (under == nullptr) return;
-    tooltip(fmt::format("{}\n{} · {}\n{} ({:.1f} %)", under->name, under->kind, under->kernel,
-                        formatSpread(under->time), under->share * 100));
-    if (clicked) selection.select(under->origins, true);
+    return lanes;
+  }
+
+  static bool hasTracks(const JobIndex& index) { return !index.baseline.tracks.empty() || !index.optimized.tracks.empty(); }
+
+  void act(Selection& selection, double all_ns) {
+    if (selection.take("timeline.recorded")) setRecorded(!recorded_);
+    if (fit_ || selection.take("timeline.fit")) {
+      begin_ns_ = 0;
+      span_ns_ = std::max(all_ns * 1.02, kLeastSpan_ns);
+    }
+    fit_ = false;
+    const double middle = begin_ns_ + span_ns_ / 2;
+    if (selection.take("timeline.zoom-in")) zoom(middle, 0.5, all_ns);
+    if (selection.take("timeline.zoom-out")) zoom(middle, 2, all_ns);
+    if (selection.take("timeline.later")) pan(span_ns_ / 4, all_ns);
+    if (selection.take("timeline.earlier")) pan(-span_ns_ / 4, all_ns);
+  }
+
+  void setRecorded(bool recorded) {
+    recorded_ = recorded;
+    fit_ = true;
+  }
+
+  void zoom(double around_ns, double factor, double all_ns) {
+    const double wanted = std::clamp(span_ns_ * factor, kLeastSpan_ns, std::max(all_ns * 1.02, kLeastSpan_ns));
+    begin_ns_ = around_ns - (around_ns - begin_ns_) * wanted / span_ns_;
+    span_ns_ = wanted;
+    pan(0, all_ns);
+  }
+
+  void pan(double by_ns, double all_ns) {
+    begin_ns_ = std::clamp(begin_ns_ + by_ns, 0.0, std::max(0.0, all_ns * 1.02 - span_ns_));
+  }
+
+  void drawTools(const JobIndex& index, const std::vector<Lane>& lanes) {
+    const float top = ImGui::GetCursorPosY();
+    ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
+    for (const bool recorded : {false, true}) {
+      const bool chosen = recorded == (recorded_ && hasTracks(index));
+      const char* text = recorded ? "all recorded runs" : "one median run";
+      if (recorded) ImGui::SameLine(0, ui_.px(2));
+      if (button(ui_, text, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, !recorded || hasTracks(index),
+                 ui_.fonts.head))
+        setRecorded(recorded);
+    }
+    ImGui::SameLine(0, ui_.px(14));
+    if (button(ui_, "fit", "show all", ButtonLook::kQuiet, true, ui_.fonts.head)) fit_ = true;
+    ImGui::SameLine(0, ui_.px(14));
+    ImGui::SetCursorPosY(top + std::floor(ui_.px(11)));
+    const auto from = static_cast<std::int64_t>(begin_ns_);
+    const auto to = static_cast<std::int64_t>(begin_ns_ + span_ns_);
+    double unattributed = 0;
+    double all = 0;
+    for (const Lane& lane : lanes) {
+      if (lane.end_ns > 0) {
+        unattributed += lane.run->unattributed_ns;
+        all += lane.end_ns;
+        continue;
+      }
+      unattributed += static_cast<double>(lane.track->unattributed_ns(from, to));
+      all += static_cast<double>(std::max<std::int64_t>(
+          0, std::min(to, lane.track->end_ns()) - std::max(from, lane.track->begin_ns())));
+    }
+    if (all > 0) {
+      fittedLabel(ui_, ui_.theme.dim,
+                  fmt::format("In view {} · unattributed {} ({:.1f} %) · wheel zooms, dragging pans, a click selects",
+                              formatTime(span_ns_, 1), formatTime(unattributed, 1), unattributed / all * 100),
+                  ImGui::GetContentRegionAvail().x - ui_.px(10));
+    }
+    ImGui::SetCursorPosY(top + std::floor(ui_.px(kToolPoints)));
+  }
+
+  void drawLanes(const std::vector<Lane>& lanes, Selection& selection, double all_ns) {
+    const ImVec2 window = ImGui::GetWindowPos();
+    const float left = window.x + ui_.px(kNamePoints);
+    const float right = std::max(left + ui_.px(40), window.x + ImGui::GetWindowWidth() - ui_.px(16));
+    const ChartScale x{begin_ns_, begin_ns_ + span_ns_, left, right, false};
+    const float room = (ImGui::GetWindowHeight() - ui_.px(kAxisPoints + 4)) / static_cast<float>(lanes.size());
+    track_ = std::floor(std::clamp(room, ui_.px(kTrackPoints), ui_.px(kTallTrackPoints)));
+    const float height = static_cast<float>(lanes.size()) * track_;
+    ImGui::SetCursorPos({ui_.px(kNamePoints), 0});
+    ImGui::InvisibleButton("time", {right - left, std::max(height, ui_.px(20))});
+    const bool hovered = ImGui::IsItemHovered();
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    if (hovered && ImGui::GetIO().MouseWheel != 0)
+      zoom(x.value(mouse.x), std::pow(0.8, static_cast<double>(ImGui::GetIO().MouseWheel)), all_ns);
+    if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 4)) {
+      pan(-static_cast<double>(ImGui::GetIO().MouseDelta.x / (right - left)) * span_ns_, all_ns);
+      dragged_ = true;
+    }
+    const bool clicked = ImGui::IsItemDeactivated() && !dragged_ && hovered;
+    if (!ImGui::IsItemActive()) dragged_ = false;
+    const float top = ImGui::GetItemRectMin().y;
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float axis_bottom = std::min(top + height, window.y + ImGui::GetWindowHeight() - ui_.px(kAxisPoints));
+    const double unit = span_ns_ < 2e4 ? 1e3 : 1e6;
+    drawAxisX(ui_, x, top, axis_bottom, [&](double ns) {
+      return fmt::format("{:.6g} {}", ns / unit, unit == 1e3 ? "µs" : "ms");
+    });
+    const OperationRow* under = nullptr;
+    const RunIndex* run_under = nullptr;
+    for (std::size_t l = 0; l < lanes.size(); ++l) {
+      const float lane_top = top + static_cast<float>(l) * track_;
+      const bool here = hovered && mouse.y >= lane_top && mouse.y < lane_top + track_;
+      const OperationRow* found = drawTrack(lanes[l], x, lane_top, selection, here ? std::optional(mouse.x) : std::nullopt);
+      if (found != nullptr) under = found;
+      if (here) run_under = lanes[l].run;
+      ImGui::SetCursorScreenPos({window.x + ui_.px(13), std::floor(lane_top + ui_.px(12))});
+      label(ui_.theme.text, lanes[l].name);
+      ImGui::SetCursorScreenPos({window.x + ui_.px(13), std::floor(lane_top + ui_.px(30))});
+      fittedLabel(ui_, ui_.theme.dim, lanes[l].facts, ui_.px(kNamePoints - 20));
+    }
+    if (hovered) list->AddLine({mouse.x, top}, {mouse.x, axis_bottom}, withAlpha(ui_.theme.dim, 0.6F));
+    if (under != nullptr) {
+      tooltip(fmt::format("{}\n{} · {}\n{} ({:.1f} %)", under->name, under->kind, under->kernel,
+                          formatSpread(under->time), under->share * 100));
+      if (clicked) selection.select(under->origins, true);
+    } else if (run_under != nullptr && x.value(mouse.x) < all_ns) {
+      tooltip("Unattributed: between operations, or after the last.");
+    }
+  }
+
+  // Returns the row at `mouse`, null when there is none.
+  const OperationRow* drawTrack(const Lane& lane, const ChartScale& x, float top, const Selection& selection,
+                                std::optional<float> mouse) const {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float low = top + ui_.px(8);
+    const float high = top + track_ - ui_.px(8);
+    const auto& slices = lane.track->slices;
+    const double end_ns = std::max(lane.end_ns, static_cast<double>(lane.track->end_ns()));
+    const float first = std::clamp(x.at(static_cast<double>(lane.track->begin_ns())), x.begin, x.end);
+    const float last = std::clamp(x.at(end_ns), x.begin, x.end);
+    // What no slice covers stays: unattributed time.
+    if (last > first) list->AddRectFilled({first, low}, {last, high}, withAlpha(ui_.theme.faint, 0.28F), 1);
+    const OperationRow* under = nullptr;
+    list->PushClipRect({x.begin, low - 3}, {x.end, high + 3}, true);
+    std::size_t i = lane.track->firstEndingAfter(static_cast<std::int64_t>(x.low));
+    float drawn_to = x.begin - 1;
+    while (i < slices.size() && static_cast<double>(slices[i].begin_ns) < x.high) {
+      std::size_t shown = i;
+      std::size_t next = i + 1;
+      const float x0 = x.at(static_cast<double>(slices[i].begin_ns));
+      float x1 = x.at(static_cast<double>(slices[i].end_ns));
+      if (x1 < std::max(x0, drawn_to) + 1) {
+        // Narrower than a pixel: the longest of those in this pixel stands for them all.
+        const std::int64_t pixel_end = static_cast<std::int64_t>(x.value(std::max(x0, drawn_to) + 1));
+        for (; next < slices.size() && slices[next].end_ns < pixel_end && next < i + kMostPerPixel; ++next) {
+          if (slices[next].end_ns - slices[next].begin_ns > slices[shown].end_ns - slices[shown].begin_ns) shown = next;
+        }
+        if (next == i + kMostPerPixel) next = std::max(next, lane.track->firstEndingAfter(pixel_end));
+        x1 = std::max(x0, drawn_to) + 1;
+      }
+      if (slices[shown].row >= 0 && static_cast<std::size_t>(slices[shown].row) < lane.run->rows.size()) {
+        const OperationRow& row = lane.run->rows[static_cast<std::size_t>(slices[shown].row)];
+        if (mouse && *mouse >= x0 && *mouse < x1) under = &row;
+        drawSlice(row, std::max(x0, drawn_to), x1, low, high, selection, under == &row);
+      }
+      drawn_to = x1;
+      i = next;
+    }
+    list->PopClipRect();
+    if (lane.end_ns > 0 && last > x.begin && last < x.end)
+      list->AddLine({last, low - ui_.px(3)}, {last, high + ui_.px(3)}, ui_.theme.text, ui_.scale);
+    return under;
+  }
+
+  void drawSlice(const OperationRow& row, float x0, float x1, float low, float high, const Selection& selection,
+                 bool hovered) const {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const bool selected = !selection.empty() && selection.overlaps(row.origins);
+    const ImU32 color = ui_.theme.kind(row.group);
+    const float right = std::max(x0 + 0.75F, x1 - (x1 - x0 > 3 ? 1.F : 0.F));
+    list->AddRectFilled({x0, low}, {right, high}, selected || hovered ? color : withAlpha(color, 0.72F));
+    if (selected) list->AddRect({x0, low - 2}, {right, high + 2}, ui_.theme.text, 1);
+    if (x1 - x0 <= ui_.px(40)) return;
+    const float text_left = std::max(x0, ImGui::GetWindowDrawList()->GetClipRectMin().x) + ui_.px(5);
+    drawFittedText(list, ui_.fonts.small_mono, ui_.fonts.small_mono->FontSize,
+                   {text_left, (low + high) / 2 - ui_.px(7)}, right - text_left - ui_.px(3), ui_.theme.text,
+                   shortName(row.name));
   }
 
   const Ui& ui_;
+  std::shared_ptr<const JobIndex> shown_index_;
+  TimelineTrack medians_[2];  // as it is, optimized
+  bool recorded_ = false;
+  bool fit_ = true;
+  bool dragged_ = false;
+  float track_ = 1;      // height of a track in pixels
+  double begin_ns_ = 0;  // of the view
+  double span_ns_ = 1;
 };
 
 }  // namespace

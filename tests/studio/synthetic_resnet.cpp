@@ -348,6 +348,40 @@ class Story {
   std::uint64_t seed_ = 7;
 };
 
+// Results take turns in four places; the first of a block lives longer.
+void placeInArena(StepRecord* step) {
+  const std::int32_t n = step->index;
+  step->arena_begin = n % 4 * 3'211'264;
+  step->arena_size = std::max<std::int64_t>(step->bytes / 9 * 4, 4096);
+  step->last_use = n % 4 == 0 ? n + 4 : n + 1;
+}
+
+// Two instances that run the profiled iterations one after the other, with some time between the steps.
+void spreadOverTime(RunRecord* run, int instances) {
+  std::vector<StepTime> others;
+  for (std::int32_t thread = 0; thread < instances; ++thread) {
+    std::int64_t at = 40000 * thread;
+    std::vector<StepTime> times = run->step_times;
+    for (StepTime& time : times) {
+      time.thread = thread;
+      time.begin_ns.resize(time.elapsed_ns.size());
+    }
+    for (std::size_t i = 0; i < 40; ++i) {
+      for (StepTime& time : times) {
+        time.begin_ns[i] = at;
+        at += time.elapsed_ns[i] + 1500;
+      }
+      at += 90000;
+    }
+    if (thread + 1 == instances) {
+      run->step_times = std::move(times);
+    } else {
+      others.insert(others.end(), times.begin(), times.end());
+    }
+  }
+  run->step_times.insert(run->step_times.end(), others.begin(), others.end());
+}
+
 void Story::measure() {
   Network plain;
   RunRecord before;
@@ -394,6 +428,8 @@ void Story::measure() {
     step.dst_shape = op.shape.dims();
     step.origins = op.origins;
     step.flops = static_cast<std::int64_t>(op.flops());
+    step.bytes = static_cast<std::int64_t>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1) * 9;
+    placeInArena(&step);
     const double elements =
         static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
     const double ns = op.flops() > 0 ? op.flops() / (96 + 5 * (i % 9)) + 4000 : elements * 0.3 + 2000;
@@ -432,6 +468,9 @@ void Story::measure() {
     before.turn.push_back(i / 5);
     after.turn.push_back(i / 5);
   }
+  spreadOverTime(&before, 1);
+  spreadOverTime(&after, 2);
+  after.instances = 2;
   job_.runs = {std::move(before), std::move(after)};
 }
 

@@ -1,0 +1,73 @@
+// See overrides.h.
+#include "studio/overrides.h"
+
+#include <algorithm>
+
+#include "core/plan/records_json.h"
+#include "core/plan/tuning_store.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::size_t kMostStates = 200;
+constexpr char kReason[] = "another one is pinned";
+
+// "convolution{…}|relu : f32 1x64x56x56 … -> f32 1x64x56x56" of the step with this spec and result.
+bool isOf(const std::string& text, const KernelPin& pin) {
+  if (text.compare(0, pin.spec.size() + 2, pin.spec + " :") != 0) return false;
+  const std::size_t arrow = text.rfind("->");
+  return arrow != std::string::npos && text.find(pin.dst_shape, arrow) != std::string::npos;
+}
+
+}  // namespace
+
+Overrides Overrides::with(const KernelPin& pin) const {
+  Overrides next = *this;
+  const bool taken_back = std::find(pins.begin(), pins.end(), pin) != pins.end();
+  const auto same = [&](const KernelPin& other) { return other.spec == pin.spec && other.dst_shape == pin.dst_shape; };
+  next.pins.erase(std::remove_if(next.pins.begin(), next.pins.end(), same), next.pins.end());
+  if (!taken_back) next.pins.push_back(pin);
+  return next;
+}
+
+Overrides Overrides::with(const PrecisionOverride& override) const {
+  Overrides next = *this;
+  const bool taken_back = std::find(precisions.begin(), precisions.end(), override) != precisions.end();
+  const auto same = [&](const PrecisionOverride& other) { return other.what == override.what; };
+  next.precisions.erase(std::remove_if(next.precisions.begin(), next.precisions.end(), same), next.precisions.end());
+  if (!taken_back) next.precisions.push_back(override);
+  return next;
+}
+
+void OverrideHistory::set(Overrides next) {
+  if (next == now()) return;
+  states_.resize(at_ + 1);
+  if (states_.size() >= kMostStates) states_.erase(states_.begin());
+  states_.push_back(std::move(next));
+  at_ = states_.size() - 1;
+}
+
+std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins) {
+  MemoryTuningStore all;
+  all.readText(record);
+  MemoryTuningStore pinned;
+  for (auto& [key, entry] : all.entries(false)) {
+    if (entry.spec.compare(0, 5, "plan ") == 0) continue;
+    for (const KernelPin& pin : pins) {
+      if (!isOf(entry.spec, pin)) continue;
+      const auto fits = [&](const TuningCandidate& c) {
+        return c.reason.empty() && c.kernel == pin.kernel && (pin.layout.empty() || c.dst == pin.layout);
+      };
+      // Nothing of the kind on this machine: it stays as it is.
+      if (std::none_of(entry.candidates.begin(), entry.candidates.end(), fits)) continue;
+      entry.effort = kPinnedEffort;
+      for (TuningCandidate& candidate : entry.candidates) {
+        if (candidate.reason.empty() && !fits(candidate)) candidate.reason = kReason;
+      }
+    }
+    pinned.put(key, std::move(entry));
+  }
+  return dumpJson(pinned.toJson(false));
+}
+
+}  // namespace ipex_studio

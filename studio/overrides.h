@@ -1,0 +1,85 @@
+// What the user decides against the optimizer: kernels pinned, precisions set. A plain value with a history of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ipex_studio {
+
+// A step that takes this kernel instead of the one that measuring chose. Equal steps (same spec and sizes) follow.
+struct KernelPin {
+  std::string spec;       // StepRecord::spec
+  std::string dst_shape;  // StepRecord::dst_shape
+  std::string kernel;     // DispatchRecord::kernel
+  std::string layout;     // DispatchRecord::layout
+  std::string step;       // its name, for people
+
+  bool operator==(const KernelPin& other) const {
+    return spec == other.spec && dst_shape == other.dst_shape && kernel == other.kernel && layout == other.layout;
+  }
+};
+
+// Operations that keep a precision. `what`: "layer1.0.conv3" (a module and all in it) or "kind:convolution".
+struct PrecisionOverride {
+  std::string what;
+  std::string precision;  // "fp32", "bf16", "int8"
+
+  bool operator==(const PrecisionOverride& other) const { return what == other.what && precision == other.precision; }
+};
+
+struct Overrides {
+  std::vector<KernelPin> pins;               // one per spec and shape
+  std::vector<PrecisionOverride> precisions;  // one per `what`; the last that fits wins
+
+  bool empty() const { return pins.empty() && precisions.empty(); }
+  bool operator==(const Overrides& other) const { return pins == other.pins && precisions == other.precisions; }
+
+  // The same with one more; what it contradicts goes. A pin or override that is there already is taken back.
+  Overrides with(const KernelPin& pin) const;
+  Overrides with(const PrecisionOverride& override) const;
+};
+
+// What there was before and what was taken back. Not thread-safe.
+class OverrideHistory {
+ public:
+  const Overrides& now() const { return states_[at_]; }
+  void set(Overrides next);
+  bool canUndo() const { return at_ > 0; }
+  bool canRedo() const { return at_ + 1 < states_.size(); }
+  void undo() { at_ -= canUndo() ? 1 : 0; }
+  void redo() { at_ += canRedo() ? 1 : 0; }
+
+ private:
+  std::vector<Overrides> states_{1};
+  std::size_t at_ = 0;
+};
+
+// What was decided, and whether it can be changed here.
+struct OverrideState {
+  Overrides now;
+  bool possible = false;  // the model is at hand and nothing runs
+  bool can_undo = false;
+  bool can_redo = false;
+};
+
+// What a set of overrides gave against the one before, both measured in turns.
+struct WhatIf {
+  Overrides tried;
+  double before_ns = 0;  // medians
+  double after_ns = 0;
+  double delta_ns = 0;   // after - before, with its 95 % interval
+  double delta_low_ns = 0;
+  double delta_high_ns = 0;
+  double before_db = 0;  // SQNR of the results against the reference; 999: equal
+  double after_db = 0;
+  bool accurate = true;
+
+  // The interval spans zero.
+  bool noDifference() const { return delta_low_ns <= 0 && delta_high_ns >= 0; }
+};
+
+// A tuning record (MemoryTuningStore's text) in which measuring can only choose what is pinned; plans are chosen anew.
+std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins);
+
+}  // namespace ipex_studio

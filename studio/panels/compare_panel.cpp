@@ -1,0 +1,347 @@
+// Bottom tab: the recorded runs of a model with their trend, and any of them side by side, operation by operation.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "profiler/text.h"
+#include "studio/panels/chart.h"
+#include "studio/panels/data_table.h"
+#include "studio/panels/panel_list.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kHistoryPoints = 690;
+constexpr float kTrendPoints = 76;
+constexpr std::size_t kMostRuns = 6;  // side by side
+constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
+
+// A run of the history with what is shown of it.
+struct HistoryRow {
+  const RunSummary* run = nullptr;
+  double speedup = 0;  // over the baseline of its job; 0: unknown
+};
+
+std::string marks(std::size_t place) { return std::string(1, static_cast<char>('A' + place)); }
+
+std::string runText(const RunSummary& run) {
+  std::string text = fmt::format("{} {}, {} thread{}", run.variant == "baseline" ? "as it is" : displayText(run.variant, 24),
+                                 displayText(run.precision, 12), run.threads, run.threads == 1 ? "" : "s");
+  if (run.instances > 1) text += fmt::format(" × {}", run.instances);
+  return run.id > 0 ? fmt::format("run {}: {}", run.id, text) : text;
+}
+
+class ComparePanel : public Panel {
+ public:
+  explicit ComparePanel(const Ui& ui)
+      : ui_(ui),
+        history_(ui,
+                 {{"", 16},
+                  {"run", 40, true},
+                  {"when", 136},
+                  {"variant", 0, false, 0, 1.4F},
+                  {"precision", 62},
+                  {"threads", 52, true},
+                  {"ms", 62, true, 0, 1, "Median latency."},
+                  {"speed-up", 64, true, 0, 1, "Over the model as it is, measured in the same job."}},
+                 1, true),
+        delta_(ui, {}, 0, true) {}
+  const char* name() const override { return "compare"; }
+  const char* title() const override { return "Compare"; }
+  PanelPlace place() const override { return PanelPlace::kBottomTab; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    if (shown_history_ != snapshot.history || shown_index_ != snapshot.index) collectHistory(snapshot);
+    if (shown_set_ != snapshot.comparison) adopt(snapshot.comparison);
+    if (rows_.empty() && !shown_set_) {
+      emptyState(ui_, "Nothing to compare yet",
+                 snapshot.history->message.empty()
+                     ? "Every run is recorded. When this model has two, any of them stand side by side here."
+                     : displayText(snapshot.history->message, 300));
+      return;
+    }
+    const float width = ImGui::GetWindowWidth();
+    const float history = rows_.empty() ? 0 : std::min(ui_.px(kHistoryPoints), width * 0.44F);
+    const float top = ImGui::GetCursorPosY();
+    if (history > 0) {
+      if (beginArea(ui_, "history", {history, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
+        drawHistory(commands);
+      endArea();
+    }
+    ImGui::SetCursorPos({history, top});
+    if (beginArea(ui_, "delta", {0, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
+      drawComparison(snapshot, selection);
+    endArea();
+    const ImVec2 corner = ImGui::GetWindowPos();
+    if (history > 0)
+      ImGui::GetWindowDrawList()->AddLine({corner.x + history, corner.y + top},
+                                          {corner.x + history, corner.y + ImGui::GetWindowHeight()}, ui_.theme.line);
+  }
+
+ private:
+  void collectHistory(const StudioSnapshot& snapshot) {
+    shown_history_ = snapshot.history;
+    shown_index_ = snapshot.index;
+    rows_.clear();
+    const std::string& sha256 = snapshot.job->model.sha256;
+    for (const JobSummary& job : shown_history_->jobs) {
+      if (!sha256.empty() && job.sha256 != sha256) continue;
+      for (const RunSummary& run : job.runs) {
+        const bool both = run.variant != "baseline" && job.baseline_p50_ns > 0 && run.p50_ns > 0;
+        rows_.push_back({&run, both ? static_cast<double>(job.baseline_p50_ns) / static_cast<double>(run.p50_ns) : 0});
+      }
+    }
+    sortHistory();
+  }
+
+  void sortHistory() {
+    const int column = history_.sortColumn();
+    const auto less = [column](const HistoryRow& a, const HistoryRow& b) {
+      switch (column) {
+        case 3:
+          return a.run->variant < b.run->variant;
+        case 4:
+          return a.run->precision < b.run->precision;
+        case 5:
+          return a.run->threads < b.run->threads;
+        case 6:
+          return a.run->p50_ns < b.run->p50_ns;
+        case 7:
+          return a.speedup < b.speedup;
+        default:
+          return std::make_pair(a.run->started_unix_ns, a.run->id) < std::make_pair(b.run->started_unix_ns, b.run->id);
+      }
+    };
+    std::stable_sort(rows_.begin(), rows_.end(), [&](const HistoryRow& a, const HistoryRow& b) {
+      return history_.descending() ? less(b, a) : less(a, b);
+    });
+  }
+
+  void adopt(const std::shared_ptr<const RunSet>& set) {
+    shown_set_ = set;
+    chosen_.clear();
+    if (!set) return;
+    for (const RunSummary& run : set->runs) {
+      if (run.id > 0) chosen_.push_back(run.id);
+    }
+    heads_.clear();
+    for (std::size_t r = 0; r < set->runs.size(); ++r) heads_.push_back(marks(r) + " ms");
+    std::vector<TableColumn> columns = {{"operation", 0, false, 0, 2}, {"kind", 110, false, 900}};
+    for (const std::string& head : heads_) columns.push_back({head.c_str(), 70, true});
+    columns.push_back({"Δ ms", 76, true, 0, 1, "The last run less the first: below zero it became faster."});
+    columns.push_back({"ratio", 66, true, 0, 1, "The first run over the last: above 1 it became faster."});
+    columns.push_back({"", 130});
+    delta_ = DataTable(ui_, std::move(columns), 2 + static_cast<int>(heads_.size()), true);
+    sortDelta();
+  }
+
+  static double delta_ns(const RunSetRow& row) { return static_cast<double>(row.p50_ns.back() - row.p50_ns.front()); }
+  static double ratio(const RunSetRow& row) {
+    return row.p50_ns.front() > 0 && row.p50_ns.back() > 0
+               ? static_cast<double>(row.p50_ns.front()) / static_cast<double>(row.p50_ns.back())
+               : 0;
+  }
+
+  void sortDelta() {
+    order_.clear();
+    widest_ns_ = 0;
+    const double threshold_ns =
+        kThresholds[threshold_] * static_cast<double>(shown_set_->runs.front().p50_ns);
+    for (std::size_t r = 0; r < shown_set_->rows.size(); ++r) {
+      const double change = std::abs(delta_ns(shown_set_->rows[r]));
+      widest_ns_ = std::max(widest_ns_, change);
+      if (change >= threshold_ns) order_.push_back(r);
+    }
+    const auto runs = static_cast<int>(shown_set_->runs.size());
+    const int column = delta_.sortColumn();
+    const auto key = [&](const RunSetRow& row) {
+      if (column >= 2 && column < 2 + runs) return static_cast<double>(row.p50_ns[static_cast<std::size_t>(column - 2)]);
+      return column == 3 + runs ? ratio(row) : std::abs(delta_ns(row));
+    };
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      const RunSetRow& x = shown_set_->rows[delta_.descending() ? b : a];
+      const RunSetRow& y = shown_set_->rows[delta_.descending() ? a : b];
+      if (column < 2) return column == 0 ? x.name < y.name : x.kind < y.kind;
+      return key(x) < key(y);
+    });
+  }
+
+  // Median latency of the optimized runs over time: one dot each, the compared ones with their letter.
+  void drawTrend() const {
+    const ImVec2 window = ImGui::GetWindowPos();
+    const float left = window.x + ui_.px(66);
+    const float right = window.x + ImGui::GetWindowWidth() - ui_.px(24);
+    const float top = window.y + ui_.px(14);
+    const float bottom = window.y + ui_.px(kTrendPoints - 10);
+    std::vector<const RunSummary*> runs;
+    for (const HistoryRow& row : rows_) {
+      if (row.run->variant != "baseline" && row.run->p50_ns > 0) runs.push_back(row.run);
+    }
+    std::sort(runs.begin(), runs.end(), [](const RunSummary* a, const RunSummary* b) {
+      return std::make_pair(a->started_unix_ns, a->id) < std::make_pair(b->started_unix_ns, b->id);
+    });
+    if (runs.empty()) return;
+    double high = 0;
+    for (const RunSummary* run : runs) high = std::max(high, static_cast<double>(run->p50_ns));
+    const ChartScale y{0, high * 1.15, bottom, top, false};
+    drawAxisY(ui_, y, left, right, [](double ns) { return fmt::format("{:.4g} ms", ns / 1e6); });
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float step = runs.size() > 1 ? (right - left) / static_cast<float>(runs.size() - 1) : 0;
+    ImVec2 before{};
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      const ImVec2 at = {left + step * static_cast<float>(r), y.at(static_cast<double>(runs[r]->p50_ns))};
+      if (r > 0) list->AddLine(before, at, withAlpha(ui_.theme.accent, 0.5F), 1.5F * ui_.scale);
+      before = at;
+      const auto chosen = std::find(chosen_.begin(), chosen_.end(), runs[r]->id);
+      list->AddCircleFilled(at, ui_.px(chosen != chosen_.end() ? 4 : 2.5F), ui_.theme.accent, 12);
+      if (chosen != chosen_.end())
+        chartText(ui_, {at.x, at.y - ui_.px(19)}, ui_.theme.text, marks(static_cast<std::size_t>(chosen - chosen_.begin())),
+                  0.5F);
+    }
+  }
+
+  void drawHistory(Commands& commands) {
+    drawTrend();
+    ImGui::SetCursorPos({0, ui_.px(kTrendPoints)});
+    const bool resort = history_.draw("runs", ImGui::GetContentRegionAvail().y, static_cast<int>(rows_.size()), [&](int i) {
+      const HistoryRow& row = rows_[static_cast<std::size_t>(i)];
+      const RunSummary& run = *row.run;
+      const auto chosen = std::find(chosen_.begin(), chosen_.end(), run.id);
+      const bool is_chosen = chosen != chosen_.end();
+      const std::string mark = is_chosen ? marks(static_cast<std::size_t>(chosen - chosen_.begin())) : "";
+      if (history_.beginRow(i, is_chosen, mark, ui_.theme.accent, 0)) toggle(run.id, commands);
+      if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
+        commands.post(ShowJobCommand{run.job});
+      history_.number(1, ui_.theme.dim, std::to_string(run.id));
+      history_.text(2, ui_.theme.text, dateText(run.started_unix_ns).substr(0, 16));
+      history_.text(3, ui_.theme.text, run.variant == "baseline" ? "as it is" : displayText(run.variant, 24));
+      history_.text(4, ui_.theme.text, displayText(run.precision, 12));
+      history_.number(5, ui_.theme.dim, run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads)
+                                                          : std::to_string(run.threads));
+      history_.number(6, ui_.theme.text, fmt::format("{:.3f}", static_cast<double>(run.p50_ns) / 1e6));
+      history_.number(7, row.speedup >= 1.005 ? ui_.theme.good : ui_.theme.dim,
+                      row.speedup > 0 ? fmt::format("{:.2f}×", row.speedup) : "–");
+    });
+    if (resort) sortHistory();
+  }
+
+  void toggle(std::int64_t run, Commands& commands) {
+    std::vector<std::int64_t> runs = chosen_;
+    const auto at = std::find(runs.begin(), runs.end(), run);
+    if (at != runs.end()) {
+      runs.erase(at);
+    } else {
+      if (runs.size() >= kMostRuns) runs.pop_back();
+      runs.push_back(run);
+    }
+    chosen_ = runs;
+    if (runs.size() != 1) commands.post(CompareCommand{runs});
+  }
+
+  void drawComparison(const StudioSnapshot& snapshot, Selection& selection) {
+    if (!shown_set_ || shown_set_->runs.size() < 2) {
+      emptyState(ui_, chosen_.empty() ? "Choose runs to compare" : "Choose one more",
+                 "Click two or more runs at the left: the first is what the others are measured against. A double click "
+                 "shows a run in the whole window.");
+      return;
+    }
+    const RunSet& set = *shown_set_;
+    drawVerdict(set);
+    for (std::size_t t = 0; t < kThresholds.size(); ++t) {
+      if (t > 0) ImGui::SameLine(0, ui_.px(2));
+      const std::string text = t == 0 ? "all" : fmt::format("≥ {:.0f} % of the run", kThresholds[t] * 100);
+      ImGui::SetCursorPosX(ImGui::GetCursorPosX() + (t == 0 ? ui_.px(10) : 0));
+      if (!button(ui_, text.c_str(), text, t == threshold_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.text))
+        continue;
+      threshold_ = t;
+      sortDelta();
+    }
+    ImGui::SameLine(0, ui_.px(14));
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ui_.px(6));
+    fittedLabel(ui_, ui_.theme.dim, fmt::format("{} of {} rows, matched by the nodes they stem from", order_.size(), set.rows.size()),
+                ImGui::GetContentRegionAvail().x - ui_.px(8));
+    const int by_key = rowByKey(selection, row_by_key_, static_cast<int>(order_.size()));
+    const bool same_model = set.same_model && set.runs.back().sha256 == snapshot.job->model.sha256;
+    if (by_key >= 0) {
+      row_by_key_ = by_key;
+      delta_.scrollTo(by_key);
+      if (same_model) selection.select(set.rows[order_[static_cast<std::size_t>(by_key)]].origins, true);
+    }
+    const bool resort = delta_.draw("delta", ImGui::GetContentRegionAvail().y, static_cast<int>(order_.size()),
+                                    [&](int i) { drawRow(set, i, same_model, selection); });
+    if (resort) sortDelta();
+  }
+
+  // What became of the whole: "A … → B …: 1.92× faster, 95 % 1.89–1.95".
+  void drawVerdict(const RunSet& set) const {
+    ImGui::SetCursorPos({ui_.px(12), ui_.px(9)});
+    const Interval& ratio = set.ratio.back();
+    const bool certain = ratio.low > 1 || ratio.high < 1;
+    const std::string verdict = !certain           ? "no difference"
+                                : ratio.value >= 1 ? fmt::format("{:.2f}× faster", ratio.value)
+                                                   : fmt::format("{:.2f}× slower", 1 / std::max(ratio.value, 1e-9));
+    label(!certain ? ui_.theme.text : ratio.value >= 1 ? ui_.theme.good : ui_.theme.bad, verdict, ui_.fonts.strong);
+    ImGui::SameLine(0, ui_.px(10));
+    ImGui::SetCursorPosY(ui_.px(11));
+    std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
+    for (std::size_t r = 0; r < set.runs.size(); ++r)
+      text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]), static_cast<double>(set.runs[r].p50_ns) / 1e6);
+    if (!set.same_model) text += " · not the same model";
+    if (!set.same_machine) text += " · not the same machine or libraries";
+    fittedLabel(ui_, ui_.theme.dim, text, ImGui::GetContentRegionAvail().x - ui_.px(10));
+    ImGui::SetCursorPosY(ui_.px(34));
+  }
+
+  void drawRow(const RunSet& set, int position, bool same_model, Selection& selection) {
+    const RunSetRow& row = set.rows[order_[static_cast<std::size_t>(position)]];
+    const bool selected = (same_model && selection.overlaps(row.origins)) || position == row_by_key_;
+    const KindGroup group = kindGroup(row.kind);
+    if (delta_.beginRow(position, selected, displayText(row.name), ui_.theme.text, ui_.theme.kind(group)) && same_model)
+      selection.select(row.origins, true);
+    const std::size_t colon = row.kind.rfind("::");
+    delta_.text(1, ui_.theme.dim, displayText(colon == std::string::npos ? row.kind : row.kind.substr(colon + 2), 40));
+    int column = 2;
+    for (std::size_t r = 0; r < set.runs.size(); ++r) {
+      const bool there = row.steps[r] > 0;
+      delta_.number(column++, there ? ui_.theme.text : ui_.theme.dim,
+                    there ? fmt::format("{:.3f}", static_cast<double>(row.p50_ns[r]) / 1e6) : "–");
+    }
+    const double change = delta_ns(row);
+    const bool faster = change < 0;
+    const ImU32 tone = std::abs(change) < 500 ? ui_.theme.dim : faster ? ui_.theme.good : ui_.theme.bad;
+    delta_.number(column++, tone, fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6));
+    delta_.number(column++, tone, ratio(row) > 0 ? fmt::format("{:.2f}×", ratio(row)) : "–");
+    if (!delta_.cell(column) || widest_ns_ <= 0) return;
+    // From the middle: to the left it became faster, to the right slower.
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float middle = std::floor(at.x + ImGui::GetContentRegionAvail().x / 2);
+    const float width = ImGui::GetContentRegionAvail().x / 2 * static_cast<float>(change / widest_ns_);
+    const float y = std::floor(at.y + ui_.px(6));
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->AddRectFilled({std::min(middle, middle + width), y}, {std::max(middle + 1, middle + width), y + std::floor(ui_.px(7))},
+                        faster ? ui_.theme.good : ui_.theme.bad);
+  }
+
+  const Ui& ui_;
+  DataTable history_;
+  DataTable delta_;
+  std::shared_ptr<const RunHistory> shown_history_;
+  std::shared_ptr<const JobIndex> shown_index_;
+  std::shared_ptr<const RunSet> shown_set_;
+  std::vector<HistoryRow> rows_;          // into shown_history_
+  std::vector<std::int64_t> chosen_;      // runs, in the order they were chosen
+  std::vector<std::string> heads_;        // names of the runs' columns
+  std::vector<std::size_t> order_;        // rows of shown_set_
+  std::size_t threshold_ = 0;
+  double widest_ns_ = 0;
+  int row_by_key_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makeComparePanel(const Ui& ui) { return std::make_unique<ComparePanel>(ui); }
+
+}  // namespace ipex_studio

@@ -1,0 +1,146 @@
+// See data_table.h.
+#include "studio/panels/data_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "studio/graph_canvas.h"
+
+namespace ipex_studio {
+
+bool DataTable::cell(int column) const { return ImGui::TableSetColumnIndex(column); }
+
+void DataTable::text(int column, ImU32 color, const std::string& text, ImFont* font) const {
+  if (!cell(column)) return;
+  fittedLabel(*ui_, color, text, ImGui::GetContentRegionAvail().x, font);
+}
+
+void DataTable::number(int column, ImU32 color, const std::string& text) const {
+  if (!cell(column)) return;
+  const float width = ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.F, std::floor(ImGui::GetContentRegionAvail().x - width)));
+  label(color, text);
+}
+
+void DataTable::bar(int column, ImU32 color, double share) const {
+  if (!cell(column)) return;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float room = ImGui::GetContentRegionAvail().x;
+  const float width = share > 0 ? std::max(ui_->px(2), room * static_cast<float>(std::min(share, 1.0))) : 0;
+  const float y = std::floor(at.y + ui_->px(6));
+  ImGui::GetWindowDrawList()->AddRectFilled({at.x, y}, {at.x + width, y + std::floor(ui_->px(7))}, color, ui_->px(2));
+}
+
+bool DataTable::beginRow(int position, bool selected, const std::string& first, ImU32 first_color, ImU32 mark,
+                         float indent) {
+  ImGui::TableNextRow(ImGuiTableRowFlags_None, ui_->px(kTableRowPoints));
+  if (selected) {
+    ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, ui_->theme.selection);
+  } else if (position % 2 == 1) {
+    ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, withAlpha(ui_->theme.raised, 0.35F));
+  }
+  ImGui::TableSetColumnIndex(0);
+  ImGui::PushID(position);
+  const ImVec2 at = ImGui::GetCursorPos();
+  const bool clicked =
+      ImGui::Selectable("##row", false, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowItemOverlap,
+                        {0, ui_->px(kTableRowPoints - 7)});
+  ImGui::PopID();
+  ImGui::SetCursorPos({at.x + indent, at.y});
+  if (mark != 0) {
+    swatch(*ui_, mark);
+    ImGui::SameLine(0, ui_->px(8));
+  }
+  fittedLabel(*ui_, first_color, first, ImGui::GetContentRegionAvail().x);
+  return clicked;
+}
+
+// ImGui's own header row cannot align to the right.
+bool DataTable::drawHeads() {
+  bool changed = false;
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers, ui_->px(26));
+  ImGui::PushFont(ui_->fonts.head);
+  for (int c = 0; c < static_cast<int>(columns_.size()); ++c) {
+    const TableColumn& column = columns_[static_cast<std::size_t>(c)];
+    if (!cell(c) || column.name[0] == 0) continue;
+    ImGui::PushID(c);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float width = ImGui::GetContentRegionAvail().x;
+    const bool clicked = ImGui::InvisibleButton("head", {std::max(width, 1.F), ui_->px(20)});
+    const bool hovered = ImGui::IsItemHovered();
+    ImGui::PopID();
+    const bool sorted = c == sort_column_;
+    const std::string text = std::string(column.name) + (sorted ? (descending_ ? " ↓" : " ↑") : "");
+    const float text_width = ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
+    const ImVec2 place = {std::floor(column.number ? std::max(at.x, at.x + width - text_width) : at.x),
+                          at.y + std::floor(ui_->px(3))};
+    const ImU32 ink = hovered || sorted ? ui_->theme.text : ui_->theme.dim;
+    if (column.number) {
+      ImGui::GetWindowDrawList()->AddText(place, ink, text.data(), text.data() + text.size());
+    } else {
+      ImFont* font = ui_->fonts.head;
+      drawFittedText(ImGui::GetWindowDrawList(), font, font->FontSize, place, width, ink, text);
+    }
+    if (hovered && column.help[0] != 0) {
+      ImGui::PushFont(ui_->fonts.text);
+      tooltip(column.help);
+      ImGui::PopFont();
+    }
+    if (!clicked) continue;
+    descending_ = sorted ? !descending_ : column.number;
+    sort_column_ = c;
+    changed = true;
+  }
+  ImGui::PopFont();
+  return changed;
+}
+
+bool DataTable::draw(const char* id, float height, int rows, const std::function<void(int)>& row) {
+  const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_PadOuterX;
+  const float points = ImGui::GetWindowWidth() / ui_->scale;
+  if (height < ui_->px(40)) return false;
+  if (!ImGui::BeginTable(id, static_cast<int>(columns_.size()), flags, {0, height})) return false;
+  for (const TableColumn& column : columns_) {
+    const ImGuiTableColumnFlags hidden = points < column.least_points ? ImGuiTableColumnFlags_Disabled : 0;
+    if (column.points > 0) {
+      ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | hidden, ui_->px(column.points));
+    } else {
+      ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch | hidden, column.weight);
+    }
+  }
+  ImGui::TableSetupScrollFreeze(0, 1);
+  const bool changed = drawHeads();
+  const float row_height = ui_->px(kTableRowPoints);
+  if (scroll_to_ >= 0) {
+    const float y = static_cast<float>(scroll_to_) * row_height;
+    const float seen = ImGui::GetWindowHeight() - ui_->px(56);
+    if (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen) ImGui::SetScrollY(std::max(0.F, y - seen / 3));
+    scroll_to_ = -1;
+  }
+  ImGuiListClipper clipper;
+  clipper.Begin(rows, row_height);
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) row(i);
+  }
+  ImGui::EndTable();
+  return changed;
+}
+
+int rowByKey(Selection& selection, int current, int rows) {
+  int step = 0;
+  if (selection.take("row.next")) step = 1;
+  if (selection.take("row.previous")) step = -1;
+  if (step == 0 || rows <= 0) return -1;
+  if (current < 0) return step > 0 ? 0 : rows - 1;
+  return std::clamp(current + step, 0, rows - 1);
+}
+
+bool filterField(const Ui& ui, const char* hint, char* text, std::size_t size, float points) {
+  ImGui::SetNextItemWidth(ui.px(points));
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui.px(9), std::floor(ui.px(4))});
+  const bool changed = ImGui::InputTextWithHint("##filter", hint, text, size);
+  ImGui::PopStyleVar();
+  return changed;
+}
+
+}  // namespace ipex_studio

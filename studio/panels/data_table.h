@@ -1,0 +1,65 @@
+// A table as all panels draw it: sortable heads, numbers at the right, one row selected by mouse or key. Only rows in
+// view cost anything.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "studio/selection.h"
+#include "studio/widgets.h"
+
+namespace ipex_studio {
+
+struct TableColumn {
+  const char* name;          // with its unit; empty: a column of bars, not sorted
+  float points;              // width; 0: shares what is left by `weight`
+  bool number = false;       // at the right, largest first when sorted
+  float least_points = 0;    // left out of windows that are narrower
+  float weight = 1;
+  const char* help = "";     // what the word means, as a tooltip of the head
+};
+
+class DataTable {
+ public:
+  DataTable(const Ui& ui, std::vector<TableColumn> columns, int sort_column, bool descending)
+      : ui_(&ui), columns_(std::move(columns)), sort_column_(sort_column), descending_(descending) {}
+
+  int sortColumn() const { return sort_column_; }
+  bool descending() const { return descending_; }
+
+  // Draws heads and the rows in view into `height` pixels; `row(i)` fills row i by the cell functions below. Returns
+  // true when the order is another one from the next frame on.
+  bool draw(const char* id, float height, int rows, const std::function<void(int)>& row);
+  // Brings a row into view with the next draw.
+  void scrollTo(int row) { scroll_to_ = row; }
+
+  // Begins a row; true when it was clicked. `mark`: a square of this colour before the first column's text; 0: none.
+  bool beginRow(int position, bool selected, const std::string& first, ImU32 first_color, ImU32 mark, float indent = 0);
+  void text(int column, ImU32 color, const std::string& text, ImFont* font = nullptr) const;
+  void number(int column, ImU32 color, const std::string& text) const;
+  // A bar as long as `share` (0..1) of the column.
+  void bar(int column, ImU32 color, double share) const;
+  // To draw into a cell directly; false when the column is not shown.
+  bool cell(int column) const;
+
+ private:
+  bool drawHeads();
+
+  const Ui* ui_;
+  std::vector<TableColumn> columns_;
+  int sort_column_;
+  bool descending_;
+  int scroll_to_ = -1;
+};
+
+constexpr float kTableRowPoints = 25;
+
+// Which row the keys for the next and the previous row lead to: -1 when none was pressed. `current`: the selected one,
+// -1: none. Takes the request.
+int rowByKey(Selection& selection, int current, int rows);
+
+// A field to filter a table by, with its hint; true when it changed.
+bool filterField(const Ui& ui, const char* hint, char* text, std::size_t size, float points);
+
+}  // namespace ipex_studio

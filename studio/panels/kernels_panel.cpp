@@ -1,0 +1,212 @@
+// Bottom tab: for a step all kernels that were considered, with what each took and why others were refused; another one
+// can be pinned and measured.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "studio/panels/chart.h"
+#include "studio/panels/data_table.h"
+#include "studio/panels/panel_list.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kListPoints = 520;
+
+// A step that was chosen for, with its candidates.
+struct StepChoices {
+  std::int32_t row = 0;                         // into RunIndex::rows
+  std::vector<const DispatchRecord*> candidates;  // timed ones first, fastest first
+  double next_best = 0;                         // the best that was not chosen over the chosen one; 0: none was timed
+};
+
+class KernelsPanel : public Panel {
+ public:
+  explicit KernelsPanel(const Ui& ui)
+      : ui_(ui),
+        steps_(ui,
+               {{"operation", 0, false, 0, 2},
+                {"choices", 62, true, 0, 1, "Kernels and layouts that were considered."},
+                {"ms", 62, true},
+                {"next best", 74, true, 0, 1, "What the best other choice would take, against the chosen one, measured alone."}},
+               2, true),
+        candidates_(ui,
+                    {{"kernel", 0, false, 0, 2},
+                     {"writes", 120, false, 900, 1, "The layout it leaves its result in."},
+                     {"ms", 70, true, 0, 1, "Alone, with the real sizes and weights."},
+                     {"v chosen", 76, true},
+                     {"max error", 84, true, 800, 1, "Largest difference from the default kernel, against the largest result."},
+                     {"", 0, false, 0, 1.6F},
+                     {"", 84}},
+                    2, false) {}
+  const char* name() const override { return "kernels"; }
+  const char* title() const override { return "Kernels"; }
+  PanelPlace place() const override { return PanelPlace::kBottomTab; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    const RunIndex& run = snapshot.index->optimized;
+    if (shown_index_ != snapshot.index) {
+      shown_index_ = snapshot.index;
+      collect(run);
+    }
+    if (choices_.empty()) {
+      emptyState(ui_, "No choices were recorded",
+                 run.run == nullptr ? "Press Optimize: every kernel that could compute a step is timed and listed here."
+                                    : "Run with --tune quick or full to have kernels measured.");
+      return;
+    }
+    const int selected = selectedStep(run, selection);
+    const float width = ImGui::GetWindowWidth();
+    const float list = std::min(ui_.px(kListPoints), width * 0.45F);
+    const float top = ImGui::GetCursorPosY();
+    if (beginArea(ui_, "steps", {list, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
+      drawSteps(run, selected, selection);
+    endArea();
+    ImGui::SetCursorPos({list, top});
+    if (beginArea(ui_, "candidates", {0, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
+      drawCandidates(snapshot, choices_[static_cast<std::size_t>(selected < 0 ? 0 : selected)], commands);
+    endArea();
+    const ImVec2 corner = ImGui::GetWindowPos();
+    ImGui::GetWindowDrawList()->AddLine({corner.x + list, corner.y + top},
+                                        {corner.x + list, corner.y + ImGui::GetWindowHeight()}, ui_.theme.line);
+  }
+
+ private:
+  void collect(const RunIndex& run) {
+    choices_.clear();
+    if (run.run == nullptr) return;
+    std::unordered_map<std::int32_t, std::size_t> known;
+    std::unordered_map<std::int32_t, std::int32_t> row_of_step;
+    for (std::size_t r = 0; r < run.rows.size(); ++r) {
+      if (run.rows[r].step < 0) continue;
+      row_of_step.emplace(run.run->steps[static_cast<std::size_t>(run.rows[r].step)].index, static_cast<std::int32_t>(r));
+    }
+    for (const DispatchRecord& dispatch : run.run->dispatches) {
+      const auto row = row_of_step.find(dispatch.step);
+      if (row == row_of_step.end()) continue;
+      const auto [at, fresh] = known.emplace(dispatch.step, choices_.size());
+      if (fresh) choices_.push_back({row->second, {}, 0});
+      choices_[at->second].candidates.push_back(&dispatch);
+    }
+    for (StepChoices& choices : choices_) {
+      std::stable_sort(choices.candidates.begin(), choices.candidates.end(),
+                       [](const DispatchRecord* a, const DispatchRecord* b) {
+                         const bool timed_a = a->elapsed_ns > 0, timed_b = b->elapsed_ns > 0;
+                         return timed_a != timed_b ? timed_a : a->elapsed_ns < b->elapsed_ns;
+                       });
+      double chosen = 0, other = 0;
+      for (const DispatchRecord* candidate : choices.candidates) {
+        const auto ns = static_cast<double>(candidate->elapsed_ns);
+        if (candidate->chosen) chosen = ns;
+        if (!candidate->chosen && ns > 0 && (other == 0 || ns < other)) other = ns;
+      }
+      if (chosen > 0 && other > 0) choices.next_best = other / chosen;
+    }
+    sortSteps(run);
+  }
+
+  void sortSteps(const RunIndex& run) {
+    const int column = steps_.sortColumn();
+    const auto less = [&](const StepChoices& a, const StepChoices& b) {
+      const OperationRow& x = run.rows[static_cast<std::size_t>(a.row)];
+      const OperationRow& y = run.rows[static_cast<std::size_t>(b.row)];
+      if (column == 0) return x.name < y.name;
+      if (column == 1) return a.candidates.size() < b.candidates.size();
+      if (column == 3) return a.next_best < b.next_best;
+      return x.time.p50_ns < y.time.p50_ns;
+    };
+    std::stable_sort(choices_.begin(), choices_.end(), [&](const StepChoices& a, const StepChoices& b) {
+      return steps_.descending() ? less(b, a) : less(a, b);
+    });
+  }
+
+  int selectedStep(const RunIndex& run, Selection& selection) {
+    int current = -1;
+    for (std::size_t c = 0; c < choices_.size() && !selection.empty(); ++c) {
+      if (!selection.overlaps(run.rows[static_cast<std::size_t>(choices_[c].row)].origins)) continue;
+      current = static_cast<int>(c);
+      break;
+    }
+    if (reveal_generation_ != selection.revealGeneration() && current >= 0) steps_.scrollTo(current);
+    reveal_generation_ = selection.revealGeneration();
+    const int moved = rowByKey(selection, current, static_cast<int>(choices_.size()));
+    if (moved < 0) return current;
+    steps_.scrollTo(moved);
+    selection.select(run.rows[static_cast<std::size_t>(choices_[static_cast<std::size_t>(moved)].row)].origins, true);
+    return moved;
+  }
+
+  void drawSteps(const RunIndex& run, int selected, Selection& selection) {
+    const bool resort = steps_.draw("steps", ImGui::GetContentRegionAvail().y, static_cast<int>(choices_.size()), [&](int i) {
+      const StepChoices& choices = choices_[static_cast<std::size_t>(i)];
+      const OperationRow& row = run.rows[static_cast<std::size_t>(choices.row)];
+      if (steps_.beginRow(i, i == selected || (selected < 0 && i == 0), row.name, ui_.theme.text, ui_.theme.kind(row.group)))
+        selection.select(row.origins, true);
+      steps_.number(1, ui_.theme.dim, std::to_string(choices.candidates.size()));
+      steps_.number(2, ui_.theme.text, fmt::format("{:.3f}", row.time.p50_ns / 1e6));
+      // Below 1: alone it is faster, but what it needs around it is not.
+      steps_.number(3, choices.next_best > 0 && choices.next_best < 1 ? ui_.theme.warning : ui_.theme.dim,
+                    choices.next_best > 0 ? fmt::format("{:.2f}×", choices.next_best) : "–");
+    });
+    if (resort) sortSteps(run);
+  }
+
+  void drawCandidates(const StudioSnapshot& snapshot, const StepChoices& choices, Commands& commands) {
+    const RunIndex& run = snapshot.index->optimized;
+    const OperationRow& row = run.rows[static_cast<std::size_t>(choices.row)];
+    ImGui::SetCursorPos({ui_.px(12), ui_.px(8)});
+    fittedLabel(ui_, ui_.theme.text, row.name, ImGui::GetContentRegionAvail().x * 0.5F, ui_.fonts.strong);
+    ImGui::SameLine(0, ui_.px(12));
+    ImGui::SetCursorPosY(ui_.px(10));
+    fittedLabel(ui_, ui_.theme.dim,
+                fmt::format("{} · {} · {} in the plan", row.output, row.layout, formatSpread(row.time)),
+                ImGui::GetContentRegionAvail().x - ui_.px(10));
+    ImGui::SetCursorPosY(ui_.px(32));
+    double chosen_ns = 0;
+    for (const DispatchRecord* candidate : choices.candidates) {
+      if (candidate->chosen) chosen_ns = static_cast<double>(candidate->elapsed_ns);
+    }
+    const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
+    candidates_.draw("candidates", ImGui::GetContentRegionAvail().y, static_cast<int>(choices.candidates.size()), [&](int i) {
+      drawCandidate(snapshot, *choices.candidates[static_cast<std::size_t>(i)], step, chosen_ns, i, commands);
+    });
+  }
+
+  void drawCandidate(const StudioSnapshot& snapshot, const DispatchRecord& candidate, const StepRecord& step,
+                     double chosen_ns, int position, Commands& commands) {
+    const bool timed = candidate.elapsed_ns > 0;
+    const KernelPin pin{step.spec, step.dst_shape, candidate.kernel, candidate.layout, displayText(step.name, 80)};
+    const auto& pins = snapshot.overrides.now.pins;
+    const bool pinned = std::find(pins.begin(), pins.end(), pin) != pins.end();
+    const ImU32 ink = candidate.chosen ? ui_.theme.text : timed ? ui_.theme.dim : withAlpha(ui_.theme.dim, 0.8F);
+    candidates_.beginRow(position, candidate.chosen, displayText(candidate.kernel, 60), ink, 0);
+    candidates_.text(1, ui_.theme.dim, displayText(candidate.layout, 32), ui_.fonts.mono);
+    const auto ns = static_cast<double>(candidate.elapsed_ns);
+    candidates_.number(2, ink, timed ? fmt::format("{:.3f}", ns / 1e6) : "–");
+    candidates_.number(3, ink, timed && chosen_ns > 0 ? fmt::format("{:.2f}×", ns / chosen_ns) : "–");
+    candidates_.number(4, ui_.theme.dim, candidate.max_error > 0 ? fmt::format("{:.1e}", candidate.max_error) : "–");
+    const std::string why = pinned ? "pinned" : candidate.chosen ? "chosen" : displayText(candidate.reason, 120);
+    candidates_.text(5, pinned || candidate.chosen ? ui_.theme.accent : ui_.theme.dim, why);
+    if (!timed || !candidates_.cell(6)) return;
+    const bool possible = snapshot.overrides.possible && (pinned || !candidate.chosen);
+    ImGui::PushID(position);
+    if (possible && link(ui_, "pin", pinned ? "unpin" : "pin and try"))
+      commands.post(OverrideCommand{snapshot.overrides.now.with(pin), true});
+    ImGui::PopID();
+  }
+
+  const Ui& ui_;
+  DataTable steps_;
+  DataTable candidates_;
+  std::shared_ptr<const JobIndex> shown_index_;
+  std::vector<StepChoices> choices_;  // into the record of shown_index_
+  std::uint64_t reveal_generation_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makeKernelsPanel(const Ui& ui) { return std::make_unique<KernelsPanel>(ui); }
+
+}  // namespace ipex_studio

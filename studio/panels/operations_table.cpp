@@ -1,0 +1,264 @@
+// See operations_table.h.
+#include "studio/panels/operations_table.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+
+namespace ipex_studio {
+namespace {
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+// Is `wanted`, which is in lower case, somewhere in `text`?
+bool contains(std::string_view text, std::string_view wanted) {
+  const auto same = [](char a, char b) { return lower(a) == b; };
+  return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), same) != text.end();
+}
+
+enum class Field { kAny, kKind, kKernel, kLayout, kOutput, kPrecision, kModule, kTimeAbove, kTimeBelow, kShareAbove };
+
+struct Term {
+  Field field = Field::kAny;
+  bool inverted = false;
+  std::string word;
+  double number = 0;
+};
+
+Term parseTerm(std::string word) {
+  Term term;
+  if (word.size() > 1 && word[0] == '-') {
+    term.inverted = true;
+    word.erase(0, 1);
+  }
+  constexpr std::pair<const char*, Field> kPrefixes[] = {
+      {"kind:", Field::kKind},           {"kernel:", Field::kKernel}, {"layout:", Field::kLayout},
+      {"output:", Field::kOutput},       {"precision:", Field::kPrecision},
+      {"module:", Field::kModule},       {"ms>", Field::kTimeAbove},  {"ms<", Field::kTimeBelow},
+      {"share>", Field::kShareAbove},
+  };
+  for (const auto& [prefix, field] : kPrefixes) {
+    const std::string_view text = prefix;
+    if (word.compare(0, text.size(), text) != 0) continue;
+    term.field = field;
+    word.erase(0, text.size());
+    break;
+  }
+  term.number = std::strtod(word.c_str(), nullptr);
+  term.word = std::move(word);
+  return term;
+}
+
+std::vector<Term> parseTerms(const std::string& words) {
+  std::vector<Term> terms;
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    std::string word = words.substr(at, end - at);
+    std::transform(word.begin(), word.end(), word.begin(), lower);
+    if (!word.empty()) terms.push_back(parseTerm(std::move(word)));
+    at = end + 1;
+  }
+  return terms;
+}
+
+bool holds(const Term& term, const OperationRow& row) {
+  switch (term.field) {
+    case Field::kKind:
+      return contains(row.kind, term.word) || contains(kindGroupName(row.group), term.word);
+    case Field::kKernel:
+      return contains(row.kernel, term.word);
+    case Field::kLayout:
+      return contains(row.layout, term.word);
+    case Field::kOutput:
+      return contains(row.output, term.word);
+    case Field::kPrecision:
+      return contains(row.precision, term.word);
+    case Field::kModule:
+      return contains(moduleOf(row.name), term.word);
+    case Field::kTimeAbove:
+      return row.time.p50_ns > term.number * 1e6;
+    case Field::kTimeBelow:
+      return row.time.p50_ns < term.number * 1e6;
+    case Field::kShareAbove:
+      return row.share * 100 > term.number;
+    case Field::kAny:
+      break;
+  }
+  return contains(row.name, term.word) || contains(row.kind, term.word) || contains(row.kernel, term.word) ||
+         contains(row.layout, term.word) || contains(row.output, term.word) || contains(row.precision, term.word);
+}
+
+const std::string* textOf(const OperationRow& row, OperationColumn column) {
+  switch (column) {
+    case OperationColumn::kName:
+      return &row.name;
+    case OperationColumn::kKind:
+      return &row.kind;
+    case OperationColumn::kKernel:
+      return &row.kernel;
+    case OperationColumn::kLayout:
+      return &row.layout;
+    case OperationColumn::kOutput:
+      return &row.output;
+    case OperationColumn::kPrecision:
+      return &row.precision;
+    default:
+      return nullptr;
+  }
+}
+
+double numberOf(const OperationRow& row, OperationColumn column) {
+  switch (column) {
+    case OperationColumn::kSpread:
+      return row.time.half_width_ns;
+    case OperationColumn::kSpeed:
+      return row.gflops_per_s;
+    case OperationColumn::kBaseline:
+      return row.time.p50_ns > 0 ? row.baseline_ns / row.time.p50_ns : 0;
+    default:
+      return row.time.p50_ns;
+  }
+}
+
+// The first eight bytes as a number that sorts as they do: few comparisons look further.
+std::uint64_t prefixOf(const std::string& text) {
+  std::uint64_t prefix = 0;
+  for (std::size_t i = 0; i < 8; ++i)
+    prefix = prefix << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0U);
+  return prefix;
+}
+
+void sortByText(const RunIndex& run, const OperationQuery& query, std::vector<std::int32_t>* order) {
+  struct Key {
+    std::uint64_t prefix;
+    const std::string* text;
+    std::int32_t row;
+  };
+  std::vector<Key> keys;
+  keys.reserve(order->size());
+  for (const std::int32_t r : *order) {
+    const std::string* text = textOf(run.rows[static_cast<std::size_t>(r)], query.sort);
+    keys.push_back({prefixOf(*text), text, r});
+  }
+  const bool down = query.descending;
+  std::sort(keys.begin(), keys.end(), [down](const Key& a, const Key& b) {
+    if (a.prefix != b.prefix) return down ? a.prefix > b.prefix : a.prefix < b.prefix;
+    const int texts = a.text->compare(*b.text);
+    if (texts != 0) return down ? texts > 0 : texts < 0;
+    return a.row < b.row;
+  });
+  for (std::size_t i = 0; i < keys.size(); ++i) (*order)[i] = keys[i].row;
+}
+
+void sortByNumber(const RunIndex& run, const OperationQuery& query, std::vector<std::int32_t>* order) {
+  std::vector<std::pair<double, std::int32_t>> keys;
+  keys.reserve(order->size());
+  for (const std::int32_t r : *order) {
+    const double number = numberOf(run.rows[static_cast<std::size_t>(r)], query.sort);
+    keys.emplace_back(query.descending ? -number : number, r);
+  }
+  std::sort(keys.begin(), keys.end());
+  for (std::size_t i = 0; i < keys.size(); ++i) (*order)[i] = keys[i].second;
+}
+
+std::string groupName(const OperationRow& row, OperationGrouping grouping) {
+  switch (grouping) {
+    case OperationGrouping::kKind:
+      return kindGroupName(row.group);
+    case OperationGrouping::kModule: {
+      const std::string module = moduleOf(row.name);
+      return module.empty() ? "no module" : module;
+    }
+    case OperationGrouping::kKernel:
+      return row.kernel.empty() ? "unknown" : row.kernel;
+    case OperationGrouping::kPrecision:
+      return row.precision.empty() ? "unknown" : row.precision;
+    case OperationGrouping::kNone:
+      break;
+  }
+  return {};
+}
+
+// Groups the sorted rows: the group with most time first, or in the order of names.
+void group(const RunIndex& run, const OperationQuery& query, const std::vector<std::string>& open_groups,
+           const std::vector<std::int32_t>& order, OperationList* list) {
+  std::unordered_map<std::string, std::size_t> known;
+  std::vector<std::vector<std::int32_t>> members;
+  std::vector<double> slowest;
+  for (const std::int32_t r : order) {
+    const OperationRow& row = run.rows[static_cast<std::size_t>(r)];
+    const auto [at, fresh] = known.emplace(groupName(row, query.grouping), members.size());
+    if (fresh) {
+      members.emplace_back();
+      slowest.push_back(-1);
+      list->groups.push_back({at->first, 0, 0, 0, row.group, false});
+    }
+    OperationGroup& own = list->groups[at->second];
+    members[at->second].push_back(r);
+    ++own.rows;
+    own.total_ns += row.time.p50_ns;
+    own.share += row.share;
+    if (row.time.p50_ns <= slowest[at->second]) continue;
+    slowest[at->second] = row.time.p50_ns;
+    own.kind = row.group;
+  }
+  std::vector<std::int32_t> groups(members.size());
+  std::iota(groups.begin(), groups.end(), 0);
+  const bool by_name = query.sort == OperationColumn::kName;
+  std::stable_sort(groups.begin(), groups.end(), [&](std::int32_t a, std::int32_t b) {
+    const OperationGroup& x = list->groups[static_cast<std::size_t>(query.descending ? a : b)];
+    const OperationGroup& y = list->groups[static_cast<std::size_t>(query.descending ? b : a)];
+    return by_name ? x.name > y.name : x.total_ns > y.total_ns;
+  });
+  for (const std::int32_t g : groups) {
+    OperationGroup& own = list->groups[static_cast<std::size_t>(g)];
+    own.open = std::find(open_groups.begin(), open_groups.end(), own.name) != open_groups.end();
+    list->widest_share = std::max(list->widest_share, own.share);
+    list->lines.push_back({-1, g});
+    if (!own.open) continue;
+    for (const std::int32_t r : members[static_cast<std::size_t>(g)]) list->lines.push_back({r, g});
+  }
+}
+
+}  // namespace
+
+std::string moduleOf(const std::string& name) {
+  const std::size_t end = std::min(name.find(' '), name.size());
+  const std::size_t dot = end == 0 ? std::string::npos : name.rfind('.', end - 1);
+  return dot == std::string::npos ? std::string() : name.substr(0, dot);
+}
+
+OperationList listOperations(const RunIndex& run, const OperationQuery& query,
+                             const std::vector<std::string>& open_groups) {
+  const std::vector<Term> terms = parseTerms(query.words);
+  std::vector<std::int32_t> order;
+  OperationList list;
+  for (std::size_t r = 0; r < run.rows.size(); ++r) {
+    const OperationRow& row = run.rows[r];
+    if (query.kinds != 0 && (query.kinds >> static_cast<unsigned>(row.group) & 1U) == 0) continue;
+    const bool all =
+        std::all_of(terms.begin(), terms.end(), [&](const Term& term) { return holds(term, row) != term.inverted; });
+    if (!all) continue;
+    order.push_back(static_cast<std::int32_t>(r));
+    list.total_ns += row.time.p50_ns;
+    list.widest_share = std::max(list.widest_share, row.share);
+  }
+  list.rows = static_cast<std::int32_t>(order.size());
+  if (!order.empty() && textOf(run.rows.front(), query.sort) != nullptr) {
+    sortByText(run, query, &order);
+  } else {
+    sortByNumber(run, query, &order);
+  }
+  if (query.grouping != OperationGrouping::kNone) {
+    group(run, query, open_groups, order, &list);
+    return list;
+  }
+  list.lines.reserve(order.size());
+  for (const std::int32_t r : order) list.lines.push_back({r, -1});
+  return list;
+}
+
+}  // namespace ipex_studio

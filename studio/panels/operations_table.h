@@ -1,0 +1,72 @@
+// The operations of a run as a list to look at: filtered, sorted, grouped. Knows no window; 100,000 rows are sorted in
+// a tenth of a second.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "studio/snapshot_index.h"
+
+namespace ipex_studio {
+
+enum class OperationColumn {
+  kName,
+  kKind,
+  kKernel,
+  kLayout,
+  kOutput,
+  kPrecision,
+  kTime,
+  kSpread,
+  kShare,
+  kBar,
+  kSpeed,
+  kBaseline,
+};
+
+enum class OperationGrouping { kNone, kKind, kModule, kKernel, kPrecision };
+
+// What is asked for.
+struct OperationQuery {
+  // Words that must all be found, in any column of text. "kind:", "kernel:", "layout:", "output:", "precision:" and
+  // "module:" before a word look into that alone; "-" before all that turns it round; "ms>0.1", "ms<1" and "share>2"
+  // (in %) compare numbers.
+  std::string words;
+  std::uint32_t kinds = 0;  // bit per KindGroup; 0: all
+  OperationColumn sort = OperationColumn::kTime;
+  bool descending = true;
+  OperationGrouping grouping = OperationGrouping::kNone;
+};
+
+// A line of the list: a row, or the head of a group.
+struct OperationLine {
+  std::int32_t row = -1;    // into RunIndex::rows; -1: a head
+  std::int32_t group = -1;  // into OperationList::groups
+};
+
+struct OperationGroup {
+  std::string name;
+  std::int32_t rows = 0;
+  double total_ns = 0;
+  double share = 0;  // of the whole run, 0..1
+  KindGroup kind = KindGroup::kOther;  // of its slowest row
+  bool open = false;
+};
+
+struct OperationList {
+  std::vector<OperationLine> lines;
+  std::vector<OperationGroup> groups;  // empty without grouping
+  std::int32_t rows = 0;               // that match
+  double total_ns = 0;                 // of those
+  double widest_share = 0;             // of a line
+};
+
+// "layer1.0" of "layer1.0.conv3 + add"; empty when the name has no module.
+std::string moduleOf(const std::string& name);
+
+// `open_groups`: names of groups whose rows are listed.
+OperationList listOperations(const RunIndex& run, const OperationQuery& query,
+                             const std::vector<std::string>& open_groups);
+
+}  // namespace ipex_studio

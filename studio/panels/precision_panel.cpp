@@ -1,0 +1,369 @@
+// Bottom tab: every operation in each precision, its error and why it is not lower; decisions against that, what they
+// would give, and all assignments that were tried as latency against accuracy.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "studio/panels/chart.h"
+#include "studio/panels/data_table.h"
+#include "studio/panels/panel_list.h"
+#include "studio/snapshot_precision.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kSidePoints = 400;
+constexpr float kPlotLeft = 54;
+
+enum class Scope { kOperation, kModule, kKind };
+constexpr std::array<std::pair<const char*, Scope>, 3> kScopes = {
+    {{"this operation", Scope::kOperation}, {"its module", Scope::kModule}, {"all of its kind", Scope::kKind}}};
+
+enum Column { kName, kKind, kNow, kFp32, kBf16, kInt8, kAlone, kTogether, kWhy, kSet };
+
+std::string decibels(double db) {
+  if (std::isnan(db)) return "–";
+  return db >= 999 ? "equal" : fmt::format("{:.0f}", db);
+}
+
+const char* precisionText(Precision precision) {
+  return precision == Precision::kFp32 ? "fp32" : precision == Precision::kBf16 ? "bf16" : precision == Precision::kInt8 ? "int8" : "fp16";
+}
+
+// The module around a module: "layer1.0" of "layer1.0.conv3".
+std::string parentOf(const std::string& module) {
+  const std::size_t dot = module.rfind('.');
+  return dot == std::string::npos ? module : module.substr(0, dot);
+}
+
+class PrecisionPanel : public Panel {
+ public:
+  explicit PrecisionPanel(const Ui& ui)
+      : ui_(ui),
+        table_(ui,
+               {{"operation", 0, false, 0, 1.7F},
+                {"kind", 92, false, 1200},
+                {"now", 50},
+                {"FP32 ms", 66, true, 0, 1, "In the newest run of this model in FP32."},
+                {"BF16 ms", 66, true, 0, 1, "In the newest run of this model in BF16."},
+                {"INT8 ms", 66, true, 0, 1, "In the newest run of this model in INT8."},
+                {"alone dB", 68, true, 0, 1,
+                 "SQNR of the model's results with this operation alone in lower precision: more is better."},
+                {"together dB", 84, true, 1100, 1, "SQNR with this and all less sensitive operations in lower precision."},
+                {"why not lower", 0, false, 0, 1.6F},
+                {"", 126}},
+               kFp32, true) {}
+  const char* name() const override { return "precision"; }
+  const char* title() const override { return "Precision"; }
+  PanelPlace place() const override { return PanelPlace::kBottomTab; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    if (shown_index_ != snapshot.index || shown_precisions_ != snapshot.precisions) {
+      shown_index_ = snapshot.index;
+      shown_precisions_ = snapshot.precisions;
+      rows_ = precisionRows(snapshot);
+      sortRows();
+    }
+    act(snapshot, selection, commands);
+    if (rows_.empty()) {
+      emptyState(ui_, "No precisions yet",
+                 "Press Optimize, then choose BF16 or INT8 above and optimize again: times and errors stand side by side.");
+      return;
+    }
+    const float width = ImGui::GetWindowWidth();
+    const bool with_side = width > ui_.px(kSidePoints + 620);
+    const float table_width = with_side ? width - ui_.px(kSidePoints) : width;
+    const float top = ImGui::GetCursorPosY();
+    if (beginArea(ui_, "operations", {table_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse)) {
+      drawTools(snapshot, commands);
+      drawTable(snapshot, selection, commands);
+    }
+    endArea();
+    if (!with_side) return;
+    ImGui::SetCursorPos({table_width, top});
+    if (beginArea(ui_, "side", {0, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse)) {
+      drawWhatIf(snapshot);
+      drawPareto(snapshot);
+    }
+    endArea();
+    const ImVec2 corner = ImGui::GetWindowPos();
+    ImGui::GetWindowDrawList()->AddLine({corner.x + table_width, corner.y + top},
+                                        {corner.x + table_width, corner.y + ImGui::GetWindowHeight()}, ui_.theme.line);
+  }
+
+ private:
+  void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+    if (!snapshot.overrides.possible) return;
+    if (selection.take("override.undo")) commands.post(StepOverridesCommand{false});
+    if (selection.take("override.redo")) commands.post(StepOverridesCommand{true});
+    if (selection.take("override.try")) commands.post(OverrideCommand{snapshot.overrides.now, true});
+    for (const char* precision : kShownPrecisions) {
+      if (!selection.take(std::string("override.") + precision)) continue;
+      const auto row = std::find_if(rows_.begin(), rows_.end(),
+                                    [&](const PrecisionRow& r) { return selection.overlaps(r.origins); });
+      if (row != rows_.end()) set(snapshot, *row, precision, commands);
+    }
+  }
+
+  std::string target(const PrecisionRow& row) const {
+    if (scope_ == Scope::kKind || row.module.empty()) return "kind:" + row.kind;
+    return scope_ == Scope::kModule ? parentOf(row.module) : row.module;
+  }
+
+  void set(const StudioSnapshot& snapshot, const PrecisionRow& row, const char* precision, Commands& commands) const {
+    commands.post(OverrideCommand{snapshot.overrides.now.with(PrecisionOverride{target(row), precision}), false});
+  }
+
+  void sortRows() {
+    const int column = table_.sortColumn();
+    const auto number = [column](const PrecisionRow& row) {
+      const double value = column == kAlone      ? row.alone_db
+                           : column == kTogether ? row.together_db
+                                                 : row.time_ns[static_cast<std::size_t>(std::clamp(column - kFp32, 0, 2))];
+      return std::isnan(value) ? -1 : value;
+    };
+    const auto text = [column](const PrecisionRow& row) -> const std::string& {
+      return column == kName ? row.name : column == kKind ? row.kind : column == kNow ? row.now : row.why;
+    };
+    const bool by_number = column >= kFp32 && column <= kTogether;
+    std::stable_sort(rows_.begin(), rows_.end(), [&](const PrecisionRow& a, const PrecisionRow& b) {
+      const PrecisionRow& x = table_.descending() ? b : a;
+      const PrecisionRow& y = table_.descending() ? a : b;
+      return by_number ? number(x) < number(y) : text(x) < text(y);
+    });
+  }
+
+  void drawTools(const StudioSnapshot& snapshot, Commands& commands) {
+    ImGui::SetCursorPos({ui_.px(12), ui_.px(7)});
+    const float text_y = ui_.px(11);
+    ImGui::SetCursorPosY(text_y);
+    label(ui_.theme.dim, "A decision is for");
+    for (const auto& [text, scope] : kScopes) {
+      ImGui::SameLine(0, ui_.px(scope == Scope::kOperation ? 8 : 2));
+      ImGui::SetCursorPosY(ui_.px(7));
+      if (button(ui_, text, text, scope == scope_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head))
+        scope_ = scope;
+    }
+    const OverrideState& state = snapshot.overrides;
+    const std::size_t count = state.now.precisions.size() + state.now.pins.size();
+    const auto tool = [&](const char* text, bool enabled, ButtonLook look, float gap) {
+      ImGui::SameLine(0, ui_.px(gap));
+      ImGui::SetCursorPosY(ui_.px(7));
+      return button(ui_, text, text, look, enabled, ui_.fonts.head);
+    };
+    if (tool("undo", state.possible && state.can_undo, ButtonLook::kQuiet, 16)) commands.post(StepOverridesCommand{false});
+    if (tool("redo", state.possible && state.can_redo, ButtonLook::kQuiet, 2)) commands.post(StepOverridesCommand{true});
+    if (tool("Try it", state.possible && count > 0, count > 0 ? ButtonLook::kPrimary : ButtonLook::kPlain, 10))
+      commands.post(OverrideCommand{state.now, true});
+    ImGui::SameLine(0, ui_.px(12));
+    ImGui::SetCursorPosY(text_y);
+    fittedLabel(ui_, ui_.theme.dim,
+                count > 0 ? fmt::format("{} decision{}", count, count == 1 ? "" : "s")
+                : state.possible ? "Choose another precision at the right of a row."
+                                 : "Open the model itself to decide otherwise.",
+                ImGui::GetContentRegionAvail().x - ui_.px(8));
+    ImGui::SetCursorPosY(ui_.px(38));
+  }
+
+  void drawTable(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+    int current = -1;
+    for (std::size_t r = 0; r < rows_.size() && !selection.empty() && current < 0; ++r) {
+      if (selection.overlaps(rows_[r].origins)) current = static_cast<int>(r);
+    }
+    if (reveal_generation_ != selection.revealGeneration() && current >= 0) table_.scrollTo(current);
+    reveal_generation_ = selection.revealGeneration();
+    const int moved = rowByKey(selection, current, static_cast<int>(rows_.size()));
+    if (moved >= 0) {
+      selection.select(rows_[static_cast<std::size_t>(moved)].origins, true);
+      table_.scrollTo(moved);
+    }
+    const bool resort = table_.draw("precisions", ImGui::GetContentRegionAvail().y, static_cast<int>(rows_.size()),
+                                    [&](int i) { drawRow(snapshot, i, selection, commands); });
+    if (resort) sortRows();
+  }
+
+  const PrecisionOverride* overrideOf(const StudioSnapshot& snapshot, const PrecisionRow& row) const {
+    const PrecisionOverride* found = nullptr;
+    for (const PrecisionOverride& override : snapshot.overrides.now.precisions) {
+      const std::string& what = override.what;
+      const bool module = row.module == what || row.module.compare(0, what.size() + 1, what + ".") == 0;
+      if (module || what == "kind:" + row.kind) found = &override;
+    }
+    return found;
+  }
+
+  void drawRow(const StudioSnapshot& snapshot, int position, Selection& selection, Commands& commands) {
+    const PrecisionRow& row = rows_[static_cast<std::size_t>(position)];
+    const Theme& theme = ui_.theme;
+    if (table_.beginRow(position, selection.overlaps(row.origins), row.name, theme.text, theme.kind(row.group)))
+      selection.select(row.origins, true);
+    table_.text(kKind, theme.dim, row.kind);
+    table_.text(kNow, theme.text, row.now);
+    const double* fastest = nullptr;
+    for (const double& ns : row.time_ns) {
+      if (ns > 0 && (fastest == nullptr || ns < *fastest)) fastest = &ns;
+    }
+    const auto measured = std::count_if(row.time_ns.begin(), row.time_ns.end(), [](double ns) { return ns > 0; });
+    for (int p = 0; p < 3; ++p) {
+      const double& ns = row.time_ns[static_cast<std::size_t>(p)];
+      table_.number(kFp32 + p, ns <= 0 ? theme.dim : &ns == fastest && measured > 1 ? theme.good : theme.text,
+                    ns > 0 ? fmt::format("{:.3f}", ns / 1e6) : "–");
+    }
+    table_.number(kAlone, row.alone_db < 20 ? theme.warning : theme.text, decibels(row.alone_db));
+    table_.number(kTogether, theme.text, decibels(row.together_db));
+    table_.text(kWhy, theme.dim, row.why);
+    if (table_.cell(kSet)) drawChoices(snapshot, row, position, commands);
+  }
+
+  // The three precisions as words: the decided one in accent with a mark, the others to click.
+  void drawChoices(const StudioSnapshot& snapshot, const PrecisionRow& row, int position, Commands& commands) const {
+    const PrecisionOverride* decided = overrideOf(snapshot, row);
+    ImGui::PushID(position);
+    for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) {
+      const std::string precision = kShownPrecisions[p];
+      const bool chosen = decided != nullptr && decided->precision == precision;
+      const bool offered = snapshot.overrides.possible && isOffered(snapshot, precision);
+      if (p > 0) ImGui::SameLine(0, ui_.px(9));
+      if (chosen) {
+        label(ui_.theme.accent, "[" + precision + "]");
+        if (ImGui::IsItemClicked()) set(snapshot, row, kShownPrecisions[p], commands);
+        continue;
+      }
+      label(offered ? ui_.theme.dim : withAlpha(ui_.theme.dim, 0.5F), precision);
+      if (!offered || !ImGui::IsItemHovered()) continue;
+      ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+      if (ImGui::IsItemClicked()) set(snapshot, row, kShownPrecisions[p], commands);
+    }
+    ImGui::PopID();
+  }
+
+  static bool isOffered(const StudioSnapshot& snapshot, const std::string& precision) {
+    const auto& choices = snapshot.choices.precisions;
+    return std::any_of(choices.begin(), choices.end(), [&](const PrecisionChoice& choice) {
+      return choice.available && precisionText(choice.precision) == precision;
+    });
+  }
+
+  void drawWhatIf(const StudioSnapshot& snapshot) const {
+    ImGui::SetCursorPos({ui_.px(14), ui_.px(11)});
+    if (snapshot.tries->empty()) {
+      label(ui_.theme.dim, "What if: nothing was tried yet");
+      ImGui::SetCursorPosY(ui_.px(38));
+      return;
+    }
+    const WhatIf& last = snapshot.tries->back();
+    const bool none = last.noDifference();
+    const std::string verdict = none ? "no difference"
+                                     : fmt::format("{}{}", last.delta_ns < 0 ? "−" : "+", formatTime(std::abs(last.delta_ns)));
+    label(none ? ui_.theme.text : last.delta_ns < 0 ? ui_.theme.good : ui_.theme.bad, verdict, ui_.fonts.strong);
+    ImGui::SameLine(0, ui_.px(8));
+    ImGui::SetCursorPosY(ui_.px(13));
+    const double unit = std::abs(last.delta_ns) < 1e5 && last.after_ns < 1e7 ? 1e3 : 1e6;
+    fittedLabel(ui_, ui_.theme.dim,
+                fmt::format("95 % {:+.2f} to {:+.2f} {} · SQNR {} → {} dB{}", last.delta_low_ns / unit,
+                            last.delta_high_ns / unit, unit == 1e3 ? "µs" : "ms", decibels(last.before_db),
+                            decibels(last.after_db), last.accurate ? "" : " · not accurate enough"),
+                ImGui::GetContentRegionAvail().x - ui_.px(10));
+    ImGui::SetCursorPosY(ui_.px(38));
+  }
+
+  struct Point {
+    std::string name;
+    double ms = 0;
+    double quality = 0;
+    bool front = false;
+    bool chosen = false;
+  };
+
+  // Assignments of a search, or the newest run per precision, and what was tried by hand.
+  std::vector<Point> pointsOf(const StudioSnapshot& snapshot, std::string* quality) const {
+    std::vector<Point> points;
+    const auto& tradeoffs = snapshot.job->tradeoffs;
+    const bool by_metric = std::any_of(tradeoffs.begin(), tradeoffs.end(), [](const TradeoffRecord& t) { return t.metric != 0; });
+    *quality = by_metric ? "metric" : "SQNR dB";
+    for (const TradeoffRecord& t : tradeoffs) {
+      points.push_back({displayText(t.name, 60), static_cast<double>(t.elapsed_ns) / 1e6,
+                        by_metric ? t.metric : std::min(t.sqnr_db, 150.0), t.on_front, t.chosen});
+    }
+    if (!points.empty()) return points;
+    const RunIndex& run = snapshot.index->optimized;
+    if (run.run != nullptr && run.latency.p50_ns > 0)
+      points.push_back({run.run->precision, run.latency.p50_ns / 1e6, std::min(run.run->accuracy.sqnr_db, 150.0), false, true});
+    for (std::size_t t = 0; t < snapshot.tries->size(); ++t) {
+      const WhatIf& tried = (*snapshot.tries)[t];
+      points.push_back({fmt::format("try {}", t + 1), tried.after_ns / 1e6, std::min(tried.after_db, 150.0), false, false});
+    }
+    return points;
+  }
+
+  void drawPareto(const StudioSnapshot& snapshot) const {
+    std::string quality;
+    const std::vector<Point> points = pointsOf(snapshot, &quality);
+    const ImVec2 window = ImGui::GetWindowPos();
+    const ImVec2 size = ImGui::GetWindowSize();
+    const float left = window.x + ui_.px(kPlotLeft);
+    const float right = window.x + size.x - ui_.px(18);
+    const float top = window.y + ui_.px(58);
+    const float bottom = window.y + size.y - ui_.px(38);
+    if (points.empty() || bottom < top + ui_.px(40)) return;
+    double low_x = 1e300, high_x = 0, low_y = 1e300, high_y = -1e300;
+    for (const Point& point : points) {
+      low_x = std::min(low_x, point.ms);
+      high_x = std::max(high_x, point.ms);
+      low_y = std::min(low_y, point.quality);
+      high_y = std::max(high_y, point.quality);
+    }
+    const double margin_x = high_x > low_x ? (high_x - low_x) * 0.18 : high_x * 0.1 + 1e-6;
+    const double margin_y = high_y > low_y ? (high_y - low_y) * 0.18 : std::abs(high_y) * 0.1 + 1e-6;
+    const ChartScale x{std::max(0.0, low_x - margin_x), high_x + margin_x, left, right, false};
+    const ChartScale y{low_y - margin_y, high_y + margin_y, bottom, top, false};
+    drawAxisX(ui_, x, top, bottom, [](double ms) { return fmt::format("{:.4g}", ms); });
+    drawAxisY(ui_, y, left, right, [](double value) { return fmt::format("{:.4g}", value); });
+    chartText(ui_, {left, top - ui_.px(19)}, ui_.theme.dim, quality + ", more is better");
+    chartText(ui_, {right, bottom + ui_.px(20)}, ui_.theme.dim, "ms, less is better", 1);
+    drawPoints(points, x, y);
+  }
+
+  void drawPoints(const std::vector<Point>& points, const ChartScale& x, const ChartScale& y) const {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    std::vector<ImVec2> front;
+    for (const Point& point : points) {
+      if (point.front) front.push_back({x.at(point.ms), y.at(point.quality)});
+    }
+    std::sort(front.begin(), front.end(), [](ImVec2 a, ImVec2 b) { return a.x < b.x; });
+    for (std::size_t f = 1; f < front.size(); ++f)
+      list->AddLine(front[f - 1], front[f], withAlpha(ui_.theme.accent, 0.5F), 1.5F * ui_.scale);
+    for (const Point& point : points) {
+      const ImVec2 at = {x.at(point.ms), y.at(point.quality)};
+      const ImU32 color = point.front || point.chosen ? ui_.theme.accent : ui_.theme.dim;
+      list->AddCircleFilled(at, ui_.px(point.chosen ? 5 : 3.5F), color, 16);
+      if (point.chosen) list->AddCircle(at, ui_.px(8), ui_.theme.accent, 20, 1.5F * ui_.scale);
+      // The ends and the choice have names; the others tell theirs under the mouse.
+      const bool named = points.size() <= 4 || point.chosen || &point == &points.front() || &point == &points.back();
+      if (named) {
+        const bool at_right = at.x > (x.begin + x.end) / 2;
+        chartText(ui_, {at.x + ui_.px(at_right ? 4 : 11), at.y + ui_.px(at_right ? 8 : -7)}, ui_.theme.text, point.name, at_right ? 1 : 0);
+      }
+      if (std::hypot(at.x - mouse.x, at.y - mouse.y) > ui_.px(8) || !ImGui::IsWindowHovered()) continue;
+      tooltip(fmt::format("{}\n{:.3f} ms\n{:.4g}{}", point.name, point.ms, point.quality,
+                          point.front ? "\nnothing else is both faster and better" : ""));
+    }
+  }
+
+  const Ui& ui_;
+  DataTable table_;
+  std::shared_ptr<const JobIndex> shown_index_;
+  std::shared_ptr<const RunSet> shown_precisions_;
+  std::vector<PrecisionRow> rows_;
+  Scope scope_ = Scope::kOperation;
+  std::uint64_t reveal_generation_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makePrecisionPanel(const Ui& ui) { return std::make_unique<PrecisionPanel>(ui); }
+
+}  // namespace ipex_studio

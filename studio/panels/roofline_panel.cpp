@@ -1,0 +1,243 @@
+// Bottom tab: how close each step comes to what the machine can do, and where most could be gained.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "studio/panels/chart.h"
+#include "studio/panels/panel_list.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kListPoints = 380;
+constexpr float kAxisPoints = 40;
+constexpr float kSidePoints = 62;
+constexpr std::size_t kMostListed = 60;
+
+struct Dot {
+  std::int32_t row = 0;
+  double intensity = 0;  // FLOP per byte
+  double speed = 0;      // GFLOP/s
+  double roof = 0;       // GFLOP/s at this intensity; 0: unknown
+  double gain_ns = 0;    // that the step would take less at the roof
+};
+
+class RooflinePanel : public Panel {
+ public:
+  explicit RooflinePanel(const Ui& ui) : ui_(ui) {}
+  const char* name() const override { return "roofline"; }
+  const char* title() const override { return "Roofline"; }
+  PanelPlace place() const override { return PanelPlace::kBottomTab; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    const RunIndex& run = snapshot.index->optimized;
+    if (shown_index_ != snapshot.index || shown_roof_ != snapshot.peaks.fp32_gflops) {
+      shown_index_ = snapshot.index;
+      shown_roof_ = snapshot.peaks.fp32_gflops;
+      collect(run, snapshot.peaks);
+    }
+    if (dots_.empty()) {
+      emptyState(ui_, "No steps to place",
+                 run.run == nullptr ? "Press Optimize: each step is placed under the machine's measured roofs."
+                                    : "No step of this run has both a time and a count of operations.");
+      return;
+    }
+    const float width = ImGui::GetWindowWidth();
+    const bool with_list = width > ui_.px(kListPoints + 340);
+    const float chart_width = with_list ? width - ui_.px(kListPoints) : width;
+    const float top = ImGui::GetCursorPosY();
+    if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
+      drawChart(run, snapshot.peaks, selection);
+    endArea();
+    if (!with_list) return;
+    ImGui::SetCursorPos({chart_width, top});
+    if (beginArea(ui_, "gains", {0, 0}, ui_.theme.panel, {10, 10})) drawGains(run, snapshot.peaks, selection);
+    endArea();
+  }
+
+ private:
+  void collect(const RunIndex& run, const MachinePeaks& peaks) {
+    dots_.clear();
+    precisions_.clear();
+    best_seen_.clear();
+    moving_ns_ = 0;
+    moving_ = 0;
+    for (std::size_t r = 0; r < run.rows.size(); ++r) {
+      const OperationRow& row = run.rows[r];
+      if (row.step < 0 || row.time.p50_ns <= 0) continue;
+      const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
+      if (step.flops <= 0 || step.bytes <= 0) {
+        ++moving_;
+        moving_ns_ += row.time.p50_ns;
+        continue;
+      }
+      Dot dot;
+      dot.row = static_cast<std::int32_t>(r);
+      dot.intensity = static_cast<double>(step.flops) / static_cast<double>(step.bytes);
+      dot.speed = static_cast<double>(step.flops) / row.time.p50_ns;
+      double& seen = best_seen_[row.precision];
+      seen = std::max(seen, dot.speed);
+      dots_.push_back(dot);
+    }
+    for (Dot& dot : dots_) {
+      if (!peaks.known()) break;
+      const OperationRow& row = run.rows[static_cast<std::size_t>(dot.row)];
+      dot.roof = std::min(roofOf(peaks, row.precision), dot.intensity * peaks.memory_gb_s);
+      if (dot.roof > dot.speed) dot.gain_ns = row.time.p50_ns * (1 - dot.speed / dot.roof);
+    }
+    for (const auto& [precision, speed] : best_seen_) precisions_.insert(precision);
+    gains_.clear();
+    for (std::size_t d = 0; d < dots_.size(); ++d) {
+      if (dots_[d].gain_ns > 0) gains_.push_back(d);
+    }
+    std::stable_sort(gains_.begin(), gains_.end(),
+                     [this](std::size_t a, std::size_t b) { return dots_[a].gain_ns > dots_[b].gain_ns; });
+  }
+
+  // What a step reached is possible, whatever a short measurement on a busy machine says.
+  double roofOf(const MachinePeaks& peaks, const std::string& precision) const {
+    const auto seen = best_seen_.find(precision);
+    return std::max(peaks.roof(precision), seen == best_seen_.end() ? 0 : seen->second);
+  }
+
+  void drawChart(const RunIndex& run, const MachinePeaks& peaks, Selection& selection) const {
+    const ImVec2 window = ImGui::GetWindowPos();
+    const ImVec2 size = ImGui::GetWindowSize();
+    const float left = window.x + ui_.px(kSidePoints);
+    const float right = std::max(left + 20, window.x + size.x - ui_.px(16));
+    const float top = window.y + ui_.px(14);
+    const float bottom = std::max(top + 20, window.y + size.y - ui_.px(kAxisPoints));
+    double low_x = 1e300, high_x = 0, low_y = 1e300, high_y = 0;
+    for (const Dot& dot : dots_) {
+      low_x = std::min(low_x, dot.intensity);
+      high_x = std::max(high_x, dot.intensity);
+      low_y = std::min(low_y, dot.speed);
+      high_y = std::max(high_y, dot.speed);
+    }
+    for (const std::string& precision : precisions_) high_y = std::max(high_y, roofOf(peaks, precision));
+    const ChartScale x{low_x / 1.6, high_x * 1.8, left, right, true};
+    const ChartScale y{std::max(low_y / 1.6, high_y * 1e-6), high_y * 1.5, bottom, top, true};
+    drawAxisX(ui_, x, top, bottom, tickText);
+    drawAxisY(ui_, y, left, right, tickText);
+    chartText(ui_, {(left + right) / 2, bottom + ui_.px(20)}, ui_.theme.dim, "FLOP per byte moved at least", 0.5F);
+    chartText(ui_, {left + ui_.px(6), top}, ui_.theme.dim, "GFLOP/s");
+    ImGui::PushClipRect({left, top}, {right, bottom}, true);
+    drawRoofs(peaks, x, y);
+    ImGui::PopClipRect();
+    ImGui::SetCursorScreenPos({left, top});
+    ImGui::InvisibleButton("roofline", {right - left, bottom - top});
+    drawDots(run, x, y, selection);
+  }
+
+  void drawRoofs(const MachinePeaks& peaks, const ChartScale& x, const ChartScale& y) const {
+    if (!peaks.known()) {
+      chartText(ui_, {x.end - ui_.px(8), y.end + ui_.px(4)}, ui_.theme.dim,
+                "recorded on another machine: its roofs are not known", 1);
+      return;
+    }
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    double highest = 0;
+    for (const std::string& precision : precisions_) {
+      const double roof = roofOf(peaks, precision);
+      highest = std::max(highest, roof);
+      const double ridge = roof / peaks.memory_gb_s;
+      const float from = std::max(x.begin, x.at(ridge));
+      list->AddLine({from, y.at(roof)}, {x.end, y.at(roof)}, ui_.theme.dim, 1.5F * ui_.scale);
+      chartText(ui_, {x.end - ui_.px(8), y.at(roof) - ui_.px(17)}, ui_.theme.dim,
+                fmt::format("{} {:.0f} GFLOP/s{}", displayText(precision, 12), roof,
+                            roof > peaks.roof(precision) ? ", the best seen" : ""), 1);
+    }
+    const auto slope = [&](double gb_s, const char* what, float alpha, double text_at) {
+      const double ridge = highest / gb_s;
+      const double from = x.low;
+      list->AddLine({x.at(from), y.at(from * gb_s)}, {x.at(ridge), y.at(highest)}, withAlpha(ui_.theme.dim, alpha),
+                    1.5F * ui_.scale);
+      const double at = std::sqrt(std::max(from, y.low / gb_s) * std::min(ridge, x.high));
+      const double place = std::pow(at, text_at) * std::pow(std::max(from, y.low / gb_s), 1 - text_at);
+      if (place < from || x.at(place) + ui_.px(120) > x.end) return;
+      chartText(ui_, {x.at(place) + ui_.px(10), y.at(place * gb_s) + ui_.px(2)}, ui_.theme.dim,
+                fmt::format("{} {:.0f} GB/s", what, gb_s));
+    };
+    slope(peaks.memory_gb_s, "memory", 1, 1);
+    if (peaks.cache_gb_s > peaks.memory_gb_s * 1.2) slope(peaks.cache_gb_s, "cache", 0.45F, 0.5);
+  }
+
+  void drawDots(const RunIndex& run, const ChartScale& x, const ChartScale& y, Selection& selection) const {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const bool hovered = ImGui::IsItemHovered();
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    const Dot* under = nullptr;
+    float nearest = ui_.px(12);
+    for (const Dot& dot : dots_) {
+      const OperationRow& row = run.rows[static_cast<std::size_t>(dot.row)];
+      const ImVec2 at = {x.at(dot.intensity), y.at(dot.speed)};
+      const float radius = ui_.px(2.5F + 9 * std::sqrt(static_cast<float>(std::clamp(row.share, 0.0, 1.0))));
+      const bool selected = !selection.empty() && selection.overlaps(row.origins);
+      list->AddCircleFilled(at, radius, withAlpha(ui_.theme.kind(row.group), selected ? 1 : 0.75F), 16);
+      if (selected) list->AddCircle(at, radius + ui_.px(2), ui_.theme.text, 20, 1.5F * ui_.scale);
+      const float distance = std::hypot(at.x - mouse.x, at.y - mouse.y);
+      if (hovered && distance < nearest) {
+        nearest = distance;
+        under = &dot;
+      }
+    }
+    if (under == nullptr) return;
+    const OperationRow& row = run.rows[static_cast<std::size_t>(under->row)];
+    std::string text = fmt::format("{}\n{} · {} · {}\n{:.0f} GFLOP/s at {:.1f} FLOP per byte\n{} ({:.1f} %)", row.name,
+                                   row.kind, row.kernel, row.precision, under->speed, under->intensity,
+                                   formatSpread(row.time), row.share * 100);
+    if (under->roof > 0) text += fmt::format("\n{:.0f} % of the roof over it", under->speed / under->roof * 100);
+    tooltip(text);
+    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) selection.select(row.origins, true);
+  }
+
+  void drawGains(const RunIndex& run, const MachinePeaks& peaks, Selection& selection) const {
+    label(ui_.theme.text, "Farthest below the roof", ui_.fonts.head);
+    if (!peaks.known()) {
+      paragraph(ui_.theme.dim, "Open the model on this machine and optimize it: its roofs are measured then.");
+      return;
+    }
+    paragraph(ui_.theme.dim, fmt::format("What a step would take less at its roof. Roofs on {} thread{}; dots above the "
+                                         "memory line work in the caches. {} step{} ({}) only move{} data.",
+                                         peaks.threads, peaks.threads == 1 ? "" : "s", moving_, moving_ == 1 ? "" : "s",
+                                         formatTime(moving_ns_), moving_ == 1 ? "s" : ""));
+    ImGui::Dummy({1, ui_.px(4)});
+    const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+    for (std::size_t i = 0; i < std::min(gains_.size(), kMostListed); ++i) {
+      const Dot& dot = dots_[gains_[i]];
+      const OperationRow& row = run.rows[static_cast<std::size_t>(dot.row)];
+      ImGui::PushID(static_cast<int>(i));
+      const ImVec2 at = ImGui::GetCursorPos();
+      if (ImGui::Selectable("##gain", selection.overlaps(row.origins), 0, {0, ui_.px(17)}))
+        selection.select(row.origins, true);
+      ImGui::PopID();
+      ImGui::SetCursorPos(at);
+      swatch(ui_, ui_.theme.kind(row.group));
+      ImGui::SameLine(0, ui_.px(7));
+      fittedLabel(ui_, ui_.theme.text, row.name, right - ImGui::GetCursorPosX() - ui_.px(152));
+      ImGui::SameLine();
+      labelRight(ui_.theme.dim, fmt::format("{:.0f} % of roof", dot.speed / dot.roof * 100), right - ui_.px(68));
+      ImGui::SameLine();
+      labelRight(ui_.theme.text, "−" + formatTime(dot.gain_ns), right);
+    }
+  }
+
+  const Ui& ui_;
+  std::shared_ptr<const JobIndex> shown_index_;
+  double shown_roof_ = -1;
+  std::vector<Dot> dots_;
+  std::vector<std::size_t> gains_;  // into dots_, most to gain first
+  std::set<std::string> precisions_;
+  std::map<std::string, double> best_seen_;  // GFLOP/s by precision
+  double moving_ns_ = 0;
+  int moving_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makeRooflinePanel(const Ui& ui) { return std::make_unique<RooflinePanel>(ui); }
+
+}  // namespace ipex_studio

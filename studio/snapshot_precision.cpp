@@ -1,0 +1,119 @@
+// See snapshot_precision.h.
+#include "studio/snapshot_precision.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+namespace ipex_studio {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+int placeOf(const std::string& precision) {
+  for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) {
+    if (precision == kShownPrecisions[p]) return static_cast<int>(p);
+  }
+  return -1;
+}
+
+template <class Record>
+std::unordered_map<OriginId, const Record*> byOrigin(const std::vector<Record>& records) {
+  std::unordered_map<OriginId, const Record*> table;
+  for (const Record& record : records) {
+    for (const OriginId origin : record.origins) table.emplace(origin, &record);
+  }
+  return table;
+}
+
+template <class Record>
+const Record* find(const std::unordered_map<OriginId, const Record*>& table, const std::vector<OriginId>& origins) {
+  for (const OriginId origin : origins) {
+    const auto found = table.find(origin);
+    if (found != table.end()) return found->second;
+  }
+  return nullptr;
+}
+
+// What the passes that choose precisions said about these nodes.
+std::string whyNotLower(const StudioSnapshot& snapshot, const std::vector<OriginId>& origins) {
+  for (const std::int32_t r : remarksOf(*snapshot.index, origins)) {
+    const Remark& remark = snapshot.job->remarks[static_cast<std::size_t>(r)];
+    const bool chooses = remark.pass == "insert-casts" || remark.pass == "insert-quantize";
+    if (remark.kind != RemarkKind::kMissed || !chooses) continue;
+    return displayText(remark.text.empty() ? remark.reason : remark.text, 300);
+  }
+  return {};
+}
+
+std::string moduleOf(const StudioSnapshot& snapshot, const std::vector<OriginId>& origins) {
+  for (const OriginId origin : origins) {
+    const auto known = snapshot.index->origin_by_id.find(origin);
+    if (known == snapshot.index->origin_by_id.end()) continue;
+    const std::string& path = snapshot.job->model.origins[static_cast<std::size_t>(known->second)].module_path;
+    if (!path.empty()) return path;
+  }
+  return {};
+}
+
+// Times of the newest run in each precision, by origin: rows of the comparison are joined already.
+std::unordered_map<OriginId, const RunSetRow*> timesByOrigin(const StudioSnapshot& snapshot) {
+  return snapshot.precisions && snapshot.precisions->same_model ? byOrigin(snapshot.precisions->rows)
+                                                                : std::unordered_map<OriginId, const RunSetRow*>();
+}
+
+void addTimes(const StudioSnapshot& snapshot, const RunSetRow* times, PrecisionRow* row) {
+  if (times == nullptr) return;
+  const auto& runs = snapshot.precisions->runs;
+  for (std::size_t r = 0; r < runs.size() && r < times->p50_ns.size(); ++r) {
+    const int place = placeOf(runs[r].precision);
+    if (place >= 0) row->time_ns[static_cast<std::size_t>(place)] = static_cast<double>(times->p50_ns[r]);
+  }
+}
+
+}  // namespace
+
+std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
+  std::vector<PrecisionRow> rows;
+  const RunIndex& run = snapshot.index->optimized;
+  if (run.run == nullptr) return rows;
+  const auto times = timesByOrigin(snapshot);
+  const auto sensitivities = byOrigin(snapshot.job->sensitivities);
+  const auto accuracies = byOrigin(run.run->node_accuracy);
+  for (const OperationRow& operation : run.rows) {
+    // What only moves data has no precision of its own to choose.
+    if (operation.group == KindGroup::kReorder || operation.origins.empty()) continue;
+    PrecisionRow row;
+    row.name = operation.name;
+    row.kind = operation.kind;
+    row.group = operation.group;
+    row.origins = operation.origins;
+    row.module = moduleOf(snapshot, operation.origins);
+    row.now = operation.precision;
+    addTimes(snapshot, find(times, operation.origins), &row);
+    const int now = placeOf(operation.precision);
+    if (now >= 0 && row.time_ns[static_cast<std::size_t>(now)] == 0)
+      row.time_ns[static_cast<std::size_t>(now)] = operation.time.p50_ns;
+    row.alone_db = row.together_db = row.cosine = row.max_abs = kUnknown;
+    if (const SensitivityRecord* found = find(sensitivities, operation.origins)) {
+      row.alone_db = found->sqnr_db;
+      row.together_db = found->cumulative_db;
+      if (row.time_ns[0] == 0) row.time_ns[0] = static_cast<double>(found->fp32_ns);
+      const int tried = placeOf(found->precision);
+      if (tried > 0 && row.time_ns[static_cast<std::size_t>(tried)] == 0)
+        row.time_ns[static_cast<std::size_t>(tried)] = static_cast<double>(found->low_ns);
+      if (found->chosen != found->precision) row.why = displayText(found->reason, 300);
+    }
+    if (const AccuracyRecord* found = find(accuracies, operation.origins)) {
+      row.cosine = found->cosine;
+      row.max_abs = found->max_abs;
+      if (std::isnan(row.alone_db)) row.alone_db = found->sqnr_db;
+    }
+    if (row.why.empty()) row.why = whyNotLower(snapshot, operation.origins);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,32 @@
+// What each operation costs and loses in each precision, aligned on the nodes of the model.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "studio/snapshot.h"
+
+namespace ipex_studio {
+
+constexpr std::array<const char*, 3> kShownPrecisions = {"fp32", "bf16", "int8"};
+
+struct PrecisionRow {
+  std::string name;
+  std::string kind;
+  KindGroup group = KindGroup::kOther;
+  std::vector<OriginId> origins;
+  std::string module;                          // of the first node; what an override of this row names
+  std::string now;                             // precision of the shown run; empty: several
+  std::array<double, 3> time_ns{};             // per kShownPrecisions; 0: not measured
+  double alone_db = 0;                         // SQNR with this operation alone in lower precision; NaN: not tried
+  double together_db = 0;                      // with it and all less sensitive ones; NaN: not tried
+  double cosine = 0;                           // of this operation's result; NaN: not compared
+  double max_abs = 0;                          // largest difference of its result; NaN: not compared
+  std::string why;                             // why it is not lower; empty: it is as low as was asked for
+};
+
+// In order of execution. Works on the snapshot's own indexes; milliseconds for thousands of rows.
+std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot);
+
+}  // namespace ipex_studio

@@ -1,0 +1,288 @@
+// What tables and charts are made of: lists of operations, tracks, arenas, precisions, and all of it as CSV and JSON.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <cmath>
+#include <cstdio>
+#include <random>
+
+#include "core/plan/error.h"
+#include "core/plan/tuning_store.h"
+#include "studio/overrides.h"
+#include "studio/panels/operations_table.h"
+#include "studio/snapshot_memory.h"
+#include "studio/snapshot_precision.h"
+#include "studio/snapshot_tables.h"
+#include "studio/window.h"
+#include "tests/studio/synthetic_job.h"
+
+namespace ipex_studio {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+double cpuMs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kTimesCount = false;
+#else
+constexpr bool kTimesCount = true;
+#endif
+
+OperationRow row(const std::string& name, KindGroup group, const std::string& kernel, double ms) {
+  OperationRow made;
+  made.name = name;
+  made.kind = kindGroupName(group);
+  made.group = group;
+  made.kernel = kernel;
+  made.precision = "fp32";
+  made.time.p50_ns = ms * 1e6;
+  made.share = ms / 10;
+  return made;
+}
+
+RunIndex smallRun() {
+  RunIndex run;
+  run.rows = {row("layer1.0.conv1 + relu", KindGroup::kConvolution, "brgconv", 2),
+              row("layer1.0.conv2", KindGroup::kConvolution, "jit_wino", 3),
+              row("layer2.0.conv1", KindGroup::kConvolution, "brgconv", 1.4),
+              row("fc", KindGroup::kLinear, "matmul", 4)};
+  return run;
+}
+
+std::vector<std::string> names(const RunIndex& run, const OperationList& list) {
+  std::vector<std::string> result;
+  for (const OperationLine& line : list.lines) {
+    result.push_back(line.row >= 0 ? run.rows[static_cast<std::size_t>(line.row)].name
+                                   : "> " + list.groups[static_cast<std::size_t>(line.group)].name);
+  }
+  return result;
+}
+
+TEST(OperationList, FiltersByWordsColumnsAndNumbers) {
+  const RunIndex run = smallRun();
+  const auto found = [&](const std::string& words) {
+    OperationQuery query;
+    query.words = words;
+    return names(run, listOperations(run, query, {}));
+  };
+  EXPECT_THAT(found(""), ElementsAre("fc", "layer1.0.conv2", "layer1.0.conv1 + relu", "layer2.0.conv1"));
+  EXPECT_THAT(found("CONV kernel:brg"), ElementsAre("layer1.0.conv1 + relu", "layer2.0.conv1"));
+  EXPECT_THAT(found("kind:conv -module:layer1"), ElementsAre("layer2.0.conv1"));
+  EXPECT_THAT(found("ms>1.5 ms<3.5"), ElementsAre("layer1.0.conv2", "layer1.0.conv1 + relu"));
+  EXPECT_THAT(found("share>35"), ElementsAre("fc"));
+  EXPECT_THAT(found("precision:bf16"), ElementsAre());
+  EXPECT_THAT(found("%s%n -"), ElementsAre());
+}
+
+TEST(OperationList, GroupsAndSorts) {
+  const RunIndex run = smallRun();
+  OperationQuery query;
+  query.grouping = OperationGrouping::kKernel;
+  OperationList list = listOperations(run, query, {"brgconv"});
+  EXPECT_THAT(names(run, list), ElementsAre("> matmul", "> brgconv", "layer1.0.conv1 + relu", "layer2.0.conv1", "> jit_wino"));
+  EXPECT_EQ(list.groups[static_cast<std::size_t>(list.lines[1].group)].rows, 2);
+  EXPECT_DOUBLE_EQ(list.groups[static_cast<std::size_t>(list.lines[1].group)].total_ns, 3.4e6);
+  query.grouping = OperationGrouping::kModule;
+  query.sort = OperationColumn::kName;
+  query.descending = false;
+  list = listOperations(run, query, {});
+  EXPECT_THAT(names(run, list), ElementsAre("> layer1.0", "> layer2.0", "> no module"));
+  query.grouping = OperationGrouping::kNone;
+  query.kinds = 1U << static_cast<unsigned>(KindGroup::kLinear);
+  EXPECT_THAT(names(run, listOperations(run, query, {})), ElementsAre("fc"));
+}
+
+TEST(OperationList, AHundredThousandRowsAreSortedInTime) {
+  RunIndex run;
+  std::mt19937 random(5);
+  for (int r = 0; r < 100000; ++r) {
+    run.rows.push_back(row("layer" + std::to_string(random() % 400) + ".conv" + std::to_string(r), KindGroup::kConvolution,
+                           "kernel" + std::to_string(random() % 12), 0.001 * static_cast<double>(random() % 9000)));
+  }
+  double worst = 0;
+  for (const OperationColumn column : {OperationColumn::kName, OperationColumn::kKernel, OperationColumn::kTime}) {
+    for (const OperationGrouping grouping : {OperationGrouping::kNone, OperationGrouping::kModule}) {
+      OperationQuery query;
+      query.sort = column;
+      query.grouping = grouping;
+      double best = 1e9;
+      for (int i = 0; i < 3; ++i) {
+        const double begin = cpuMs();
+        listOperations(run, query, {});
+        best = std::min(best, cpuMs() - begin);
+      }
+      worst = std::max(worst, best);
+    }
+  }
+  OperationQuery query;
+  query.words = "layer12 kernel:kernel3";
+  const double begin = cpuMs();
+  listOperations(run, query, {});
+  const double filter = cpuMs() - begin;
+  std::printf("100,000 rows: sort %.1f ms (goal 100), filter %.1f ms\n", worst, filter);
+  if (kTimesCount) {
+    EXPECT_LE(worst, 100);
+    EXPECT_LE(filter, 100);
+  }
+}
+
+TEST(Timeline, SlicesLieApartAndTheRestIsUnattributed) {
+  RunRecord run;
+  run.step_times.push_back({0, "", "", {}, 0, {100, 1000}, {200, 200}});
+  run.step_times.push_back({1, "", "", {}, 0, {250, 1300}, {100, 100}});  // begins before the first ended
+  run.step_times.push_back({2, "", "", {}, 1, {-5, 10}, {10, -3}});       // nothing of it makes sense
+  run.step_times.push_back({3, "", "", {}, 2, {1}, {5, 6}});              // nor of this
+  const auto tracks = timelineTracks(run, {0, 1, 2, 3});
+  ASSERT_EQ(tracks.size(), 1U);
+  const TimelineTrack& track = tracks[0];
+  ASSERT_EQ(track.slices.size(), 4U);
+  EXPECT_EQ(track.slices[1].begin_ns, 300);
+  EXPECT_EQ(track.slices[1].end_ns, 350);
+  EXPECT_EQ(track.firstEndingAfter(0), 0U);
+  EXPECT_EQ(track.firstEndingAfter(320), 1U);
+  EXPECT_EQ(track.firstEndingAfter(5000), 4U);
+  EXPECT_EQ(track.unattributed_ns(0, 10000), 1400 - 100 - 200 - 50 - 200 - 100);
+  EXPECT_EQ(track.unattributed_ns(310, 330), 0);
+  EXPECT_EQ(track.unattributed_ns(350, 450), 100);
+}
+
+TEST(Memory, LevelsAreTheSumOfWhatIsAlive) {
+  RunRecord record;
+  for (std::int32_t s = 0; s < 3; ++s) {
+    StepRecord step;
+    step.index = s;
+    step.arena_begin = s * 100;
+    step.arena_size = 100 * (s + 1);
+    step.last_use = s + 1;
+    record.steps.push_back(step);
+  }
+  record.steps[2].arena_begin = -1;  // the result leaves the plan
+  RunIndex run;
+  run.run = &record;
+  for (std::int32_t s = 0; s < 3; ++s) {
+    run.rows.push_back(row("step", KindGroup::kOther, "", 1));
+    run.rows.back().step = s;
+  }
+  const ArenaUse use = arenaUse(run);
+  ASSERT_EQ(use.tensors.size(), 2U);
+  EXPECT_EQ(use.arena_bytes, 300);
+  EXPECT_EQ(use.peak_bytes, 300);
+  EXPECT_GT(use.peak_at_ns, 1e6);
+  EXPECT_LT(use.peak_at_ns, 2e6);
+  EXPECT_DOUBLE_EQ(use.tensors[0].end_ns, 2e6);
+  EXPECT_TRUE(arenaUse(RunIndex()).tensors.empty());
+}
+
+TEST(Tables, EveryPanelHasOneAsCsvAndJson) {
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  for (const std::string& panel : panelNames()) {
+    const PanelTable table = panelTable(panel, *snapshot);
+    EXPECT_FALSE(table.columns.empty()) << panel;
+    for (const auto& cells : table.rows) EXPECT_EQ(cells.size(), table.columns.size()) << panel;
+    EXPECT_EQ(tableJson(table)["rows"].size(), table.rows.size());
+  }
+  EXPECT_EQ(panelTable("operations", *snapshot).rows.size(),
+            snapshot->index->baseline.rows.size() + snapshot->index->optimized.rows.size());
+  EXPECT_THROW(panelTable("nonsense", *snapshot), Error);
+  EXPECT_EQ(tableFileName(*snapshot, "log"), "resnet50-log");
+}
+
+TEST(Tables, HostileTextIsSafe) {
+  const auto job = testing::hostileJob();
+  const SnapshotPtr snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
+  for (const std::string& panel : panelNames()) {
+    const PanelTable table = panelTable(panel, *snapshot);
+    EXPECT_NO_THROW(tableJson(table).dump()) << panel;
+    EXPECT_EQ(tableCsv(table).find('\x1b'), std::string::npos) << panel;
+  }
+  EXPECT_EQ(tableFileName(*snapshot, "log").find_first_of("/%\n "), std::string::npos);
+  PanelTable table{"x", {"a", "b"}, {{std::string("=1+1"), 2.5}, {std::string("say \"hi\", now"), std::nan("")}}};
+  EXPECT_EQ(tableCsv(table), "a,b\r\n'=1+1,2.5\r\n\"say \"\"hi\"\", now\",\r\n");
+  EXPECT_TRUE(tableJson(table)["rows"][1]["b"].is_null());
+}
+
+TEST(Overrides, OnePerThingAndTakenBackWhenRepeated) {
+  const KernelPin direct{"convolution{}", "1x8", "direct", "nhwc", "conv"};
+  KernelPin winograd = direct;
+  winograd.kernel = "winograd";
+  OverrideHistory history;
+  history.set(history.now().with(direct));
+  history.set(history.now().with(winograd));
+  ASSERT_EQ(history.now().pins.size(), 1U);
+  EXPECT_EQ(history.now().pins[0].kernel, "winograd");
+  history.set(history.now().with(PrecisionOverride{"layer1", "bf16"}));
+  history.undo();
+  EXPECT_TRUE(history.now().precisions.empty());
+  history.undo();
+  EXPECT_EQ(history.now().pins[0].kernel, "direct");
+  history.redo();
+  history.redo();
+  EXPECT_FALSE(history.canRedo());
+  EXPECT_EQ(history.now().precisions.size(), 1U);
+  history.set(history.now().with(winograd));
+  EXPECT_TRUE(history.now().pins.empty()) << "pinned twice is taken back";
+}
+
+TEST(Overrides, PinnedTuningLeavesNothingElseToChoose) {
+  MemoryTuningStore store;
+  TuningKey key;
+  key.isa = "avx2";
+  TuningEntry entry{"convolution{}|relu : f32 1x8x4x4 f32 8x8x1x1 const -> f32 1x8x4x4", 1, {}};
+  for (const char* kernel : {"a", "b", "c"}) {
+    TuningCandidate candidate;
+    candidate.kernel = kernel;
+    candidate.dst = "nhwc";
+    candidate.elapsed_ns = 10;
+    entry.candidates.push_back(candidate);
+  }
+  store.put(key, entry);
+  TuningEntry other = entry;
+  other.spec = "convolution{}|relu : f32 1x8x9x9 f32 8x8x1x1 const -> f32 1x8x9x9";
+  store.put(key, other);
+  store.put(key, TuningEntry{"plan 123", 1, {}});
+  const std::string text = store.toJson(false).dump();
+  MemoryTuningStore pinned;
+  pinned.readText(pinnedTuning(text, {{"convolution{}|relu", "1x8x4x4", "b", "nhwc", "conv"}}));
+  EXPECT_FALSE(pinned.find(key, "plan 123", 1)) << "plans are chosen anew";
+  const auto found = pinned.find(key, entry.spec, kPinnedEffort);
+  ASSERT_TRUE(found);
+  for (const TuningCandidate& candidate : found->candidates) EXPECT_EQ(candidate.reason.empty(), candidate.kernel == "b");
+  EXPECT_FALSE(pinned.find(key, other.spec, kPinnedEffort)) << "another size is another step";
+  MemoryTuningStore untouched;
+  untouched.readText(pinnedTuning(text, {{"convolution{}|relu", "1x8x4x4", "no such", "nhwc", "conv"}}));
+  EXPECT_FALSE(untouched.find(key, entry.spec, kPinnedEffort)) << "what is not there cannot be pinned";
+}
+
+TEST(Precision, RowsAlignOnOriginsAndSayWhyNotLower) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  const auto rows_of = [](const SnapshotPtr& snapshot) { return precisionRows(*snapshot); };
+  const auto& step = job->runs.back().steps.front();
+  SensitivityRecord sensitivity;
+  sensitivity.origins = step.origins;
+  sensitivity.precision = "int8";
+  sensitivity.sqnr_db = 31;
+  sensitivity.cumulative_db = 28;
+  sensitivity.low_ns = 500000;
+  sensitivity.chosen = "fp32";
+  sensitivity.reason = "over the error budget";
+  job->sensitivities = {sensitivity};
+  const SnapshotPtr snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
+  const auto rows = rows_of(snapshot);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows[0].now, "fp32");
+  EXPECT_GT(rows[0].time_ns[0], 0);
+  EXPECT_DOUBLE_EQ(rows[0].time_ns[2], 500000);
+  EXPECT_DOUBLE_EQ(rows[0].alone_db, 31);
+  EXPECT_EQ(rows[0].why, "over the error budget");
+  EXPECT_TRUE(std::isnan(rows[1].alone_db));
+}
+
+}  // namespace
+}  // namespace ipex_studio
