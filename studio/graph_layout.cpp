@@ -43,6 +43,7 @@ constexpr std::int64_t kDummiesPerNode = 4;
 constexpr std::int64_t kDummiesAlways = 1000;
 constexpr int kTightenPasses = 8;
 constexpr std::size_t kMostDragged = 96;
+constexpr std::int32_t kMostNodesTriedAgain = 400;  // in other layerings
 
 // One input edge on its way: turned so that from < to; the dummies it got.
 struct Wire {
@@ -86,9 +87,18 @@ class Tightener {
     }
   }
 
+  // Once more through all nodes: what may stand lower (sign 1) or higher at no cost does.
+  void settle(std::int32_t sign, const std::atomic<bool>* cancel) {
+    const auto nodes = static_cast<std::int32_t>(layer_.size());
+    for (std::int32_t i = 0; i < nodes && !stopped(cancel); ++i) {
+      shift(sign > 0 ? nodes - 1 - i : i, sign > 0 ? down_ : up_, sign > 0 ? up_ : down_, sign, 0);
+    }
+  }
+
  private:
   // Downwards with sign 1: `ahead` are the edges that get shorter, `behind` those that get longer.
-  bool shift(std::int32_t seed, const Adjacency& ahead, const Adjacency& behind, std::int32_t sign) {
+  bool shift(std::int32_t seed, const Adjacency& ahead, const Adjacency& behind, std::int32_t sign,
+             std::int32_t least_gain = 1) {
     ++stamp_;
     moving_.assign(1, seed);
     mark_[seed] = stamp_;
@@ -114,7 +124,7 @@ class Tightener {
       for (std::int32_t e = behind.begin[v]; e < behind.begin[v + 1]; ++e)
         gain -= mark_[behind.targets[e]] == stamp_ ? 0 : 1;
     }
-    if (gain <= 0) return false;
+    if (gain < least_gain || room == std::numeric_limits<std::int32_t>::max()) return false;
     for (const std::int32_t v : moving_) layer_[v] += sign * room;
     return true;
   }
@@ -127,8 +137,14 @@ class Tightener {
   std::int32_t stamp_ = 0;
 };
 
-// Longest path from the sources, then tightened. Layers begin at 0.
-std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wire>& wires,
+// How nodes come to their layers before they are tightened: as high as their sources allow, or as low as their readers do.
+struct Layering {
+  bool from_sinks = false;
+  std::int32_t settle = 0;  // where nodes go that may stand higher or lower at no cost: 1 down, -1 up, 0 nowhere
+};
+
+// Layers begin at 0.
+std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wire>& wires, Layering how,
                                        const std::atomic<bool>* cancel) {
   std::vector<LayoutEdge> edges;
   edges.reserve(wires.size());
@@ -138,11 +154,17 @@ std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wir
   const Adjacency down = layout_internal::adjacencyOf(nodes, edges, true);
   const Adjacency up = layout_internal::adjacencyOf(nodes, edges, false);
   std::vector<std::int32_t> layer(static_cast<std::size_t>(nodes), 0);
-  for (std::int32_t v = 0; v < nodes; ++v) {
+  for (std::int32_t v = 0; v < nodes && !how.from_sinks; ++v) {
     for (std::int32_t i = up.begin[v]; i < up.begin[v + 1]; ++i)
       layer[v] = std::max(layer[v], layer[up.targets[i]] + 1);
   }
-  Tightener(up, down, &layer).run(cancel);
+  for (std::int32_t v = nodes; v-- > 0 && how.from_sinks;) {
+    for (std::int32_t i = down.begin[v]; i < down.begin[v + 1]; ++i)
+      layer[v] = std::min(layer[v], layer[down.targets[i]] - 1);
+  }
+  Tightener tightener(up, down, &layer);
+  tightener.run(cancel);
+  if (how.settle != 0) tightener.settle(how.settle, cancel);
   const std::int32_t first = *std::min_element(layer.begin(), layer.end());
   for (std::int32_t& l : layer) l -= first;
   return layer;
@@ -198,6 +220,36 @@ LayeredGraph layeredGraph(const LayoutGraph& graph, std::vector<std::int32_t> la
   layered.down = layout_internal::adjacencyOf(size, edges, true);
   layered.up = layout_internal::adjacencyOf(size, edges, false);
   return layered;
+}
+
+// Layers and orders. Small graphs are tried in several layerings of the same length; the one with the fewest crossings is
+// kept, the first where it makes no difference.
+LayeredGraph bestLayers(const LayoutGraph& graph, const LayoutOptions& options, std::vector<Wire>* wires,
+                        const std::atomic<bool>* cancel) {
+  constexpr Layering kLayerings[] = {{false, 0}, {true, 0}, {false, 1}, {false, -1}, {true, -1}};
+  const auto nodes = static_cast<std::int32_t>(graph.nodes.size());
+  LayeredGraph best;
+  std::vector<Wire> best_wires;
+  std::int64_t fewest = -1;
+  for (const Layering how : kLayerings) {
+    if (stopped(cancel) || fewest == 0 || (fewest > 0 && nodes > kMostNodesTriedAgain)) break;
+    std::vector<Wire> tried = *wires;
+    std::vector<std::int32_t> layer = assignLayers(nodes, tried, how, cancel);
+    const std::int32_t dummies = spendDummies(layer, options.portal_span, &tried);
+    if (stopped(cancel)) break;
+    LayeredGraph layered = layeredGraph(graph, std::move(layer), tried, dummies);
+    const std::int64_t crossings = layout_internal::orderLayers(&layered, cancel);
+    const auto portals = [](const std::vector<Wire>& all) {
+      return std::count_if(all.begin(), all.end(), [](const Wire& wire) { return !wire.routed; });
+    };
+    // An edge that became a portal crosses nothing, and nothing is gained by that.
+    if (fewest >= 0 && (crossings >= fewest || portals(tried) > portals(best_wires))) continue;
+    fewest = crossings;
+    best = std::move(layered);
+    best_wires = std::move(tried);
+  }
+  if (fewest >= 0) *wires = std::move(best_wires);
+  return best;
 }
 
 struct LayerBand {
@@ -290,11 +342,7 @@ Layout layoutGraph(const LayoutGraph& graph, const LayoutOptions& options, const
   std::vector<Wire> wires = wiresOf(graph);
   layout.routes.resize(wires.size());
   if (nodes == 0) return layout;
-  std::vector<std::int32_t> layer = assignLayers(nodes, wires, cancel);
-  const std::int32_t dummies = spendDummies(layer, options.portal_span, &wires);
-  LayeredGraph layered;
-  if (!stopped(cancel)) layered = layeredGraph(graph, std::move(layer), wires, dummies);
-  if (!stopped(cancel)) layout_internal::orderLayers(&layered, cancel);
+  const LayeredGraph layered = bestLayers(graph, options, &wires, cancel);
   std::vector<float> centre;
   if (!stopped(cancel)) centre = layout_internal::placeVertices(layered, options.node_gap, cancel);
   if (stopped(cancel) || centre.empty()) {

@@ -39,8 +39,8 @@ inline bool stopped(const std::atomic<bool>* cancel) {
 // Both directions of `edges` (from, to) over `vertices` vertices.
 Adjacency adjacencyOf(std::int32_t vertices, const std::vector<LayoutEdge>& edges, bool downwards);
 
-// Fills `order` and `position`: the sweep with the fewest crossings is kept.
-void orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel);
+// Fills `order` and `position`: the sweep with the fewest crossings is kept, their number returned.
+std::int64_t orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel);
 
 // Centre of each vertex by Brandes and Köpf; neighbours in a layer are at least node_gap apart.
 std::vector<float> placeVertices(const LayeredGraph& graph, float node_gap, const std::atomic<bool>* cancel);

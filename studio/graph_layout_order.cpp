@@ -11,8 +11,12 @@ namespace {
 constexpr int kMostSweeps = 24;
 constexpr int kLeastSweeps = 4;
 constexpr std::int64_t kSweepBudget = 100000;  // vertices looked at in all sweeps together
-constexpr int kIdleSweeps = 4;
+constexpr int kIdleSweeps = 2;
 constexpr int kMostExchanges = 4;  // rounds of exchanging neighbours per sweep
+// Small graphs are begun from two orders, and each vertex looks for its best place in the whole layer.
+constexpr int kMostStarts = 2;
+constexpr std::int64_t kSiftedVertices = 700;
+constexpr std::size_t kSiftedLayer = 64;
 
 void updatePositions(LayeredGraph* graph, const std::vector<std::int32_t>& layer) {
   for (std::size_t i = 0; i < layer.size(); ++i) graph->position[layer[i]] = static_cast<std::int32_t>(i);
@@ -89,6 +93,55 @@ void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<
   }
 }
 
+// Moves `layer[at]` to where it causes fewest crossings with its own layer's neighbours standing as they do (Matuszewski,
+// Schönfeld, Molitor, "Using Sifting for k-Layer Straightline Crossing Minimization", 1999).
+bool siftVertex(LayeredGraph* graph, std::vector<std::int32_t>* layer, std::size_t at) {
+  const std::int32_t v = (*layer)[at];
+  const auto between = [&](std::int32_t left, std::int32_t right) {
+    return crossingsOfPair(*graph, graph->up, left, right) + crossingsOfPair(*graph, graph->down, left, right);
+  };
+  std::int64_t best = 0;
+  std::size_t place = at;
+  std::int64_t change = 0;
+  for (std::size_t i = at; i-- > 0;) {
+    change += between(v, (*layer)[i]) - between((*layer)[i], v);
+    if (change < best) {
+      best = change;
+      place = i;
+    }
+  }
+  change = 0;
+  for (std::size_t i = at + 1; i < layer->size(); ++i) {
+    change += between((*layer)[i], v) - between(v, (*layer)[i]);
+    if (change < best) {
+      best = change;
+      place = i;
+    }
+  }
+  if (place == at) return false;
+  layer->erase(layer->begin() + static_cast<std::ptrdiff_t>(at));
+  layer->insert(layer->begin() + static_cast<std::ptrdiff_t>(place), v);
+  updatePositions(graph, *layer);
+  return true;
+}
+
+void siftLayers(LayeredGraph* graph, const std::atomic<bool>* cancel) {
+  bool better = true;
+  for (int round = 0; round < kMostExchanges && better; ++round) {
+    better = false;
+    for (auto& layer : graph->order) {
+      if (layer.size() < 3 || layer.size() > kSiftedLayer) continue;
+      if (stopped(cancel)) return;
+      for (const std::int32_t v : layer) {
+        sortNeighboursOf(*graph, v, &graph->up);
+        sortNeighboursOf(*graph, v, &graph->down);
+      }
+      const std::vector<std::int32_t> vertices = layer;
+      for (const std::int32_t v : vertices) better |= siftVertex(graph, &layer, static_cast<std::size_t>(graph->position[v]));
+    }
+  }
+}
+
 // Crossings between a layer and the next, by counting inversions in a Fenwick tree.
 std::int64_t crossingsBelow(const LayeredGraph& graph, std::size_t layer, std::vector<std::int32_t>* ends,
                             std::vector<std::int32_t>* tree) {
@@ -124,15 +177,17 @@ std::int64_t countCrossings(const LayeredGraph& graph, const std::atomic<bool>* 
   return crossings;
 }
 
-void initialOrder(LayeredGraph* graph) {
+// In the reading order of the graph, or its mirror image.
+void initialOrder(LayeredGraph* graph, bool mirrored) {
   const std::int32_t layers =
       graph->layer.empty() ? 0 : *std::max_element(graph->layer.begin(), graph->layer.end()) + 1;
   graph->order.assign(static_cast<std::size_t>(layers), {});
-  std::vector<std::int32_t> by_rank(graph->layer.size());
-  std::iota(by_rank.begin(), by_rank.end(), 0);
-  std::stable_sort(by_rank.begin(), by_rank.end(),
+  std::vector<std::int32_t> order(graph->layer.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return graph->rank[a] < graph->rank[b]; });
-  for (const std::int32_t v : by_rank) graph->order[graph->layer[v]].push_back(v);
+  if (mirrored) std::reverse(order.begin(), order.end());
+  for (const std::int32_t v : order) graph->order[graph->layer[v]].push_back(v);
   graph->position.assign(graph->layer.size(), 0);
   for (const auto& layer : graph->order) updatePositions(graph, layer);
 }
@@ -149,7 +204,7 @@ struct BestOrder {
   std::int64_t crossings = -1;  // negative: none yet
 };
 
-void sweep(LayeredGraph* graph, int sweeps, const std::atomic<bool>* cancel, BestOrder* best) {
+void sweep(LayeredGraph* graph, int sweeps, bool upwards_first, const std::atomic<bool>* cancel, BestOrder* best) {
   std::vector<float> weight(graph->layer.size(), 0);
   const auto keep = [&] {
     const std::int64_t crossings = countCrossings(*graph, cancel);
@@ -160,7 +215,7 @@ void sweep(LayeredGraph* graph, int sweeps, const std::atomic<bool>* cancel, Bes
   keep();
   int idle = 0;
   for (int s = 0; s < sweeps && best->crossings > 0 && idle < kIdleSweeps; ++s) {
-    const bool downwards = s % 2 == 0;
+    const bool downwards = (s % 2 == 0) != upwards_first;
     const std::size_t layers = graph->order.size();
     for (std::size_t i = 1; i < layers; ++i) {
       if (stopped(cancel)) return;
@@ -168,23 +223,30 @@ void sweep(LayeredGraph* graph, int sweeps, const std::atomic<bool>* cancel, Bes
       sortLayer(graph, &graph->order[l], downwards ? graph->up : graph->down, &weight);
     }
     exchangeNeighbours(graph, s % 4 >= 2, cancel);
+    if (graph->size() <= kSiftedVertices) siftLayers(graph, cancel);
     idle = keep() ? 0 : idle + 1;
   }
 }
 
 }  // namespace
 
-void orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel) {
-  initialOrder(graph);
+std::int64_t orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel) {
   const std::int64_t affordable = kSweepBudget / std::max<std::int64_t>(graph->size(), 1);
   const int sweeps = static_cast<int>(std::clamp<std::int64_t>(affordable, kLeastSweeps, kMostSweeps));
+  const int starts = graph->size() <= kSiftedVertices ? kMostStarts : 1;
   BestOrder best;
-  sweep(graph, sweeps, cancel, &best);
-  if (stopped(cancel)) return;
+  for (int start = 0; start < starts && best.crossings != 0 && !stopped(cancel); ++start) {
+    initialOrder(graph, start % 2 == 1);
+    BestOrder own;
+    sweep(graph, sweeps, start % 2 == 1, cancel, &own);
+    if (best.crossings < 0 || own.crossings < best.crossings) best = std::move(own);
+  }
+  if (stopped(cancel)) return 0;
   graph->order = std::move(best.order);
   for (const auto& layer : graph->order) updatePositions(graph, layer);
   sortNeighbours(*graph, &graph->up);
   sortNeighbours(*graph, &graph->down);
+  return best.crossings;
 }
 
 }  // namespace ipex_studio::layout_internal
