@@ -8,7 +8,7 @@
 // graph (pbqp.h). A value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32
 // itself. Weights become BF16 constants; bias, accumulation and constant operands stay FP32.
 // Runs only for precision bf16, last of all fusions: a chain is one node by then. Declines: unsupported-dtype,
-// value-may-be-aliased-or-written, not-profitable.
+// value-may-be-aliased-or-written, not-profitable, decided-by-hand.
 // Numerics: activations and weights are rounded to 8 bits of mantissa (round to nearest even).
 #include <fmt/format.h>
 
@@ -18,6 +18,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/lowering.h"
+#include "core/graph/precision_overrides.h"
 #include "core/plan/pbqp.h"
 #include "passes/pass_list.h"
 
@@ -99,13 +100,19 @@ class CastInserter {
       if (!operation.is_view) context_.missed(node, reasons::kUnsupportedDtype, "This operation keeps FP32: its rounding would show.");
       return;
     }
+    const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node,
+                                                 opKindName(ops->ops.back().spec.kind));
+    if (!decided.empty() && decided != "bf16") {
+      context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
+      return;
+    }
     const std::int64_t channels = channelsSeen(node);
     const bool depthwise = channels == 1;
-    if (channels > 1 && channels < kFewChannels) {
+    if (decided.empty() && channels > 1 && channels < kFewChannels) {
       context_.missed(node, reasons::kNotProfitable, "A convolution of so few channels is faster in FP32.");
       return;
     }
-    operation.may_choose = operation.role == Role::kFollow || depthwise;
+    operation.may_choose = decided.empty() && (operation.role == Role::kFollow || depthwise);
     if (!collect(node, &operation)) return;
     ordered_.push_back(node);
     operations_.emplace(node, std::move(operation));

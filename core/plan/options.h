@@ -24,6 +24,8 @@ struct OptimizeOptions {
   bool plan_regions = true;             // false: leave fused operators to the interpreter
   TuneMode tune = TuneMode::kOff;
   bool allow_winograd = true;           // false: no convolution whose algorithm rounds differently
+  // "layer1.0.conv3=fp32" (a module and all in it), "kind:linear=bf16", "*=fp32": the last that fits an operation wins.
+  std::vector<std::string> precision_overrides;
   std::string tuning_record;            // what was measured before (MemoryTuningStore's text); empty: nothing
   bool calibrate = false;               // prepare for core/quantization/calibrate.h; only with precision kFp32
   std::string quantization_recipe;      // core/quantization/recipe.h's text; kInt8 needs one
