@@ -26,6 +26,7 @@ std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionSimd();
 std::unique_ptr<Kernel> makeConvolutionInt8();
 std::unique_ptr<Kernel> makeLinearInt8();
+std::unique_ptr<Kernel> makeLinearWideWeights(const Kernel* wide);
 std::unique_ptr<Kernel> makeConvolutionDepthwiseInt8();
 std::unique_ptr<Kernel> makeConvolutionDepthwiseSimd();
 std::unique_ptr<Kernel> makeLinearSimd();

@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/gemm_rows-inl.h"
@@ -118,6 +119,39 @@ void padWords(const WordPadding& p, const void* x, float* to, std::int64_t begin
   }
 }
 
+// Rows [begin, end) as words: u8 by the range of each row and 0.
+void roundRows(const RowRounding& r, const float* x, float* to, std::int64_t begin, std::int64_t end) {
+  const F32 d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  float* const scales = to + r.rows * r.words();
+  auto* const zeros = reinterpret_cast<std::int32_t*>(scales + r.rows);
+  for (std::int64_t row = begin; row < end; ++row) {
+    const float* const from = x + row * r.stride;
+    auto lows = hn::Zero(d), highs = hn::Zero(d);
+    std::int64_t i = 0;
+    for (; i + kLanes <= r.depth; i += kLanes) {
+      const auto v = hn::LoadU(d, from + i);
+      lows = hn::Min(lows, v);
+      highs = hn::Max(highs, v);
+    }
+    float low = hn::GetLane(hn::MinOfLanes(d, lows)), high = hn::GetLane(hn::MaxOfLanes(d, highs));
+    for (; i < r.depth; ++i) {
+      low = std::min(low, from[i]);
+      high = std::max(high, from[i]);
+    }
+    const float scale = high > low ? (high - low) / 255.0f : 1.0f, zero = std::nearbyint(-low / scale);
+    scales[row] = scale;
+    zeros[row] = static_cast<std::int32_t>(zero);
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(to + row * r.words());
+    const auto step = hn::Set(d, scale), shift = hn::Set(d, zero);
+    for (i = 0; i + kLanes <= r.depth; i += kLanes) {
+      storeRounded(d, saturated<std::uint8_t>(d, hn::Add(hn::Round(hn::Div(hn::LoadU(d, from + i), step)), shift)), bytes + i);
+    }
+    for (; i < r.depth; ++i) bytes[i] = roundedByte<std::uint8_t>(std::nearbyint(from[i] / scale) + zero);
+    for (; i < r.words() * kWordBytes; ++i) bytes[i] = 0;
+  }
+}
+
 // --- tiles ---------------------------------------------------------------------------------------------------------
 
 struct TileBuffers {
@@ -169,6 +203,10 @@ void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& 
   char* const dst = static_cast<char*>(call.dst) + (row * job.gemm.columns + panel.column) * element;
   const bool finished = job.chain.tail.empty() && job.result != DType::kBf16;
   const bool in_place = finished && panel.columns == panel.width;
+  if (call.row_scale != nullptr) {
+    tile.row_scale = call.row_scale + row;
+    tile.row_zero = call.row_zero + row;
+  }
   tile.c_type = finished ? job.result : DType::kF32;
   tile.c = in_place ? dst : static_cast<void*>(buffers.values);
   tile.c_stride = in_place ? job.gemm.columns : panel.width;
@@ -203,6 +241,7 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   tile.length = job.gemm.length;
   tile.b = call.weights + panel.weights;
   tile.start = job.start.data() + panel.bias;
+  tile.column_sums = job.column_sums.data() + panel.bias;
   tile.scale = job.scale.data() + panel.bias;
   tile.offset = job.offset.data() + panel.bias;
   tile.factor = job.chain.factor;
@@ -253,6 +292,7 @@ Int8GemmCode int8Code(bool vnni) {
   Int8GemmCode code;
   code.traits = {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors};
   code.pad = &padWords;
+  code.round = &roundRows;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   code.run = vnni ? &runInt8Gemm<true> : &runInt8Gemm<false>;
 #else

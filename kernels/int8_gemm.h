@@ -26,6 +26,10 @@ struct Int8Tile {
   const std::int32_t* start = nullptr;  // width values each
   const float* scale = nullptr;
   const float* offset = nullptr;
+  // Rows that were rounded on the fly: each has its own scale and zero, which counts Σw of the column off. May be null.
+  const float* row_scale = nullptr;
+  const std::int32_t* row_zero = nullptr;
+  const std::int32_t* column_sums = nullptr;
   const void* addend = nullptr;  // may be null
   DType addend_type = DType::kF32;
   std::int64_t addend_stride = 0;  // elements, as c_stride
@@ -49,14 +53,24 @@ struct WordPadding {
   std::int64_t bytes() const { return needed ? (lines() * sizes[2] * groups * words() * kWordBytes + 63) / 64 * 64 : 0; }
 };
 
+// Rows of floats that become words on the fly.
+struct RowRounding {
+  bool needed = false;
+  std::int64_t rows = 0, depth = 0, stride = 0;  // floats
+  std::int64_t words() const { return (depth + kWordBytes - 1) / kWordBytes; }
+  // Words of all rows, then their scales, then their zeros.
+  std::int64_t bytes() const { return needed ? (rows * (words() + 2) * kWordBytes + 63) / 64 * 64 : 0; }
+};
+
 struct Int8GemmJob {
   GemmJob gemm;  // strides and lengths in words; operands of the chain
   WordPadding padding;
+  RowRounding rounding;
   DType result = DType::kF32;
   IntegerChain chain;
   std::vector<DType> operand_types;  // by post operand
   // Per column of panels, at GemmPanel::bias.
-  std::vector<std::int32_t> start;
+  std::vector<std::int32_t> start, column_sums;
   std::vector<float> scale, offset;
   // Floats per thread: rows, a tile, an operand's tile, a tile of results.
   std::int64_t scratchFloats() const { return gemm.copied_floats + 3 * kGemmMaxRows * kGemmMaxWidth; }
@@ -64,12 +78,15 @@ struct Int8GemmJob {
 
 struct Int8GemmCall {
   const float* x = nullptr;  // words
+  const float* row_scale = nullptr;
+  const std::int32_t* row_zero = nullptr;
   const float* weights = nullptr;
   const void* const* src = nullptr;
   void* dst = nullptr;
 };
 
 using Int8GemmRun = void (*)(const Int8GemmJob& job, const Int8GemmCall& call, float* scratch, std::int64_t task);
+using RowRoundingRun = void (*)(const RowRounding& rounding, const float* x, float* to, std::int64_t begin, std::int64_t end);
 using WordPaddingRun = void (*)(const WordPadding& padding, const void* x, float* to, std::int64_t begin, std::int64_t end);
 
 // Code of one instruction set; by vpdpbusd or by widening.
@@ -77,6 +94,7 @@ struct Int8GemmCode {
   GemmTraits traits;
   Int8GemmRun run = nullptr;
   WordPaddingRun pad = nullptr;
+  RowRoundingRun round = nullptr;
   PointwiseUnary unary = nullptr;
   PointwiseBinary binary = nullptr;
 };
@@ -85,8 +103,9 @@ Int8GemmCode int8GemmCode(const std::string& isa);
 // Has this machine VNNI for 512-bit vectors, and does `isa` (a machine_facts tier) allow it?
 bool mayUseVnni(const std::string& isa);
 
-// What kernels with packed s8 weights need: the CPU, u8 or s8 by constant s8, sums that fit 32 bits, operands of types
-// that chains read. Declines: device, dtype, empty, blocked-weights, weights-not-constant, depth.
+// What kernels with packed s8 weights need: the CPU, u8 or s8 by constant s8 (or f32 that dynamic=1 rounds), sums that
+// fit 32 bits, operands of types that chains read. Declines: device, dtype, empty, blocked-weights,
+// weights-not-constant, bias-not-constant, depth.
 Verdict takesPackedIntegers(const PrepareArgs& args);
 
 // As makePackedGemm: `job` has gemm's rows in words, row_count, columns and operands, and padding. `channel_axis` of dst.

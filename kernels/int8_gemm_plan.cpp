@@ -33,6 +33,16 @@ class Int8GemmOp final : public PreparedOp {
       });
       call.x = words;
     }
+    if (job.rounding.needed) {
+      auto* const words = reinterpret_cast<float*>(own);
+      own += job.rounding.bytes();
+      parallelFor(job.rounding.rows, grainFor(job.rounding.depth / 4), threads, [&](std::int64_t begin, std::int64_t end, int) {
+        code.round(job.rounding, static_cast<const float*>(from[kGemmSrc]), words, begin, end);
+      });
+      call.x = words;
+      call.row_scale = words + job.rounding.rows * job.rounding.words();
+      call.row_zero = reinterpret_cast<const std::int32_t*>(call.row_scale + job.rounding.rows);
+    }
     auto* const floats = reinterpret_cast<float*>(own);
     const std::int64_t tasks = job.gemm.row_shares * job.gemm.column_shares;
     parallelFor(tasks, 1, static_cast<std::int32_t>(tasks), [&](std::int64_t begin, std::int64_t end, int thread) {
@@ -85,6 +95,7 @@ void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
   const GemmPanel& last = job->gemm.panels.back();
   const auto count = static_cast<std::size_t>(last.bias + last.width);
   job->start.assign(count, 0);
+  job->column_sums.assign(count, 0);
   job->scale.assign(count, 0);
   job->offset.assign(count, 0);
   for (const GemmPanel& panel : job->gemm.panels) {
@@ -94,9 +105,10 @@ void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
     }
   }
   // Wraps around as the sums do; the whole fits.
-  const std::uint32_t zero = zeroByte(args);
+  const std::uint32_t zero = job->rounding.needed ? 0 : zeroByte(args);
   forEachWeight(*job, args.src[kGemmWeights], static_cast<const std::int8_t*>(args.constant[kGemmWeights]),
                 [&](const GemmPanel& panel, std::int64_t j, std::int64_t, std::int64_t, std::int8_t value) {
+                  job->column_sums[static_cast<std::size_t>(panel.bias + j)] += value;
                   std::int32_t& start = job->start[static_cast<std::size_t>(panel.bias + j)];
                   start = static_cast<std::int32_t>(static_cast<std::uint32_t>(start) - zero * static_cast<std::uint32_t>(static_cast<std::int32_t>(value)));
                 });
@@ -107,7 +119,11 @@ void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
 Verdict takesPackedIntegers(const PrepareArgs& args) {
   if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
   const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
-  if (!isByte(x.dtype) || w.dtype != DType::kS8) return Verdict::no("dtype");
+  const bool rounded = x.dtype == DType::kF32 && args.spec.kind == OpKind::kLinear && args.spec.intOr("dynamic", 0) != 0;
+  if ((!isByte(x.dtype) && !rounded) || w.dtype != DType::kS8) return Verdict::no("dtype");
+  const bool has_bias = args.src.size() > kGemmBias && !args.src[kGemmBias].absent();
+  if (has_bias && args.src[kGemmBias].dtype != DType::kF32) return Verdict::no("dtype");
+  if (has_bias && args.constant[kGemmBias] == nullptr) return Verdict::no("bias-not-constant");
   const auto inChain = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16 || isByte(dtype); };
   for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
     if (!inChain(args.src[s].dtype)) return Verdict::no("dtype");
@@ -150,7 +166,7 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
   op->packed.assign(args.src.size(), false);
   op->packed[kGemmWeights] = true;
   op->threads = args.target.threads;
-  op->scratch_bytes = static_cast<std::size_t>(job.padding.bytes()) +
+  op->scratch_bytes = static_cast<std::size_t>(job.padding.bytes() + job.rounding.bytes()) +
                       static_cast<std::size_t>(gemm.row_shares * gemm.column_shares * job.scratchFloats()) * sizeof(float);
   op->flops = 2 * gemm.row_count * gemm.columns * (w.dims.count() / w.dims[0]);
   for (std::size_t k = 0; k < gemm.operands.size() && op->in_place_src < 0; ++k) {

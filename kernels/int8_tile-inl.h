@@ -100,7 +100,11 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& t, const std::int32_t* sums, 
   const auto scale = hn::LoadU(d, t.scale + column), offset = hn::LoadU(d, t.offset + column);
   for (std::int64_t r = 0; r < rows; ++r) {
     auto* const c = static_cast<Result*>(t.c) + r * t.c_stride + column;
-    auto v = hn::MulAdd(hn::ConvertTo(d, hn::LoadU(di, sums + r * width + column)), scale, offset);
+    auto sum = hn::LoadU(di, sums + r * width + column);
+    if (t.row_zero != nullptr) sum = hn::Sub(sum, hn::Mul(hn::Set(di, t.row_zero[r]), hn::LoadU(di, t.column_sums + column)));
+    auto product = hn::ConvertTo(d, sum);
+    if (t.row_scale != nullptr) product = hn::Mul(product, hn::Set(d, t.row_scale[r]));
+    auto v = hn::MulAdd(product, scale, offset);
     if constexpr (!std::is_void_v<Addend>) {
       const auto* const o = static_cast<const Addend*>(t.addend) + r * t.addend_stride + column;
       if constexpr (sizeof(Addend) == 1) {
@@ -135,7 +139,7 @@ void finishTyped(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows,
   finishTile<Addend, std::uint8_t>(t, sums, rows, width);  // the clamp makes the difference between u8 and s8
 }
 
-inline void finishSums(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
   if (t.addend == nullptr) return finishTyped<void>(t, sums, rows, width);
   if (t.addend_type == DType::kU8) return finishTyped<std::uint8_t>(t, sums, rows, width);
   if (t.addend_type == DType::kS8) return finishTyped<std::int8_t>(t, sums, rows, width);

@@ -33,6 +33,9 @@ class Folder {
         scale_(static_cast<std::size_t>(args.dst[0].dims[channel_axis]), args.spec.floatOr("scale", 1)), offset_(scale_.size(), 0.0) {}
 
   IntegerChain fold() {
+    constexpr int kBias = 2;
+    const bool biased = first_operand_ > kBias && args_.src[kBias].dtype == DType::kF32;
+    if (const auto bias = biased ? channelValues(args_, kBias, channel_axis_) : std::nullopt) offset_ = *bias;
     const std::vector<PostOp>& ops = args_.spec.post_ops;
     std::size_t next = 0;
     while (next < ops.size() && take(ops[next])) ++next;

@@ -24,7 +24,7 @@ struct IntegerChain {
   bool clamps() const { return low > -std::numeric_limits<float>::infinity() || high < std::numeric_limits<float>::infinity(); }
 };
 
-// Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no
+// A constant bias (source 2 of a product that has one) comes first. Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no
 // constants, or not one number per channel, stay in the tail, but for the addend.
 IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis);
 

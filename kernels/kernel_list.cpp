@@ -23,7 +23,8 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kConvolution, makeConvolutionDepthwiseSimd());
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
     list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
-    list(OpKind::kLinear, makeLinearOnednn(engine_));
+    const Kernel* linear = list(OpKind::kLinear, makeLinearOnednn(engine_));
+    list(OpKind::kLinear, makeLinearWideWeights(linear));
     list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
     list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
     list(OpKind::kLinear, makeLinearInt8());

@@ -1,7 +1,7 @@
-// y = x·wᵀ of u8 or s8 rows and s8 weights as a packed product of integers (int8_gemm.h) with any chain of
+// y = x·wᵀ of u8 or s8 rows (or rows of f32 that are rounded first: dynamic=1) and s8 weights as a packed product of integers (int8_gemm.h) with any chain of
 // post-operations; leading dimensions of x are flattened into rows.
 //
-// Declines: device, dtype, empty, blocked-weights, weights-not-constant, depth, post-ops (operands that broadcast along
+// Declines: device, dtype, empty, blocked-weights, weights-not-constant, bias-not-constant, depth, post-ops (operands that broadcast along
 // some of the leading dimensions only).
 #include "kernels/factories.h"
 #include "kernels/int8_gemm.h"
@@ -25,6 +25,7 @@ class LinearInt8 final : public Kernel {
     if (!as_given) layouts[kGemmSrc] = contiguousDesc(x.dtype, x.dims);
     const int column_axis = dst.dims.rank - 1;
     const std::int64_t row_count = rowsOf(dst.dims), depth = matrix.dims[1];
+    const bool rounded = x.dtype == DType::kF32;
     const bool words = x.dtype == DType::kU8 && depth % kWordBytes == 0 && (matrix.strides[0] % kWordBytes == 0 || row_count == 1);
     Int8GemmJob job;
     job.gemm.row_count = row_count;
@@ -33,7 +34,12 @@ class LinearInt8 final : public Kernel {
     rows.in[2] = rows.out[2] = row_count;
     rows.channels = (depth + kWordBytes - 1) / kWordBytes;
     rows.x_stride[2] = words ? matrix.strides[0] / kWordBytes : rows.channels;
-    if (!words) {
+    if (rounded) {
+      job.rounding.needed = true;
+      job.rounding.rows = row_count;
+      job.rounding.depth = depth;
+      job.rounding.stride = matrix.strides[0];
+    } else if (!words) {
       job.padding.needed = true;
       job.padding.images = row_count;
       job.padding.channels = depth;

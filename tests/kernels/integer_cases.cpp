@@ -7,6 +7,7 @@ namespace {
 
 constexpr double kOneStep = 1.01 / 255;  // the harness measures bytes against 255
 constexpr double kFloat = 3e-6;
+constexpr double kRounding = 2e-3;  // a value on the other side of a half, one of many in a sum
 
 Source dying(Source source) {
   source.dies = true;
@@ -113,6 +114,14 @@ const std::vector<Case>& integerProductCases() {
       {"linear{result=s8}|mul(0)|linear(0.1,-5.0)", {S::s8({40, 128}), S::s8Weight({96, 128}), none, S::scales({1})}, "", kOneStep},
       {"linear{result=u8}|mul(0)|add(1)|relu|linear(0.02,0.0)", {S::u8({1, 1024}), S::s8Weight({100, 1024}), none, S::scales({100}), bias({100})}, "", kOneStep},
       {"linear{}|mul(0)|add(1)", {S::u8({3, 1}), S::s8Weight({5, 1}), none, S::scales({5}), bias({5})}, "", kFloat},
+      // weights that are numbers
+      {"linear{}|mul(0)|add(1)|gelu_erf", {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})}, "linear_onednn_s8_weights", kFloat},
+      {"linear{}|mul(0)", {S::of({1, 65}), S::s8Weight({40, 65}), S::weight({40}), S::scales({40})}, "linear_onednn_s8_weights", kFloat},
+      // rows rounded on the fly
+      {"linear{dynamic=1}|mul(0)|add(1)", {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})}, "", kRounding},
+      {"linear{dynamic=1}|mul(0)|gelu_erf", {S::of({2, 9, 65}), S::s8Weight({50, 65}), S::weight({50}), S::scales({50})}, "", kRounding},
+      {"linear{dynamic=1}|mul(0)|add(1)|add(2)", {S::positive({1, 301}), S::s8Weight({64, 301}), none, S::scales({64}), bias({64}), S::of({1, 64})}, "", kRounding},
+      {"linear{dynamic=1,result=u8}|mul(0)|relu|linear(10.0,0.0)", {S::of({33, 40}), S::s8Weight({24, 40}), none, S::scales({24})}, "", 0.02},
       {"matmul{result=u8,scale=0.125,transpose_b=1}|linear(0.01,128.0)", {S::u8({2, 3, 20, 32}), S::s8({2, 3, 18, 32})}, "", kOneStep},
       {"matmul{src_zero=9}|linear(0.01,0.0)|add(0)", {S::u8({2, 7, 33}), S::s8({33, 9}), S::of({1, 1, 9})}, "", kFloat},
       {"matmul{result=s8,src_zero=9,weight_zero=100}|linear(0.0005,0.0)", {S::u8({2, 7, 33}), S::u8({2, 33, 9})}, "", kOneStep},
