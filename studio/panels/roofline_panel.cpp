@@ -16,6 +16,7 @@ constexpr float kListPoints = 380;
 constexpr float kAxisPoints = 40;
 constexpr float kSidePoints = 62;
 constexpr std::size_t kMostListed = 60;
+constexpr std::size_t kMostDots = 10000;  // the slowest steps
 
 struct Dot {
   std::int32_t row = 0;
@@ -82,6 +83,10 @@ class RooflinePanel : public Panel {
       seen = std::max(seen, dot.speed);
       dots_.push_back(dot);
     }
+    std::stable_sort(dots_.begin(), dots_.end(), [&](const Dot& a, const Dot& b) {
+      return run.rows[static_cast<std::size_t>(a.row)].time.p50_ns > run.rows[static_cast<std::size_t>(b.row)].time.p50_ns;
+    });
+    if (dots_.size() > kMostDots) dots_.resize(kMostDots);
     for (Dot& dot : dots_) {
       if (!peaks.known()) break;
       const OperationRow& row = run.rows[static_cast<std::size_t>(dot.row)];
