@@ -75,6 +75,21 @@ inline void narrowToBytes(const float* from, T* to, std::size_t count) {
   for (; i < count; ++i) to[i] = roundedByte<T>(from[i]);
 }
 
+// factor · from + offset as bytes: how chains that quantize end.
+template <class T>
+inline void scaleToBytes(const float* from, float factor, float offset, T* to, std::size_t count) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto a = hn::Set(d, factor), b = hn::Set(d, offset);
+  std::size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto first = hn::MulAdd(hn::LoadU(d, from + i), a, b), second = hn::MulAdd(hn::LoadU(d, from + i + lanes), a, b);
+    storeRounded(d, saturated<T>(d, first), to + i);
+    storeRounded(d, saturated<T>(d, second), to + i + lanes);
+  }
+  for (; i < count; ++i) to[i] = roundedByte<T>(hn::GetLane(hn::MulAdd(hn::Set(d, from[i]), a, b)));
+}
+
 // `count` values side by side of one of the four dtypes.
 inline void widenValues(DType dtype, const void* from, float* to, std::size_t count) {
   switch (dtype) {

@@ -90,8 +90,9 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     const bool narrow_result = job.dtypes[0] != DType::kF32;
     float* const out = narrow_result ? scratch : static_cast<float*>(dst) + place;
     const float* value = tile(1);
+    const std::size_t ops = job.scales_last ? job.ops.size() - 1 : job.ops.size();
     if (job.ops.empty() && !narrow_result && value != out) std::memcpy(out, value, count * sizeof(float));
-    for (std::size_t i = 0; i < job.ops.size(); ++i) {
+    for (std::size_t i = 0; i < ops; ++i) {
       const PostOp& op = job.ops[i];
       float* const to = i + 1 == job.ops.size() ? out : scratch;  // tensor 0's buffer holds what is in between
       if (isBinary(op.kind)) {
@@ -103,7 +104,13 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     }
     if (!narrow_result) continue;
     char* const to = static_cast<char*>(dst) + place * static_cast<std::int64_t>(elementBytes(job.dtypes[0]));
-    narrowValues(job.dtypes[0], job.ops.empty() ? value : out, to, static_cast<std::size_t>(count));
+    if (!job.scales_last) {
+      narrowValues(job.dtypes[0], value, to, static_cast<std::size_t>(count));
+    } else if (job.dtypes[0] == DType::kU8) {
+      scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::uint8_t*>(to), static_cast<std::size_t>(count));
+    } else {
+      scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::int8_t*>(to), static_cast<std::size_t>(count));
+    }
   }
 }
 
@@ -300,6 +307,11 @@ class PointwiseSimd final : public Kernel {
     std::int64_t scratch = 0;
     std::vector<TensorDesc> walked{dst};
     op->job.dtypes = {dst.dtype};
+    if ((dst.dtype == DType::kU8 || dst.dtype == DType::kS8) && !op->job.ops.empty() && op->job.ops.back().kind == PostOpKind::kLinear) {
+      op->job.scales_last = true;
+      op->job.factor = static_cast<float>(op->job.ops.back().alpha);
+      op->job.offset = static_cast<float>(op->job.ops.back().beta);
+    }
     for (std::size_t s = 0; s < args.src.size(); ++s) {
       op->src[s] = readableLayout(args.src[s], dst);
       TensorDesc aligned = alignRank(op->src[s], dst.dims.rank);

@@ -16,6 +16,8 @@ constexpr std::int64_t kPointwiseTile = 1024;
 struct PointwiseJob {
   std::vector<PostOp> ops;
   std::vector<DType> dtypes;  // per tensor: f32, bf16, u8 or s8
+  bool scales_last = false;   // the last operation, factor · v + offset, is done while the result is rounded to bytes
+  float factor = 1, offset = 0;
   LoopNest nest;
   int outer_loops = 0;
   std::int64_t rows = 1, inner = 1;  // the plane
