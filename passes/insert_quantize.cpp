@@ -47,6 +47,7 @@ class Quantizer {
   bool run() {
     for (Node* node : graph_.nodes()) classify(node);
     requireSameModel();
+    keepWithoutProducts();
     const std::vector<Forms> forms = assignForms(sites_, alternatives_);
     scales_.unite(sites_, forms);
     std::vector<QuantizedSite> work;
@@ -80,6 +81,31 @@ class Quantizer {
     if (allowed.empty()) return;
     sites_.push_back(std::move(*site));
     alternatives_.push_back(std::move(allowed));
+  }
+
+  // Integers are for products: where none is connected through the sites, rounding would buy a few bytes only.
+  void keepWithoutProducts() {
+    std::unordered_map<const Node*, std::size_t> index;
+    std::vector<std::size_t> parent(sites_.size());
+    const auto root = [&](std::size_t s) {
+      while (parent[s] != s) s = parent[s] = parent[parent[s]];
+      return s;
+    };
+    for (std::size_t s = 0; s < sites_.size(); ++s) {
+      parent[s] = s;
+      index[sites_[s].node] = s;
+      for (const Value* value : sites_[s].activations) {
+        const auto producer = index.find(value->node());
+        if (producer != index.end()) parent[root(s)] = root(producer->second);
+      }
+    }
+    std::vector<bool> has_product(sites_.size(), false);
+    for (std::size_t s = 0; s < sites_.size(); ++s) {
+      if (sites_[s].role == SiteRole::kProduct) has_product[root(s)] = true;
+    }
+    for (std::size_t s = 0; s < sites_.size(); ++s) {
+      if (!has_product[root(s)]) alternatives_[s] = {{false, false}};
+    }
   }
 
   void explainUnsupported(Node* node) {

@@ -188,7 +188,9 @@ Recipe Calibrator::finish() const {
     value.count = observer.count();
     value.nan = observer.nanCount();
     value.inf = observer.infCount();
-    const ValueRange range = observer.range(recipe.observer);
+    ObserverOptions how = recipe.observer;
+    if (how.kind == ObserverKind::kAuto && !plan.points[p].clip) how.kind = ObserverKind::kMinMax;
+    const ValueRange range = observer.range(how);
     const AffineParameters affine = affineParameters(range);
     value.low = range.low;
     value.high = range.high;

@@ -109,6 +109,7 @@ void forEachRun(const Walk& walk, const Visit& visit) {
 
 const char* observerName(ObserverKind kind) {
   switch (kind) {
+    case ObserverKind::kAuto: return "auto";
     case ObserverKind::kMinMax: return "min-max";
     case ObserverKind::kPercentile: return "percentile";
     case ObserverKind::kKl: return "kl";
@@ -118,10 +119,10 @@ const char* observerName(ObserverKind kind) {
 }
 
 ObserverKind observerFromName(const std::string& name) {
-  for (ObserverKind kind : {ObserverKind::kMinMax, ObserverKind::kPercentile, ObserverKind::kKl, ObserverKind::kMse}) {
+  for (ObserverKind kind : {ObserverKind::kAuto, ObserverKind::kMinMax, ObserverKind::kPercentile, ObserverKind::kKl, ObserverKind::kMse}) {
     if (name == observerName(kind)) return kind;
   }
-  throw Error(ExitCode::kUsage, fmt::format("There is no observer '{}'; use min-max, percentile, kl or mse.", name));
+  throw Error(ExitCode::kUsage, fmt::format("There is no observer '{}'; use auto, min-max, percentile, kl or mse.", name));
 }
 
 void ValueObserver::scan(const float* values, std::size_t count) {
@@ -257,6 +258,7 @@ ValueRange ValueObserver::range(const ObserverOptions& options, int levels) cons
     case ObserverKind::kMinMax: return extremes;
     case ObserverKind::kPercentile: return percentileRange(histogram_, extremes, options.percentile);
     case ObserverKind::kKl: return klRange(histogram_, extremes, levels);
+    case ObserverKind::kAuto:
     case ObserverKind::kMse: return mseRange(histogram_, extremes, levels);
   }
   return extremes;

@@ -20,13 +20,15 @@
 
 namespace ipex_studio {
 
-enum class ObserverKind { kMinMax, kPercentile, kKl, kMse };
-const char* observerName(ObserverKind kind);  // "min-max", "percentile", "kl", "mse"
+// kAuto: MSE, but what linear layers and products of activations read is not clipped: their few great values carry what
+// the network has to say (T. Dettmers et al.: LLM.int8(), 2022).
+enum class ObserverKind { kAuto, kMinMax, kPercentile, kKl, kMse };
+const char* observerName(ObserverKind kind);  // "auto", "min-max", "percentile", "kl", "mse"
 // Throws Error(kUsage) naming the choices.
 ObserverKind observerFromName(const std::string& name);
 
 struct ObserverOptions {
-  ObserverKind kind = ObserverKind::kMse;
+  ObserverKind kind = ObserverKind::kAuto;
   double percentile = 99.99;  // kPercentile: this share of the elements (in percent) lies inside, the rest equally on both sides
 };
 
@@ -82,7 +84,7 @@ class ValueObserver {
   std::vector<double> channelMean() const;                  // empty: not asked for
   const std::vector<double>& channelAbsmax() const { return channel_absmax_; }
 
-  // The range to quantize in, always holding 0. `levels`: 256 for u8.
+  // The range to quantize in, always holding 0. kAuto means kMse here: who reads the value is not known. `levels`: 256 for u8.
   ValueRange range(const ObserverOptions& options, int levels = 256) const;
 
   nlohmann::json state() const;

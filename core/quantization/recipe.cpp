@@ -127,7 +127,7 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
       refuse(name, fmt::format("its version is {}, this program reads {}", in.at("version").get<int>(), kRecipeVersion));
     }
     recipe.origin = in.value("origin", recipe.origin);
-    recipe.observer.kind = observerFromName(in.value("observer", "mse"));
+    recipe.observer.kind = observerFromName(in.value("observer", "auto"));
     recipe.observer.percentile = in.value("percentile", recipe.observer.percentile);
     recipe.samples = in.value("samples", std::int64_t{0});
     recipe.bias_correction = in.value("bias_correction", true);

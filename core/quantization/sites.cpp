@@ -169,11 +169,12 @@ class Planner {
   }
 
  private:
-  int point(Value* value, int channel_axis) {
+  int point(Value* value, int channel_axis, bool clip = true) {
     const std::string& key = keys_.of(value);
     if (key.empty() || !isActivation(value)) return -1;
     const auto [at, fresh] = points_.emplace(value, static_cast<int>(plan_.points.size()));
-    if (fresh) plan_.points.push_back({key, -1});
+    if (fresh) plan_.points.push_back({key, true, -1});
+    plan_.points[static_cast<std::size_t>(at->second)].clip &= clip;
     if (channel_axis >= 0) plan_.points[static_cast<std::size_t>(at->second)].channel_axis = channel_axis;
     return at->second;
   }
@@ -190,7 +191,8 @@ class Planner {
         int axis = -1;
         const auto sizes = knownSizes(operand);
         if (channels && source == operand && sizes) axis = site.op.spec.kind == OpKind::kLinear ? static_cast<int>(sizes->size()) - 1 : 1;
-        reads.push_back(point(source, axis));
+        const bool clip = site.role != SiteRole::kProduct || a >= site.base_count || site.op.spec.kind == OpKind::kConvolution;
+        reads.push_back(point(source, axis, clip));
       }
     }
     RecipeNode node;

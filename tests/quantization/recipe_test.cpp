@@ -26,7 +26,7 @@ Recipe sample() {
 // Two convolutions and a linear layer in a row.
 CalibrationPlan threeProducts() {
   CalibrationPlan plan;
-  for (const char* key : {"input:0", "a:aten::conv2d#0", "b:aten::conv2d#0", "fc:aten::linear#0"}) plan.points.push_back({key, 1});
+  for (const char* key : {"input:0", "a:aten::conv2d#0", "b:aten::conv2d#0", "fc:aten::linear#0"}) plan.points.push_back({key, true, 1});
   plan.candidates = {{"a:aten::conv2d#0", "a", "convolution", "int8", ""},
                      {"b:aten::conv2d#0", "b", "convolution", "int8", ""},
                      {"fc:aten::linear#0", "fc", "linear", "int8", ""}};
