@@ -13,12 +13,14 @@ build_packages=(
   libtorch-dev libdnnl-dev ocl-icd-opencl-dev libhwy-dev
   libimgui-dev libglfw3-dev libgl-dev libstb-dev
   libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libseccomp-dev zlib1g-dev
+  libjpeg-dev libpng-dev libtomlplusplus-dev
 )
 # What they and the samples use when they run. libopenblas0-openmp: any other BLAS is either several times slower or
 # brings a second thread pool, so that one thread no longer uses one core.
 run_packages=(
   libopenblas0-openmp libgl1-mesa-dri fonts-inter fonts-jetbrains-mono ca-certificates
   python3-torch python3-torchvision python3-numpy
+  dataset-fashion-mnist
 )
 test_packages=(libgtest-dev libgmock-dev xvfb xauth sqlite3)
 

@@ -15,6 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # Folder (longest match wins) -> what it must not include.
 FORBIDDEN = {
     "core/plan": rf"^({TORCH}|{ONEDNN}|sqlite3|imgui|GLFW|core/graph/|passes/|kernels/|profiler/|studio/)",
+    "core/data": rf"^({ONEDNN}|sqlite3|imgui|GLFW|passes/|kernels/|profiler/|studio/)",
     "core/graph": rf"^({ONEDNN}|sqlite3|imgui|GLFW|passes/|kernels/|profiler/|studio/)",
     "core/quantization": rf"^({ONEDNN}|sqlite3|imgui|GLFW|passes/|kernels/|profiler/|studio/)",
     "passes": rf"^({ONEDNN}|sqlite3|imgui|GLFW|kernels/|profiler/|studio/)",

@@ -1,0 +1,89 @@
+// DataSet: samples with or without labels, read when they are asked for, as batches of forward's arguments.
+//
+//   a folder of class folders of images     label = place of the folder's name in the sorted list
+//   a folder of images                      no labels
+//   CIFAR-10's binary form                  a .bin file, or the folder that holds test_batch.bin
+//   MNIST, Fashion-MNIST (IDX)              an images file, plain or .gz, its labels beside it; or their folder, of which
+//                                           the test images are taken
+//   .npy, .npz, .pt                         tensors whose first dimension counts samples; the one called "labels",
+//                                           "targets", "y" or "target" are the labels, or the last of a list that holds
+//                                           whole numbers, one per sample
+//   a recorded .io.pt                       each case is one batch; its recorded results are the targets
+//
+// A data set is deterministic: the same path, options and seed give the same batches. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/preprocess.h"
+#include "core/graph/model.h"
+
+namespace ipex_studio {
+
+struct DataSetOptions {
+  Preprocess preprocess;       // images only
+  std::int64_t samples = 0;    // a subset of so many, drawn by `seed`; 0: all
+  std::uint64_t seed = 0;
+  bool shuffle = false;        // false: the subset keeps the order of the data
+  std::int64_t batch = 1;      // samples per batch; a recorded case stays as it is
+};
+
+struct DataBatch {
+  Inputs inputs;               // by DataSet::names()
+  at::Tensor targets;          // int64 (batch) labels, or recorded results; undefined without
+  std::int64_t samples = 0;    // real ones: the last batch is filled up by repeating its last sample
+};
+
+// One source of samples. Private to core/data and its tests.
+class DataSource {
+ public:
+  struct Sample {
+    std::vector<at::Tensor> inputs;  // without batch dimension unless batched()
+    at::Tensor target;               // int64 scalar, or results; undefined without
+  };
+  virtual ~DataSource() = default;
+  virtual std::int64_t size() const = 0;
+  virtual bool batched() const { return false; }
+  virtual std::vector<std::string> names() const { return {""}; }
+  // Of all samples, cheap to have; empty when there are none.
+  virtual std::vector<std::int64_t> labels() const { return {}; }
+  virtual Sample read(std::int64_t index) const = 0;
+};
+
+class DataSet {
+ public:
+  // Throws Error(kUsage) with one sentence: no such path, nothing in it that can be read, no samples.
+  DataSet(const std::string& path, const DataSetOptions& options);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(order_.size()); }  // samples of the subset
+  std::int64_t batches() const;
+  // Argument of forward that each input is for; empty: by order.
+  std::vector<std::string> names() const { return source_->names(); }
+  bool labelled() const { return !labels_.empty(); }
+  // Recorded results instead of labels.
+  bool hasResults() const { return source_->batched(); }
+
+  // Throws Error(kUsage) when a file of it cannot be read, samples differ in size, or a value is NaN or infinite.
+  DataBatch batch(std::int64_t index) const;
+
+  // Throw Error(kUsage) in one sentence where an accuracy over labels would be impossible, or would say nothing.
+  void requireLabels() const;
+
+  // What a calibration that goes on must find again: size, order and path of the data.
+  std::string fingerprint() const;
+
+ private:
+  std::string path_;
+  DataSetOptions options_;
+  std::unique_ptr<DataSource> source_;
+  std::vector<std::int64_t> labels_;  // of the whole source
+  std::vector<std::int64_t> order_;
+};
+
+// By what is found at `path`. Throws as above.
+std::unique_ptr<DataSource> openDataSource(const std::string& path, const Preprocess& preprocess);
+
+}  // namespace ipex_studio

@@ -1,0 +1,18 @@
+// IDX files, the format of MNIST and Fashion-MNIST (Y. LeCun, "The MNIST database"): a magic number that names the
+// element type and the number of dimensions, big-endian sizes, then the elements. Plain or compressed by gzip.
+#pragma once
+
+#include <string>
+
+#include "core/graph/torch_compat.h"
+
+namespace ipex_studio {
+
+// The whole file as a contiguous uint8 tensor of the sizes it names, at most four dimensions and 4 GB. Throws
+// Error(kUsage) when the file is missing, is no IDX file, holds other elements than bytes, or is cut short.
+at::Tensor readIdx(const std::string& path);
+
+// True when the file, or what gzip unpacks from it, begins as IDX files of bytes do. Does not throw.
+bool isIdxFile(const std::string& path);
+
+}  // namespace ipex_studio

@@ -1,0 +1,19 @@
+// JPEG and PNG files to tensors. Files are hostile until decoded: sizes, passes and memory are bounded, a damaged file is an
+// error and never a partly grey picture.
+#pragma once
+
+#include <string>
+
+#include "core/graph/torch_compat.h"
+
+namespace ipex_studio {
+
+// uint8 (C, H, W), C 1 for grey and 3 for colour; transparency is laid on black, 16 bits become 8. What the file is, its
+// first bytes tell. At most 16,384 pixels per side and 64 million in all. Throws Error(kUsage) with one sentence.
+// Thread-safe.
+at::Tensor readImage(const std::string& path);
+
+// By the name: .jpg, .jpeg, .png in any case.
+bool isImageName(const std::string& path);
+
+}  // namespace ipex_studio

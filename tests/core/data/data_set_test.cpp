@@ -1,0 +1,228 @@
+// Data sets of every form, and what is said about those that cannot be used.
+#include "core/data/data_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <png.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <limits>
+
+#include <jpeglib.h>
+
+#include "core/data/idx_file.h"
+#include "core/data/image_file.h"
+#include "core/plan/error.h"
+#include "tests/core/data/files.h"
+
+namespace ipex_studio::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatEq;
+using ::testing::HasSubstr;
+
+std::string messageOf(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    const std::string text = error.what();
+    EXPECT_EQ(text.back(), '.');
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    return text;
+  }
+  return "nothing was thrown";
+}
+
+void writePng(const std::string& path, int width, int height, bool color, unsigned char value) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(width);
+  image.height = static_cast<png_uint_32>(height);
+  image.format = color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  const std::vector<unsigned char> pixels(static_cast<std::size_t>(width * height * (color ? 3 : 1)), value);
+  ASSERT_NE(png_image_write_to_file(&image, path.c_str(), 0, pixels.data(), 0, nullptr), 0);
+}
+
+void writeJpeg(const std::string& path, unsigned width, unsigned height, unsigned char value) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  jpeg_compress_struct encoder{};
+  jpeg_error_mgr errors{};
+  encoder.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&encoder);
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  jpeg_stdio_dest(&encoder, file);
+  encoder.image_width = width;
+  encoder.image_height = height;
+  encoder.input_components = 3;
+  encoder.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&encoder);
+  jpeg_start_compress(&encoder, TRUE);
+  std::vector<unsigned char> line(std::size_t{width} * 3, value);
+  while (encoder.next_scanline < height) {
+    JSAMPROW row = line.data();
+    jpeg_write_scanlines(&encoder, &row, 1);
+  }
+  jpeg_finish_compress(&encoder);
+  jpeg_destroy_compress(&encoder);
+  std::fclose(file);
+}
+
+std::string fileBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<float> floats(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.to(at::kFloat).contiguous();
+  return {dense.data_ptr<float>(), dense.data_ptr<float>() + dense.numel()};
+}
+
+DataSetOptions batchesOf(std::int64_t batch) {
+  DataSetOptions options;
+  options.batch = batch;
+  return options;
+}
+
+TEST(DataSets, ReadIdxPlainAndPacked) {
+  const Folder folder;
+  const std::string images = idxBytes({3, 2, 2}, std::string("\x00\x33\x66\x99\x01\x01\x01\x01\xff\xff\xff\xff", 12));
+  writeBytes(folder / "t10k-images-idx3-ubyte", images);
+  writeBytes(folder / "t10k-labels-idx1-ubyte", idxBytes({3}, std::string("\x02\x00\x01", 3)));
+  const DataSet plain(folder.path(), batchesOf(2));
+  EXPECT_EQ(plain.size(), 3);
+  EXPECT_EQ(plain.batches(), 2);
+  const DataBatch first = plain.batch(0), last = plain.batch(1);
+  EXPECT_THAT(floats(first.inputs[0].toTensor()[0]), ElementsAre(FloatEq(0), FloatEq(0.2f), FloatEq(0.4f), FloatEq(0.6f)));
+  EXPECT_EQ(first.targets[0].item<std::int64_t>(), 2);
+  EXPECT_EQ(last.samples, 1);
+  EXPECT_EQ(last.inputs[0].toTensor().size(0), 2);  // filled up
+
+  gzFile packed = gzopen((folder / "train-images-idx3-ubyte.gz").c_str(), "wb");
+  gzwrite(packed, images.data(), static_cast<unsigned>(images.size()));
+  gzclose(packed);
+  const DataSet unlabelled(folder / "train-images-idx3-ubyte.gz", batchesOf(3));
+  EXPECT_FALSE(unlabelled.labelled());
+  EXPECT_TRUE(at::equal(unlabelled.batch(0).inputs[0].toTensor()[1], first.inputs[0].toTensor()[1]));
+  EXPECT_THAT(messageOf([&] { unlabelled.requireLabels(); }), HasSubstr("has no labels"));
+}
+
+TEST(DataSets, DamagedIdxFilesAreRefused) {
+  const Folder folder;
+  writeBytes(folder / "cut-images", idxBytes({3, 2, 2}, "abc"));
+  EXPECT_THAT(messageOf([&] { readIdx(folder / "cut-images"); }), HasSubstr("is cut short"));
+  // The header alone must not make it allocate.
+  writeBytes(folder / "boast-images", idxBytes({0xffff, 0xffff}, "abc"));
+  EXPECT_THAT(messageOf([&] { readIdx(folder / "boast-images"); }), HasSubstr("is cut short"));
+  writeBytes(folder / "huge-images", idxBytes({0xffffffff, 0xffffffff, 2}, "abc"));
+  EXPECT_THAT(messageOf([&] { readIdx(folder / "huge-images"); }), HasSubstr("more than 4 GB"));
+  writeBytes(folder / "text.gz", "hello world, this is text");
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "text.gz", {}); }), HasSubstr("neither a CIFAR-10 file"));
+}
+
+TEST(DataSets, ReadCifar) {
+  const Folder folder;
+  std::string rows;
+  for (int i = 0; i < 5; ++i) rows += std::string(1, static_cast<char>(i)) + std::string(3072, static_cast<char>(51 * i));
+  writeBytes(folder / "test_batch.bin", rows);
+  const DataSet data(folder.path(), batchesOf(5));
+  const DataBatch batch = data.batch(0);
+  EXPECT_EQ(batch.inputs[0].toTensor().sizes(), (std::vector<std::int64_t>{5, 3, 32, 32}));
+  EXPECT_FLOAT_EQ(batch.inputs[0].toTensor()[4][2][31][31].item<float>(), 0.8f);
+  EXPECT_EQ(batch.targets[3].item<std::int64_t>(), 3);
+  writeBytes(folder / "bad.bin", std::string(3073, '\x0b'));
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "bad.bin", {}); }), HasSubstr("greater than 9"));
+}
+
+TEST(DataSets, ReadFoldersOfImages) {
+  const Folder folder;
+  writePng(folder / "set/cat/a.png", 6, 4, false, 51);
+  writePng(folder / "set/dog/b.PNG", 6, 4, true, 102);
+  writeJpeg(folder / "set/dog/c.jpg", 6, 4, 153);
+  writeBytes(folder / "set/dog/notes.txt", "no image");
+  DataSetOptions options = batchesOf(3);
+  options.preprocess = preprocessFromText("[image]\nresize = [4, 4]\nchannels = 3\n", "test");
+  const DataSet data(folder / "set", options);
+  const DataBatch batch = data.batch(0);
+  ASSERT_EQ(batch.inputs[0].toTensor().sizes(), (std::vector<std::int64_t>{3, 3, 4, 4}));
+  EXPECT_FLOAT_EQ(batch.inputs[0].toTensor()[0][2][3][3].item<float>(), 0.2f);
+  EXPECT_NEAR(batch.inputs[0].toTensor()[2].mean().item<float>(), 0.6f, 0.01f);
+  EXPECT_THAT(floats(batch.targets), ElementsAre(0, 1, 1));
+
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "set", batchesOf(3)).batch(0); }), HasSubstr("differ in size"));
+  const DataSet one(folder / "set/dog", batchesOf(1));
+  EXPECT_FALSE(one.labelled());
+  std::filesystem::create_directories(folder / "empty");
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "empty", {}); }), HasSubstr("is empty"));
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "nothing", {}); }), HasSubstr("There is no data set at"));
+  std::filesystem::remove_all(folder / "set/cat");
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "set", {}).requireLabels(); }), HasSubstr("are of one class"));
+}
+
+// Every cut and every flipped byte of small files: an image or one sentence, never a crash or a partly grey picture.
+TEST(DataSets, HostileImagesAreRefused) {
+  const Folder folder;
+  writePng(folder / "a.png", 9, 7, true, 77);
+  writeJpeg(folder / "b.jpg", 9, 7, 77);
+  for (const char* name : {"a.png", "b.jpg"}) {
+    const std::string whole = fileBytes(folder / name);
+    int refused = 0;
+    for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+      writeBytes(folder / "cut", whole.substr(0, cut));
+      refused += messageOf([&] { readImage(folder / "cut"); }) == "nothing was thrown" ? 0 : 1;
+      std::string flipped = whole;
+      flipped[cut] = static_cast<char>(flipped[cut] ^ 0x55);
+      writeBytes(folder / "flip", flipped);
+      messageOf([&] { readImage(folder / "flip"); });
+    }
+    // The last bytes of a JPEG are its end marker, which decoders can do without.
+    EXPECT_GE(refused, static_cast<int>(whole.size()) - 14) << name;
+  }
+  std::string huge = fileBytes(folder / "a.png");
+  huge.replace(16, 8, std::string("\x7f\xff\xff\xff\x7f\xff\xff\xff", 8));
+  writeBytes(folder / "huge.png", huge);
+  EXPECT_THAT(messageOf([&] { readImage(folder / "huge.png"); }), HasSubstr("cannot be used as an image"));
+}
+
+TEST(DataSets, ReadTensors) {
+  const Folder folder;
+  writeBytes(folder / "x.npy", npyBytes("<f4", "(3, 2)", bytesOf<float>({1, 2, 3, 4, 5, 6})));
+  const DataSet data(folder / "x.npy", batchesOf(2));
+  EXPECT_THAT(floats(data.batch(0).inputs[0].toTensor()), ElementsAre(1, 2, 3, 4));
+  EXPECT_FALSE(data.labelled());
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  writeBytes(folder / "nan.npy", npyBytes("<f4", "(3, 2)", bytesOf<float>({1, 2, 3, nan, 5, 6})));
+  const DataSet broken(folder / "nan.npy", batchesOf(1));
+  EXPECT_NO_THROW(broken.batch(0));
+  EXPECT_THAT(messageOf([&] { broken.batch(1); }), HasSubstr("Sample 1 of"));
+  EXPECT_THAT(messageOf([&] { broken.batch(1); }), HasSubstr("NaN or infinity"));
+}
+
+TEST(DataSets, SubsetsAreDrawnBySeed) {
+  const Folder folder;
+  std::vector<float> values(100);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  writeBytes(folder / "x.npy", npyBytes("<f4", "(100,)", bytesOf(values)));
+  DataSetOptions options = batchesOf(10);
+  options.samples = 10;
+  const auto drawn = [&] { return floats(DataSet(folder / "x.npy", options).batch(0).inputs[0].toTensor()); };
+  const std::vector<float> first = drawn();
+  EXPECT_EQ(first, drawn());
+  EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+  const std::string fingerprint = DataSet(folder / "x.npy", options).fingerprint();
+  options.seed = 1;
+  EXPECT_NE(first, drawn());
+  EXPECT_NE(fingerprint, DataSet(folder / "x.npy", options).fingerprint());
+  options.shuffle = true;
+  const std::vector<float> shuffled = drawn();
+  EXPECT_FALSE(std::is_sorted(shuffled.begin(), shuffled.end()));
+}
+
+}  // namespace
+}  // namespace ipex_studio::testing
