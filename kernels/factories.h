@@ -17,6 +17,8 @@ std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeLinearOnednnConvolution(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeMatmulOnednn(const dnnl::engine& engine);
+std::unique_ptr<Kernel> makeMatmulFlipped(const Kernel* onednn);
+std::unique_ptr<Kernel> makeMatmulWidened(const Kernel* onednn);
 std::unique_ptr<Kernel> makePoolOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeReorderOnednn(const dnnl::engine& engine);
 

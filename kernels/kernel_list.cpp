@@ -29,7 +29,9 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
     list(OpKind::kLinear, makeLinearInt8());
     list(OpKind::kLinear, makeLinearSimd());
-    list(OpKind::kMatmul, makeMatmulOnednn(engine_));
+    const Kernel* matmul = list(OpKind::kMatmul, makeMatmulOnednn(engine_));
+    list(OpKind::kMatmul, makeMatmulFlipped(matmul));
+    list(OpKind::kMatmul, makeMatmulWidened(matmul));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
     listBoth(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
     const Kernel* reduce = listBoth(OpKind::kReduce, makeReduceSimd());
