@@ -63,6 +63,7 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
     centre_.y = layout.height * scale < size.y ? layout.height / 2 : size.y / scale / 2;
     // A graph that fits is shown whole, not hung up at its first node.
     if (layout.width * scale < size.x) centre_.x = layout.width / 2;
+    start_ = centre_;
   }
   if (!scene.nodes.empty()) request_ = Request::kNone;
   if (!reveal_.empty()) applyReveal(scene, size, scale);

@@ -125,6 +125,8 @@ class GraphCanvas {
   }
   void showMinimap(bool show) { show_minimap_ = show; }
 
+  // Nothing has moved the view since requestStart().
+  bool atStart() const { return zoom_ == 1 && centre_.x == start_.x && centre_.y == start_.y; }
   float zoom() const { return zoom_; }
   void setZoom(float zoom);
   LayoutPoint centre() const { return centre_; }
@@ -159,6 +161,7 @@ class GraphCanvas {
   std::int32_t edgeAt(const View& view, ImVec2 mouse);
 
   LayoutPoint centre_;  // of the view, in the scene
+  LayoutPoint start_;   // where requestStart() put it
   float zoom_ = 1;
   Request request_ = Request::kStart;
   std::vector<std::int32_t> reveal_;

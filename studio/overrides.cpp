@@ -12,14 +12,14 @@ namespace {
 constexpr std::size_t kMostStates = 200;
 constexpr char kReason[] = "another one is pinned";
 
-// "convolution{…}|relu : f32 1x64x56x56 … -> f32 1x64x56x56" of the step with this spec and result.
-bool isOf(const std::string& text, const KernelPin& pin) {
-  if (text.compare(0, pin.spec.size() + 2, pin.spec + " :") != 0) return false;
-  const std::size_t arrow = text.rfind("->");
-  return arrow != std::string::npos && text.find(pin.dst_shape, arrow) != std::string::npos;
-}
-
 }  // namespace
+
+// "convolution{…}|relu : f32 1x64x56x56 … -> f32 1x64x56x56".
+bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape) {
+  if (spec.empty() || text.compare(0, spec.size(), spec) != 0 || text.compare(spec.size(), 2, " :") != 0) return false;
+  const std::size_t arrow = text.rfind("->");
+  return arrow != std::string::npos && text.find(" " + dst_shape, arrow) != std::string::npos;
+}
 
 Overrides Overrides::with(const KernelPin& pin) const {
   Overrides next = *this;
@@ -54,7 +54,7 @@ std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>
   for (auto& [key, entry] : all.entries(false)) {
     if (entry.spec.compare(0, 5, "plan ") == 0) continue;
     for (const KernelPin& pin : pins) {
-      if (!isOf(entry.spec, pin)) continue;
+      if (!isTuningOf(entry.spec, pin.spec, pin.dst_shape)) continue;
       const auto fits = [&](const TuningCandidate& c) {
         return c.reason.empty() && c.kernel == pin.kernel && (pin.layout.empty() || c.dst == pin.layout);
       };

@@ -79,6 +79,9 @@ struct WhatIf {
   bool noDifference() const { return delta_low_ns <= 0 && delta_high_ns >= 0; }
 };
 
+// Is this the text that a step's measurements are filed under, given its spec and the sizes of its result?
+bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape);
+
 // A tuning record (MemoryTuningStore's text) in which measuring can only choose what is pinned; plans are chosen anew.
 std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins);
 

@@ -24,6 +24,7 @@ SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const
   snapshot->history = parts.history ? std::move(parts.history) : std::make_shared<const RunHistory>();
   snapshot->comparison = std::move(parts.comparison);
   snapshot->precisions = std::move(parts.precisions);
+  snapshot->tunings = std::move(parts.tunings);
   snapshot->overrides = std::move(parts.overrides);
   snapshot->tries = std::make_shared<const std::vector<WhatIf>>(std::move(parts.tries));
   snapshot->log = std::make_shared<const std::vector<LogLine>>(std::move(parts.log));

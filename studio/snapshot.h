@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plan/records.h"
+#include "core/plan/tuning_store.h"
 #include "profiler/comparison.h"
 #include "studio/commands.h"
 #include "studio/snapshot_index.h"
@@ -76,6 +77,7 @@ struct StudioSnapshot {
   std::shared_ptr<const RunHistory> history;  // never null
   std::shared_ptr<const RunSet> comparison;   // null: nothing is compared
   std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is but one
+  std::shared_ptr<const std::vector<TuningEntry>> tunings;  // of steps, measured on machines like this; null: none
   OverrideState overrides;
   std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
   std::shared_ptr<const std::vector<LogLine>> log;  // never null
@@ -91,6 +93,7 @@ struct SnapshotParts {
   std::shared_ptr<const RunHistory> history;  // may be null: none
   std::shared_ptr<const RunSet> comparison;
   std::shared_ptr<const RunSet> precisions;
+  std::shared_ptr<const std::vector<TuningEntry>> tunings;
   OverrideState overrides;
   std::vector<WhatIf> tries;
   std::vector<LogLine> log;

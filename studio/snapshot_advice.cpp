@@ -92,7 +92,7 @@ struct Declines {
 void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
   std::map<std::pair<std::string, std::string>, Declines> groups;
   for (const Remark& remark : job.remarks) {
-    if (remark.kind != RemarkKind::kMissed) continue;
+    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand") continue;
     Declines& group = groups[{remark.pass, remark.reason}];
     if (group.count++ == 0) group.first = &remark;
   }

@@ -41,7 +41,8 @@ std::string whyNotLower(const StudioSnapshot& snapshot, const std::vector<Origin
   for (const std::int32_t r : remarksOf(*snapshot.index, origins)) {
     const Remark& remark = snapshot.job->remarks[static_cast<std::size_t>(r)];
     const bool chooses = remark.pass == "insert-casts" || remark.pass == "insert-quantize";
-    if (remark.kind != RemarkKind::kMissed || !chooses) continue;
+    // What was decided by hand is known already.
+    if (remark.kind != RemarkKind::kMissed || !chooses || remark.reason == "decided-by-hand") continue;
     return displayText(remark.text.empty() ? remark.reason : remark.text, 300);
   }
   return {};

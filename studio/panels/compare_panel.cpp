@@ -289,6 +289,10 @@ class ComparePanel : public Panel {
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
     for (std::size_t r = 0; r < set.runs.size(); ++r)
       text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]), static_cast<double>(set.runs[r].p50_ns) / 1e6);
+    for (std::size_t r = 0; r < set.runs.size(); ++r) {
+      const bool timed = std::any_of(set.rows.begin(), set.rows.end(), [r](const RunSetRow& row) { return row.steps[r] > 0; });
+      if (!timed) text += fmt::format(" · {} has no times of operations", marks(r));
+    }
     if (!set.same_model) text += " · not the same model";
     if (!set.same_machine) text += " · not the same machine or libraries";
     fittedLabel(ui_, ui_.theme.dim, text, ImGui::GetContentRegionAvail().x - ui_.px(10));

@@ -11,7 +11,15 @@ bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
   if (scene_ && key_ == wanted) return true;
   std::shared_ptr<const GraphScene> scene = ui_.scenes->get(side_, wanted);
   if (!scene) return false;
-  if (scene_ && follow) followAnchor(*scene, wanted);
+  if (scene_ && follow) {
+    // Who has not looked elsewhere goes on seeing the beginning while the graph grows.
+    const bool grew = wanted.index != key_.index && wanted.fold == key_.fold;
+    if (grew && selected_.empty() && canvas_.atStart()) {
+      canvas_.requestStart();
+    } else {
+      followAnchor(*scene, wanted);
+    }
+  }
   canvas_.trace(-1);
   scene_ = std::move(scene);
   key_ = wanted;

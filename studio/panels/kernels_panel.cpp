@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <unordered_map>
 
 #include "studio/panels/chart.h"
@@ -47,8 +48,9 @@ class KernelsPanel : public Panel {
 
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     const RunIndex& run = snapshot.index->optimized;
-    if (shown_index_ != snapshot.index) {
+    if (shown_index_ != snapshot.index || shown_tunings_ != snapshot.tunings) {
       shown_index_ = snapshot.index;
+      shown_tunings_ = snapshot.tunings;
       collect(run);
     }
     if (choices_.empty()) {
@@ -76,6 +78,7 @@ class KernelsPanel : public Panel {
  private:
   void collect(const RunIndex& run) {
     choices_.clear();
+    measured_.clear();
     if (run.run == nullptr) return;
     std::unordered_map<std::int32_t, std::size_t> known;
     std::unordered_map<std::int32_t, std::int32_t> row_of_step;
@@ -91,6 +94,7 @@ class KernelsPanel : public Panel {
       choices_[at->second].candidates.push_back(&dispatch);
     }
     for (StepChoices& choices : choices_) {
+      addMeasured(run, &choices);
       std::stable_sort(choices.candidates.begin(), choices.candidates.end(),
                        [](const DispatchRecord* a, const DispatchRecord* b) {
                          const bool timed_a = a->elapsed_ns > 0, timed_b = b->elapsed_ns > 0;
@@ -105,6 +109,40 @@ class KernelsPanel : public Panel {
       if (chosen > 0 && other > 0) choices.next_best = other / chosen;
     }
     sortSteps(run);
+  }
+
+  // Where measuring stayed with the default, the run holds no times; what was measured for such steps does.
+  void addMeasured(const RunIndex& run, StepChoices* choices) {
+    const bool timed = std::any_of(choices->candidates.begin(), choices->candidates.end(),
+                                   [](const DispatchRecord* candidate) { return candidate->elapsed_ns > 0; });
+    if (timed || !shown_tunings_) return;
+    const StepRecord& step = run.run->steps[static_cast<std::size_t>(run.rows[static_cast<std::size_t>(choices->row)].step)];
+    const auto entry = std::find_if(shown_tunings_->begin(), shown_tunings_->end(), [&](const TuningEntry& known) {
+      return isTuningOf(known.spec, step.spec, step.dst_shape);
+    });
+    if (entry == shown_tunings_->end()) return;
+    choices->candidates.clear();
+    bool chosen = false;
+    for (const TuningCandidate& candidate : entry->candidates) {
+      DispatchRecord dispatch;
+      dispatch.kernel = candidate.kernel;
+      dispatch.layout = candidate.dst;
+      dispatch.elapsed_ns = candidate.elapsed_ns;
+      dispatch.max_error = candidate.max_error;
+      dispatch.chosen = !chosen && candidate.kernel == step.kernel && candidate.reason.empty() &&
+                        shortLayout(candidate.dst) == step.dst_layout;
+      chosen = chosen || dispatch.chosen;
+      dispatch.reason = !candidate.reason.empty() ? candidate.reason : dispatch.chosen ? "chosen" : "not faster in the plan";
+      measured_.push_back(std::move(dispatch));
+      choices->candidates.push_back(&measured_.back());
+    }
+  }
+
+  // "nhwc" of "channels-last": what plans call the layouts that measuring tries.
+  static std::string shortLayout(const std::string& layout) {
+    if (layout == "channels-last") return "nhwc";
+    if (layout == "row-major") return "nchw";
+    return layout.compare(0, 8, "blocked-") == 0 ? "nChw" + layout.substr(8) + "c" : layout;
   }
 
   void sortSteps(const RunIndex& run) {
@@ -201,6 +239,8 @@ class KernelsPanel : public Panel {
   DataTable steps_;
   DataTable candidates_;
   std::shared_ptr<const JobIndex> shown_index_;
+  std::shared_ptr<const std::vector<TuningEntry>> shown_tunings_;
+  std::deque<DispatchRecord> measured_;  // made of tuning entries
   std::vector<StepChoices> choices_;  // into the record of shown_index_
   std::uint64_t reveal_generation_ = 0;
 };

@@ -123,12 +123,26 @@ double numberOf(const OperationRow& row, OperationColumn column) {
   }
 }
 
-// The first eight bytes as a number that sorts as they do: few comparisons look further.
-std::uint64_t prefixOf(const std::string& text) {
+// Eight bytes as a number that sorts as they do: few comparisons look further.
+std::uint64_t prefixOf(const std::string& text, std::size_t begin) {
   std::uint64_t prefix = 0;
-  for (std::size_t i = 0; i < 8; ++i)
+  for (std::size_t i = begin; i < begin + 8; ++i)
     prefix = prefix << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0U);
   return prefix;
+}
+
+// How many bytes all texts have in common at their beginning.
+std::size_t commonBytes(const RunIndex& run, OperationColumn column, const std::vector<std::int32_t>& order) {
+  const std::string& first = *textOf(run.rows[static_cast<std::size_t>(order.front())], column);
+  std::size_t common = first.size();
+  for (const std::int32_t r : order) {
+    const std::string& text = *textOf(run.rows[static_cast<std::size_t>(r)], column);
+    common = std::min(common, text.size());
+    for (std::size_t i = 0; i < common; ++i) {
+      if (text[i] != first[i]) common = i;
+    }
+  }
+  return common;
 }
 
 void sortByText(const RunIndex& run, const OperationQuery& query, std::vector<std::int32_t>* order) {
@@ -139,9 +153,10 @@ void sortByText(const RunIndex& run, const OperationQuery& query, std::vector<st
   };
   std::vector<Key> keys;
   keys.reserve(order->size());
+  const std::size_t common = commonBytes(run, query.sort, *order);
   for (const std::int32_t r : *order) {
     const std::string* text = textOf(run.rows[static_cast<std::size_t>(r)], query.sort);
-    keys.push_back({prefixOf(*text), text, r});
+    keys.push_back({prefixOf(*text, common), text, r});
   }
   const bool down = query.descending;
   std::sort(keys.begin(), keys.end(), [down](const Key& a, const Key& b) {

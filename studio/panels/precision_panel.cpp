@@ -289,11 +289,14 @@ class PrecisionPanel : public Panel {
     }
     if (!points.empty()) return points;
     const RunIndex& run = snapshot.index->optimized;
-    if (run.run != nullptr && run.latency.p50_ns > 0)
-      points.push_back({run.run->precision, run.latency.p50_ns / 1e6, std::min(run.run->accuracy.sqnr_db, 150.0), false, true});
-    for (std::size_t t = 0; t < snapshot.tries->size(); ++t) {
-      const WhatIf& tried = (*snapshot.tries)[t];
-      points.push_back({fmt::format("try {}", t + 1), tried.after_ns / 1e6, std::min(tried.after_db, 150.0), false, false});
+    const auto& tries = *snapshot.tries;
+    if (tries.empty() && run.run != nullptr && run.latency.p50_ns > 0)
+      points.push_back({displayText(run.run->precision, 12), run.latency.p50_ns / 1e6, std::min(run.run->accuracy.sqnr_db, 150.0), false, true});
+    if (!tries.empty())
+      points.push_back({"at first", tries[0].before_ns / 1e6, std::min(tries[0].before_db, 150.0), false, false});
+    for (std::size_t t = 0; t < tries.size(); ++t) {
+      points.push_back({fmt::format("try {}", t + 1), tries[t].after_ns / 1e6, std::min(tries[t].after_db, 150.0), false,
+                        t + 1 == tries.size()});
     }
     return points;
   }

@@ -124,7 +124,7 @@ class RooflinePanel : public Panel {
     }
     for (const std::string& precision : precisions_) high_y = std::max(high_y, roofOf(peaks, precision));
     const ChartScale x{low_x / 1.6, high_x * 1.8, left, right, true};
-    const ChartScale y{std::max(low_y / 1.6, high_y * 1e-6), high_y * 1.5, bottom, top, true};
+    const ChartScale y{std::max(low_y / 1.6, high_y * 1e-6), high_y * 2.4, bottom, top, true};
     drawAxisX(ui_, x, top, bottom, tickText);
     drawAxisY(ui_, y, left, right, tickText);
     chartText(ui_, {(left + right) / 2, bottom + ui_.px(20)}, ui_.theme.dim, "FLOP per byte moved at least", 0.5F);

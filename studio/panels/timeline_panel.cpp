@@ -100,7 +100,7 @@ class TimelinePanel : public Panel {
         continue;
       }
       for (const TimelineTrack& track : run.tracks) {
-        lanes.push_back({name, fmt::format("instance {} · {} slices", track.thread, track.slices.size()), &run, &track, 0});
+        lanes.push_back({name, fmt::format("instance {}", track.thread), &run, &track, 0});
       }
     }
     return lanes;
