@@ -164,7 +164,7 @@ std::pair<JobRecord, std::size_t> Database::run(std::int64_t run_id) const {
     throw Error(ExitCode::kDatabase, fmt::format("The profile database {} has no run {}.", path(), run_id));
   }
   const auto position = static_cast<std::size_t>(row.integer(1));
-  return {job(row.integer(0), JobParts::kWithoutGraphs), position};
+  return {selectJob(*connection_, row.integer(0), JobParts::kWithoutGraphs, run_id), position};
 }
 
 std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sha256) const {

@@ -81,7 +81,8 @@ class Database {
   // 100,000 latencies per run) are thinned evenly.
   std::int64_t record(const JobRecord& job);
   JobRecord job(std::int64_t id, JobParts parts = JobParts::kAll) const;
-  // The job that a run belongs to, without graphs, and the run's place in JobRecord::runs. Throws when there is none.
+  // The job that a run belongs to, without graphs and without steps and times of its other runs, and the run's place in
+  // JobRecord::runs. Throws when there is none.
   std::pair<JobRecord, std::size_t> run(std::int64_t run_id) const;
   // Newest first. `limit` bounds the number of jobs; `sha256` keeps one model's when not empty.
   std::vector<JobSummary> jobs(std::int64_t limit = 1000, const std::string& sha256 = "") const;

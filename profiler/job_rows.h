@@ -12,6 +12,7 @@ namespace ipex_studio {
 std::int64_t insertJob(Connection& connection, const JobRecord& job);
 
 // Checks what it reads like a record from the engine: the file may come from somebody else.
-JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts);
+// `only_run`: steps and times of other runs are left out; 0: none.
+JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts, std::int64_t only_run = 0);
 
 }  // namespace ipex_studio

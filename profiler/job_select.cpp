@@ -169,7 +169,7 @@ void selectTimesAndAccuracy(Connection& connection, std::int64_t run_id, RunReco
   }
 }
 
-void selectRuns(Connection& connection, std::int64_t job_id, JobRecord& job) {
+void selectRuns(Connection& connection, std::int64_t job_id, std::int64_t only_run, JobRecord& job) {
   Statement row(
       connection,
       "SELECT id, variant, device, precision, threads, instances, warmup_iterations, latency_ns, turn, load_ns, "
@@ -192,8 +192,10 @@ void selectRuns(Connection& connection, std::int64_t job_id, JobRecord& job) {
     run.peak_rss_bytes = row.integer(13);
     run.cpu_per_wall = row.real(14);
     run.coverage = {row.real(15), row.real(16)};
-    selectSteps(connection, row.integer(0), run);
-    selectTimesAndAccuracy(connection, row.integer(0), run);
+    if (only_run == 0 || row.integer(0) == only_run) {
+      selectSteps(connection, row.integer(0), run);
+      selectTimesAndAccuracy(connection, row.integer(0), run);
+    }
     selectMetrics(connection, row.integer(0), run);
     job.runs.push_back(std::move(run));
   }
@@ -201,7 +203,7 @@ void selectRuns(Connection& connection, std::int64_t job_id, JobRecord& job) {
 
 }  // namespace
 
-JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts) {
+JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts, std::int64_t only_run) {
   Statement row(connection,
                 "SELECT model_id, machine_id, command, options, started_unix_ns, frozen_id FROM job WHERE id = ?1");
   if (!row.bind(id).next()) {
@@ -216,7 +218,7 @@ JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts) {
     job.started_unix_ns = row.integer(4);
     if (parts == JobParts::kAll && !row.isNull(5)) job.frozen = selectSnapshot(connection, row.integer(5));
     selectPasses(connection, id, parts, job);
-    selectRuns(connection, id, job);
+    selectRuns(connection, id, only_run, job);
     selectSearch(connection, id, job);
     checkRecord(job);
     return job;
