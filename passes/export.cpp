@@ -23,10 +23,12 @@ torch::jit::Module portableForm(const OptimizedModel& model) {
 // `target`: a path or a stream, as Module::save takes both.
 template <class Target>
 void saveAs(const OptimizedModel& model, Target& target, ExportForm form) {
+  torch::jit::ExtraFilesMap extra;
+  if (!model.preprocess.empty()) extra["preprocess.toml"] = model.preprocess;
   if (form == ExportForm::kCompiled) {
-    model.module.save(target);
+    model.module.save(target, extra);
   } else {
-    portableForm(model).save(target);
+    portableForm(model).save(target, extra);
   }
 }
 

@@ -30,6 +30,7 @@ struct OptimizedModel {
   std::shared_ptr<const CalibrationPlan> calibration;  // OptimizeOptions::calibrate; else null
   torch::jit::IValue tuning;             // region_object.h: what regions measure when they first run; none where they do not
   std::int64_t compile_ns = 0;
+  std::string preprocess;                // TOML (core/data/preprocess.h) that goes into exports as extra/preprocess.toml; empty: none
 };
 
 // Freezes, rewrites and plans. `example` gives the shapes seen first; other shapes work and are planned when they come.

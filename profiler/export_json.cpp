@@ -10,6 +10,12 @@ using nlohmann::json;
 
 double ms(double ns) { return ns / 1e6; }
 
+json metricsJson(const RunRecord& run) {
+  json metrics = json::array();
+  for (const MetricRecord& metric : run.metrics) metrics.push_back({{"name", metric.name}, {"value", metric.value}, {"samples", metric.samples}});
+  return metrics;
+}
+
 json runJson(const RunRecord& run) {
   const LatencyStats stats = latencyStats(run.latency_ns);
   const AccuracyRecord& accuracy = run.accuracy;
@@ -37,6 +43,8 @@ json runJson(const RunRecord& run) {
             {"sqnr_db", accuracy.sqnr_db},
             {"cosine", accuracy.cosine},
             {"pass", accuracy.pass}}},
+          {"metrics", metricsJson(run)},
+          {"export_mb", static_cast<double>(run.export_bytes) / 1e6},
           {"coverage", {{"nodes", run.coverage.nodes}, {"time", run.coverage.time}}}};
 }
 
@@ -71,6 +79,14 @@ json benchJson(const JobRecord& job) {
   if (speedup.value > 0) {
     result["speedup_p50"] = speedup.value;
     result["speedup_ci95"] = {speedup.low, speedup.high};
+  }
+  if (!job.sensitivities.empty()) {
+    result["sensitivities"] = json::array();
+    for (const SensitivityRecord& record : job.sensitivities) result["sensitivities"].push_back(toJson(record));
+  }
+  if (!job.tradeoffs.empty()) {
+    result["tradeoffs"] = json::array();
+    for (const TradeoffRecord& record : job.tradeoffs) result["tradeoffs"].push_back(toJson(record));
   }
   return result;
 }

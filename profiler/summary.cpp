@@ -90,8 +90,9 @@ std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps) {
 }
 
 const RunRecord* findRun(const JobRecord& job, std::string_view variant) {
-  for (const RunRecord& run : job.runs) {
-    if (run.variant == variant) return &run;
+  // Of several precisions the last is the one that was asked for most.
+  for (auto run = job.runs.rbegin(); run != job.runs.rend(); ++run) {
+    if (run->variant == variant) return &*run;
   }
   return nullptr;
 }

@@ -23,7 +23,9 @@ constexpr std::size_t kMaxSamplesPerTurn = 50'000'000;
 constexpr std::pair<JobKind, const char*> kJobKinds[] = {{JobKind::kBaseline, "baseline"},
                                                          {JobKind::kOptimize, "optimize"},
                                                          {JobKind::kPasses, "passes"},
-                                                         {JobKind::kVerify, "verify"}};
+                                                         {JobKind::kVerify, "verify"},
+                                                         {JobKind::kCalibrate, "calibrate"},
+                                                         {JobKind::kSearch, "search"}};
 constexpr std::pair<Precision, const char*> kPrecisions[] = {
     {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}, {Precision::kInt8, "int8"}};
 
@@ -66,7 +68,9 @@ json toJson(const OptimizeOptions& options) {
           {"dump_directory", options.dump_directory},      {"preserved_methods", options.preserved_methods},
           {"verify_passes", options.verify_passes},        {"plan_regions", options.plan_regions},
           {"tune", tuneModeName(options.tune)},            {"allow_winograd", options.allow_winograd},
-          {"tuning_record", options.tuning_record}};
+          {"precision_overrides", options.precision_overrides},
+          {"tuning_record", options.tuning_record},
+          {"quantization_recipe", options.quantization_recipe}};
 }
 
 OptimizeOptions optimizeOptionsFromJson(const json& source) {
@@ -85,7 +89,9 @@ OptimizeOptions optimizeOptionsFromJson(const json& source) {
   if (!tune) malformed("the tuning mode is unknown");
   options.tune = *tune;
   options.allow_winograd = messageBool(source, "allow_winograd");
+  options.precision_overrides = messageTexts(source, "precision_overrides");
   options.tuning_record = messageText(source, "tuning_record", kMaxFrameBytes);
+  options.quantization_recipe = messageText(source, "quantization_recipe", kMaxFrameBytes);
   return options;
 }
 
@@ -111,6 +117,45 @@ MeasureOptions measureOptionsFromJson(const json& source) {
   return options;
 }
 
+json toJson(const DataRequest& data) {
+  return {{"path", data.path}, {"preprocess", data.preprocess}, {"samples", data.samples}, {"batch", data.batch}, {"metric", data.metric}};
+}
+
+DataRequest dataFromJson(const json& source) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  DataRequest data;
+  data.path = messageText(source, "path");
+  data.preprocess = messageText(source, "preprocess");
+  data.samples = messageInteger(source, "samples", 0, kMax);
+  data.batch = messageInteger(source, "batch", 1, 1 << 20);
+  data.metric = messageText(source, "metric");
+  return data;
+}
+
+json toJson(const CalibrationRequest& request) {
+  return {{"method", request.method}, {"percentile", request.percentile}, {"samples", request.samples}};
+}
+
+CalibrationRequest calibrationFromJson(const json& source) {
+  CalibrationRequest request;
+  request.method = messageText(source, "method", 40);
+  request.percentile = messageNumber(source, "percentile");
+  request.samples = messageInteger(source, "samples", 0, std::numeric_limits<std::int64_t>::max());
+  return request;
+}
+
+json toJson(const SearchRequest& request) {
+  return {{"max_drop", request.max_drop}, {"min_sqnr_db", request.min_sqnr_db}, {"time_budget_s", request.time_budget_s}};
+}
+
+SearchRequest searchFromJson(const json& source) {
+  SearchRequest request;
+  request.max_drop = messageNumber(source, "max_drop");
+  request.min_sqnr_db = messageNumber(source, "min_sqnr_db");
+  request.time_budget_s = messageNumber(source, "time_budget_s");
+  return request;
+}
+
 }  // namespace
 
 const char* precisionName(Precision precision) { return nameOf(precision, kPrecisions); }
@@ -132,7 +177,11 @@ json toJson(const EngineJob& job) {
           {"optimize", toJson(job.optimize)},
           {"measure", toJson(job.measure)},
           {"optimize_only", job.optimize_only},
-          {"job_folder", job.job_folder}};
+          {"job_folder", job.job_folder},
+          {"data", toJson(job.data)},
+          {"calibration", toJson(job.calibration)},
+          {"search", toJson(job.search)},
+          {"state", job.state}};
 }
 
 EngineJob engineJobFromJson(const json& source) {
@@ -149,6 +198,10 @@ EngineJob engineJobFromJson(const json& source) {
   job.measure = measureOptionsFromJson(member(source, "measure"));
   job.optimize_only = messageBool(source, "optimize_only");
   job.job_folder = messageText(source, "job_folder");
+  job.data = dataFromJson(member(source, "data"));
+  job.calibration = calibrationFromJson(member(source, "calibration"));
+  job.search = searchFromJson(member(source, "search"));
+  job.state = messageText(source, "state", kMaxFrameBytes);
   return job;
 }
 
@@ -196,6 +249,7 @@ json toJson(const FinishRequest& request) {
   return {{"type", "finish"},
           {"profile_iterations", request.profile_iterations},
           {"export_form", form},
+          {"evaluate", request.evaluate},
           {"stay", request.stay}};
 }
 
@@ -206,6 +260,7 @@ FinishRequest finishRequestFromJson(const json& source) {
   if (form == "compiled") request.export_form = ExportForm::kCompiled;
   if (form == "portable") request.export_form = ExportForm::kPortable;
   if (!form.empty() && !request.export_form) malformed("the export form is unknown");
+  request.evaluate = messageBool(source, "evaluate");
   request.stay = messageBool(source, "stay");
   return request;
 }

@@ -13,6 +13,7 @@
 //                      tuning   what was measured to choose kernels, as MemoryTuningStore writes it
 //                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for turns
 //                      samples  raw times of one turn
+//                      state    how far a calibration or search is, to go on from when it is interrupted
 //                      result   depends on the job: the run record, a text, accuracy records
 //                      error    exit code, sentence
 //
@@ -45,6 +46,31 @@ enum class JobKind {
   kOptimize,  // passes, plan, accuracy, timed turn by turn, export
   kPasses,    // names and summaries of all passes
   kVerify,    // results of the second model against those of the first
+  kCalibrate, // runs data through the model; the result is a recipe
+  kSearch,    // finds the fastest precisions within a budget; the result is a recipe and what was tried
+};
+
+// Data that a model is calibrated, timed or judged on.
+struct DataRequest {
+  std::string path;          // empty: none
+  std::string preprocess;    // TOML text; empty: pixels to 0..1
+  std::int64_t samples = 0;  // a subset drawn by the seed; 0: all
+  std::int64_t batch = 1;
+  std::string metric;        // a name, or the path of a TorchScript function; empty: by the data
+};
+
+// How ranges are found.
+struct CalibrationRequest {
+  std::string method = "mse";
+  double percentile = 99.99;
+  std::int64_t samples = 0;  // of the data; 0: as many as the data request says
+};
+
+// What a search over precisions may cost and spend.
+struct SearchRequest {
+  double max_drop = 0.01;     // of a metric over labels
+  double min_sqnr_db = 30;    // where there are no labels
+  double time_budget_s = 600;
 };
 
 // What one engine process is asked to do. Paths are those of the engine's view: descriptors as /proc/self/fd/N.
@@ -59,6 +85,10 @@ struct EngineJob {
   MeasureOptions measure;
   bool optimize_only = false;  // kOptimize: the result comes after the passes; nothing is run
   std::string job_folder;      // the only folder the engine may write to
+  DataRequest data;
+  CalibrationRequest calibration;
+  SearchRequest search;
+  std::string state;           // kCalibrate, kSearch: to go on from; empty: from the beginning
 };
 
 struct Turn {
@@ -77,6 +107,7 @@ struct TurnResult {
 struct FinishRequest {
   std::int32_t profile_iterations = 0;    // 0: no per-step times
   std::optional<ExportForm> export_form;  // writes the model to kEngineExportFd
+  bool evaluate = false;                  // also metrics on the data, and the size of the compiled form
   bool stay = false;                      // answer, then wait for more
 };
 

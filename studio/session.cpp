@@ -81,8 +81,11 @@ void Session::post(Command command) {
     if (wake_) wake_();
     return;
   }
-  // A new wish replaces the running job.
-  if (working_ && !std::holds_alternative<ExportCommand>(command)) cancellation_.request();
+  // A new wish replaces the running job; what can wait does.
+  const auto* override = std::get_if<OverrideCommand>(&command);
+  const bool replaces = std::holds_alternative<OpenCommand>(command) || std::holds_alternative<OptimizeCommand>(command) ||
+                        (override != nullptr && override->measure);
+  if (working_ && replaces) cancellation_.request();
   commands_.push_back(std::move(command));
   posted_.notify_all();
 }
@@ -97,7 +100,7 @@ void Session::work() {
     cancellation_.clear();
     working_ = true;
     lock.unlock();
-    guarded([&] { handle(command); });
+    if (!handleAside(command)) guarded([&] { handle(command); });
     lock.lock();
     working_ = false;
   }
@@ -132,6 +135,13 @@ void Session::handle(const Command& command) {
     startJob();
   } else if (const auto* export_command = std::get_if<ExportCommand>(&command)) {
     exportModel(*export_command);
+  } else if (const auto* show = std::get_if<ShowJobCommand>(&command)) {
+    if (history_path_.empty()) throw Error(ExitCode::kUsage, "There is no database to show a run from.");
+    model_.reset();
+    job_.reset();
+    showJob(Database::open(history_path_, OpenMode::kReadOnly), show->job);
+  } else if (std::get_if<OverrideCommand>(&command) != nullptr) {
+    tryOverrides();
   }
 }
 
@@ -160,8 +170,18 @@ void Session::openDatabase(const std::string& path) {
   const Database database = Database::open(path, OpenMode::kReadOnly);
   const auto jobs = database.jobs(1);
   if (jobs.empty()) throw Error(ExitCode::kDatabase, fmt::format("{} holds no recorded runs yet.", path));
-  const JobRecord job = database.job(jobs.front().id);
-  log(LogLevel::kInfo, fmt::format("Opened job {} of {}.", jobs.front().id, path));
+  showJob(database, jobs.front().id);
+}
+
+void Session::showJob(const Database& database, std::int64_t id) {
+  const JobRecord job = database.job(id);
+  log(LogLevel::kInfo, fmt::format("Opened job {} of {}.", id, database.path()));
+  readHistory(database, id);
+  overrides_ = OverrideHistory();
+  measured_overrides_ = Overrides();
+  parts_.tries.clear();
+  setOverrides();
+  measureRoofs(job.machine, job.runs.empty() ? 1 : job.runs.back().threads);
   parts_.status = JobStatus{JobState::kRecorded, "", 1, -1, ""};
   if (!job.runs.empty()) {
     const RunRecord& optimized = job.runs.back();
@@ -176,23 +196,22 @@ void Session::startJob() {
   setState(JobState::kWorking, "");
   job_.reset();
   JobDatabase database(options_.database_path);
-  JobRequest request = options_.request;
-  request.command = "studio";
-  if (request.inputs.empty() && request.inputs_path.empty()) {
-    request.remembered = database.rememberedInputs(model_->report.sha256);
-  }
-  if (request.optimize.tune != TuneMode::kOff) request.optimize.tuning_record = database.rememberedTuning();
+  const JobRequest request = requestWith(overrides_.now(), database);
   job_ = std::make_unique<ModelJob>(*model_, request, true, static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
   for (const InputRecord& input : job_->job().model.inputs) {
     log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
         fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
   }
-  database.recordTuning(job_->tuning());
+  // What only pinned kernels were measured for is no use to others.
+  if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
   job_->measure();
+  measured_overrides_ = overrides_.now();
   const auto id = database.record(job_->job(), request.inputs_path.empty());
   if (id) log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
   if (database.problem()) log(LogLevel::kError, fmt::format("The run is not recorded. {}", database.problem()->what()));
+  if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
+  measureRoofs(machineFacts(), request.measure.threads > 0 ? request.measure.threads : usableCores());
   parts_.status =
       JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()};
   publishRecord(job_->job());
@@ -244,6 +263,7 @@ void Session::log(LogLevel level, const std::string& text) {
 }
 
 void Session::publishRecord(const JobRecord& job) {
+  setOverrides();
   publish(makeSnapshot(std::make_shared<const JobRecord>(job), parts_, latest()));
 }
 

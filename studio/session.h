@@ -41,8 +41,21 @@ class Session : public SnapshotSource, private JobEvents {
   void handle(const Command& command);
   void open(const std::string& path);
   void openDatabase(const std::string& path);
+  void showJob(const Database& database, std::int64_t id);
   void startJob();
+  // Measures what is decided now against what was in force, both in turns; the result takes its place.
+  void tryOverrides();
+  // The request with decisions added.
+  JobRequest requestWith(const Overrides& overrides, JobDatabase& database) const;
   void exportModel(const ExportCommand& command);
+  // Commands that leave the shown job as it is: what goes wrong is logged.
+  bool handleAside(const Command& command);
+  void saveTable(const SaveTableCommand& command);
+  void compare(const std::vector<std::int64_t>& runs);
+  void setOverrides();
+  // What the database knows about the shown job's model. `job`: its number there, 0: it is not there.
+  void readHistory(const Database& database, std::int64_t job);
+  void measureRoofs(const MachineFacts& machine, std::int32_t threads);
   // Runs `action`; an Error becomes the status.
   void guarded(const std::function<void()>& action);
 
@@ -61,6 +74,9 @@ class Session : public SnapshotSource, private JobEvents {
   SnapshotParts parts_;
   std::unique_ptr<CheckedModel> model_;
   std::unique_ptr<ModelJob> job_;
+  std::string history_path_;     // of the database the history came from
+  OverrideHistory overrides_;
+  Overrides measured_overrides_;  // in force in job_
   std::chrono::steady_clock::time_point last_record_{};
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   Cancellation cancellation_;

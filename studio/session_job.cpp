@@ -72,6 +72,21 @@ struct ModelJob::Side {
 ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
                    const Cancellation& cancellation)
     : model_(model), request_(request), events_(events), cancellation_(cancellation) {
+  prepare();
+  if (with_baseline) baseline_ = startEngine("baseline");
+  startOthers();
+}
+
+ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, const JobRequest& before, JobEvents& events,
+                   const Cancellation& cancellation)
+    : model_(model), request_(request), before_(before), events_(events), cancellation_(cancellation) {
+  checkRequest(before);
+  prepare();
+  baseline_ = startEngine("before");
+}
+
+// Checks what is asked for and starts the engine that does it.
+void ModelJob::prepare() {
   checkRequest(request_);
   job_.command = request_.command;
   job_.started_unix_ns = unixNow();
@@ -87,7 +102,17 @@ ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool wi
   if (!export_)
     throw Error(ExitCode::kFailure, fmt::format("Cannot write to {}; set TMPDIR to another folder.", folder_.path()));
   optimized_ = startEngine("optimized");
-  if (with_baseline) baseline_ = startEngine("baseline");
+}
+
+void ModelJob::startOthers() {
+  for (const Precision precision : request_.also) {
+    others_.push_back(startEngine("optimized"));
+    others_.back()->run.precision = precisionName(precision);
+  }
+}
+
+bool ModelJob::isOther(const Side& side) const {
+  return std::any_of(others_.begin(), others_.end(), [&](const auto& other) { return other.get() == &side; });
 }
 
 ModelJob::~ModelJob() = default;
@@ -101,7 +126,7 @@ std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
   EngineStart start;
   start.program = engineProgram();
   start.model_fd = model_.fd.get();
-  if (!request_.inputs_path.empty()) start.readable.push_back(absolutePath(request_.inputs_path));
+  start.readable = readablePaths(request_);
   if (!optimized_) start.export_fd = export_.get();
   start.job_folder = folder_.path();
   start.threads = threads();
@@ -110,8 +135,10 @@ std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
   start.limits = limitsFor(&model_, request_);
   auto side = std::make_unique<Side>(start, cancellation_, variant);
   side->run.device = request_.optimize.device;
-  const bool baseline = std::string(variant) == "baseline";
-  side->run.precision = precisionName(baseline ? Precision::kFp32 : request_.optimize.precision);
+  const std::string name = variant;
+  side->run.precision = precisionName(name == "baseline" ? Precision::kFp32
+                                      : name == "before" ? before_->optimize.precision
+                                                         : request_.optimize.precision);
   side->run.threads = start.threads;
   side->run.instances = request_.measure.instances;
   return side;
@@ -125,6 +152,9 @@ void ModelJob::progress(const std::string& stage, double fraction) {
 
 void ModelJob::absorb(Side& side, const json& message) {
   const std::string type = messageText(message, "type");
+  // The history of passes is that of the engine whose result is kept.
+  const bool passes = type == "frozen" || type == "pass" || type == "remark";
+  if (passes && &side != optimized_.get()) return;
   if (type == "progress") {
     const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
     progress(messageText(message, "stage", 200),
@@ -152,7 +182,7 @@ void ModelJob::absorb(Side& side, const json& message) {
   } else if (type == "step") {
     side.run.steps.push_back(recordFromJson<StepRecord>(recordOf(message)));
   } else if (type == "tuning") {
-    if (&side == optimized_.get()) tuning_.read(message);
+    if (&side == optimized_.get() || isOther(side)) tuning_.read(message);
   } else if (type == "dispatch") {
     side.run.dispatches.push_back(recordFromJson<DispatchRecord>(recordOf(message)));
   } else {
@@ -170,11 +200,18 @@ json ModelJob::expect(Side& side, const char* type) {
 
 void ModelJob::load(Side& side, bool only_rewrite) {
   const bool is_baseline = &side == baseline_.get();
-  EngineJob job =
-      engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, folder_, threads());
+  const bool plain = is_baseline && !before_;
+  EngineJob job = engineJob(plain ? JobKind::kBaseline : JobKind::kOptimize, model_,
+                            is_baseline && before_ ? *before_ : request_, folder_, threads());
+  job.measure = request_.measure;
+  job.measure.threads = threads();
   job.optimize_only = only_rewrite;
-  if (is_baseline) job.optimize.tuning_record.clear();
-  if (is_baseline && job.inputs_path.empty()) {
+  if (isOther(side)) job.optimize.precision = precisionFromName(side.run.precision).value_or(Precision::kFp32);
+  if (isOther(side) || plain) job.optimize.dump_directory.clear();
+  if (job.optimize.precision != Precision::kInt8) job.optimize.quantization_recipe.clear();
+  if (plain) job.optimize.tuning_record.clear();
+  const bool beside = is_baseline || isOther(side);
+  if (beside && job.inputs_path.empty() && job.data.path.empty()) {
     // Exactly the inputs that the other engine settled on.
     job.inputs.clear();
     for (const InputRecord& input : job_.model.inputs) job.inputs.push_back(inputText(input));
@@ -228,14 +265,25 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
   side.cpu_ns += result.cpu_ns;
 }
 
-void ModelJob::measure() {
-  std::vector<Side*> sides{optimized_.get()};
-  if (baseline_) {
-    baseline_->progress_begin = kOptimizeEnd;
-    baseline_->progress_end = kBaselineEnd;
-    load(*baseline_, false);
-    sides.push_back(baseline_.get());
+// The engines that are measured beside the optimized one.
+void ModelJob::loadBeside() {
+  std::vector<Side*> beside;
+  for (const auto& other : others_) beside.push_back(other.get());
+  if (baseline_) beside.push_back(baseline_.get());
+  const double share = (kBaselineEnd - kOptimizeEnd) / static_cast<double>(std::max<std::size_t>(1, beside.size()));
+  double begin = kOptimizeEnd;
+  for (Side* side : beside) {
+    side->progress_begin = begin;
+    side->progress_end = begin += share;
+    load(*side, false);
   }
+}
+
+void ModelJob::measure() {
+  loadBeside();
+  std::vector<Side*> sides{optimized_.get()};
+  for (const auto& other : others_) sides.push_back(other.get());
+  if (baseline_) sides.push_back(baseline_.get());
   const MeasureOptions& options = request_.measure;
   for (Side* side : sides) {
     progress("warm up " + side->run.variant, kBaselineEnd);
@@ -254,23 +302,43 @@ void ModelJob::measure() {
     // Who goes first changes, so that a slow drift of the machine favours nobody.
     std::reverse(sides.begin(), sides.end());
   }
-  for (Side* side : {baseline_.get(), optimized_.get()}) {
+  std::vector<Side*> judged{baseline_.get()};
+  for (const auto& other : others_) judged.push_back(other.get());
+  judged.push_back(optimized_.get());
+  for (Side* side : judged) {
     if (side == nullptr) continue;
     side->run.cpu_per_wall = side->wall_ns > 0 ? static_cast<double>(side->cpu_ns) / side->wall_ns : 0;
     const double median_s = std::max(1e-9, static_cast<double>(median(side->run.latency_ns)) * 1e-9);
     side->progress_begin = side->progress_end = kMeasureEnd;
     if (side == optimized_.get()) side->progress_end = 1;
-    finish(*side, static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations})), nullptr);
+    // What it is measured against was judged when it was new.
+    if (side == optimized_.get() || !before_)
+      finish(*side, static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations})), nullptr);
     job_.runs.push_back(side->run);
   }
   baseline_.reset();
+  others_.clear();
   events_.onRecord(job_);
+}
+
+void ModelJob::verify() {
+  optimized_->progress_begin = kOptimizeEnd;
+  optimized_->progress_end = 1;
+  finish(*optimized_, 0, nullptr);
+  job_.runs.push_back(optimized_->run);
+  events_.onRecord(job_);
+}
+
+void ModelJob::addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs) {
+  job_.sensitivities = std::move(sensitivities);
+  job_.tradeoffs = std::move(tradeoffs);
 }
 
 void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form) {
   FinishRequest request;
   request.profile_iterations = profile_iterations;
   if (form != nullptr) request.export_form = *form;
+  request.evaluate = form == nullptr && (!request_.data.path.empty() || !request_.also.empty());
   request.stay = &side == optimized_.get();
   side.process.send(toJson(request));
   const json result = expect(side, "result");
@@ -282,7 +350,10 @@ void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form
   side.run.step_times = std::move(profiled.step_times);
   side.run.coverage.time = std::clamp(profiled.coverage.time, 0.0, 1.0);
   side.run.node_accuracy = std::move(profiled.node_accuracy);
+  side.run.metrics = std::move(profiled.metrics);
+  side.run.export_bytes = std::max<std::int64_t>(0, profiled.export_bytes);
   checkRecord(side.run);
+  if (isOther(side)) side.run.accuracy = std::move(profiled.accuracy);
   if (&side != optimized_.get()) return;
   side.run.accuracy = std::move(profiled.accuracy);
   accurate_ = side.run.accuracy.pass;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/plan/records.h"
 #include "core/plan/tuning_store.h"
 #include "studio/process.h"
+#include "studio/protocol.h"
 #include "studio/session_files.h"
 
 namespace ipex_studio {
@@ -21,6 +23,10 @@ struct JobRequest {
   std::string inputs_path;              // --inputs
   std::string reset_method;
   OptimizeOptions optimize;  // dump_directory: the user's
+  std::vector<Precision> also;  // measured beside optimize.precision, each in an engine of its own
+  DataRequest data;             // --data, what the results are judged on; paths as the user wrote them
+  CalibrationRequest calibration;
+  SearchRequest search;
   MeasureOptions measure;
   bool force_precision = false;  // also where this machine emulates it
   bool trust = false;        // no sandbox
@@ -57,12 +63,19 @@ class ModelJob {
   // the default freeze.
   ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
            const Cancellation& cancellation);
+  // Both engines optimize: what `request` gives is measured against what `before` gives, as the variant "before".
+  ModelJob(const CheckedModel& model, const JobRequest& request, const JobRequest& before, JobEvents& events,
+           const Cancellation& cancellation);
   ~ModelJob();
 
   // Rewrites, plans and runs once. `only_rewrite`: stops after the passes.
   void optimize(bool only_rewrite = false);
-  // Both engines in turns; then per-step times and accuracy.
+  // All engines in turns; then per-step times and accuracy.
   void measure();
+  // Instead of measure(): accuracy alone.
+  void verify();
+  // What a search found goes into the record.
+  void addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs);
   // Writes the optimized model. After measure(); throws Error(kAccuracy) when the results are not right.
   void exportTo(const std::string& path, ExportForm form);
 
@@ -76,7 +89,11 @@ class ModelJob {
  private:
   struct Side;
 
+  void prepare();
   std::unique_ptr<Side> startEngine(const char* variant);
+  void startOthers();
+  void loadBeside();
+  bool isOther(const Side& side) const;
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
   void finish(Side& side, int profile_iterations, const ExportForm* form);
@@ -89,6 +106,7 @@ class ModelJob {
 
   const CheckedModel& model_;
   JobRequest request_;
+  std::optional<JobRequest> before_;  // of the engine beside; else it measures the default freeze
   JobEvents& events_;
   const Cancellation& cancellation_;
   JobFolder folder_;
@@ -96,6 +114,7 @@ class ModelJob {
   JobRecord job_;
   MemoryTuningStore tuning_;
   std::unique_ptr<Side> baseline_;
+  std::vector<std::unique_ptr<Side>> others_;  // of JobRequest::also
   std::unique_ptr<Side> optimized_;
   bool accurate_ = true;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

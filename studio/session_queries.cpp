@@ -60,7 +60,7 @@ std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const Chec
   start.program = engineProgram();
   start.model_fd = original.fd.get();
   start.other_fd = candidate.fd.get();
-  if (!request.inputs_path.empty()) start.readable.push_back(absolutePath(request.inputs_path));
+  start.readable = readablePaths(request);
   start.job_folder = folder.path();
   start.threads = request.measure.threads > 0 ? request.measure.threads : usableCores();
   start.sandbox = !request.trust;

@@ -59,6 +59,28 @@ std::string absolutePath(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
+std::vector<std::string> readablePaths(const JobRequest& request) {
+  std::vector<std::string> paths;
+  if (!request.inputs_path.empty()) paths.push_back(absolutePath(request.inputs_path));
+  const std::string data = absolutePath(request.data.path);
+  if (data.empty()) return paths;
+  paths.push_back(data);
+  // Labels of MNIST's form lie beside the images.
+  const std::size_t images = data.rfind("images");
+  if (images != std::string::npos && images > data.rfind('/')) {
+    std::string labels = data;
+    labels.replace(images, 6, "labels");
+    const std::size_t dims = labels.rfind("idx3");
+    if (dims != std::string::npos) labels.replace(dims, 4, "idx1");
+    const bool packed = labels.size() > 3 && labels.compare(labels.size() - 3, 3, ".gz") == 0;
+    paths.push_back(labels);
+    paths.push_back(packed ? labels.substr(0, labels.size() - 3) : labels + ".gz");
+  }
+  const std::string metric = absolutePath(request.data.metric);
+  if (!metric.empty() && ::access(metric.c_str(), R_OK) == 0) paths.push_back(metric);
+  return paths;
+}
+
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads) {
   EngineJob job;
@@ -73,12 +95,18 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   job.measure = request.measure;
   job.measure.threads = threads;
   job.job_folder = folder.path();
+  job.data = request.data;
+  job.data.path = absolutePath(request.data.path);
+  const std::string metric = absolutePath(request.data.metric);
+  if (!metric.empty() && ::access(metric.c_str(), R_OK) == 0) job.data.metric = metric;
+  job.calibration = request.calibration;
+  job.search = request.search;
   return job;
 }
 
 std::string whyNotPrecision(Precision precision, bool forced) {
-  if (precision == Precision::kFp32) return "";
-  if (precision != Precision::kBf16) return "this version computes in fp32 and bf16";
+  if (precision == Precision::kFp32 || precision == Precision::kInt8) return "";
+  if (precision != Precision::kBf16) return "this version computes in fp32, bf16 and int8";
   const std::string isa = machineFacts().isa;
   const bool native = isa == "avx512_core_bf16" || isa == "avx512_core_amx";
   if (native || forced) return "";
@@ -102,6 +130,14 @@ void checkRequest(const JobRequest& request) {
   const std::string why = whyNotPrecision(request.optimize.precision, request.force_precision);
   if (!why.empty()) {
     throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(request.optimize.precision), why));
+  }
+  for (const Precision precision : request.also) {
+    const std::string why_not = whyNotPrecision(precision, request.force_precision);
+    if (!why_not.empty()) throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(precision), why_not));
+  }
+  const std::string& data = request.data.path;
+  if (!data.empty() && ::access(data.c_str(), R_OK) != 0) {
+    throw Error(ExitCode::kUsage, fmt::format("--data {}: there is no such readable file or folder.", data));
   }
   for (const std::string& text : request.inputs) checkInputText(text);
   const bool may_write = request.trust || (request.use_landlock && landlockVersion() > 0);

@@ -15,6 +15,9 @@ EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request);
 // Empty stays empty.
 std::string absolutePath(const std::string& path);
 
+// Files and folders beside the model that an engine must read for the request.
+std::vector<std::string> readablePaths(const JobRequest& request);
+
 // Dumps go to the folder "dump" inside `folder`.
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads);

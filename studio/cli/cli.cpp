@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 
 #include "core/plan/error.h"
 #include "studio/cli/commands.h"
 #include "studio/protocol.h"
+#include "studio/session_precision.h"
 
 namespace ipex_studio {
 namespace {
@@ -19,6 +21,12 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
     case CommandKind::kRun:
     case CommandKind::kBench:
       return runAndExport(line);
+    case CommandKind::kCalibrate:
+      return calibrateAndSave(line);
+    case CommandKind::kQuantize:
+      return quantizeAndExport(line);
+    case CommandKind::kTune:
+      return tunePrecision(line);
     case CommandKind::kShow:
       return showGraph(line);
     case CommandKind::kPasses:
@@ -49,7 +57,21 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   request.inputs = line.inputs;
   request.inputs_path = line.inputs_path;
   request.reset_method = line.reset_method;
-  request.optimize.precision = precisionFromName(line.precision).value_or(Precision::kFp32);
+  const std::vector<Precision> precisions = precisionsOf(line.precision);
+  request.optimize.precision = precisions.back();
+  request.also.assign(precisions.begin(), precisions.end() - 1);
+  request.data.path = line.data;
+  if (!line.preprocess.empty()) request.data.preprocess = readPreprocessText(line.preprocess);
+  request.data.samples = line.samples;
+  request.data.batch = line.batch;
+  request.data.metric = line.metric;
+  if (!line.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(line.recipe);
+  request.calibration.method = line.method;
+  request.calibration.percentile = line.percentile;
+  request.calibration.samples = line.kind == CommandKind::kCalibrate ? 0 : line.calibration_samples;
+  request.search.max_drop = line.max_drop;
+  request.search.min_sqnr_db = line.min_sqnr_db;
+  request.search.time_budget_s = line.time_budget_s;
   request.force_precision = line.force_precision;
   request.optimize.device = line.device;
   request.optimize.disabled_passes = line.disabled;
@@ -63,6 +85,14 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   request.trust = line.trust;
   request.silence_s = line.timeout_s;
   return request;
+}
+
+std::vector<Precision> precisionsOf(const std::string& text) {
+  std::vector<Precision> precisions;
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) precisions.push_back(precisionFromName(name).value_or(Precision::kFp32));
+  if (precisions.empty()) precisions.push_back(Precision::kFp32);
+  return precisions;
 }
 
 void printText(const std::string& text) {

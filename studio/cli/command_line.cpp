@@ -16,12 +16,14 @@ constexpr char kSharedGroup[] = "Model and inputs";
 constexpr char kMeasureGroup[] = "Measuring";
 constexpr char kRewriteGroup[] = "Rewriting";
 constexpr char kWindowGroup[] = "Window";
+constexpr char kDataGroup[] = "Data";
 
 constexpr char kMainExamples[] = R"(
 Examples:
   ipex-studio model.pt                               open the studio on a model
   ipex-studio run model.pt -o fast.pt                optimize, verify, measure, export
   ipex-studio run model.pt --input x:8x3x224x224     with a batch of 8
+  ipex-studio run model.pt --precision fp32,bf16,int8 --data images/
   ipex-studio run bert.pt --input ids:1x128:int64[0,30521] --input mask:1x128:int64[1,1]
   ipex-studio show model.pt --after fold-batch-norm  the graph after one pass
   ipex-studio inspect model.pt                       what is in a file, without running it
@@ -43,6 +45,16 @@ Examples:
 
 Baseline and optimized run in two processes that take turns, so that both see the same noise.
 An export is written only when the results are right.
+)";
+
+constexpr char kTuneExamples[] = R"(
+Examples:
+  ipex-studio tune net.pt --data images/ --max-drop 0.005 -o fast.pt
+  ipex-studio tune bert.pt --data sentences.npz --min-sqnr 35 -o fast.pt   without labels
+
+What is tried: every operation alone in INT8, then whole assignments that are fastest for what they disturb, casts and
+reorders included. Each is timed and judged on the data. What is slower here in INT8 stays as it is. Interrupted searches
+go on where they were.
 )";
 
 constexpr char kShowExamples[] = R"(
@@ -84,13 +96,25 @@ void addModelFlags(CLI::App& app, CommandLine& line) {
       ->group(kSharedGroup);
 }
 
+// "fp32" or "fp32,bf16,int8".
+std::string checkPrecisions(const std::string& text) {
+  std::istringstream names(text);
+  std::string name;
+  bool any = false;
+  while (std::getline(names, name, ',')) {
+    any = true;
+    if (name != "fp32" && name != "bf16" && name != "fp16" && name != "int8") return name + " is no precision; use fp32, bf16, int8";
+  }
+  return any ? "" : "use fp32, bf16, int8, or several with commas between";
+}
+
 void addRewriteFlags(CLI::App& app, CommandLine& line) {
   app.add_option("--device", line.device, "Where to run: cpu, or xpu[:N] for an Intel GPU.")
       ->type_name("DEVICE")
       ->capture_default_str()
       ->group(kRewriteGroup);
-  app.add_option("--precision", line.precision, "fp32, bf16, fp16 or int8.")
-      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "int8"}))
+  app.add_option("--precision", line.precision, "fp32, bf16 or int8; run and bench set several side by side: fp32,bf16,int8.")
+      ->check(CLI::Validator(checkPrecisions, ""))
       ->capture_default_str()
       ->group(kRewriteGroup);
   app.add_flag("--force-precision", line.force_precision, "Compute so even where this CPU has to emulate it.")
@@ -115,6 +139,55 @@ void addRewriteFlags(CLI::App& app, CommandLine& line) {
   app.add_option("--dump", line.dump_directory, "Write the graph after every changing pass as numbered files to DIR.")
       ->type_name("DIR")
       ->group(kRewriteGroup);
+}
+
+void addDataFlags(CLI::App& app, CommandLine& line, bool required) {
+  auto* data = app.add_option("--data", line.data,
+                              "Samples to calibrate and judge on: a folder of class folders of images, CIFAR-10 or MNIST files, .npy, .npz, "
+                              ".pt tensors, or a recorded .io.pt.")
+                   ->type_name("PATH")
+                   ->group(kDataGroup);
+  if (required) data->required();
+  app.add_option("--preprocess", line.preprocess, "How images become tensors: a TOML file with resize, crop, mean, std …")
+      ->type_name("FILE")
+      ->group(kDataGroup);
+  app.add_option("--samples", line.samples, "Use so many of them, drawn by --seed; 0: all.")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->group(kDataGroup);
+  app.add_option("--batch", line.batch, "Samples per forward.")->type_name("N")->check(CLI::Range(1, 1 << 20))->capture_default_str()->group(kDataGroup);
+}
+
+void addMetricFlag(CLI::App& app, CommandLine& line) {
+  app.add_option("--metric", line.metric,
+                 "What results are judged by: top-1, top-5, mse, cosine, sqnr, or a TorchScript file with metric(outputs, targets). Without it "
+                 "top-1 where the data has labels, else SQNR against FP32.")
+      ->type_name("NAME")
+      ->group(kDataGroup);
+}
+
+void addCalibrationFlags(CLI::App& app, CommandLine& line) {
+  app.add_option("--method", line.method, "How ranges are found: minmax, percentile, kl or mse.")
+      ->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}))
+      ->capture_default_str()
+      ->group(kDataGroup);
+  app.add_option("--percentile", line.percentile, "With --method percentile: this share of the values lies inside.")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(50.0, 100.0))
+      ->capture_default_str()
+      ->group(kDataGroup);
+  app.add_flag("--restart", line.restart, "Do not go on with what was interrupted.")->group(kDataGroup);
+}
+
+void addRecipeFlag(CLI::App& app, CommandLine& line) {
+  app.add_option("--recipe", line.recipe, "For INT8: what calibrate wrote, or an int8_conf.json of Intel Extension for PyTorch.")
+      ->type_name("FILE")
+      ->group(kDataGroup);
+  app.add_option("--calibration-samples", line.calibration_samples, "Without a recipe: calibrate on so many samples of the data.")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(kDataGroup);
 }
 
 void addMeasureFlags(CLI::App& app, CommandLine& line) {
@@ -199,6 +272,54 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
     addModelFlags(*command, line);
     addMeasureFlags(*command, line);
     addRewriteFlags(*command, line);
+    addDataFlags(*command, line, false);
+    addRecipeFlag(*command, line);
+    addCalibrationFlags(*command, line);
+    addMetricFlag(*command, line);
+  }
+}
+
+void addPrecisionCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* calibrate = addCommand(app, line, CommandKind::kCalibrate, "calibrate", "Run data through a model and write a recipe for INT8");
+  addModel(*calibrate, line);
+  calibrate->add_option("-o,--output", line.output, "Write the recipe there.")->required()->type_name("FILE.json");
+  addDataFlags(*calibrate, line, true);
+
+  CLI::App* quantize = addCommand(app, line, CommandKind::kQuantize, "quantize", "Write a model in INT8, from a recipe or from data");
+  addModel(*quantize, line);
+  quantize->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
+  addDataFlags(*quantize, line, false);
+  addRecipeFlag(*quantize, line);
+  addMetricFlag(*quantize, line);
+
+  CLI::App* tune = addCommand(app, line, CommandKind::kTune, "tune", "Find the fastest precision of each operation within a budget of accuracy");
+  addModel(*tune, line);
+  tune->add_option("--precision", line.precision, "auto.")->check(CLI::IsMember({"auto"}))->group(kDataGroup);
+  tune->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
+  tune->add_option("--save-recipe", line.save_recipe, "Write the recipe with all decisions there.")->type_name("FILE.json");
+  tune->add_option("--max-drop", line.max_drop, "How much of the metric may be lost: 0.01 is one percent of the samples.")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  tune->add_option("--min-sqnr", line.min_sqnr_db, "Where the data has no labels: the least SQNR of the results against FP32.")
+      ->type_name("DB")
+      ->check(CLI::Range(0.0, 200.0))
+      ->capture_default_str();
+  tune->add_option("--time-budget", line.time_budget_s, "Search no longer than about so long.")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  addDataFlags(*tune, line, true);
+  addRecipeFlag(*tune, line);
+  addMetricFlag(*tune, line);
+  tune->footer(kTuneExamples);
+  for (CLI::App* command : {calibrate, quantize, tune}) {
+    addCalibrationFlags(*command, line);
+    addModelFlags(*command, line);
+    addDatabase(*command, line);
+    command->add_option("--threads", line.measure.threads, "0: all usable cores.")->check(CLI::Range(0, 4096))->group(kMeasureGroup);
+    command->add_option("--seed", line.measure.seed, "Which samples are drawn.")->group(kMeasureGroup);
+    addJson(*command, line);
   }
 }
 
@@ -230,7 +351,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   addJson(*verify, line);
   addModelFlags(*verify, line);
   verify->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->check(CLI::IsMember({"fp32", "bf16", "int8"}))
       ->capture_default_str();
   verify->add_option("--threads", line.measure.threads, "0: all usable cores.")
       ->check(CLI::Range(0, 4096))
@@ -285,6 +406,11 @@ void addStudio(CLI::App& app, CommandLine& line) {
       ->type_name("FILE")
       ->group(kWindowGroup);
   app.add_option("--panel", line.panel, "Show this panel alone.")->type_name("NAME")->group(kWindowGroup);
+  auto* json = app.add_flag("--json", line.json, "No window: print what the panel shows (else operations) as JSON.")
+                   ->group(kWindowGroup);
+  app.add_flag("--csv", line.csv, "No window: print what the panel shows (else operations) as CSV.")
+      ->excludes(json)
+      ->group(kWindowGroup);
   app.add_option("--size", line.size, "Size of the window in pixels.")
       ->type_name("WxH")
       ->capture_default_str()
@@ -310,6 +436,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   app->footer(kMainExamples);
   addStudio(*app, line);
   addMeasuringCommands(*app, line);
+  addPrecisionCommands(*app, line);
   addLookingCommands(*app, line);
   addDatabaseCommands(*app, line);
   return app;

@@ -20,6 +20,9 @@ enum class CommandKind {
   kPasses,
   kInspect,
   kVerify,
+  kCalibrate,
+  kQuantize,
+  kTune,
   kCompare,
   kReport,
   kImport,
@@ -44,6 +47,20 @@ struct CommandLine {
   std::string device = "cpu";
   bool force_precision = false;
   std::string precision = "fp32";
+  std::string recipe;       // --recipe
+  std::string data;         // --data
+  std::string preprocess;   // --preprocess
+  std::string metric;       // --metric
+  std::int64_t samples = 0;
+  std::int64_t batch = 1;
+  std::string method = "mse";
+  double percentile = 99.99;
+  std::int64_t calibration_samples = 1000;
+  bool restart = false;
+  double max_drop = 0.01;      // kTune
+  double min_sqnr_db = 30;
+  double time_budget_s = 600;
+  std::string save_recipe;
   std::vector<std::string> disabled;  // --disable
   std::int64_t limit = -1;
   std::string dump_directory;
@@ -65,6 +82,7 @@ struct CommandLine {
   std::string screenshot;  // kStudio
   std::string script;
   std::string panel;
+  bool csv = false;
   std::string size = "1600x1000";
   std::string theme;  // empty: as chosen last
 };

@@ -13,6 +13,9 @@ namespace ipex_studio {
 using WindowRunner = std::function<int(const WindowOptions& options, SnapshotSource& source)>;
 
 int runAndExport(const CommandLine& line);  // run, bench
+int calibrateAndSave(const CommandLine& line);
+int quantizeAndExport(const CommandLine& line);
+int tunePrecision(const CommandLine& line);
 int showGraph(const CommandLine& line);
 int printPasses(const CommandLine& line);
 int inspectModel(const CommandLine& line);
@@ -29,6 +32,9 @@ int runCommandLine(int argc, char** argv, const WindowRunner& window);
 
 // What --input, --disable, --threads … ask of a job.
 JobRequest jobRequest(const CommandLine& line, const char* command);
+
+// --precision as typed: the last is what is exported, the others are measured beside it.
+std::vector<Precision> precisionsOf(const std::string& text);
 
 // "#!…"-free completion scripts made from the tree of commands and flags.
 std::string bashCompletion(const CLI::App& app);

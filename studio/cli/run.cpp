@@ -5,9 +5,11 @@
 
 #include "core/plan/records_json.h"
 #include "profiler/export_json.h"
+#include "profiler/precision_table.h"
 #include "profiler/run_table.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
+#include "studio/cli/precision.h"
 #include "studio/cli/progress.h"
 #include "studio/session_database.h"
 #include "studio/session_files.h"
@@ -33,7 +35,9 @@ void sayGuess(const ModelRecord& model, bool remembered) {
 
 void print(const CommandLine& line, const JobRecord& job) {
   const TerminalStyle style = stdoutStyle();
-  printText(line.json ? dumpJson(benchJson(job)) + "\n" : runTable(job, style.columns, style.color));
+  if (line.json) return printText(dumpJson(benchJson(job)) + "\n");
+  const bool side_by_side = job.runs.size() > 2 || !line.data.empty();
+  printText(runTable(job, style.columns, style.color) + (side_by_side ? "\n" + precisionTable(job) : ""));
 }
 
 }  // namespace
@@ -42,6 +46,10 @@ int runAndExport(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
   JobRequest request = jobRequest(line, line.kind == CommandKind::kRun ? "run" : "bench");
+  const bool int8 = usesInt8(request);
+  if (int8 && request.optimize.quantization_recipe.empty() && request.data.path.empty()) {
+    throw Error(ExitCode::kUsage, "--precision int8 needs --recipe FILE, or --data PATH to calibrate on.");
+  }
   checkRequest(request);
   const ExportForm form = line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled;
   if (!line.output.empty()) {
@@ -56,6 +64,7 @@ int runAndExport(const CommandLine& line) {
   if (request.optimize.tune != TuneMode::kOff) request.optimize.tuning_record = database.rememberedTuning();
 
   TerminalProgress progress;
+  if (int8) addRecipe(line, model, &request, progress, cancellation);
   ModelJob job(model, request, true, progress, cancellation);
   job.optimize();
   database.recordTuning(job.tuning());

@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 
+#include "core/plan/records_json.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/session.h"
 #include "studio/settings.h"
+#include "studio/snapshot_tables.h"
 
 namespace ipex_studio {
 namespace {
@@ -49,6 +53,40 @@ struct OpenSession {
   Session* session = nullptr;
 };
 
+// Lets the session do its work and prints what a panel would show in the end. No window is needed.
+int printPanel(const CommandLine& line, SessionOptions options) {
+  const std::string panel = line.panel.empty() ? "operations" : line.panel;
+  panelTable(panel, *makeSnapshot(nullptr, {}, nullptr));  // an unknown name is told before anything is run
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool news = false;
+  const auto wake = [&] {
+    const std::lock_guard lock(mutex);
+    news = true;
+    changed.notify_all();
+  };
+  Cancellation interrupted;
+  const InterruptWatch watch(interrupted, wake);
+  Session session(std::move(options));
+  session.setWakeup(wake);
+  SnapshotPtr last = session.latest();
+  while (last->status.state == JobState::kWorking && !interrupted.requested()) {
+    std::unique_lock lock(mutex);
+    // Bounded, for what may have happened before the wakeup was set.
+    changed.wait_for(lock, std::chrono::milliseconds(200), [&] { return news; });
+    news = false;
+    lock.unlock();
+    last = session.latest();
+  }
+  session.setWakeup({});
+  if (interrupted.requested()) return static_cast<int>(kInterrupted);
+  if (last->status.state == JobState::kFailed && last->index->optimized.run == nullptr)
+    throw Error(ExitCode::kFailure, last->status.message);
+  const PanelTable table = panelTable(panel, *last);
+  printText(line.csv ? tableCsv(table) : dumpJson(tableJson(table)) + "\n");
+  return static_cast<int>(ExitCode::kOk);
+}
+
 }  // namespace
 
 int openStudio(const CommandLine& line, const WindowRunner& window) {
@@ -67,6 +105,7 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   checkRequest(session_options.request);
   // A file that is not there needs no window to be told.
   if (!isDatabaseFile(line.model)) UniqueFd(openModelFile(line.model));
+  if (line.json || line.csv) return printPanel(line, std::move(session_options));
   // Ctrl-C in the terminal closes the window as its own button does: the engines end and their folder goes.
   OpenSession open_session;
   Cancellation interrupted;

@@ -1,6 +1,7 @@
 // The baseline: what an engineer would get today from torch::jit::freeze, on the same threads and inputs.
 #include "core/graph/measure.h"
 #include "core/plan/records_json.h"
+#include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_turns.h"
 #include "studio/engine/jobs.h"
@@ -18,7 +19,8 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   const std::int64_t load_begin = nowNs();
   std::optional<Model> model = Model::load(kModelPath);
   const std::int64_t load_ns = nowNs() - load_begin;
-  const JobInputs inputs(*model, job);
+  const std::unique_ptr<DataSet> data = openJobData(*model, job);
+  const JobInputs inputs = data ? JobInputs(*model, job, namedInputs(*data, data->batch(0))) : JobInputs(*model, job);
   channel.progress("freeze baseline", 0.4);
   const std::int64_t freeze_begin = nowNs();
   torch::jit::Module module = freezeBaseline(model->module(), job.optimize.preserved_methods);
@@ -37,6 +39,11 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   const FinishRequest request = Turns(module, inputs.example(), job.measure, channel).takeAll();
   const std::int64_t peak_rss_bytes = peakRssBytes();
   RunRecord run;
+  if (request.evaluate && data) {
+    const Metric metric = jobMetric(job.data, *data);
+    // The baseline is what results are compared with where there is nothing else.
+    if (!metric.needsResults() || data->hasResults()) run.metrics = evaluate(module, nullptr, *data, inputs, metric, 0, "evaluate the baseline", channel);
+  }
   if (request.profile_iterations > 0) {
     channel.progress("time the baseline's operators", 0);
     const auto origins = frozenOrigins(Model::load(kModelPath).module(), job.optimize.preserved_methods);

@@ -81,7 +81,9 @@ InputRecord describeSpec(const InputSpec& spec) {
 
 JobInputs::JobInputs(Model& model, const EngineJob& job) : seed_(job.measure.seed) {
   if (!job.inputs_path.empty()) {
-    placeFileValues(model, job);
+    const NamedInputs file = readNamedInputs(job.inputs_path);
+    placeFileValues(model, job, file, fmt::format("--inputs {}", job.inputs_path));
+    readRecorded(job, file);
   } else if (job.inputs.empty() && !job.guessed.empty()) {
     try {
       specs_ = model.completeInputs(parseAll(job.guessed));
@@ -92,13 +94,37 @@ JobInputs::JobInputs(Model& model, const EngineJob& job) : seed_(job.measure.see
   } else {
     specs_ = model.completeInputs(parseAll(job.inputs));
   }
+  makeExample();
+}
+
+JobInputs::JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample) : seed_(job.measure.seed) {
+  if (!job.inputs_path.empty()) {
+    throw Error(ExitCode::kUsage, "--inputs and --data both say what the model is run on; give one of them.");
+  }
+  // Values without names are the first arguments; the data goes before what --input says of the same ones.
+  NamedInputs named = sample;
+  EngineJob rest = job;
+  const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
+  for (std::size_t i = 0; i < named.names.size() && i + 1 < arguments.size(); ++i) {
+    if (named.names[i].empty()) named.names[i] = arguments[i + 1].name();
+  }
+  rest.inputs.erase(std::remove_if(rest.inputs.begin(), rest.inputs.end(),
+                                   [&](const std::string& text) {
+                                     return std::find(named.names.begin(), named.names.end(), parseInputSpec(text).name) != named.names.end();
+                                   }),
+                    rest.inputs.end());
+  placeFileValues(model, rest, named, fmt::format("--data {}", job.data.path));
+  recorded_.push_back({sample.values});
+  makeExample();
+}
+
+void JobInputs::makeExample() {
   example_ = makeInputs(specs_, seed_);
   if (!recorded_.empty()) example_ = merged(std::move(example_), recorded_.front().front());
   for (const InputSpec& spec : specs_) records_.push_back(describeSpec(spec));
 }
 
-void JobInputs::placeFileValues(Model& model, const EngineJob& job) {
-  const NamedInputs file = readNamedInputs(job.inputs_path);
+void JobInputs::placeFileValues(Model& model, const EngineJob& job, const NamedInputs& file, const std::string& origin) {
   std::vector<InputSpec> given = parseAll(job.inputs);
   std::vector<std::string> names;
   const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
@@ -117,16 +143,17 @@ void JobInputs::placeFileValues(Model& model, const EngineJob& job) {
     if (slot >= names.size()) {
       throw Error(ExitCode::kUsage,
                   file.names[i].empty()
-                      ? fmt::format("--inputs {} holds {} values, but forward has only {} arguments left for them.",
-                                    job.inputs_path, file.values.size(), i)
-                      : fmt::format("--inputs {} names \"{}\", which is no argument of forward.", job.inputs_path,
-                                    file.names[i].substr(0, 100)));
+                      ? fmt::format("{} holds {} values, but forward has only {} arguments left for them.", origin, file.values.size(), i)
+                      : fmt::format("{} names \"{}\", which is no argument of forward.", origin, file.names[i].substr(0, 100)));
     }
     taken[slot] = true;
     file_slots_.push_back(slot);
     given.push_back(specOf(names[slot], file.values[i]));
   }
   specs_ = model.completeInputs(given);
+}
+
+void JobInputs::readRecorded(const EngineJob& job, const NamedInputs& file) {
   const std::vector<RecordedCase> cases = readRecordedCases(job.inputs_path);
   for (const RecordedCase& recorded : cases) {
     if (recorded.inputs.size() != file_slots_.size()) continue;

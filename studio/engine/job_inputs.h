@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/graph/model.h"
+#include "core/graph/read_inputs.h"
 #include "studio/protocol.h"
 
 namespace ipex_studio {
@@ -14,6 +15,8 @@ class JobInputs {
   // Values of --inputs fill the arguments they name, or in order those that no --input names; --input fills the rest by
   // name or in order; what is left is guessed. Throws Error(kUsage).
   JobInputs(Model& model, const EngineJob& job);
+  // `sample`: a batch of the job's data, which takes the place of a file where none is given.
+  JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample);
 
   // What is timed: the low end of all ranges, the first case of a recording.
   const Inputs& example() const { return example_; }
@@ -21,9 +24,13 @@ class JobInputs {
   // What results are compared on: every recorded case, or a recorded sequence; with ranges their ends and middle; with
   // `stateful` several calls from one state.
   std::vector<std::vector<Inputs>> verificationSequences(bool stateful) const;
+  // Arguments of forward with values of the data in their places.
+  Inputs withData(const Inputs& values) const { return merged(example_, values); }
 
  private:
-  void placeFileValues(Model& model, const EngineJob& job);
+  void placeFileValues(Model& model, const EngineJob& job, const NamedInputs& file, const std::string& origin);
+  void makeExample();
+  void readRecorded(const EngineJob& job, const NamedInputs& file);
   Inputs merged(Inputs values, const Inputs& file_values) const;
 
   std::vector<InputSpec> specs_;  // one per argument

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <ostream>
+#include <streambuf>
 #include <tuple>
 
 #include "core/graph/measure.h"
@@ -15,7 +16,9 @@
 #include "core/plan/records_json.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
+#include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
+#include "studio/engine/job_recipe.h"
 #include "studio/engine/job_turns.h"
 #include "studio/engine/jobs.h"
 #include "studio/engine/split_choice.h"
@@ -72,6 +75,42 @@ void writeExport(const OptimizedModel& optimized, ExportForm form) {
   exportModule(optimized, stream, form);
 }
 
+// Counts what is written.
+class CountingBuffer : public std::streambuf {
+ public:
+  std::int64_t bytes() const { return bytes_; }
+
+ protected:
+  std::streamsize xsputn(const char*, std::streamsize count) override {
+    bytes_ += count;
+    return count;
+  }
+  int_type overflow(int_type character) override {
+    ++bytes_;
+    return traits_type::not_eof(character);
+  }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+std::int64_t compiledBytes(const OptimizedModel& optimized) {
+  CountingBuffer buffer;
+  std::ostream stream(&buffer);
+  exportModule(optimized, stream, ExportForm::kCompiled);
+  return buffer.bytes();
+}
+
+// Against the model in FP32, from a file loaded afresh.
+std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const JobInputs& inputs, torch::jit::Module& candidate, Channel& channel) {
+  constexpr std::int64_t kComparedBatches = 64;
+  const Metric metric = jobMetric(job.data, data);
+  const bool compare = job.optimize.precision != Precision::kFp32 || metric.needsResults();
+  if (!compare) return evaluate(candidate, nullptr, data, inputs, metric, 0, "evaluate", channel);
+  torch::jit::Module reference = freezeBaseline(Model::load(kModelPath).module(), job.optimize.preserved_methods);
+  return evaluate(candidate, &reference, data, inputs, metric, kComparedBatches, "evaluate", channel);
+}
+
 // What --hint asks for; else what the job says.
 MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimized, Channel& channel) {
   MeasureOptions options = job.measure;
@@ -86,7 +125,7 @@ MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, Optimi
   return options;
 }
 
-void serve(const EngineJob& job, const MeasureOptions& measure, const JobInputs& inputs, OptimizedModel& optimized,
+void serve(const EngineJob& job, const MeasureOptions& measure, const DataSet* data, const JobInputs& inputs, OptimizedModel& optimized,
            Channel& channel) {
   Turns turns(optimized.module, inputs.example(), measure, channel);
   bool verified = false;
@@ -105,6 +144,10 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const JobInputs&
       verified = true;
     }
     run.accuracy = accuracy;
+    if (request.evaluate) {
+      run.export_bytes = compiledBytes(optimized);
+      if (data != nullptr) run.metrics = judge(job, *data, inputs, optimized.module, channel);
+    }
     if (request.export_form && accuracy.pass) {
       writeExport(optimized, *request.export_form);
     }
@@ -120,10 +163,15 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
   const std::int64_t load_begin = nowNs();
   std::optional<Model> model = Model::load(kModelPath);
   const std::int64_t load_ns = nowNs() - load_begin;
-  const JobInputs inputs(*model, job);
+  const std::unique_ptr<DataSet> data = openJobData(*model, job);
+  const JobInputs inputs = data ? JobInputs(*model, job, namedInputs(*data, data->batch(0))) : JobInputs(*model, job);
+  if (data) jobMetric(job.data, *data);  // what cannot be judged is said before work begins
   channel.progress("freeze", 0.2);
   ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()) + 1);
-  OptimizedModel optimized = optimizeModel(model->module(), inputs.example(), job.optimize, observer);
+  OptimizeOptions options = job.optimize;
+  options.quantization_recipe = ownRecipe(options.quantization_recipe, model->module(), inputs.example(), options);
+  OptimizedModel optimized = optimizeModel(model->module(), inputs.example(), options, observer);
+  optimized.preprocess = jobPreprocess(job);
   model.reset();  // a program that uses the result would not keep the original either
   channel.record("frozen", optimized.frozen);
   sendModel(optimized, inputs, channel);
@@ -146,7 +194,7 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
                 {"threads", measure.threads},
                 {"instances", measure.instances},
                 {"coverage_nodes", optimized.coverage.nodes}});
-  if (!job.optimize_only) serve(job, measure, inputs, optimized, channel);
+  if (!job.optimize_only) serve(job, measure, data.get(), inputs, optimized, channel);
 }
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {

@@ -9,6 +9,8 @@ namespace ipex_studio {
 void runBaselineJob(const EngineJob& job, Channel& channel);
 void runOptimizeJob(const EngineJob& job, Channel& channel);
 void runVerifyJob(const EngineJob& job, Channel& channel);
+void runCalibrateJob(const EngineJob& job, Channel& channel);
+void runSearchJob(const EngineJob& job, Channel& channel);
 void runPassesJob(Channel& channel);
 
 }  // namespace ipex_studio

@@ -24,6 +24,10 @@ void runJob(const EngineJob& job, Channel& channel) {
       return runOptimizeJob(job, channel);
     case JobKind::kVerify:
       return runVerifyJob(job, channel);
+    case JobKind::kCalibrate:
+      return runCalibrateJob(job, channel);
+    case JobKind::kSearch:
+      return runSearchJob(job, channel);
     case JobKind::kPasses:
       return runPassesJob(channel);
   }

@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"unsupported_precision",
                  {"run", "@small.pt", "--precision", "fp16"},
                  5,
-                 "--precision fp16: this version computes in fp32 and bf16."},
+                 "--precision fp16: this version computes in fp32, bf16 and int8."},
         BadInput{"portable_bf16",
                  {"run", "@small.pt", "--precision", "bf16", "--force-precision", "--form", "portable", "-o", "/tmp/never.pt"},
                  5,

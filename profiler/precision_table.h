@@ -1,0 +1,20 @@
+// The precisions of one job side by side, for the terminal.
+#pragma once
+
+#include <string>
+
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+// One line per run: latency, speed-up against the baseline with its 95 % interval, metrics on the data, size, memory, and
+// how steps and their time are shared out among precisions. Names from the model are made printable.
+std::string precisionTable(const JobRecord& job);
+
+// What a search tried, fastest first: the Pareto front is marked *, the choice >.
+std::string tradeoffTable(const JobRecord& job);
+
+// The operations that a lower precision disturbs most, at most `rows`.
+std::string sensitivityTable(const JobRecord& job, std::size_t rows);
+
+}  // namespace ipex_studio

@@ -1,0 +1,98 @@
+#include "studio/engine/job_data.h"
+
+#include <algorithm>
+
+#include "core/graph/torch_error.h"
+#include "core/plan/zip_reader.h"
+#include "studio/engine/job_inputs.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::int64_t kBatchesPerProgress = 16;
+constexpr std::uint64_t kMostPreprocessBytes = 1 << 20;
+
+// Of the model's first argument; 0 when it is no image or there is no guess.
+std::int64_t guessedChannels(Model& model, const EngineJob& job) {
+  std::vector<InputSpec> specs;
+  try {
+    for (const std::string& text : job.inputs) specs.push_back(parseInputSpec(text));
+    specs = model.completeInputs(specs);
+  } catch (const Error&) {
+    return 0;  // the data tells sizes that could not be guessed
+  }
+  const bool image = !specs.empty() && specs.front().value.empty() && specs.front().sizes.size() == 4;
+  const std::int64_t channels = image ? specs.front().sizes[1].first : 0;
+  return channels == 1 || channels == 3 ? channels : 0;
+}
+
+torch::jit::IValue run(torch::jit::Module& module, const Inputs& inputs) {
+  try {
+    return module.forward(inputs);
+  } catch (const std::exception& problem) {
+    throw runError(problem);
+  }
+}
+
+}  // namespace
+
+std::string jobPreprocess(const EngineJob& job) {
+  if (!job.data.preprocess.empty()) return job.data.preprocess;
+  const ZipReader zip(kEngineModelFd, job.model_name);
+  const std::string folder = zip.firstListed().substr(0, zip.firstListed().find('/') + 1);
+  const ZipMember* member = zip.find(folder + "extra/preprocess.toml");
+  return member == nullptr ? "" : zip.read(*member, kMostPreprocessBytes);
+}
+
+std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job) {
+  if (job.data.path.empty()) return nullptr;
+  DataSetOptions options;
+  const std::string preprocess = jobPreprocess(job);
+  if (preprocess.empty()) {
+    options.preprocess.channels = guessedChannels(model, job);
+  } else {
+    options.preprocess = preprocessFromText(preprocess, "The preprocessing");
+  }
+  options.samples = job.data.samples;
+  options.seed = job.measure.seed;
+  options.batch = job.data.batch;
+  return std::make_unique<DataSet>(job.data.path, options);
+}
+
+NamedInputs namedInputs(const DataSet& data, const DataBatch& batch) { return {data.names(), batch.inputs}; }
+
+Metric jobMetric(const DataRequest& request, const DataSet& data) {
+  const char* otherwise = data.labelled() ? "top-1" : data.hasResults() ? "cosine" : "sqnr";
+  const Metric metric = Metric::fromName(request.metric.empty() ? otherwise : request.metric);
+  if (metric.needsLabels()) data.requireLabels();
+  return metric;
+}
+
+std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data, const JobInputs& inputs,
+                                   Metric metric, std::int64_t compared, const std::string& stage, Channel& channel) {
+  const torch::NoGradGuard no_grad;
+  Metric sqnr(MetricKind::kSqnr), cosine(MetricKind::kCosine);
+  const std::int64_t batches = data.batches();
+  const bool own_results = metric.needsResults() && data.labelled();  // labels are no results
+  for (std::int64_t b = 0; b < batches; ++b) {
+    if (b % kBatchesPerProgress == 0) channel.progress(stage, static_cast<double>(b) / static_cast<double>(batches));
+    const DataBatch batch = data.batch(b);
+    const Inputs arguments = inputs.withData(batch.inputs);
+    const torch::jit::IValue result = run(module, arguments);
+    const bool needed = metric.needsResults() && (own_results || !batch.targets.defined());
+    at::Tensor expected;
+    if (reference != nullptr && (needed || b < compared)) expected = firstTensor(run(*reference, arguments));
+    metric.add(result, needed ? expected : batch.targets, batch.samples);
+    if (expected.defined() && b < compared) {
+      sqnr.add(result, expected, batch.samples);
+      cosine.add(result, expected, batch.samples);
+    }
+  }
+  std::vector<MetricRecord> records{metric.record()};
+  for (const Metric* more : {&sqnr, &cosine}) {
+    if (more->record().samples > 0 && more->kind() != metric.kind()) records.push_back(more->record());
+  }
+  return records;
+}
+
+}  // namespace ipex_studio

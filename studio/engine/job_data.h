@@ -1,0 +1,38 @@
+// The data of a job: what --data names, as arguments of forward.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/data_set.h"
+#include "core/data/metrics.h"
+#include "core/graph/read_inputs.h"
+#include "studio/engine/channel.h"
+
+namespace ipex_studio {
+
+class JobInputs;
+
+// The preprocessing that the job names, else the one that the model's file brings along (extra/preprocess.toml); TOML text,
+// empty without either.
+std::string jobPreprocess(const EngineJob& job);
+
+// Opens what the job names; null when it names none. Without a preprocessing the channels are those that the model's first
+// argument is guessed to have. Throws Error(kUsage).
+std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job);
+
+// One batch as values with names, as a file of inputs would give them.
+NamedInputs namedInputs(const DataSet& data, const DataBatch& batch);
+
+// --metric, else by the data: top-1 where there are labels, cosine against recorded results, SQNR against the model
+// itself in FP32 otherwise. Throws Error(kUsage) when the data cannot answer it.
+Metric jobMetric(const DataRequest& request, const DataSet& data);
+
+// Results of `module` on all of the data. `reference`: computes what results are compared with where the data holds
+// none; may be null when the metrics need none. First `metric`; then, with a reference, SQNR and cosine on the first
+// `compared` batches. Sends progress as `stage`.
+std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data, const JobInputs& inputs,
+                                   Metric metric, std::int64_t compared, const std::string& stage, Channel& channel);
+
+}  // namespace ipex_studio

@@ -1,0 +1,372 @@
+// The search over precisions: how much each operation's INT8 costs and disturbs, the assignments that are worth a try,
+// each of them built, timed and judged on the data; the fastest within the budget wins.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/graph/measure.h"
+#include "core/plan/machine_facts.h"
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+#include "passes/optimize.h"
+#include "studio/engine/job_recipe.h"
+#include "studio/engine/job_turns.h"
+#include "studio/engine/jobs.h"
+#include "studio/engine/precision_costs.h"
+#include "studio/engine/search_state.h"
+
+namespace ipex_studio {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Lowered = std::vector<bool>;
+
+constexpr const char* kModelPath = "/proc/self/fd/4";
+static_assert(kEngineModelFd == 4);
+constexpr std::int64_t kComparedSamples = 32;  // that a sensitivity is measured on
+constexpr int kCumulativePoints = 8;
+constexpr int kProfiles = 15;
+constexpr double kTiming_s = 0.5;
+constexpr double kSensitivityShare = 0.5;      // of the time budget
+constexpr double kCastBytesPerNs = 8;          // from memory to memory on one core
+constexpr double kWorthIt = 0.98;              // a lower precision has to be so much faster
+
+double median(std::vector<std::int64_t> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return static_cast<double>(*middle);
+}
+
+class Search {
+ public:
+  Search(const EngineJob& job, Channel& channel)
+      : job_(job),
+        channel_(channel),
+        model_(Model::load(kModelPath)),
+        data_(openJobData(model_, job)),
+        inputs_(model_, job, namedInputs(*data_, data_->batch(0))),
+        metric_(jobMetric(job.data, *data_)),
+        reference_(freezeBaseline(model_.module(), job.optimize.preserved_methods)) {}
+
+  void run() {
+    state_ = SearchState::read(job_.state, data_->fingerprint());
+    prepareRecipe();
+    prepareChoices();
+    measureCosts();
+    measureSensitivities();
+    measureCumulative();
+    tryAssignments();
+    sendResult();
+  }
+
+ private:
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  bool outOfTime(double share) const { return elapsed() > share * job_.search.time_budget_s; }
+  void save() { channel_.send({{"type", "state"}, {"text", state_.text()}}); }
+
+  void prepareRecipe() {
+    if (state_.recipe.empty()) {
+      const std::string given = ownRecipe(job_.optimize.quantization_recipe, model_.module(), inputs_.example(), job_.optimize);
+      if (!given.empty()) {
+        state_.recipe = given;
+      } else {
+        const auto checkpoint = [this](const std::string& text) {
+          state_.calibration = text;
+          save();
+        };
+        state_.recipe = recipeToText(calibrate(job_, model_.module(), *data_, inputs_, state_.calibration, checkpoint, channel_));
+        state_.calibration.clear();
+      }
+      save();
+    }
+    recipe_ = recipeFromText(state_.recipe);
+  }
+
+  OptimizeOptions options(Precision precision, TuneMode tune) const {
+    OptimizeOptions options = job_.optimize;
+    options.precision = precision;
+    options.tune = tune;
+    options.quantization_recipe.clear();
+    options.dump_directory.clear();
+    return options;
+  }
+
+  // Other operations than the lowered ones keep FP32.
+  OptimizedModel build(const Lowered& lowered, TuneMode tune) {
+    Recipe recipe = recipe_;
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+      RecipeNode* node = recipe.node(choices_[c].node.key);
+      IPEX_CHECK(node != nullptr, "a candidate is in its recipe");
+      if (!lowered[c]) node->precision = "fp32";
+    }
+    OptimizeOptions own = options(Precision::kInt8, tune);
+    own.quantization_recipe = recipeToText(recipe);
+    const bool none = std::none_of(lowered.begin(), lowered.end(), [](bool low) { return low; });
+    Observer silent;
+    return optimizeModel(model_.module(), inputs_.example(), none ? options(Precision::kFp32, tune) : own, silent);
+  }
+
+  // What the recipe lets be lowered, and where it comes from in the model.
+  void prepareChoices() {
+    OptimizeOptions own = options(Precision::kFp32, TuneMode::kOff);
+    own.calibrate = true;
+    Observer silent;
+    const OptimizedModel planned = optimizeModel(model_.module(), inputs_.example(), own, silent);
+    const auto ids = originsByKey(planned.origins);
+    CalibrationPlan plan = *planned.calibration;
+    std::vector<std::vector<int>> reads;
+    std::vector<int> writes;
+    for (std::size_t c = 0; c < plan.candidates.size(); ++c) {
+      const RecipeNode* node = recipe_.node(plan.candidates[c].key);
+      if (node == nullptr || node->precision == "fp32" || node->precision == "bf16") continue;
+      PrecisionChoice choice;
+      choice.node = *node;
+      const auto id = ids.find(node->key.substr(0, node->key.find('@')));
+      if (id != ids.end()) choice.origins.push_back(id->second);
+      choice.cumulative_db = std::numeric_limits<double>::quiet_NaN();
+      choices_.push_back(std::move(choice));
+      reads.push_back(c < plan.reads.size() ? plan.reads[c] : std::vector<int>());
+      writes.push_back(c < plan.writes.size() ? plan.writes[c] : -1);
+    }
+    if (choices_.empty()) throw Error(ExitCode::kUnsupported, "No operation of this model can be computed in INT8; use --precision bf16 or fp32.");
+    plan.reads = std::move(reads);
+    plan.writes = std::move(writes);
+    edges_ = edgesOf(plan, recipe_, kCastBytesPerNs);
+  }
+
+  // Step by step in FP32 and with everything lowered.
+  void measureCosts() {
+    for (const bool low : {false, true}) {
+      channel_.progress(low ? "time INT8" : "time FP32", low ? 0.12 : 0.1);
+      OptimizedModel model = build(Lowered(choices_.size(), low), job_.optimize.tune);
+      firstRun(model.module, inputs_.example());
+      RunRecord profiled;
+      profileSteps(model.module, inputs_.example(), kProfiles, model.origins, profiled);
+      const std::vector<double> times = timesOf(choices_, profiled);
+      for (std::size_t c = 0; c < choices_.size(); ++c) (low ? choices_[c].low_ns : choices_[c].fp32_ns) = times[c];
+    }
+  }
+
+  // SQNR of the results against FP32 on a few samples.
+  double sqnrOf(const Lowered& lowered) {
+    const torch::NoGradGuard no_grad;
+    OptimizedModel model = build(lowered, TuneMode::kOff);
+    Metric sqnr(MetricKind::kSqnr);
+    const std::int64_t batches = std::min(data_->batches(), (kComparedSamples + job_.data.batch - 1) / job_.data.batch);
+    for (std::int64_t b = 0; b < batches; ++b) {
+      const DataBatch batch = data_->batch(b);
+      const Inputs arguments = inputs_.withData(batch.inputs);
+      if (static_cast<std::size_t>(b) == expected_.size()) expected_.push_back(firstTensor(reference_.forward(arguments)).clone());
+      sqnr.add(model.module.forward(arguments), expected_[static_cast<std::size_t>(b)], batch.samples);
+    }
+    return sqnr.record().value;
+  }
+
+  void measureSensitivities() {
+    double worst_db = 999;
+    std::vector<std::size_t> missing;
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+      const std::string& key = choices_[c].node.key;
+      const auto known = state_.sensitivity_db.find(key);
+      if (known == state_.sensitivity_db.end() && outOfTime(kSensitivityShare)) {
+        missing.push_back(c);
+        continue;
+      }
+      if (known == state_.sensitivity_db.end()) {
+        channel_.progress(fmt::format("sensitivity, {} of {} operations", c + 1, choices_.size()),
+                          0.15 + 0.4 * static_cast<double>(c) / static_cast<double>(choices_.size()));
+        Lowered alone(choices_.size(), false);
+        alone[c] = true;
+        state_.sensitivity_db[key] = sqnrOf(alone);
+        save();
+      }
+      choices_[c].sqnr_db = state_.sensitivity_db[key];
+      worst_db = std::min(worst_db, choices_[c].sqnr_db);
+    }
+    if (!missing.empty()) {
+      channel_.log(fmt::format("--time-budget: {} operations were not tried alone and count as the most sensitive one.", missing.size()), true);
+    }
+    for (const std::size_t c : missing) choices_[c].sqnr_db = worst_db;
+    for (PrecisionChoice& choice : choices_) choice.noise = std::pow(10, -choice.sqnr_db / 10);
+  }
+
+  // Lowered one after the other, the least sensitive first; measured at some places on the way.
+  void measureCumulative() {
+    std::vector<std::size_t> order(choices_.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return choices_[a].sqnr_db > choices_[b].sqnr_db; });
+    Lowered lowered(choices_.size(), false);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      lowered[order[i]] = true;
+      const std::size_t places = kCumulativePoints;
+      const bool measured = (i + 1) * places / order.size() != i * places / order.size();
+      if (!measured || outOfTime(0.7)) continue;
+      channel_.progress("cumulative sensitivity", 0.55 + 0.1 * static_cast<double>(i) / static_cast<double>(order.size()));
+      choices_[order[i]].cumulative_db = sqnrOf(lowered);
+    }
+  }
+
+  struct Trial {
+    Lowered lowered;
+    bool bf16 = false;
+    TradeoffRecord record;
+  };
+
+  // Within the budget, compared with FP32?
+  bool allowed(const TradeoffRecord& record) const {
+    if (trials_.empty()) return true;  // FP32 itself
+    const double fp32 = trials_.front().record.metric;
+    if (metric_.kind() == MetricKind::kMse || metric_.kind() == MetricKind::kSqnr) return record.sqnr_db >= job_.search.min_sqnr_db;
+    const double best = metric_.kind() == MetricKind::kCosine ? 1 : fp32;
+    return best - record.metric <= job_.search.max_drop + 1e-12;
+  }
+
+  // Builds, times and judges; known ones from an interrupted search are taken as they were.
+  const Trial& attempt(const std::string& name, const Lowered& lowered, bool bf16 = false) {
+    const std::string key = SearchState::assignmentKey(lowered, bf16);
+    Trial trial{lowered, bf16, {}};
+    const auto known = state_.trials.find(key);
+    if (known != state_.trials.end()) {
+      trial.record = known->second;
+    } else {
+      channel_.progress("try " + name, 0.65 + std::min(0.3, 0.03 * static_cast<double>(trials_.size())));
+      Observer silent;
+      OptimizedModel model =
+          bf16 ? optimizeModel(model_.module(), inputs_.example(), options(Precision::kBf16, job_.optimize.tune), silent) : build(lowered, job_.optimize.tune);
+      firstRun(model.module, inputs_.example());
+      trial.record.elapsed_ns = static_cast<std::int64_t>(median(timeForward(model.module, inputs_.example(), kTiming_s, 0)));
+      const auto metrics = evaluate(model.module, &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
+      trial.record.metric = metrics.front().value;
+      for (const MetricRecord& metric : metrics) {
+        if (metric.name == "sqnr") trial.record.sqnr_db = metric.value;
+      }
+    }
+    trial.record.name = name;
+    const auto low = static_cast<std::int32_t>(std::count(lowered.begin(), lowered.end(), true));
+    const auto all = static_cast<std::int32_t>(lowered.size());
+    trial.record.int8_nodes = bf16 ? 0 : low;
+    trial.record.bf16_nodes = bf16 ? all : 0;
+    trial.record.fp32_nodes = bf16 ? 0 : all - low;
+    trial.record.allowed = allowed(trial.record);
+    state_.trials[key] = trial.record;
+    save();
+    trials_.push_back(std::move(trial));
+    return trials_.back();
+  }
+
+  std::string nameOf(const Lowered& lowered) const {
+    const auto kept = std::count(lowered.begin(), lowered.end(), false);
+    if (kept == 0) return "int8";
+    return fmt::format("int8, {} operation{} in fp32", kept, kept == 1 ? "" : "s");
+  }
+
+  // FP32, BF16 and full INT8 as landmarks; then rising prices of noise, halving the interval between the dearest that
+  // breaks the budget and the cheapest that keeps it.
+  void tryAssignments() {
+    attempt("fp32", Lowered(choices_.size(), false));
+    const std::string isa = job_.optimize.device == "cpu" ? machineFacts().isa : "";
+    if (isa == "avx512_core_bf16" || isa == "avx512_core_amx") attempt("bf16", Lowered(choices_.size(), false), true);
+    std::set<Lowered> seen{Lowered(choices_.size(), false)};
+    const auto tryPrice = [&](double price) {
+      const Lowered lowered = cheapest(choices_, edges_, price);
+      if (!seen.insert(lowered).second) {
+        for (const Trial& trial : trials_) {
+          if (trial.lowered == lowered && !trial.bf16) return trial.record.allowed;
+        }
+        return true;
+      }
+      return attempt(nameOf(lowered), lowered).record.allowed;
+    };
+    const Lowered everything(choices_.size(), true);
+    seen.insert(everything);
+    attempt("int8", everything);
+    if (tryPrice(0)) return;
+    // A price at which the least noisy operation that gains anything stays FP32 is surely high enough.
+    double low = 0, high = 1;
+    for (const PrecisionChoice& choice : choices_) {
+      if (choice.noise > 0) high = std::max(high, 2 * std::max(0.0, choice.fp32_ns - choice.low_ns) / choice.noise);
+    }
+    low = high * 1e-9;
+    for (int step = 0; step < 8 && !outOfTime(1); ++step) {
+      const double middle = std::sqrt(low * high);
+      (tryPrice(middle) ? high : low) = middle;
+    }
+  }
+
+  void markFront() {
+    for (Trial& trial : trials_) {
+      TradeoffRecord& own = trial.record;
+      const auto value = [this](const TradeoffRecord& record) { return metric_.higherIsBetter() ? record.metric : -record.metric; };
+      own.on_front = std::none_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
+        const TradeoffRecord& o = other.record;
+        const bool no_worse = o.elapsed_ns <= own.elapsed_ns && value(o) >= value(own);
+        return no_worse && (o.elapsed_ns < own.elapsed_ns || value(o) > value(own));
+      });
+    }
+  }
+
+  void sendResult() {
+    markFront();
+    Trial* best = &trials_.front();
+    for (Trial& trial : trials_) {
+      const auto limit = static_cast<std::int64_t>(kWorthIt * static_cast<double>(trials_.front().record.elapsed_ns));
+      if (trial.record.allowed && trial.record.elapsed_ns <= limit && trial.record.elapsed_ns < best->record.elapsed_ns) best = &trial;
+    }
+    best->record.chosen = true;
+    const std::string precision = best->bf16 ? "bf16" : best->record.int8_nodes > 0 ? "int8" : "fp32";
+    nlohmann::json sensitivities = nlohmann::json::array(), tradeoffs = nlohmann::json::array();
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+      const PrecisionChoice& choice = choices_[c];
+      const bool low = best->lowered[c];
+      const bool slower = choice.low_ns >= choice.fp32_ns;
+      SensitivityRecord record;
+      record.key = choice.node.key;
+      record.name = fmt::format("{} {}", choice.node.module_path, choice.node.kind);
+      record.origins = choice.origins;
+      record.precision = "int8";
+      record.sqnr_db = choice.sqnr_db;
+      record.cumulative_db = choice.cumulative_db;
+      record.fp32_ns = static_cast<std::int64_t>(choice.fp32_ns);
+      record.low_ns = static_cast<std::int64_t>(choice.low_ns);
+      record.chosen = best->bf16 ? "bf16" : low ? "int8" : "fp32";
+      record.reason = best->bf16 || low ? "fastest within the budget" : slower ? "slower in INT8 when measured" : "too sensitive for what it gains, casts included";
+      if (!low && precision == "int8") forcePrecision(recipe_, {record.key}, "fp32", record.reason);
+      sensitivities.push_back(toJson(record));
+    }
+    for (const Trial& trial : trials_) tradeoffs.push_back(toJson(trial.record));
+    channel_.send({{"type", "result"},
+                   {"precision", precision},
+                   {"recipe", recipeToText(recipe_)},
+                   {"sensitivities", std::move(sensitivities)},
+                   {"tradeoffs", std::move(tradeoffs)}});
+  }
+
+  const EngineJob& job_;
+  Channel& channel_;
+  Model model_;
+  std::unique_ptr<DataSet> data_;
+  JobInputs inputs_;
+  Metric metric_;
+  torch::jit::Module reference_;
+  const Clock::time_point begin_ = Clock::now();
+  SearchState state_;
+  Recipe recipe_;
+  std::vector<PrecisionChoice> choices_;
+  std::vector<PrecisionEdge> edges_;
+  std::vector<at::Tensor> expected_;
+  std::vector<Trial> trials_;
+};
+
+}  // namespace
+
+void runSearchJob(const EngineJob& job, Channel& channel) {
+  channel.progress("load", 0);
+  Search(job, channel).run();
+}
+
+}  // namespace ipex_studio

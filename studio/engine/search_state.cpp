@@ -1,0 +1,53 @@
+#include "studio/engine/search_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+
+namespace ipex_studio {
+
+using nlohmann::json;
+
+constexpr const char kFormat[] = "ipex-studio-precision-search";
+
+std::string SearchState::text() const {
+  json kept_trials = json::object();
+  for (const auto& [key, record] : trials) kept_trials[key] = toJson(record);
+  return dumpJson({{"format", kFormat},
+                   {"data", data},
+                   {"calibration", calibration},
+                   {"recipe", recipe},
+                   {"sensitivity_db", sensitivity_db},
+                   {"trials", std::move(kept_trials)}});
+}
+
+SearchState SearchState::read(const std::string& text, const std::string& data) {
+  SearchState state;
+  state.data = data;
+  if (text.empty()) return state;
+  const Error damaged(ExitCode::kUsage, "The interrupted search is damaged; remove its file, or add --restart.");
+  try {
+    const json source = parseRecordText(text);
+    if (source.at("format") != kFormat) throw damaged;
+    if (source.at("data").get<std::string>() != data) {
+      throw Error(ExitCode::kUsage, "The interrupted search used other data; give the same --data, --samples, --batch and --seed, or add --restart.");
+    }
+    state.calibration = source.at("calibration").get<std::string>();
+    state.recipe = source.at("recipe").get<std::string>();
+    state.sensitivity_db = source.at("sensitivity_db").get<std::map<std::string, double>>();
+    for (const auto& [key, record] : source.at("trials").items()) state.trials[key] = recordFromJson<TradeoffRecord>(record);
+  } catch (const json::exception&) {
+    throw damaged;
+  }
+  return state;
+}
+
+std::string SearchState::assignmentKey(const std::vector<bool>& lowered, bool bf16) {
+  if (bf16) return "bf16";
+  std::string key;
+  for (const bool low : lowered) key += low ? '1' : '0';
+  return key;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,26 @@
+// How far a search over precisions is, as text, so that an interrupted one goes on.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+struct SearchState {
+  std::string data;                               // DataSet::fingerprint
+  std::string calibration;                        // of an unfinished calibration
+  std::string recipe;                             // of a finished one
+  std::map<std::string, double> sensitivity_db;   // by RecipeNode::key
+  std::map<std::string, TradeoffRecord> trials;   // by assignmentKey
+
+  std::string text() const;
+  // Empty text: a new search on `data`. Throws Error(kUsage) when the text is damaged or of other data.
+  static SearchState read(const std::string& text, const std::string& data);
+  // "1010…", or "bf16".
+  static std::string assignmentKey(const std::vector<bool>& lowered, bool bf16);
+};
+
+}  // namespace ipex_studio
