@@ -10,7 +10,7 @@
 // outlying channels by factors that their weights take over (SmoothQuant, Xiao et al. 2023), where the recipe asks.
 // Where the CPU adds pairs of products in 16 bits (no VNNI), weights have 7 bits so that no sum saturates.
 // Runs only for precision int8 with a recipe, after all fusions. Declines: not-calibrated, kept-by-recipe,
-// weights-not-constant, value-may-be-aliased-or-written, unsupported-dtype, not-profitable.
+// decided-by-hand, weights-not-constant, value-may-be-aliased-or-written, unsupported-dtype, not-profitable.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -162,7 +162,7 @@ class Quantizer {
     const std::string decided = decidedPrecision(context_.options.precision_overrides, context_.rewriter.origins(),
                                                  site.node, opKindName(site.op.spec.kind));
     if (!decided.empty() && decided != "int8") return {reasons::kDecided, "It was decided that it stays out of INT8."};
-    if (wish != nullptr && (wish->precision == "fp32" || wish->precision == "bf16")) {
+    if (decided.empty() && wish != nullptr && (wish->precision == "fp32" || wish->precision == "bf16")) {
       return {reasons::kKeptByRecipe, wish->reason.empty() ? "The recipe keeps it out of INT8." : fmt::format("The recipe keeps it out of INT8: {}.", wish->reason)};
     }
     const auto written = [&](Value* value) { return context_.mayBeWritten(value); };

@@ -16,7 +16,12 @@ std::int64_t floorShift(std::int64_t value, int bits) {
   return value >> bits;  // arithmetic: rounds down
 }
 
-std::int64_t binOf(double value, double inverse_width) { return static_cast<std::int64_t>(std::floor(value * inverse_width)); }
+// floor(), which is a call without SSE4.1.
+std::int64_t binOf(double value, double inverse_width) {
+  const double scaled = value * inverse_width;
+  const auto truncated = static_cast<std::int64_t>(scaled);
+  return truncated - (scaled < static_cast<double>(truncated) ? 1 : 0);
+}
 
 // The finest grid on which the values from low to high take at most kBins bins.
 int exponentFor(double low, double high) {

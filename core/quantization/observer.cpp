@@ -191,35 +191,61 @@ void ValueObserver::observeChannels(const TensorDesc& desc, const float* data, i
   if (!channel_sum_.empty() && channel_sum_.size() != channels) return;
   channel_sum_.resize(channels, 0);
   channel_absmax_.resize(channels, 0);
-  const bool blocked = desc.block != 0 && axis == 1;
+  const bool side_by_side = desc.block != 0 ? axis == 1 : desc.strides[axis] == 1;
+  channel_count_ += side_by_side ? addRows(desc, data, axis) : addColumns(desc, data, axis);
+}
+
+// Channels lie next to each other, all or a block of them: rows of memory are added to rows of sums.
+std::int64_t ValueObserver::addRows(const TensorDesc& desc, const float* data, int axis) {
   TensorDesc others = desc;
   others.dims[axis] = 1;
-  others.block = desc.block != 0 && !blocked ? desc.block : 0;
+  others.block = 0;
+  const Walk walk = walkOf(others);
+  const std::int64_t channels = desc.dims[axis], width = desc.block != 0 ? desc.block : channels;
+  std::int64_t rows = 0;
+  for (std::int64_t first = 0; first < channels; first += width) {
+    const float* begin = data + (desc.block != 0 ? first / width * desc.strides[axis] : 0);
+    const std::int64_t count = std::min(width, channels - first);
+    double* sum = channel_sum_.data() + first;
+    double* absmax = channel_absmax_.data() + first;
+    rows = 0;
+    forEachRun(walk, [&](std::int64_t offset) {
+      for (std::int64_t i = 0; i < walk.sizes.back(); ++i, ++rows) {
+        const float* row = begin + offset + i * walk.strides.back();
+        for (std::int64_t c = 0; c < count; ++c) {
+          const double value = row[c], magnitude = std::fabs(value);
+          const bool finite = magnitude <= FLT_MAX;
+          sum[c] += finite ? value : 0;
+          absmax[c] = finite && magnitude > absmax[c] ? magnitude : absmax[c];
+        }
+      }
+    });
+  }
+  return rows;
+}
+
+// Each channel is a run of its own.
+std::int64_t ValueObserver::addColumns(const TensorDesc& desc, const float* data, int axis) {
+  TensorDesc others = desc;
+  others.dims[axis] = 1;
   const Walk walk = walkOf(others);
   std::int64_t seen = 0;
-  for (std::size_t c = 0; c < channels; ++c) {
-    const auto index = static_cast<std::int64_t>(c);
-    const std::int64_t begin = blocked ? index / desc.block * desc.strides[axis] + index % desc.block : index * desc.strides[axis];
+  for (std::int64_t c = 0; c < desc.dims[axis]; ++c) {
     double sum = 0, absmax = 0;
-    std::int64_t count = 0;
+    seen = 0;
     forEachRun(walk, [&](std::int64_t offset) {
-      const float* run = data + begin + offset;
-      float run_sum = 0, run_max = 0;
-      for (std::int64_t i = 0; i < walk.sizes.back(); ++i) {
-        const float value = run[i * walk.strides.back()];
+      const float* run = data + c * desc.strides[axis] + offset;
+      for (std::int64_t i = 0; i < walk.sizes.back(); ++i, ++seen) {
+        const double value = run[i * walk.strides.back()];
         if (!(std::fabs(value) <= FLT_MAX)) continue;
-        run_sum += value;
-        run_max = std::max(run_max, std::fabs(value));
+        sum += value;
+        absmax = std::max(absmax, std::fabs(value));
       }
-      sum += run_sum;
-      absmax = std::max(absmax, static_cast<double>(run_max));
-      count += walk.sizes.back();
     });
-    channel_sum_[c] += sum;
-    channel_absmax_[c] = std::max(channel_absmax_[c], absmax);
-    seen = count;
+    channel_sum_[static_cast<std::size_t>(c)] += sum;
+    channel_absmax_[static_cast<std::size_t>(c)] = std::max(channel_absmax_[static_cast<std::size_t>(c)], absmax);
   }
-  channel_count_ += seen;
+  return seen;
 }
 
 void ValueObserver::merge(const ValueObserver& other) {

@@ -67,7 +67,7 @@ class Histogram {
 // Not thread-safe; different observers may be used from several threads.
 class ValueObserver {
  public:
-  static constexpr std::int64_t kSamplesPerItem = 8192;
+  static constexpr std::int64_t kSamplesPerItem = 4096;
 
   // `data` as `desc` describes it: FP32, strided or channel-blocked (padded channels are zero and may be seen).
   // `channel_axis` >= 0: also mean and greatest magnitude per index of that axis, from this call.
@@ -95,6 +95,8 @@ class ValueObserver {
   void scan(const float* values, std::size_t count);
   void sample(const TensorDesc& desc, const float* data);
   void observeChannels(const TensorDesc& desc, const float* data, int axis);
+  std::int64_t addRows(const TensorDesc& desc, const float* data, int axis);
+  std::int64_t addColumns(const TensorDesc& desc, const float* data, int axis);
 
   std::int64_t count_ = 0, nan_ = 0, inf_ = 0;
   double least_ = 0, greatest_ = 0;

@@ -165,14 +165,14 @@ TEST(ObserverTest, DamagedStatesAreRefused) {
 }
 
 TEST(RangeTest, PercentileLeavesTheStatedShareOutside) {
-  const std::vector<float> values = normal(8000, 11);
+  const std::vector<float> values = normal(4000, 11);
   const ValueRange range = observed(values).range({ObserverKind::kPercentile, 99.0});
   const auto outside = std::count_if(values.begin(), values.end(), [&](float value) { return value < range.low || value > range.high; });
-  EXPECT_NEAR(static_cast<double>(outside) / 8000, 0.01, 0.003);
+  EXPECT_NEAR(static_cast<double>(outside) / 4000, 0.01, 0.003);
 }
 
 TEST(RangeTest, MseIsNoWorseThanAnyClipTriedByHand) {
-  std::vector<float> values = normal(8000, 5);
+  std::vector<float> values = normal(4000, 5);
   values[17] = 60;  // an outlier that min-max pays for
   const ValueRange chosen = observed(values).range({ObserverKind::kMse, 0});
   const double error = bruteError(values, chosen);
@@ -183,7 +183,7 @@ TEST(RangeTest, MseIsNoWorseThanAnyClipTriedByHand) {
 }
 
 TEST(RangeTest, HistogramErrorIsTheBruteForceError) {
-  const std::vector<float> values = normal(8000, 9, 3);
+  const std::vector<float> values = normal(4000, 9, 3);
   const ValueObserver observer = observed(values);
   for (const ValueRange range : {ValueRange{-9, 9}, ValueRange{-4, 3}, ValueRange{-1, 12}}) {
     EXPECT_NEAR(quantizationError(observer.histogram(), range, 256) / bruteError(values, range), 1, 0.03);

@@ -195,6 +195,20 @@ TEST(QuantizeTest, TheRecipeDecidesAndEveryNodeLeftSaysWhy) {
   EXPECT_EQ(integerResults(quantized(network, data[0], recipe)), 0);
 }
 
+TEST(QuantizeTest, WhatPeopleDecideStandsAboveTheRecipe) {
+  Module network = residualNetwork();
+  const std::vector<Inputs> data = images(2);
+  OptimizeOptions how;
+  how.precision = Precision::kInt8;
+  how.quantization_recipe = recipeToText(calibrate(network, data).recipe);
+  how.precision_overrides = {"kind:convolution=fp32"};
+  RemarkLog log;
+  const OptimizedModel model = optimizeModel(network, data[0], how, log);
+  EXPECT_EQ(integerProducts(model), 1);
+  const auto reasons = log.reasonsOf("insert-quantize");
+  EXPECT_EQ(std::count(reasons.begin(), reasons.end(), reasons::kDecided), 4);
+}
+
 TEST(QuantizeTest, RecipesOfOtherModelsAreRefused) {
   const std::vector<Inputs> data = images(2);
   Recipe recipe = calibrate(residualNetwork(), data).recipe;
