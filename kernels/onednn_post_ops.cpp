@@ -166,7 +166,7 @@ bool appendAddend(const PostOpRequest& request, IntegerChain* chain, PostOps* re
   if (request.operand_dims[k] != request.dst || !typeToOnednn(type, &onednn_type) || chain->factor == 0) return false;
   const int src = request.first_operand + k;
   if (request.allow_sum && request.operand_dies[k] && sameSize(type, request.dst_type)) {
-    result->list.append_sum(chain->factor, onednn_type);
+    result->list.append_sum(chain->factor, 0, onednn_type);  // 0: zero point
     result->in_place_src = src;
     return true;
   }
