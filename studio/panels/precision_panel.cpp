@@ -262,11 +262,13 @@ class PrecisionPanel : public Panel {
     ImGui::SetCursorPosY(ui_.px(13));
     const double unit = std::abs(last.delta_ns) < 1e5 && last.after_ns < 1e7 ? 1e3 : 1e6;
     fittedLabel(ui_, ui_.theme.dim,
-                fmt::format("95 % {:+.2f} to {:+.2f} {} · SQNR {} → {} dB{}", last.delta_low_ns / unit,
-                            last.delta_high_ns / unit, unit == 1e3 ? "µs" : "ms", decibels(last.before_db),
-                            decibels(last.after_db), last.accurate ? "" : " · not accurate enough"),
+                fmt::format("95 % {:+.2f} to {:+.2f} {}", last.delta_low_ns / unit, last.delta_high_ns / unit,
+                            unit == 1e3 ? "µs" : "ms"),
                 ImGui::GetContentRegionAvail().x - ui_.px(10));
-    ImGui::SetCursorPosY(ui_.px(38));
+    ImGui::SetCursorPos({ui_.px(14), ui_.px(32)});
+    label(last.accurate ? ui_.theme.dim : ui_.theme.bad,
+          fmt::format("SQNR {} → {} dB{}", decibels(last.before_db), decibels(last.after_db),
+                      last.accurate ? "" : ", not accurate enough"));
   }
 
   struct Point {
@@ -308,7 +310,7 @@ class PrecisionPanel : public Panel {
     const ImVec2 size = ImGui::GetWindowSize();
     const float left = window.x + ui_.px(kPlotLeft);
     const float right = window.x + size.x - ui_.px(18);
-    const float top = window.y + ui_.px(58);
+    const float top = window.y + ui_.px(78);
     const float bottom = window.y + size.y - ui_.px(38);
     if (points.empty() || bottom < top + ui_.px(40)) return;
     double low_x = 1e300, high_x = 0, low_y = 1e300, high_y = -1e300;

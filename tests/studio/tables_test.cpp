@@ -178,6 +178,12 @@ TEST(Memory, LevelsAreTheSumOfWhatIsAlive) {
   EXPECT_LT(use.peak_at_ns, 2e6);
   EXPECT_DOUBLE_EQ(use.tensors[0].end_ns, 2e6);
   EXPECT_TRUE(arenaUse(RunIndex()).tensors.empty());
+  // The second writes where the first lies, which nobody reads later.
+  record.steps[1].arena_begin = 0;
+  record.steps[1].arena_size = 100;
+  const ArenaUse in_place = arenaUse(run);
+  EXPECT_EQ(in_place.peak_bytes, 100);
+  EXPECT_DOUBLE_EQ(in_place.tensors[0].end_ns, 1e6);
 }
 
 TEST(Tables, EveryPanelHasOneAsCsvAndJson) {
