@@ -68,14 +68,21 @@ class Before {
   std::shared_ptr<Graph> graph_;
 };
 
+Error failed(const Pass& pass, const std::exception& error, const Before& before) {
+  // libtorch's messages carry a stack trace after the first line.
+  const std::string message = error.what();
+  return Error(ExitCode::kFailure, fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.",
+                                               pass.name, message.substr(0, message.find('\n')), before.write(), pass.name));
+}
+
 bool runOne(const Pass& pass, Graph& graph, PassContext& context, const Before& before) {
   try {
     return pass.run(graph, context);
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kUsage) throw;  // what was asked of the pass is wrong, not the pass
+    throw failed(pass, error, before);
   } catch (const std::exception& error) {
-    // libtorch's messages carry a stack trace after the first line.
-    const std::string message = error.what();
-    throw Error(ExitCode::kFailure, fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.",
-                                                pass.name, message.substr(0, message.find('\n')), before.write(), pass.name));
+    throw failed(pass, error, before);
   }
 }
 
