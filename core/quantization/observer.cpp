@@ -13,43 +13,53 @@ namespace {
 
 struct Extremes {
   float low = FLT_MAX, high = -FLT_MAX;
-  std::int64_t odd = 0;  // NaN and infinity
+  bool odd = false;  // NaN or infinity was there; the extremes then mean nothing
 };
 
-// Independent lanes, so that the compiler makes vectors of it. NaN compares false and so never becomes an extreme.
-Extremes extremesOf(const float* values, std::size_t count) {
-  constexpr std::size_t kLanes = 16;
-  float low[kLanes], high[kLanes];
-  std::int32_t odd[kLanes];
+// Independent lanes, so that the compiler makes vectors of it. v - v is 0, or NaN where v is not finite.
+Extremes extremesOfRun(const float* values, std::size_t count) {
+  constexpr std::size_t kLanes = 32;
+  float low[kLanes], high[kLanes], odd[kLanes];
+  std::fill(low, low + kLanes, FLT_MAX);
+  std::fill(high, high + kLanes, -FLT_MAX);
+  std::fill(odd, odd + kLanes, 0.0f);
+  const auto take = [&](float value, std::size_t lane) {
+    low[lane] = value < low[lane] ? value : low[lane];
+    high[lane] = value > high[lane] ? value : high[lane];
+    odd[lane] += value - value;
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) take(values[i + lane], lane);
+  }
+  for (std::size_t lane = 0; i < count; ++i, ++lane) take(values[i], lane);
   Extremes result;
-  constexpr std::size_t kChunk = std::size_t{1} << 20;  // lanes count in 32 bits
-  for (std::size_t begin = 0; begin < count; begin += kChunk) {
-    const std::size_t end = std::min(count, begin + kChunk);
-    std::fill(low, low + kLanes, FLT_MAX);
-    std::fill(high, high + kLanes, -FLT_MAX);
-    std::fill(odd, odd + kLanes, 0);
-    std::size_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const float value = values[i + lane];
-        low[lane] = value < low[lane] ? value : low[lane];
-        high[lane] = value > high[lane] ? value : high[lane];
-        odd[lane] += std::fabs(value) <= FLT_MAX ? 0 : 1;
-      }
-    }
-    for (std::size_t lane = 0; i < end; ++i, ++lane) {
-      const float value = values[i];
-      low[lane] = value < low[lane] ? value : low[lane];
-      high[lane] = value > high[lane] ? value : high[lane];
-      odd[lane] += std::fabs(value) <= FLT_MAX ? 0 : 1;
-    }
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      result.low = std::min(result.low, low[lane]);
-      result.high = std::max(result.high, high[lane]);
-      result.odd += odd[lane];
-    }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    result.low = std::min(result.low, low[lane]);
+    result.high = std::max(result.high, high[lane]);
+    result.odd |= !(odd[lane] == 0);
   }
   return result;
+}
+
+// The threads that ran the model look at its large values, too.
+Extremes extremesOf(const float* values, std::size_t count) {
+  constexpr std::size_t kChunk = std::size_t{1} << 14;
+  if (count < 4 * kChunk) return extremesOfRun(values, count);
+  const auto chunks = static_cast<std::int64_t>((count + kChunk - 1) / kChunk);
+  float low = FLT_MAX, high = -FLT_MAX;
+  int odd = 0;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) reduction(min : low) reduction(max : high) reduction(+ : odd)
+#endif
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::size_t begin = static_cast<std::size_t>(chunk) * kChunk;
+    const Extremes part = extremesOfRun(values + begin, std::min(kChunk, count - begin));
+    low = std::min(low, part.low);
+    high = std::max(high, part.high);
+    odd += part.odd ? 1 : 0;
+  }
+  return {low, high, odd != 0};
 }
 
 // One axis of the memory walk; blocks of channels are an axis of their own.
@@ -129,7 +139,7 @@ void ValueObserver::scan(const float* values, std::size_t count) {
   const Extremes found = extremesOf(values, count);
   count_ += static_cast<std::int64_t>(count);
   double low = found.low, high = found.high;
-  if (found.odd > 0) {
+  if (found.odd) {
     low = DBL_MAX;
     high = -DBL_MAX;
     for (std::size_t i = 0; i < count; ++i) {

@@ -67,7 +67,7 @@ class Histogram {
 // Not thread-safe; different observers may be used from several threads.
 class ValueObserver {
  public:
-  static constexpr std::int64_t kSamplesPerItem = 4096;
+  static constexpr std::int64_t kSamplesPerItem = 2048;
 
   // `data` as `desc` describes it: FP32, strided or channel-blocked (padded channels are zero and may be seen).
   // `channel_axis` >= 0: also mean and greatest magnitude per index of that axis, from this call.

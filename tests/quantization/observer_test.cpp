@@ -25,7 +25,7 @@ TensorDesc rows(std::int64_t n, std::int64_t c) { return contiguousDesc(DType::k
 
 ValueObserver observed(const std::vector<float>& values) {
   ValueObserver observer;
-  observer.observe(rows(1, static_cast<std::int64_t>(values.size())), values.data());
+  observer.observe(rows(static_cast<std::int64_t>(values.size()) / 8, 8), values.data());
   return observer;
 }
 
