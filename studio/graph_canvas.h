@@ -120,6 +120,7 @@ class GraphCanvas {
   // Two canvases over one layout share their view.
   void lookLike(const GraphCanvas& other) {
     centre_ = other.centre_;
+    start_ = other.start_;
     zoom_ = other.zoom_;
     request_ = other.request_;
   }

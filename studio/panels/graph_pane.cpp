@@ -13,7 +13,7 @@ bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
   if (!scene) return false;
   if (scene_ && follow) {
     // Who has not looked elsewhere goes on seeing the beginning while the graph grows.
-    const bool grew = wanted.index != key_.index;
+    const bool grew = wanted.index != key_.index || !(wanted.fold == key_.fold);
     if (grew && selected_.empty() && canvas_.atStart()) {
       canvas_.requestStart();
     } else {
