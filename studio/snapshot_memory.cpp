@@ -60,21 +60,24 @@ ArenaUse arenaUse(const RunIndex& run) {
     region_base[region] = use.arena_bytes;
     use.arena_bytes = std::min(use.arena_bytes + bytes, kMostBytes);
   }
-  std::unordered_map<std::size_t, std::vector<std::size_t>> read_last;  // tensors by the row that does
+  std::vector<std::size_t> alive;
   for (std::size_t r = 0; r < run.rows.size(); ++r) {
     if (run.rows[r].step < 0) continue;
     const StepRecord& step = run.run->steps[static_cast<std::size_t>(run.rows[r].step)];
     if (!isBelievable(step)) continue;
-    // What is written in place is one tensor's memory after the other's, not both at once.
+    // Where something is written the tensor before has ended, whatever was said of its memory: results in place and views
+    // count once.
     const std::int64_t offset = region_base[step.region] + step.arena_begin;
-    for (const std::size_t t : read_last[r]) {
-      ArenaTensor& source = use.tensors[t];
-      const bool shared = source.offset < offset + step.arena_size && offset < source.offset + source.bytes;
-      if (shared) source.end_ns = begin[r];
-    }
+    const auto ends = [&](std::size_t t) {
+      ArenaTensor& other = use.tensors[t];
+      const bool shared = other.offset < offset + step.arena_size && offset < other.offset + other.bytes;
+      if (shared) other.end_ns = std::min(other.end_ns, begin[r]);
+      return shared || other.end_ns <= begin[r];
+    };
+    alive.erase(std::remove_if(alive.begin(), alive.end(), ends), alive.end());
     const auto last = row_of_step.find(step.last_use);
     const std::size_t end = last == row_of_step.end() ? r : std::max(r, last->second);
-    read_last[end].push_back(use.tensors.size());
+    alive.push_back(use.tensors.size());
     use.tensors.push_back({static_cast<std::int32_t>(r), offset, step.arena_size, begin[r], begin[end + 1]});
   }
   findLevels(&use);
