@@ -7,10 +7,12 @@
 
 #include "core/plan/layout_text.h"
 #include "core/plan/sha256.h"
+#include "core/plan/shape_rules.h"
 #include "core/plan/plan_concat.h"
 #include "core/plan/tuner_bench.h"
 #include "core/plan/tuner_compare.h"
 #include "core/plan/tuner_graph.h"
+#include "core/plan/tuner_key.h"
 
 namespace ipex_studio {
 namespace {
@@ -28,46 +30,6 @@ constexpr double kForbidden_ns = 1e13;
 
 std::int64_t steadyNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::string operandText(const TensorDesc& desc) {
-  if (desc.absent()) return "-";
-  const bool strided = layoutText(desc).empty();
-  return desc.str() + (strided ? fmt::format("[{}]", fmt::join(desc.strides.toVector(), ",")) : "");
-}
-
-bool isInteger8(const TensorDesc& desc) { return desc.dtype == DType::kU8 || desc.dtype == DType::kS8; }
-
-bool isOfIntegers(const PrepareArgs& args) {
-  return std::any_of(args.src.begin(), args.src.end(), isInteger8) || std::any_of(args.dst.begin(), args.dst.end(), isInteger8);
-}
-
-// Where integers are read or written, numbers of the chain are scales and zero points: other data has others, and they
-// change nothing but values.
-OpSpec withoutScales(const PrepareArgs& args) {
-  OpSpec spec = args.spec;
-  if (!isOfIntegers(args)) return spec;
-  for (PostOp& op : spec.post_ops) {
-    if (op.kind == PostOpKind::kLinear) op.alpha = 1;
-    if (op.kind == PostOpKind::kLinear) op.beta = 0;
-    if (isBinary(op.kind) && op.alpha != 1) op.alpha = 2;
-  }
-  if (spec.intOr("src_zero", 0) != 0) spec.attributes["src_zero"] = std::int64_t{1};
-  if (spec.intOr("weight_zero", 0) != 0) spec.attributes["weight_zero"] = std::int64_t{1};
-  return spec;
-}
-
-// What a measurement is filed under: all that a kernel's speed depends on but the values.
-std::string stepText(const PrepareArgs& args) {
-  std::string text = withoutScales(args).text() + " :";
-  for (std::size_t s = 0; s < args.src.size(); ++s) {
-    text += " " + operandText(args.src[s]);
-    if (args.constant[s] != nullptr) text += " const";
-    if (args.src_dies[s]) text += " dies";
-  }
-  text += " ->";
-  for (const TensorDesc& dst : args.dst) text += " " + operandText(dst);
-  return text;
 }
 
 std::size_t constantBytes(const PlanSpec& spec) {
@@ -248,7 +210,7 @@ class Tuner {
     const TensorDesc from = plainest(given), to = plainest(wanted);
     if (from.absent() || to.absent() || from.sameLayout(to)) return 0;
     if (layoutText(to).empty()) return kForbidden_ns;
-    if (from.dtype != DType::kF32 && !isInteger8(from)) return 0;
+    if (from.dtype != DType::kF32 && !isInteger8(from.dtype)) return 0;
     const std::string text = fmt::format("reorder{{}} : {} -> {}", operandText(from), operandText(to));
     const auto cached = conversions_.find(text);
     if (cached != conversions_.end()) return cached->second;

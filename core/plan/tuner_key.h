@@ -1,0 +1,18 @@
+// How steps are named in tuning records. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "core/plan/kernel.h"
+
+namespace ipex_studio {
+
+// Dtype, sizes and layout of an operand.
+std::string operandText(const TensorDesc& desc);
+
+bool isOfIntegers(const PrepareArgs& args);  // reads or writes u8 or s8
+
+// What a measurement is filed under: all that a kernel's speed depends on but the values.
+std::string stepText(const PrepareArgs& args);
+
+}  // namespace ipex_studio
