@@ -358,7 +358,9 @@ TEST(Optimize, RefusesWithOneSentence) {
   options.disabled_passes = {"no-such-pass"};
   EXPECT_EQ(refusal({x4()}, options), ExitCode::kUsage);
   options = {};
-  options.precision = Precision::kInt8;
+  options.precision = Precision::kInt8;  // without a recipe
+  EXPECT_EQ(refusal({x4()}, options), ExitCode::kUsage);
+  options.precision = Precision::kFp16;
   EXPECT_EQ(refusal({x4()}, options), ExitCode::kUnsupported);
   options = {};
   options.device = "xpu";
