@@ -61,7 +61,7 @@ struct DataRequest {
 
 // How ranges are found.
 struct CalibrationRequest {
-  std::string method = "mse";
+  std::string method = "auto";
   double percentile = 99.99;
   std::int64_t samples = 0;  // of the data; 0: as many as the data request says
 };

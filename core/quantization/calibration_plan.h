@@ -11,7 +11,7 @@ namespace ipex_studio {
 
 struct CalibrationPoint {
   std::string key;                 // RecipeValue::key
-  bool clip = true;                // false: ObserverKind::kAuto keeps its extremes, a linear layer or matmul reads it
+  bool clip = true;                // false: ObserverKind::kAuto keeps its extremes, a linear layer, matmul or sum reads it
   int channel_axis = -1;           // axis of the channels where a product reads it: 1 for convolutions, last for linear
 };
 

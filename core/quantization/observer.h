@@ -20,7 +20,7 @@
 
 namespace ipex_studio {
 
-// kAuto: MSE, but what linear layers and products of activations read is not clipped: their few great values carry what
+// kAuto: MSE, but what linear layers, products of activations and sums read is not clipped: their few great values carry what
 // the network has to say (T. Dettmers et al.: LLM.int8(), 2022).
 enum class ObserverKind { kAuto, kMinMax, kPercentile, kKl, kMse };
 const char* observerName(ObserverKind kind);  // "auto", "min-max", "percentile", "kl", "mse"

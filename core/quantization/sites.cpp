@@ -191,7 +191,7 @@ class Planner {
         int axis = -1;
         const auto sizes = knownSizes(operand);
         if (channels && source == operand && sizes) axis = site.op.spec.kind == OpKind::kLinear ? static_cast<int>(sizes->size()) - 1 : 1;
-        const bool clip = site.role != SiteRole::kProduct || a >= site.base_count || site.op.spec.kind == OpKind::kConvolution;
+        const bool clip = site.role != SiteRole::kProduct || (a < site.base_count && site.op.spec.kind == OpKind::kConvolution);
         reads.push_back(point(source, axis, clip));
       }
     }

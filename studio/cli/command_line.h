@@ -53,7 +53,7 @@ struct CommandLine {
   std::string metric;       // --metric
   std::int64_t samples = 0;
   std::int64_t batch = 1;
-  std::string method = "mse";
+  std::string method = "auto";
   double percentile = 99.99;
   std::int64_t calibration_samples = 1000;
   bool restart = false;

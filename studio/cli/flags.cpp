@@ -111,8 +111,8 @@ void addMetricFlag(CLI::App& app, CommandLine& line) {
 }
 
 void addCalibrationFlags(CLI::App& app, CommandLine& line) {
-  app.add_option("--method", line.method, "How ranges are found: minmax, percentile, kl or mse.")
-      ->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}))
+  app.add_option("--method", line.method, "How ranges are found: minmax, percentile, kl, mse, or auto: mse, but minmax for what linear layers and sums read.")
+      ->check(CLI::IsMember({"auto", "minmax", "percentile", "kl", "mse"}))
       ->capture_default_str()
       ->group(kDataGroup);
   app.add_option("--percentile", line.percentile, "With --method percentile: this share of the values lies inside.")
