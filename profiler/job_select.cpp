@@ -3,37 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
 #include "profiler/precision_rows.h"
+#include "profiler/row_lists.h"
 #include "profiler/sqlite.h"
 
 namespace ipex_studio {
 namespace {
-
-[[noreturn]] void malformed(const Connection& connection, const std::string& what) {
-  throw Error(ExitCode::kDatabase,
-              fmt::format("The profile database {} holds a malformed record: {}.", connection.path(), what));
-}
-
-template <class Integer>
-std::vector<Integer> parseArray(const Connection& connection, std::string_view text) {
-  const auto fail = [&] { malformed(connection, "a list of numbers was expected"); };
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') fail();
-  std::vector<Integer> numbers;
-  const char* at = text.data() + 1;
-  const char* const end = text.data() + text.size() - 1;
-  while (at != end) {
-    Integer number = 0;
-    const auto parsed = std::from_chars(at, end, number);
-    if (parsed.ec != std::errc() || (parsed.ptr != end && *parsed.ptr != ',')) fail();
-    numbers.push_back(number);
-    at = parsed.ptr == end ? end : parsed.ptr + 1;
-  }
-  return numbers;
-}
 
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
   ModelRecord model;

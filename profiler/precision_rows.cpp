@@ -3,18 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/plan/records_json.h"
+#include "profiler/row_lists.h"
 
 namespace ipex_studio {
 namespace {
 
 bool hasTables(Connection& connection) { return connection.integer("PRAGMA user_version") >= kPrecisionSchemaVersion; }
-
-// Through the reader that checks every list from elsewhere.
-std::vector<OriginId> originsOf(std::string_view text) {
-  nlohmann::json object = nlohmann::json::object();
-  object["origins"] = parseRecordText(text);
-  return recordFromJson<SensitivityRecord>(object).origins;
-}
 
 }  // namespace
 
@@ -57,7 +51,7 @@ void selectSearch(Connection& connection, std::int64_t job_id, JobRecord& job) {
     SensitivityRecord s;
     s.key = row.text(0);
     s.name = row.text(1);
-    s.origins = originsOf(row.view(2));
+    s.origins = parseArray<OriginId>(connection, row.view(2));
     s.precision = row.text(3);
     s.sqnr_db = row.real(4);
     s.cumulative_db = row.real(5);

@@ -1,6 +1,5 @@
 // Databases as they get after a year: a thousand runs are listed, and two with thousands of steps compared, in no time.
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,6 +7,7 @@
 
 #include "profiler/comparison.h"
 #include "profiler/database.h"
+#include "tests/cpu_time.h"
 #include "tests/profiler/synthetic_job.h"
 #include "tests/profiler/temp_directory.h"
 
@@ -15,16 +15,11 @@ namespace ipex_studio {
 namespace {
 
 double bestMs(const std::function<void()>& work) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-  };
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {
-    const double begin = now();
+    const double begin = cpuMs();
     work();
-    best = std::min(best, now() - begin);
+    best = std::min(best, cpuMs() - begin);
   }
   return best;
 }

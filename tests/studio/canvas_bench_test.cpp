@@ -14,6 +14,7 @@
 #include "studio/app.h"
 #include "studio/graph_search.h"
 #include "studio/panels/graph_scene.h"
+#include "tests/cpu_time.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
 
@@ -24,13 +25,6 @@ using Clock = std::chrono::steady_clock;
 
 double msSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-// Of this thread: what one core needs, however many others share it.
-double cpuMs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
 double p95(int runs, const std::function<void()>& work) {
@@ -86,13 +80,6 @@ LayoutGraph networkOf(std::int32_t nodes) {
   }
   return graph;
 }
-
-// Goals are for what is shipped: with the sanitizers the code runs for their sake, and its times mean nothing.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kTimesCount = false;
-#else
-constexpr bool kTimesCount = true;
-#endif
 
 void expectWithin(double measured_ms, double goal_ms) {
   if (kTimesCount) {

@@ -8,23 +8,12 @@
 #include <functional>
 
 #include "studio/app.h"
+#include "tests/cpu_time.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
 
 namespace ipex_studio {
 namespace {
-
-double cpuMs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
-
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kTimesCount = false;
-#else
-constexpr bool kTimesCount = true;
-#endif
 
 // One plan of `steps` steps, each run `iterations` times, one after the other.
 SnapshotPtr longRun(std::int32_t steps, std::int32_t iterations) {

@@ -15,6 +15,7 @@
 #include "studio/snapshot_precision.h"
 #include "studio/snapshot_tables.h"
 #include "studio/window.h"
+#include "tests/cpu_time.h"
 #include "tests/studio/synthetic_job.h"
 
 namespace ipex_studio {
@@ -22,18 +23,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-double cpuMs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
-
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kTimesCount = false;
-#else
-constexpr bool kTimesCount = true;
-#endif
 
 OperationRow row(const std::string& name, KindGroup group, const std::string& kernel, double ms) {
   OperationRow made;
