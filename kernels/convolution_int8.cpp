@@ -39,15 +39,9 @@ class ConvolutionInt8 final : public Kernel {
     job.gemm.rows = rowsOfImage(args, x, job.padding);
     job.gemm.row_count = job.gemm.rows.images * job.gemm.rows.pixels();
     job.gemm.columns = dst.dims[kChannelAxis];
-    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
-      layouts[s] = readableOperand(args.src[s], dst);
-      GemmOperand operand;
-      operand.src = static_cast<int>(s);
-      if (!describeOperand(layouts[s], dst.dims, 0, 2, dst.dims.rank, kChannelAxis, &operand)) {
-        *reason = "post-ops";
-        return nullptr;
-      }
-      job.gemm.operands.push_back(operand);
+    if (!describeOperands(args, dst, &layouts, &job.gemm.operands)) {
+      *reason = "post-ops";
+      return nullptr;
     }
     return makeInt8Gemm(args, std::move(job), std::move(layouts), dst, kChannelAxis);
   }
@@ -81,17 +75,6 @@ class ConvolutionInt8 final : public Kernel {
       padding.strides[5 - x.dims.rank + axis - 2] = x.strides[axis];
     }
     return padding;
-  }
-
-  static TensorDesc readableOperand(const TensorDesc& given, const TensorDesc& dst) {
-    TensorDesc layout = given;
-    if (given.dims == dst.dims) {
-      layout = dst;
-      layout.dtype = given.dtype;
-    } else if (given.block != 0) {
-      layout = channelsLastDesc(given.dtype, given.dims);
-    }
-    return layout;
   }
 
   static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x, const WordPadding& padding) {

@@ -42,15 +42,9 @@ class ConvolutionSimd final : public Kernel {
     job.rows = rowsOfImage(args, layouts[kGemmSrc]);
     job.row_count = job.rows.images * job.rows.pixels();
     job.columns = dst.dims[1];
-    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
-      layouts[s] = readableOperand(args.src[s], dst);
-      GemmOperand operand;
-      operand.src = static_cast<int>(s);
-      if (!describeOperand(layouts[s], dst.dims, 0, 2, dst.dims.rank, 1, &operand)) {
-        *reason = "post-ops";
-        return nullptr;
-      }
-      job.operands.push_back(operand);
+    if (!describeOperands(args, dst, &layouts, &job.operands)) {
+      *reason = "post-ops";
+      return nullptr;
     }
     return makePackedGemm(args, std::move(job), std::move(layouts), dst);
   }
@@ -63,12 +57,6 @@ class ConvolutionSimd final : public Kernel {
     const bool planar = x.dims[1] <= kPlanarChannels && x.strides[last] == 1 && args.spec.intOr("groups", 1) == 1;
     const bool pixels = x.strides[1] == 1;
     return x.block == 0 && (planar || pixels) ? x : channelsLastDesc(DType::kF32, x.dims);
-  }
-
-  static TensorDesc readableOperand(const TensorDesc& given, const TensorDesc& dst) {
-    if (given.dims == dst.dims) return dst;
-    if (given.block == 0) return given;
-    return channelsLastDesc(given.dtype, given.dims);
   }
 
   static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x) {

@@ -333,7 +333,7 @@ class DepthwiseInt8 final : public Kernel {
     describeWindow(args, x, &job);
     job.chain = foldChain(args, kGemmFirstOperand, kChannelAxis);
     saturate(dst.dtype, &job.chain);
-    if (!describeOperands(args, dst, op.get())) {
+    if (!planChain(args, dst, op.get())) {
       *reason = "post-ops";
       return nullptr;
     }
@@ -367,22 +367,13 @@ class DepthwiseInt8 final : public Kernel {
   }
 
   // The addend is read as vectors; what cannot be stays with the tail.
-  static bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, Int8DepthwiseOp* op) {
+  static bool planChain(const PrepareArgs& args, const TensorDesc& dst, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
+    if (!describeOperands(args, dst, &op->src, &job.operands)) return false;
     for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
-      TensorDesc& layout = op->src[s];
-      if (layout.dims == dst.dims) {
-        layout = dst;
-        layout.dtype = args.src[s].dtype;
-        const bool fits = elementBytes(layout.dtype) == elementBytes(dst.dtype);
-        if (args.src_dies[s] && fits && op->in_place_src < 0) op->in_place_src = static_cast<std::int32_t>(s);
-      } else if (layout.block != 0) {
-        layout = channelsLastDesc(layout.dtype, layout.dims);
-      }
-      GemmOperand operand;
-      operand.src = static_cast<int>(s);
-      if (!describeOperand(layout, dst.dims, 0, 2, dst.dims.rank, kChannelAxis, &operand)) return false;
-      job.operands.push_back(operand);
+      const TensorDesc& layout = op->src[s];
+      const bool fits = layout.dims == dst.dims && elementBytes(layout.dtype) == elementBytes(dst.dtype);
+      if (args.src_dies[s] && fits && op->in_place_src < 0) op->in_place_src = static_cast<std::int32_t>(s);
       job.operand_types.push_back(layout.dtype);
     }
     if (job.chain.addend >= 0 && job.operand_types[job.chain.addend] == DType::kBf16) return false;

@@ -218,7 +218,7 @@ class DepthwiseSimd final : public Kernel {
     op->dst = {dst};
     op->packed.assign(args.src.size(), false);
     describeWindow(args, x, &op->job);
-    if (!describeOperands(args, dst, op.get())) {
+    if (!planChain(args, dst, op.get())) {
       *reason = "post-ops";
       return nullptr;
     }
@@ -248,21 +248,12 @@ class DepthwiseSimd final : public Kernel {
     }
   }
 
-  static bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, DepthwiseOp* op) {
+  static bool planChain(const PrepareArgs& args, const TensorDesc& dst, DepthwiseOp* op) {
     GemmJob chain;
     chain.columns = op->job.channels;
+    if (!describeOperands(args, dst, &op->src, &chain.operands)) return false;
     for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
-      TensorDesc& layout = op->src[s];
-      if (layout.dims == dst.dims) {
-        layout = dst;
-        if (args.src_dies[s] && op->in_place_src < 0) op->in_place_src = static_cast<std::int32_t>(s);
-      } else if (layout.block != 0) {
-        layout = channelsLastDesc(layout.dtype, layout.dims);
-      }
-      GemmOperand operand;
-      operand.src = static_cast<int>(s);
-      if (!describeOperand(layout, dst.dims, 0, 2, dst.dims.rank, 1, &operand)) return false;
-      chain.operands.push_back(operand);
+      if (args.src_dies[s] && op->src[s].dims == dst.dims && op->in_place_src < 0) op->in_place_src = static_cast<std::int32_t>(s);
     }
     planPostOps(args.spec.post_ops, &chain);
     DepthwiseJob& job = op->job;

@@ -46,16 +46,9 @@ class LinearInt8 final : public Kernel {
       job.padding.image_stride = matrix.strides[0];
       job.padding.channel_stride = 1;
     }
-    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
-      const TensorDesc& given = args.src[s];
-      layouts[s] = given.block == 0 && given.dims != dst.dims ? given : contiguousDesc(given.dtype, given.dims);
-      GemmOperand operand;
-      operand.src = static_cast<int>(s);
-      if (!describeOperand(layouts[s], dst.dims, -1, 0, column_axis, column_axis, &operand)) {
-        *reason = "post-ops";
-        return nullptr;
-      }
-      job.gemm.operands.push_back(operand);
+    if (!describeOperands(args, dst, &layouts, &job.gemm.operands)) {
+      *reason = "post-ops";
+      return nullptr;
     }
     return makeInt8Gemm(args, std::move(job), std::move(layouts), dst, column_axis);
   }

@@ -35,16 +35,9 @@ class LinearSimd final : public Kernel {
     job.rows.in[2] = job.rows.out[2] = job.row_count;
     job.rows.x_stride[2] = matrix.strides[0];
     job.rows.channels = matrix.dims[1];
-    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
-      const TensorDesc& given = args.src[s];
-      layouts[s] = given.block == 0 && given.dims != dst.dims ? given : contiguousDesc(given.dtype, given.dims);
-      GemmOperand operand;
-      operand.src = static_cast<int>(s);
-      if (!describeOperand(layouts[s], dst.dims, -1, 0, column_axis, column_axis, &operand)) {
-        *reason = "post-ops";
-        return nullptr;
-      }
-      job.operands.push_back(operand);
+    if (!describeOperands(args, dst, &layouts, &job.operands)) {
+      *reason = "post-ops";
+      return nullptr;
     }
     return makePackedGemm(args, std::move(job), std::move(layouts), dst);
   }

@@ -127,11 +127,11 @@ using GemmRun = void (*)(const GemmJob& job, const GemmCall& call, float* scratc
 std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, std::int64_t depth,
                                      const GemmTraits& traits);
 
-// Describes post operand args.src[src] of a result whose rows are the axes [pixel_begin, pixel_end) for each index of
-// image_axis (-1: none) and whose columns are column_axis. `layout`: in what layout it is read. False where it
-// broadcasts along some of a row's axes only.
-bool describeOperand(const TensorDesc& layout, const Dims& dst, int image_axis, int pixel_begin, int pixel_end,
-                     int column_axis, GemmOperand* operand);
+// Chooses in what layouts the post operands of a result in `dst` are read (those of its size lie as it does) and describes
+// them so. Rows are the pixels of each image for convolutions, else the leading dimensions; columns are the channels or
+// the last dimension. False where an operand broadcasts along some of a row's axes only.
+bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vector<TensorDesc>* layouts,
+                      std::vector<GemmOperand>* operands);
 
 // Splits post_ops into what tiles do in registers and the rest; a chain's operands must have been described.
 void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job);

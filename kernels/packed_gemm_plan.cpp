@@ -57,21 +57,52 @@ std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, 
   return panels;
 }
 
-bool describeOperand(const TensorDesc& layout, const Dims& dst, int image_axis, int pixel_begin, int pixel_end,
-                     int column_axis, GemmOperand* operand) {
+namespace {
+
+// Rows are the axes [pixel_begin, pixel_end) for each index of image_axis (-1: none).
+struct RowAxes {
+  int image_axis = -1, pixel_begin = 0, pixel_end = 0, column_axis = 0;
+};
+
+bool describeOperand(const TensorDesc& layout, const Dims& dst, const RowAxes& axes, GemmOperand* operand) {
   if (layout.block != 0 || layout.dims.rank > dst.rank) return false;
   const TensorDesc seen = alignRank(layout, dst.rank);
   const auto strideOf = [&](int axis) { return axis < 0 || seen.dims[axis] == 1 ? 0 : seen.strides[axis]; };
-  operand->image_stride = strideOf(image_axis);
-  operand->column_stride = strideOf(column_axis);
+  operand->image_stride = strideOf(axes.image_axis);
+  operand->column_stride = strideOf(axes.column_axis);
   operand->pixel_stride = 0;
   std::int64_t pixels = 1;
-  for (int axis = pixel_end - 1; axis >= pixel_begin; --axis) {
+  for (int axis = axes.pixel_end - 1; axis >= axes.pixel_begin; --axis) {
     if (dst[axis] == 1) continue;
     const std::int64_t stride = strideOf(axis);
     if (pixels == 1) operand->pixel_stride = stride;
     if (stride != operand->pixel_stride * pixels) return false;
     pixels *= dst[axis];
+  }
+  return true;
+}
+
+}  // namespace
+
+bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vector<TensorDesc>* layouts,
+                      std::vector<GemmOperand>* operands) {
+  const int rank = dst.dims.rank;
+  const bool image = args.spec.kind == OpKind::kConvolution;
+  const RowAxes axes = image ? RowAxes{0, 2, rank, 1} : RowAxes{-1, 0, rank - 1, rank - 1};
+  for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+    const TensorDesc& given = args.src[s];
+    TensorDesc& layout = (*layouts)[s];
+    layout = given;
+    if (given.dims == dst.dims) {
+      layout = dst;
+      layout.dtype = given.dtype;
+    } else if (given.block != 0) {
+      layout = image ? channelsLastDesc(given.dtype, given.dims) : contiguousDesc(given.dtype, given.dims);
+    }
+    GemmOperand operand;
+    operand.src = static_cast<int>(s);
+    if (!describeOperand(layout, dst.dims, axes, &operand)) return false;
+    operands->push_back(operand);
   }
   return true;
 }
