@@ -4,7 +4,6 @@
 //
 // Declines: device, dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
 // broadcast along some of the spatial axes only).
-#include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
 #include "kernels/int8_gemm.h"
 
@@ -78,24 +77,12 @@ class ConvolutionInt8 final : public Kernel {
   }
 
   static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x, const WordPadding& padding) {
-    const TensorDesc& w = args.src[kGemmWeights];
-    const int spatial = x.dims.rank - 2;
-    const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
-    GemmRows rows;
-    rows.images = x.dims[0];
-    rows.groups = args.spec.intOr("groups", 1);
-    rows.channels = (w.dims[1] + kWordBytes - 1) / kWordBytes;
+    GemmRows rows = windowRows(args);
+    rows.channels = (args.src[kGemmWeights].dims[1] + kWordBytes - 1) / kWordBytes;
     std::int64_t dense = rows.groups * rows.channels;
-    for (int axis = spatial - 1; axis >= 0; --axis) {
-      const int to = 3 - spatial + axis;
-      rows.in[to] = x.dims[2 + axis];
-      rows.out[to] = args.dst[0].dims[2 + axis];
-      rows.kernel[to] = w.dims[2 + axis];
-      rows.stride[to] = geometry.stride[axis];
-      rows.dilation[to] = geometry.dilation[axis] + 1;
-      rows.padding[to] = geometry.padding_begin[axis];
-      rows.x_stride[to] = padding.needed ? dense : x.strides[2 + axis] / kWordBytes;
-      dense *= x.dims[2 + axis];
+    for (int axis = x.dims.rank - 1; axis >= 2; --axis) {
+      rows.x_stride[3 - x.dims.rank + axis] = padding.needed ? dense : x.strides[axis] / kWordBytes;
+      dense *= x.dims[axis];
     }
     rows.image_stride = padding.needed ? dense : x.strides[0] / kWordBytes;
     return rows;

@@ -8,7 +8,6 @@
 // axes only).
 #include <algorithm>
 
-#include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
 #include "kernels/packed_gemm.h"
 
@@ -60,26 +59,12 @@ class ConvolutionSimd final : public Kernel {
   }
 
   static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x) {
-    const TensorDesc& w = args.src[kGemmWeights];
-    const int spatial = x.dims.rank - 2;
-    const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
-    GemmRows rows;
-    rows.images = x.dims[0];
-    rows.groups = args.spec.intOr("groups", 1);
-    rows.channels = w.dims[1];
+    GemmRows rows = windowRows(args);
+    rows.channels = args.src[kGemmWeights].dims[1];
     rows.image_stride = x.strides[0];
     rows.channel_stride = x.strides[1];
     rows.channels_innermost = x.strides[1] == 1 || x.dims[1] == 1;
-    for (int axis = 0; axis < spatial; ++axis) {
-      const int to = 3 - spatial + axis;
-      rows.in[to] = x.dims[2 + axis];
-      rows.out[to] = args.dst[0].dims[2 + axis];
-      rows.kernel[to] = w.dims[2 + axis];
-      rows.stride[to] = geometry.stride[axis];
-      rows.dilation[to] = geometry.dilation[axis] + 1;
-      rows.padding[to] = geometry.padding_begin[axis];
-      rows.x_stride[to] = x.strides[2 + axis];
-    }
+    for (int axis = 2; axis < x.dims.rank; ++axis) rows.x_stride[3 - x.dims.rank + axis] = x.strides[axis];
     return rows;
   }
 };

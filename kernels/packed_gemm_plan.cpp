@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/convolution_geometry.h"
 #include "kernels/loop_nest.h"
 #include "kernels/packed_gemm.h"
 
@@ -55,6 +56,25 @@ std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, 
     }
   }
   return panels;
+}
+
+GemmRows windowRows(const PrepareArgs& args) {
+  const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+  const int spatial = x.dims.rank - 2;
+  const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
+  GemmRows rows;
+  rows.images = x.dims[0];
+  rows.groups = args.spec.intOr("groups", 1);
+  for (int axis = 0; axis < spatial; ++axis) {
+    const int to = 3 - spatial + axis;
+    rows.in[to] = x.dims[2 + axis];
+    rows.out[to] = args.dst[0].dims[2 + axis];
+    rows.kernel[to] = w.dims[2 + axis];
+    rows.stride[to] = geometry.stride[axis];
+    rows.dilation[to] = geometry.dilation[axis] + 1;
+    rows.padding[to] = geometry.padding_begin[axis];
+  }
+  return rows;
 }
 
 namespace {
