@@ -1,5 +1,7 @@
 #include "plan_interpreter.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/plan/shape_inference.h"
@@ -53,10 +55,26 @@ std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tenso
   return results;
 }
 
+void addNoise(double relative, Random& random, std::vector<float>& values) {
+  float largest = 0;
+  for (const float value : values) largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : largest;
+  for (float& value : values) value += static_cast<float>(relative * random.real() / 4) * largest;
+}
+
+double largestDistance(const std::vector<float>& a, const std::vector<float>& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) != std::isnan(b[i])) return INFINITY;
+    if (!std::isnan(a[i]) && a[i] != b[i]) worst = std::max<double>(worst, std::abs(a[i] - b[i]));
+  }
+  return worst;
+}
+
 }  // namespace
 
 std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& ints,
-                                             const std::vector<Tensor>& constants, const KernelList& kernels) {
+                                             const std::vector<Tensor>& constants, const KernelList& kernels, const Noise& noise) {
+  Random random(noise.seed);
   std::map<std::int32_t, Tensor> tensors;
   std::map<std::int32_t, std::int64_t> numbers;
   std::int32_t next = 0;
@@ -88,11 +106,30 @@ std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::ve
       continue;
     }
     std::vector<Tensor> results = runReference(op, src, dst, kernels);
-    for (std::size_t d = 0; d < results.size(); ++d) tensors[node.dst[d]] = std::move(results[d]);
+    for (std::size_t d = 0; d < results.size(); ++d) {
+      if (noise.relative > 0) addNoise(noise.relative, random, results[d].values);
+      tensors[node.dst[d]] = std::move(results[d]);
+    }
   }
   std::vector<Tensor> outputs;
   for (std::int32_t output : spec.outputs) outputs.push_back(tensors.at(output));
   return outputs;
+}
+
+bool withinRounding(const RandomPlan& plan, const std::vector<Tensor>& inputs, const KernelList& kernels,
+                    const std::vector<std::vector<float>>& actual, const std::vector<Tensor>& expected) {
+  constexpr double kRounding = 1.0 / (1 << 20), kSlack = 8;
+  std::vector<double> moved(expected.size(), 0);
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const auto noisy = interpret(plan.spec, inputs, plan.ints, plan.constants, kernels, {kRounding, seed});
+    for (std::size_t o = 0; o < expected.size(); ++o) moved[o] = std::max(moved[o], largestDistance((*noisy)[o].values, expected[o].values));
+  }
+  if (actual.size() != expected.size()) return false;
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    const bool same_size = actual[o].size() == expected[o].values.size();
+    if (!same_size || std::isinf(moved[o]) || !(largestDistance(actual[o], expected[o].values) <= kSlack * moved[o])) return false;
+  }
+  return true;
 }
 
 }  // namespace ipex_studio::testing

@@ -11,20 +11,12 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-void fill(Tensor& tensor, Random& random) {
-  const auto count = static_cast<std::size_t>(tensor.desc.dims.count());
-  if (tensor.desc.dtype == DType::kS64) {
-    tensor.ids.resize(count);
-    for (std::int64_t& id : tensor.ids) id = random.between(0, 4);
-    return;
-  }
-  tensor.values.resize(count);
-  for (float& value : tensor.values) value = static_cast<float>(random.real() / 4);
-}
-
 Tensor filled(DType dtype, const Dims& dims, Random& random) {
   Tensor tensor{contiguousDesc(dtype, dims), {}, {}};
-  fill(tensor, random);
+  const auto count = static_cast<std::size_t>(dims.count());
+  dtype == DType::kS64 ? tensor.ids.resize(count) : tensor.values.resize(count);
+  for (std::int64_t& id : tensor.ids) id = random.between(0, 4);
+  for (float& value : tensor.values) value = static_cast<float>(random.real() / 4);
   return tensor;
 }
 
@@ -108,6 +100,14 @@ class Builder {
     return constant(DType::kF32, small);
   }
 
+  // A mask for fill and keep: they jump where it passes zero, so it is never computed, and zeros in it are exact.
+  std::int32_t maskFor(Dims dims) {
+    for (int axis = 0; axis < dims.rank; ++axis) dims[axis] = random_.chance(30) ? 1 : dims[axis];
+    const std::int32_t number = constant(DType::kF32, dims);
+    for (float& value : plan_.constants.back().values) value = random_.chance(50) ? 0 : value;
+    return number;
+  }
+
   void addPostOps(OpSpec& op, std::vector<std::int32_t>& src, const Dims& result, std::int64_t most) {
     static const PostOpKind kUnary[] = {PostOpKind::kRelu, PostOpKind::kSigmoid, PostOpKind::kTanh, PostOpKind::kGeluErf, PostOpKind::kHardSwish,
                                         PostOpKind::kSilu, PostOpKind::kNeg, PostOpKind::kAbs, PostOpKind::kSin};
@@ -118,8 +118,9 @@ class Builder {
       if (random_.chance(50)) {
         op.post_ops.push_back(unaryPostOp(kUnary[random_.index(9)]));
       } else {
-        op.post_ops.push_back(binaryPostOp(kBinary[random_.index(9)], operands++, 1));
-        src.push_back(operandFor(result));
+        const PostOpKind kind = kBinary[random_.index(9)];
+        op.post_ops.push_back(binaryPostOp(kind, operands++, 1));
+        src.push_back(kind == PostOpKind::kFill || kind == PostOpKind::kKeep ? maskFor(result) : operandFor(result));
       }
     }
   }

@@ -64,6 +64,10 @@ double largestError(const Results& actual, const std::vector<Tensor>& expected) 
   return worst;
 }
 
+bool isRight(const Results& results, const RandomPlan& random, const std::vector<Tensor>& expected) {
+  return largestError(results, expected) < 1e-3 || testing::withinRounding(random, random.inputs, kernels(), results, expected);
+}
+
 std::string stepsOf(const Plan& plan) {
   std::string text;
   for (const StepRecord& step : plan.steps()) text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + "\n";
@@ -97,7 +101,8 @@ TEST(Tuner, AnyChoiceGivesTheSameNumbers) {
     ASSERT_TRUE(expected);
     WeightCache weights;
     const auto plan = Plan::compile(random.spec, request, kernels(), weights);
-    ASSERT_LT(largestError(run(*plan, random), *expected), 1e-3) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+    const Results results = run(*plan, random);
+    ASSERT_TRUE(isRight(results, random, *expected)) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
   }
 }
 
@@ -121,7 +126,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     WeightCache weights;
     const auto plan = Plan::compile(random.spec, request, kernels(), weights);
     const Results results = run(*plan, random);
-    ASSERT_LT(largestError(results, *expected), 1e-3) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+    ASSERT_TRUE(isRight(results, random, *expected)) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
 
     // Another process: the record as text, no clock.
     MemoryTuningStore other;
