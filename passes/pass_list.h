@@ -7,6 +7,7 @@ namespace ipex_studio {
 
 extern const Pass kCanonicalizeBatchNorm;
 extern const Pass kCanonicalizeConvolution;
+extern const Pass kCanonicalizeEinsum;
 extern const Pass kCanonicalizeGelu;
 extern const Pass kCanonicalizeHardswish;
 extern const Pass kCanonicalizeInplace;
@@ -14,6 +15,8 @@ extern const Pass kCanonicalizeLayerNorm;
 extern const Pass kCanonicalizeLinear;
 extern const Pass kCanonicalizeSilu;
 extern const Pass kCanonicalizeSizeArithmetic;
+extern const Pass kCanonicalizeSizes;
+extern const Pass kCanonicalizeViews;
 extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
 extern const Pass kEliminateDropout;

@@ -126,6 +126,20 @@ LoweredNode lowerPrelu(Node* node) {
   return lowered;
 }
 
+// aten::selu(x): 1.0507 · elu(x, 1.67326)
+LoweredNode lowerSelu(Node* node) {
+  needFloat(node->input(0));
+  constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
+  return single(pointwise({unaryPostOp(PostOpKind::kElu, kAlpha), unaryPostOp(PostOpKind::kLinear, kScale, 0)}), {use(node->input(0))}, {node->output()});
+}
+
+// aten::log_sigmoid(x): -softplus(-x)
+LoweredNode lowerLogSigmoid(Node* node) {
+  needFloat(node->input(0));
+  const PostOp negative = unaryPostOp(PostOpKind::kNeg);
+  return single(pointwise({negative, unaryPostOp(PostOpKind::kSoftplus, 1, 20), negative}), {use(node->input(0))}, {node->output()});
+}
+
 // aten::glu(x, dim): the first half gated by the second
 LoweredNode lowerGlu(Node* node) {
   needFloat(node->input(0));
@@ -247,6 +261,8 @@ void addComposedLowerings(Table& table) {
   table["aten::min"] = lowerMin;
   table["aten::instance_norm"] = lowerInstanceNorm;
   table["aten::prelu"] = lowerPrelu;
+  table["aten::selu"] = lowerSelu;
+  table["aten::log_sigmoid"] = lowerLogSigmoid;
   table["aten::glu"] = lowerGlu;
   table["aten::baddbmm"] = table["aten::addmm"] = lowerAddProduct;
   table["aten::stack"] = lowerStack;

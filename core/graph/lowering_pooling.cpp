@@ -20,7 +20,7 @@ Ints spatial(Value* value, const char* what, std::size_t rank) {
 // Averages of integers are rounded, or numbers in their unit.
 void addResultOfIntegers(Node* node, OpSpec& spec) {
   if (!isInteger8(node->input(0))) return;
-  const auto dtype = knownDtype(node->output());
+  const auto dtype = knownDtype(node->output(0));
   if (dtype != at::kByte && dtype != at::kChar && dtype != at::kFloat) decline(reasons::kUnsupportedDtype, "An average of integers in another type.");
   spec.attributes["result"] = std::string(dtype == at::kByte ? "u8" : dtype == at::kChar ? "s8" : "f32");
 }
@@ -85,16 +85,23 @@ LoweredNode adaptivePool(Node* node, const char* mode) {
   if (global) {
     OpSpec spec = reduceSpec(std::string(mode) == "avg" ? "mean" : "max", axes, true);
     addResultOfIntegers(node, spec);
-    return single(spec, {use(node->input(0))}, {node->output()});
+    return single(spec, {use(node->input(0))}, {node->output(0)});
   }
   OpSpec spec;
   addResultOfIntegers(node, spec);
   spec.kind = OpKind::kAdaptivePool;
   spec.attributes["mode"] = std::string(mode);
   spec.attributes["output"] = output;
-  return single(spec, {use(node->input(0))}, {node->output()});
+  return single(spec, {use(node->input(0))}, {node->output(0)});
 }
 LoweredNode lowerAdaptiveAvgPool(Node* node) { return adaptivePool(node, "avg"); }
+
+// aten::adaptive_max_pool{1,2,3}d(x, output_size) -> (result, indices)
+LoweredNode lowerAdaptiveMaxPool(Node* node) {
+  needFloat(node->input(0));
+  if (node->output(1)->hasUses()) decline(reasons::kUnsupportedAttribute, "The places of extremes stay in the interpreter.");
+  return adaptivePool(node, "max");
+}
 
 // aten::mean / aten::sum(x, dim[], keepdim, dtype?)
 LoweredNode reduction(Node* node, const char* mode) {
@@ -140,7 +147,7 @@ void resizeOutput(Value* sizes, Value* factors, OpSpec& spec, std::vector<Lowere
   spec.attributes["factors"] = whole;
 }
 
-// aten::upsample_nearest2d(x, output_size?, scale_factors?)  [.vec]
+// aten::upsample_nearest{1,2,3}d(x, output_size?, scale_factors?)  [.vec]
 LoweredNode lowerNearest(Node* node) {
   needFloatOrInteger8(node->input(0));
   if (node->inputs().size() != 3) decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
@@ -152,31 +159,37 @@ LoweredNode lowerNearest(Node* node) {
   return single(spec, {use(node->input(0))}, {node->output()}, refs);
 }
 
-// aten::upsample_bilinear2d(x, output_size?, align_corners, scale_factors?)  [.vec]
-LoweredNode lowerBilinear(Node* node) {
+// aten::upsample_{linear1d,bilinear2d,bicubic2d}(x, output_size?, align_corners, scale_factors?)  [.vec]
+LoweredNode upsample(Node* node, const char* mode) {
   needFloat(node->input(0));
   if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
   OpSpec spec;
   std::vector<LoweredRef> refs;
   spec.kind = OpKind::kUpsample;
-  spec.attributes["mode"] = std::string("bilinear");
+  spec.attributes["mode"] = std::string(mode);
   spec.attributes["align_corners"] = std::int64_t{needBool(node->input(2), "align_corners")};
   resizeOutput(node->input(1), node->input(3), spec, refs);
   return single(spec, {use(node->input(0))}, {node->output()}, refs);
 }
+LoweredNode lowerBilinear(Node* node) { return upsample(node, "bilinear"); }
+LoweredNode lowerBicubic(Node* node) { return upsample(node, "bicubic"); }
 
 }  // namespace
 
 void addPoolingLowerings(Table& table) {
   for (const char* kind : {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d"}) table[kind] = lowerMaxPool;
-  for (const char* kind : {"aten::avg_pool2d", "aten::avg_pool3d"}) table[kind] = lowerAvgPool;
+  for (const char* kind : {"aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d"}) table[kind] = lowerAvgPool;
   for (const char* kind : {"aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d"}) {
     table[kind] = lowerAdaptiveAvgPool;
   }
   table["aten::mean"] = lowerMean;
   table["aten::sum"] = lowerSum;
-  table["aten::upsample_nearest2d"] = lowerNearest;
-  table["aten::upsample_bilinear2d"] = lowerBilinear;
+  for (const char* kind : {"aten::adaptive_max_pool1d", "aten::adaptive_max_pool2d", "aten::adaptive_max_pool3d"}) {
+    table[kind] = lowerAdaptiveMaxPool;
+  }
+  for (const char* kind : {"aten::upsample_nearest1d", "aten::upsample_nearest2d"}) table[kind] = lowerNearest;
+  for (const char* kind : {"aten::upsample_linear1d", "aten::upsample_bilinear2d"}) table[kind] = lowerBilinear;
+  table["aten::upsample_bicubic2d"] = lowerBicubic;
 }
 
 }  // namespace ipex_studio::lowering

@@ -6,6 +6,8 @@
 #include <torch/csrc/jit/passes/lower_tuples.h>
 #include <unistd.h>
 
+#include <unordered_set>
+
 #include "core/graph/node_runner.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
@@ -26,14 +28,15 @@ class Descriptor {
   int fd_;
 };
 
-void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen) {
+// `again`: the value was seen before, in another turn of a loop. What differs between turns is no fact.
+void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, bool again = false) {
   if (!seen.isTensor() || !seen.toTensor().defined()) return;
   // An optional that was given may be None the next time.
   if (!value->type()->isSubtypeOf(*c10::TensorType::get())) return;
   // The example's sizes are facts about this run; strides are not, since layouts are the planner's.
   const at::Tensor& tensor = seen.toTensor();
-  const_cast<torch::jit::Value*>(value)->setType(
-      c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes()));
+  const c10::TypePtr type = c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
+  const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get()) : type);
 }
 
 }  // namespace
@@ -91,8 +94,10 @@ void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
                                               graph->inputs().size() - 1, inputs.size()));
   }
   std::unique_ptr<NodeRunner> runner;
+  std::unordered_set<const torch::jit::Node*> ran;
   runner = std::make_unique<NodeRunner>(*graph, [&](torch::jit::Node* node, std::int64_t, std::int64_t) {
-    for (const torch::jit::Value* output : node->outputs()) noteShape(output, runner->valueOf(output));
+    const bool again = !ran.insert(node).second;
+    for (const torch::jit::Value* output : node->outputs()) noteShape(output, runner->valueOf(output), again);
   });
   for (std::size_t a = 1; a < arguments.size(); ++a) noteShape(graph->inputs()[a], arguments[a]);
   runner->run(std::move(arguments));

@@ -72,6 +72,9 @@ class RegionBuilder {
     }
     schedule(graph_, order, lowered_);
     needed_ = neededTransparent(levels_.nodes(), lowered_);
+    for (const PlacedNode& placed : levels_.nodes()) {
+      if (placed.transparent && lowered_.count(placed.node) == 0 && needed_.count(placed.node) == 0) dead_carriers_.insert(placed.node);
+    }
     for (const auto& [level, nodes] : regions) makeRegion(nodes);
     destroyLowered();
     remarks();
@@ -79,24 +82,20 @@ class RegionBuilder {
   }
 
  private:
+  // Read by anybody but `members`, also through lists and sizes that only regions read.
   bool leaves(const Value* value, const std::unordered_set<const Node*>& members) const {
-    return std::any_of(value->uses().begin(), value->uses().end(), [&](const torch::jit::Use& use) {
-      if (members.count(use.user) != 0) return false;
-      const bool dead_carrier = !lowered_.count(use.user) && !needed_.count(use.user) && isCarrier(use.user) ;
-      if (!dead_carrier) return true;
-      // Read through a list or a size by another region.
-      return std::any_of(use.user->outputs().begin(), use.user->outputs().end(), [&](const Value* carried) { return leaves(carried, members); });
-    });
-  }
-
-  bool isCarrier(const Node* node) const { return carriers().count(node) != 0; }
-  const std::unordered_set<const Node*>& carriers() const {
-    if (carriers_.empty()) {
-      for (const PlacedNode& placed : levels_.nodes()) {
-        if (placed.transparent) carriers_.insert(placed.node);
+    std::vector<const Value*> open{value};
+    std::unordered_set<const Node*> seen;
+    while (!open.empty()) {
+      const Value* read = open.back();
+      open.pop_back();
+      for (const torch::jit::Use& use : read->uses()) {
+        if (members.count(use.user) != 0) continue;
+        if (dead_carriers_.count(use.user) == 0) return true;
+        if (seen.insert(use.user).second) open.insert(open.end(), use.user->outputs().begin(), use.user->outputs().end());
       }
     }
-    return carriers_;
+    return false;
   }
 
   void makeRegion(const std::vector<const PlacedNode*>& nodes) {
@@ -183,7 +182,7 @@ class RegionBuilder {
   RegionLevels levels_;
   std::unordered_set<const Node*> lowered_;
   std::unordered_set<const Node*> needed_;
-  mutable std::unordered_set<const Node*> carriers_;
+  std::unordered_set<const Node*> dead_carriers_;   // transparent, and nobody in the interpreter needs them
   std::unordered_map<Value*, Value*> replaced_;
   RegionResult result_;
 };

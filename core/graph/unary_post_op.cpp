@@ -82,6 +82,18 @@ std::optional<PostOp> readElu(Node* node) {
   return unaryPostOp(PostOpKind::kElu, *alpha);
 }
 
+// celu(x, 1) is elu(x, 1); other factors divide inside the exponential.
+std::optional<PostOp> readCelu(Node* node) {
+  if (node->inputs().size() != 2 || constantNumber(node->input(1)) != 1.0) return std::nullopt;
+  return unaryPostOp(PostOpKind::kElu, 1);
+}
+
+// threshold(x, 0, 0) is relu
+std::optional<PostOp> readThreshold(Node* node) {
+  if (node->inputs().size() != 3 || constantNumber(node->input(1)) != 0.0 || constantNumber(node->input(2)) != 0.0) return std::nullopt;
+  return unaryPostOp(PostOpKind::kRelu);
+}
+
 std::optional<PostOp> readSoftplus(Node* node) {
   if (node->inputs().size() != 3) return std::nullopt;
   const auto beta = constantNumber(node->input(1));
@@ -168,6 +180,8 @@ std::optional<PostOp> readUnaryPostOp(Node* node) {
   }
   if (kind == "aten::gelu") return readGelu(node);
   if (kind == "aten::elu") return readElu(node);
+  if (kind == "aten::celu") return readCelu(node);
+  if (kind == "aten::threshold") return readThreshold(node);
   if (kind == "aten::softplus") return readSoftplus(node);
   if (kind == "aten::pow") return readPow(node);
   if (kind == "aten::leaky_relu" && node->inputs().size() == 2) {

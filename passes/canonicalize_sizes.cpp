@@ -1,0 +1,119 @@
+// Asks for one size at a time instead of for a list of all, and knows how many there are.
+//   before  %s = aten::size(%x)   %n, %c, %h, %w = prim::ListUnpack(%s)   %y = view(%z, %s)   %d = aten::dim(%x)
+//   after   %n = aten::size(%x, 0)   …   %list = prim::ListConstruct(%n, %c, %h, %w)   %y = view(%z, %list)   %d = 4
+// Elements taken by a constant index, unpacked lists, lengths, ranks, and lists that are only read. The rank is the
+// example's, which plans take alone.
+// Declines: unknown-shape; unsupported-operator (a list that may be written to).
+// Runs before fold-size, which decides single sizes, and before fold-constants, which takes the branch that a rank
+// decides. Numerics: none changed.
+#include <algorithm>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/pass.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace aten = torch::jit::aten;
+namespace prim = torch::jit::prim;
+
+namespace {
+
+bool isSizeList(const Node* node) { return node->kind() == aten::size && node->inputs().size() == 1 && node->outputs().size() == 1; }
+
+Value* sizeOf(Rewriter& rewriter, Value* x, std::int64_t axis, Node* before) {
+  Node* size = rewriter.create("aten::size", {x, rewriter.constant(axis, before)}, before);
+  size->output()->setType(c10::IntType::get());
+  return size->output();
+}
+
+std::vector<Value*> allSizes(Rewriter& rewriter, Value* x, std::int64_t rank, Node* before) {
+  std::vector<Value*> sizes;
+  for (std::int64_t axis = 0; axis < rank; ++axis) sizes.push_back(sizeOf(rewriter, x, axis, before));
+  return sizes;
+}
+
+// The element that a constant index names; -1: it names none.
+std::int64_t elementOf(const Node* user, std::int64_t rank) {
+  const auto index = constantInt(user->input(1));
+  if (!index || *index < -rank || *index >= rank) return -1;
+  return *index < 0 ? *index + rank : *index;
+}
+
+bool onlyReads(const torch::jit::Use& use) {
+  const auto* schema = use.user->maybeSchema();
+  if (schema == nullptr || use.offset >= schema->arguments().size()) return false;
+  const auto* alias = schema->arguments()[use.offset].alias_info();
+  return alias == nullptr;
+}
+
+// Rewrites one user of the list of `x`'s sizes; false: it has to stay.
+bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std::int64_t rank) {
+  Value* x = list->input(0);
+  Node* user = use.user;
+  if (user->kind() == prim::ListUnpack && static_cast<std::int64_t>(user->outputs().size()) == rank) {
+    const std::vector<Value*> from(user->outputs().begin(), user->outputs().end());
+    rewriter.replaceAll({user, list}, from, allSizes(rewriter, x, rank, user), "asks for one size at a time");
+    return true;
+  }
+  if (user->kind() == aten::__getitem__ && elementOf(user, rank) >= 0) {
+    rewriter.replace({user, list}, user->output(), sizeOf(rewriter, x, elementOf(user, rank), user), "asks for one size");
+    return true;
+  }
+  if (user->kind() == aten::len) {
+    rewriter.replace({user, list}, user->output(), rewriter.constant(rank, user), "knows the number of sizes");
+    return true;
+  }
+  if (!onlyReads(use)) return false;
+  Node* made = rewriter.create("prim::ListConstruct", allSizes(rewriter, x, rank, user), user);
+  made->output()->setType(c10::ListType::ofInts());
+  rewriter.replaceInput(user, use.offset, made->output());
+  rewriter.finish(user, "lists single sizes");
+  return true;
+}
+
+bool run(Graph& graph, PassContext& context) {
+  bool changed = false;
+  Rewriter& rewriter = context.rewriter;
+  for (Node* node : allNodes(graph)) {
+    if (!rewriter.alive(node)) continue;
+    const bool asks_rank = node->kind() == aten::dim && node->inputs().size() == 1;
+    if (!asks_rank && !isSizeList(node)) continue;
+    const auto sizes = knownSizes(node->input(0));
+    if (!sizes) {
+      context.missed(node, reasons::kUnknownShape, "The number of dimensions was not seen in the example run.");
+      continue;
+    }
+    const auto rank = static_cast<std::int64_t>(sizes->size());
+    if (asks_rank) {
+      if (!rewriter.permit()) break;
+      rewriter.replace({node}, node->output(), rewriter.constant(rank, node), "knows the number of dimensions");
+      changed = true;
+      continue;
+    }
+    bool kept = false;
+    const std::vector<torch::jit::Use> uses = node->output()->uses();
+    for (const torch::jit::Use& use : uses) {
+      if (!rewriter.permit()) return changed;
+      const bool done = rewriteUser(rewriter, node, use, rank);
+      changed |= done;
+      kept |= !done;
+    }
+    if (kept) {
+      context.missed(node, reasons::kUnsupportedOperator, "The list of sizes may be written to or leaves the graph.");
+    } else if (rewriter.alive(node) && node->output()->uses().empty()) {
+      if (!rewriter.permit()) break;
+      rewriter.erase(node, "nobody reads the list");
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kCanonicalizeSizes = {"canonicalize-sizes", "Asks for one size at a time instead of for a list of all.", &run};
+
+}  // namespace ipex_studio

@@ -1,0 +1,294 @@
+// Writes views and copies that have names of their own as the few that other passes and plans know.
+//   before  %a = expand_as(%x, %y)                  after  %a = expand(%x, [size(%y, 0), size(%y, 1)], False)
+//           %b = view_as(%x, %y)                           %b = view(%x, [size(%y, 0), size(%y, 1)])
+//           %c = movedim(%x, 1, -1)                        %c = permute(%x, [0, 2, 3, 1])
+//           %d = narrow(%x, 1, 2, 3)                       %d = slice(%x, 1, 2, 5, 1)
+//           %e = repeat(%x, [1, 2])                        %e = flatten(expand(unsqueeze(%x, 1), [-1, 2, -1], False), 1, 2)
+//           %f = pixel_shuffle(%x, 2)                      %f = flatten(flatten(permute(view(%x, …), …), 4, 5), 2, 3)
+// Also reshape_as, broadcast_to, swapaxes, swapdims, numpy_T, mT, repeat_interleave by a number, pixel_unshuffle,
+// channel_shuffle.
+// Declines: operand-not-constant, unknown-shape, value-may-be-aliased-or-written, value-is-graph-output (a copy that
+// leaves the graph). Runs before fold-constants and all that looks for views. Numerics: none changed.
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/pass.h"
+#include "passes/aliasing.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+using Ints = std::vector<std::int64_t>;
+
+namespace {
+
+// Makes the nodes of one rewrite, each with its type.
+class Writer {
+ public:
+  Writer(Rewriter& rewriter, Node* node) : rewriter_(rewriter), node_(node) {}
+
+  Node* node() const { return node_; }
+  Value* number(std::int64_t value) { return rewriter_.constant(value, node_); }
+  Value* ints(const Ints& list) { return rewriter_.constant(list, node_); }
+  Value* no() { return rewriter_.constant(false, node_); }
+
+  Value* make(const char* kind, const std::vector<Value*>& inputs, const Ints& sizes) {
+    Node* made = rewriter_.create(kind, inputs, node_);
+    made->output()->setType(c10::TensorType::createContiguous(*knownDtype(node_->input(0)), at::kCPU, sizes));
+    return made->output();
+  }
+  Value* integer(const char* kind, const std::vector<Value*>& inputs) {
+    Node* made = rewriter_.create(kind, inputs, node_);
+    made->output()->setType(c10::IntType::get());
+    return made->output();
+  }
+  Value* size(Value* x, std::size_t axis) { return integer("aten::size", {x, number(static_cast<std::int64_t>(axis))}); }
+  Value* list(const std::vector<Value*>& entries) {
+    Node* made = rewriter_.create("prim::ListConstruct", entries, node_);
+    made->output()->setType(c10::ListType::ofInts());
+    return made->output();
+  }
+  Value* sizesOf(Value* x, std::size_t rank) {
+    std::vector<Value*> entries;
+    for (std::size_t axis = 0; axis < rank; ++axis) entries.push_back(size(x, axis));
+    return list(entries);
+  }
+  Value* flatten(Value* x, std::size_t first) {
+    Ints sizes = *knownSizes(x);
+    sizes[first] *= sizes[first + 1];
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(first) + 1);
+    return make("aten::flatten", {x, number(static_cast<std::int64_t>(first)), number(static_cast<std::int64_t>(first) + 1)}, sizes);
+  }
+  Value* permute(Value* x, const Ints& order) {
+    const Ints from = *knownSizes(x);
+    Ints sizes;
+    for (const std::int64_t axis : order) sizes.push_back(from[static_cast<std::size_t>(axis)]);
+    return make("aten::permute", {x, ints(order)}, sizes);
+  }
+
+ private:
+  Rewriter& rewriter_;
+  Node* node_;
+};
+
+std::int64_t wrapped(std::int64_t axis, std::size_t rank) { return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis; }
+bool inside(std::int64_t axis, std::size_t rank) { return axis >= 0 && axis < static_cast<std::int64_t>(rank); }
+
+// Each function makes what its node gives, or returns null and has made nothing: an attribute is not constant.
+using Function = Value* (*)(Writer& write, const Ints& sizes);
+
+Value* like(Writer& write, const char* kind, bool expands) {
+  Node* node = write.node();
+  const auto other = knownSizes(node->input(1));
+  if (!other) return nullptr;
+  Value* shape = write.sizesOf(node->input(1), other->size());
+  if (expands) return write.make(kind, {node->input(0), shape, write.no()}, *other);
+  return write.make(kind, {node->input(0), shape}, *other);
+}
+Value* writeExpandAs(Writer& write, const Ints&) { return like(write, "aten::expand", true); }
+Value* writeViewAs(Writer& write, const Ints&) { return like(write, "aten::view", false); }
+Value* writeReshapeAs(Writer& write, const Ints&) { return like(write, "aten::reshape", false); }
+
+Value* writeBroadcastTo(Writer& write, const Ints&) {
+  const auto result = knownSizes(write.node()->output());
+  if (!result) return nullptr;
+  return write.make("aten::expand", {write.node()->input(0), write.node()->input(1), write.no()}, *result);
+}
+
+Value* writeReversed(Writer& write, const Ints& sizes) {
+  Ints order(sizes.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  return write.permute(write.node()->input(0), order);
+}
+
+Value* writeMatrixTransposed(Writer& write, const Ints& sizes) {
+  if (sizes.size() < 2) return nullptr;
+  Ints order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[sizes.size() - 1], order[sizes.size() - 2]);
+  return write.permute(write.node()->input(0), order);
+}
+
+Value* writeSwapped(Writer& write, const Ints& sizes) {
+  const auto a = constantInt(write.node()->input(1)), b = constantInt(write.node()->input(2));
+  if (!a || !b || !inside(wrapped(*a, sizes.size()), sizes.size()) || !inside(wrapped(*b, sizes.size()), sizes.size())) return nullptr;
+  Ints order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[static_cast<std::size_t>(wrapped(*a, sizes.size()))], order[static_cast<std::size_t>(wrapped(*b, sizes.size()))]);
+  return write.permute(write.node()->input(0), order);
+}
+
+// movedim(x, from, to), numbers or lists
+Value* writeMoved(Writer& write, const Ints& sizes) {
+  const auto from = constantInts(write.node()->input(1)), to = constantInts(write.node()->input(2));
+  if (!from || !to || from->size() != to->size()) return nullptr;
+  Ints order(sizes.size(), -1);
+  std::vector<bool> moved(sizes.size(), false);
+  for (std::size_t i = 0; i < from->size(); ++i) {
+    const std::int64_t source = wrapped((*from)[i], sizes.size()), target = wrapped((*to)[i], sizes.size());
+    if (!inside(source, sizes.size()) || !inside(target, sizes.size())) return nullptr;
+    order[static_cast<std::size_t>(target)] = source;
+    moved[static_cast<std::size_t>(source)] = true;
+  }
+  std::size_t next = 0;
+  for (std::int64_t& entry : order) {
+    while (entry < 0 && moved[next]) ++next;
+    if (entry < 0) entry = static_cast<std::int64_t>(next++);
+  }
+  return write.permute(write.node()->input(0), order);
+}
+
+// narrow(x, dim, start, length), the numbers known or not
+Value* writeNarrow(Writer& write, const Ints&) {
+  Node* node = write.node();
+  const auto result = knownSizes(node->output());
+  if (!result || !node->input(2)->type()->isSubtypeOf(*c10::IntType::get())) return nullptr;
+  const auto start = constantInt(node->input(2)), length = constantInt(node->input(3));
+  // A negative start may end at the very end, which a slice would write as 0.
+  if (!start || *start < 0) return nullptr;
+  Value* end = length ? write.number(*start + *length) : write.integer("aten::add", {node->input(2), node->input(3)});
+  return write.make("aten::slice", {node->input(0), node->input(1), node->input(2), end, write.number(1)}, *result);
+}
+
+// Dimensions of `x` repeated, dimension by dimension, as wholes (or each element on its own).
+Value* repeated(Writer& write, Value* x, const Ints& times, bool elements) {
+  for (std::size_t axis = 0; axis < times.size(); ++axis) {
+    if (times[axis] == 1) continue;
+    Ints sizes = *knownSizes(x);
+    const std::size_t at = axis + (elements ? 1 : 0);
+    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), 1);
+    x = write.make("aten::unsqueeze", {x, write.number(static_cast<std::int64_t>(at))}, sizes);
+    Ints shape(sizes.size(), -1);
+    shape[at] = sizes[at] = times[axis];
+    x = write.make("aten::expand", {x, write.ints(shape), write.no()}, sizes);
+    x = write.flatten(x, axis);
+  }
+  return x;
+}
+
+Value* writeRepeat(Writer& write, const Ints& sizes) {
+  const auto times = constantInts(write.node()->input(1));
+  if (!times || times->size() < sizes.size()) return nullptr;
+  const bool all = std::all_of(times->begin(), times->end(), [](std::int64_t n) { return n >= 1; });
+  if (!all || std::all_of(times->begin(), times->end(), [](std::int64_t n) { return n == 1; })) return nullptr;
+  Value* x = write.node()->input(0);
+  Ints grown = sizes;
+  for (std::size_t axis = sizes.size(); axis < times->size(); ++axis) {
+    grown.insert(grown.begin(), 1);
+    x = write.make("aten::unsqueeze", {x, write.number(0)}, grown);
+  }
+  return repeated(write, x, *times, false);
+}
+
+// repeat_interleave(x, times, dim, output_size?)
+Value* writeRepeatInterleave(Writer& write, const Ints& sizes) {
+  Node* node = write.node();
+  if (node->inputs().size() < 3) return nullptr;
+  const auto times = constantInt(node->input(1)), given = constantInt(node->input(2));
+  if (!times || !given || *times < 2 || !inside(wrapped(*given, sizes.size()), sizes.size())) return nullptr;
+  Ints all(sizes.size(), 1);
+  all[static_cast<std::size_t>(wrapped(*given, sizes.size()))] = *times;
+  return repeated(write, node->input(0), all, true);
+}
+
+Value* quotient(Writer& write, Value* x, std::size_t axis, std::int64_t by) {
+  return write.integer("aten::floordiv", {write.size(x, axis), write.number(by)});
+}
+
+// pixel_shuffle(x, r): [N, C·r·r, H, W] to [N, C, H·r, W·r]
+Value* writePixelShuffle(Writer& write, const Ints& sizes) {
+  Value* x = write.node()->input(0);
+  const auto r = constantInt(write.node()->input(1));
+  if (!r || *r < 2 || sizes.size() != 4 || sizes[1] % (*r * *r) != 0) return nullptr;
+  Value* shape = write.list({write.size(x, 0), quotient(write, x, 1, *r * *r), write.number(*r), write.number(*r), write.size(x, 2), write.size(x, 3)});
+  Value* parts = write.make("aten::reshape", {x, shape}, {sizes[0], sizes[1] / (*r * *r), *r, *r, sizes[2], sizes[3]});
+  return write.flatten(write.flatten(write.permute(parts, {0, 1, 4, 2, 5, 3}), 4), 2);
+}
+
+// pixel_unshuffle(x, r): [N, C, H·r, W·r] to [N, C·r·r, H, W]
+Value* writePixelUnshuffle(Writer& write, const Ints& sizes) {
+  Value* x = write.node()->input(0);
+  const auto r = constantInt(write.node()->input(1));
+  if (!r || *r < 2 || sizes.size() != 4 || sizes[2] % *r != 0 || sizes[3] % *r != 0) return nullptr;
+  Value* shape = write.list({write.size(x, 0), write.size(x, 1), quotient(write, x, 2, *r), write.number(*r), quotient(write, x, 3, *r), write.number(*r)});
+  Value* parts = write.make("aten::reshape", {x, shape}, {sizes[0], sizes[1], sizes[2] / *r, *r, sizes[3] / *r, *r});
+  return write.flatten(write.flatten(write.permute(parts, {0, 1, 3, 5, 2, 4}), 1), 1);
+}
+
+// channel_shuffle(x, groups): channels [groups, C / groups] to [C / groups, groups]
+Value* writeChannelShuffle(Writer& write, const Ints& sizes) {
+  Value* x = write.node()->input(0);
+  const auto groups = constantInt(write.node()->input(1));
+  if (!groups || *groups < 2 || sizes.size() != 4 || sizes[1] % *groups != 0) return nullptr;
+  Value* shape = write.list({write.size(x, 0), write.number(*groups), quotient(write, x, 1, *groups), write.size(x, 2), write.size(x, 3)});
+  Value* parts = write.make("aten::reshape", {x, shape}, {sizes[0], *groups, sizes[1] / *groups, sizes[2], sizes[3]});
+  return write.flatten(write.permute(parts, {0, 2, 1, 3, 4}), 1);
+}
+
+struct Form {
+  Function write;
+  bool is_view;  // the result may be its operand's memory, or is a copy in any case
+};
+
+const std::unordered_map<std::string, Form>& forms() {
+  static const std::unordered_map<std::string, Form> kForms = {
+      {"aten::expand_as", {writeExpandAs, true}},
+      {"aten::view_as", {writeViewAs, true}},
+      {"aten::reshape_as", {writeReshapeAs, false}},
+      {"aten::broadcast_to", {writeBroadcastTo, true}},
+      {"aten::numpy_T", {writeReversed, true}},
+      {"aten::mT", {writeMatrixTransposed, true}},
+      {"aten::swapaxes", {writeSwapped, true}},
+      {"aten::swapdims", {writeSwapped, true}},
+      {"aten::movedim", {writeMoved, true}},
+      {"aten::moveaxis", {writeMoved, true}},
+      {"aten::narrow", {writeNarrow, true}},
+      {"aten::repeat", {writeRepeat, false}},
+      {"aten::tile", {writeRepeat, false}},
+      {"aten::repeat_interleave", {writeRepeatInterleave, false}},
+      {"aten::pixel_shuffle", {writePixelShuffle, true}},
+      {"aten::pixel_unshuffle", {writePixelUnshuffle, true}},
+      {"aten::channel_shuffle", {writeChannelShuffle, true}},
+  };
+  return kForms;
+}
+
+bool run(Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (Node* node : allNodes(graph)) {
+    if (!context.rewriter.alive(node)) continue;
+    const auto form = forms().find(node->kind().toQualString());
+    if (form == forms().end() || node->outputs().size() != 1) continue;
+    const auto sizes = knownSizes(node->input(0));
+    if (!sizes || !knownDtype(node->input(0))) {
+      context.missed(node, reasons::kUnknownShape, "The dimensions were not seen in the example run.");
+      continue;
+    }
+    if (const Decline why = checkSameValue(context, node->output(), node->input(0), form->second.is_view)) {
+      context.missed(node, why);
+      continue;
+    }
+    if (!context.rewriter.permit()) break;
+    Writer write(context.rewriter, node);
+    Value* result = form->second.write(write, *sizes);
+    if (result == nullptr) {
+      context.missed(node, reasons::kNotConstant, "What it is asked for is computed at run time.");
+      continue;
+    }
+    result->setType(node->output()->type());
+    context.rewriter.replace({node}, node->output(), result, std::string("written out ") + node->kind().toUnqualString());
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kCanonicalizeViews = {"canonicalize-views", "Writes views with names of their own as the few that others know.", &run};
+
+}  // namespace ipex_studio
