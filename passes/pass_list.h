@@ -5,14 +5,17 @@
 
 namespace ipex_studio {
 
+extern const Pass kCanonicalizeAttention;
 extern const Pass kCanonicalizeBatchNorm;
 extern const Pass kCanonicalizeConvolution;
 extern const Pass kCanonicalizeEinsum;
+extern const Pass kCanonicalizeFakeQuantize;
 extern const Pass kCanonicalizeGelu;
 extern const Pass kCanonicalizeHardswish;
 extern const Pass kCanonicalizeInplace;
 extern const Pass kCanonicalizeLayerNorm;
 extern const Pass kCanonicalizeLinear;
+extern const Pass kCanonicalizeQuantized;
 extern const Pass kCanonicalizeSilu;
 extern const Pass kCanonicalizeSizeArithmetic;
 extern const Pass kCanonicalizeSizes;
@@ -25,6 +28,7 @@ extern const Pass kEliminateReshape;
 extern const Pass kEliminateTranspose;
 extern const Pass kFoldBatchNorm;
 extern const Pass kFoldConstants;
+extern const Pass kFoldIsQuantized;
 extern const Pass kFoldMulAdd;
 extern const Pass kFoldPad;
 extern const Pass kFoldSize;
@@ -33,6 +37,7 @@ extern const Pass kFuseAddLayerNorm;
 extern const Pass kFuseAttention;
 extern const Pass kFuseBinary;
 extern const Pass kFuseConcatLinear;
+extern const Pass kFuseDequantize;
 extern const Pass kFuseMatmulTranspose;
 extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;

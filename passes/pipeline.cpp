@@ -12,6 +12,7 @@ const std::vector<const Pass*>& defaultPasses() {
       // Every later pattern is written for the out-of-place operators only.
       &kCanonicalizeInplace,
       // Before all that looks for products and permutations, and before fold-constants, which then permutes weights.
+      &kCanonicalizeAttention,
       &kCanonicalizeEinsum,
       // Before whatever looks for views.
       &kCanonicalizeViews,
@@ -21,6 +22,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldSize,
       // Before fold-constants, which merges what is constant of the integers it brings back.
       &kCanonicalizeSizeArithmetic,
+      // Before fold-constants, which takes the branch that the answer leaves.
+      &kFoldIsQuantized,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
       // Before the canonical forms: a copy or view in between hides a pattern.
@@ -62,6 +65,11 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseConcatLinear,
       // What no operation took.
       &kFusePointwise,
+      // After all fusions, which know FP32 only: from here on there are integers.
+      &kCanonicalizeQuantized,
+      &kCanonicalizeFakeQuantize,
+      // After quantized tensors are integers: what is read in between may be, too.
+      &kFuseDequantize,
       // After all fusions, which know FP32 only; before the casts, which take what stays above INT8.
       &kInsertQuantize,
       // After all fusions, which know FP32 only and leave fewer borders to cast at.

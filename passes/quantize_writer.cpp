@@ -2,36 +2,14 @@
 
 #include <algorithm>
 
+#include "passes/quantize_chain.h"
+
 namespace ipex_studio {
 
 using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
-
-// real → integer and back, as a post-operation.
-PostOp toInteger(const AffineParameters& affine) {
-  return unaryPostOp(PostOpKind::kLinear, 1 / affine.scale, static_cast<double>(affine.zero_point));
-}
-PostOp toReal(const AffineParameters& affine) {
-  return unaryPostOp(PostOpKind::kLinear, affine.scale, -affine.scale * static_cast<double>(affine.zero_point));
-}
-
-// Neighbouring factors and offsets are one.
-void append(std::vector<PostOp>* chain, const PostOp& op) {
-  if (op.kind == PostOpKind::kLinear && op.alpha == 1 && op.beta == 0) return;
-  if (op.kind == PostOpKind::kLinear && !chain->empty() && chain->back().kind == PostOpKind::kLinear) {
-    PostOp& last = chain->back();
-    last = unaryPostOp(PostOpKind::kLinear, op.alpha * last.alpha, op.alpha * last.beta + op.beta);
-    return;
-  }
-  chain->push_back(op);
-}
-
-Value* operandValue(Rewriter& rewriter, const LoweredOperand& operand, Node* before) {
-  if (operand.constant.defined()) return rewriter.constant(operand.constant, before);
-  return operand.value != nullptr ? operand.value : rewriter.none(before);
-}
 
 // Where a value is converted once for all its readers: right behind what made it.
 Node* behind(Value* value, Node* before) {
@@ -46,22 +24,10 @@ Value* QuantizeWriter::now(Value* value) const {
   return found == now_.end() ? value : found->second;
 }
 
-void QuantizeWriter::setDtype(Value* value, at::ScalarType dtype) {
-  value->setType(value->type()->expectRef<c10::TensorType>().withScalarType(dtype));
-}
-
-Value* QuantizeWriter::pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, const char* result, Node* before) {
-  FusedOp op;
-  op.spec.kind = OpKind::kPointwise;
-  op.spec.post_ops = std::move(chain);
-  if (result != nullptr) op.spec.attributes["result"] = std::string(result);
-  op.base = {x};
-  op.post_args = operands;
-  Node* node = writeFusedOp(rewriter_, op, before);
-  node->output()->setType(x->type());
-  setDtype(node->output(), result != nullptr ? at::kByte : at::kFloat);
-  if (isInteger(x)) readers_.insert(node);
-  return node->output();
+Value* QuantizeWriter::pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, at::ScalarType dtype, Node* before) {
+  Value* result = writePointwise(rewriter_, x, std::move(chain), operands, dtype, before);
+  if (isInteger(x)) readers_.insert(result->node());
+  return result;
 }
 
 Value* QuantizeWriter::asInteger(Value* value, const AffineParameters& wanted, Node* before) {
@@ -70,9 +36,9 @@ Value* QuantizeWriter::asInteger(Value* value, const AffineParameters& wanted, N
   Value*& made = made_integer_[{value, wanted.scale, wanted.zero_point}];
   if (made != nullptr) return made;
   std::vector<PostOp> chain;
-  if (own != integers_.end()) append(&chain, toReal(own->second));
-  append(&chain, toInteger(wanted));
-  made = pointwise(value, std::move(chain), {}, "u8", behind(value, before));
+  if (own != integers_.end()) appendPostOp(&chain, toReal(own->second));
+  appendPostOp(&chain, toInteger(wanted));
+  made = pointwise(value, std::move(chain), {}, at::kByte, behind(value, before));
   integers_[made] = wanted;
   order_.push_back(made);
   return made;
@@ -84,8 +50,8 @@ Value* QuantizeWriter::asSmoothed(Value* value, const AffineParameters& wanted, 
   Node* place = behind(value, before);
   const at::Tensor inverse = at::tensor(factors, at::kDouble).reciprocal().to(at::kFloat);
   std::vector<PostOp> chain{binaryPostOp(PostOpKind::kMul, 0)};
-  append(&chain, toInteger(wanted));
-  made = pointwise(value, std::move(chain), {rewriter_.constant(inverse, place)}, "u8", place);
+  appendPostOp(&chain, toInteger(wanted));
+  made = pointwise(value, std::move(chain), {rewriter_.constant(inverse, place)}, at::kByte, place);
   integers_[made] = wanted;
   order_.push_back(made);
   return made;
@@ -95,7 +61,7 @@ Value* QuantizeWriter::asFloat(Value* value, Node* before) {
   const auto own = integers_.find(value);
   if (own == integers_.end()) return value;
   Value*& made = made_float_[value];
-  if (made == nullptr) made = pointwise(value, {toReal(own->second)}, {}, nullptr, behind(value, before));
+  if (made == nullptr) made = pointwise(value, {toReal(own->second)}, {}, at::kFloat, behind(value, before));
   return made;
 }
 
@@ -117,7 +83,7 @@ void QuantizeWriter::write(const QuantizedSite& quantized) {
 void QuantizeWriter::replace(const QuantizedSite& quantized, FusedOp op, const char* text) {
   Node* old = quantized.site.node;
   if (quantized.forms.out) {
-    append(&op.spec.post_ops, toInteger(quantized.result));
+    appendPostOp(&op.spec.post_ops, toInteger(quantized.result));
     op.spec.attributes["result"] = std::string("u8");
   }
   Node* node = writeFusedOp(rewriter_, op, old);
@@ -157,7 +123,7 @@ void QuantizeWriter::appendChain(const QuantizedSite& quantized, FusedOp* op) {
   }
   for (PostOp post_op : site.op.spec.post_ops) {
     if (!isBinary(post_op.kind)) {
-      append(&op->spec.post_ops, post_op);
+      appendPostOp(&op->spec.post_ops, post_op);
       continue;
     }
     const auto& affine = integer[base + static_cast<std::size_t>(post_op.operand)];
@@ -166,11 +132,7 @@ void QuantizeWriter::appendChain(const QuantizedSite& quantized, FusedOp* op) {
       op->spec.post_ops.push_back(post_op);
       continue;
     }
-    // v ± a·s·(q - z)
-    post_op.alpha *= affine->scale;
-    op->spec.post_ops.push_back(post_op);
-    const double offset = post_op.alpha * static_cast<double>(affine->zero_point);
-    append(&op->spec.post_ops, unaryPostOp(PostOpKind::kLinear, 1, post_op.kind == PostOpKind::kSub ? offset : -offset));
+    appendSumOfIntegers(&op->spec.post_ops, post_op, *affine);
   }
 }
 
@@ -178,25 +140,15 @@ void QuantizeWriter::appendChain(const QuantizedSite& quantized, FusedOp* op) {
 void QuantizeWriter::addScales(const QuantizedSite& quantized, FusedOp* op, double source_scale) {
   const Site& site = quantized.site;
   at::Tensor weights = constantTensor(site.op.src[1].value)->detach().to(at::kFloat);
-  const bool is_linear = site.op.spec.kind == OpKind::kLinear;
   if (!quantized.smoothing.empty()) weights = weights * at::tensor(quantized.smoothing, at::kDouble).to(at::kFloat);
   const QuantizedWeights integers = quantizeWeights(weights, weight_bits_);
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(is_linear ? 1 : weights.dim() - 1), 1);
-  sizes[0] = weights.size(0);
   at::Tensor bias;
   if (site.op.src.size() > 2 && !site.op.src[2].absent()) bias = constantTensor(site.op.src[2].value)->detach().to(at::kDouble);
   if (bias_correction_ && quantized.input != nullptr && quantized.smoothing.empty() && !quantized.input->channel_mean.empty()) {
     const at::Tensor shift = biasShift(weights, integers, quantized.input->channel_mean, site.op.spec.intOr("groups", 1));
     if (shift.defined()) bias = bias.defined() ? bias + shift : shift;
   }
-  const at::Tensor factor = (integers.scales.to(at::kDouble) * source_scale).to(at::kFloat).reshape(sizes);
-  op->base[1] = rewriter_.constant(integers.integers, site.node);
-  op->base[2] = rewriter_.none(site.node);
-  op->post_args.push_back(rewriter_.constant(factor.contiguous(), site.node));
-  op->spec.post_ops.push_back(binaryPostOp(PostOpKind::kMul, 0));
-  if (!bias.defined()) return;
-  op->post_args.push_back(rewriter_.constant(bias.to(at::kFloat).reshape(sizes).contiguous(), site.node));
-  op->spec.post_ops.push_back(binaryPostOp(PostOpKind::kAdd, 1));
+  setIntegerWeights(rewriter_, {integers.integers, integers.scales, bias}, source_scale, op, site.node);
 }
 
 void QuantizeWriter::writeProduct(const QuantizedSite& quantized) {
@@ -230,7 +182,7 @@ void QuantizeWriter::writeChain(const QuantizedSite& quantized) {
   Value* x = now(site.op.src[0].value);
   if (quantized.forms.in) {
     x = asInteger(x, quantized.activations[0], site.node);
-    append(&op.spec.post_ops, toReal(quantized.activations[0]));
+    appendPostOp(&op.spec.post_ops, toReal(quantized.activations[0]));
   } else {
     x = asFloat(x, site.node);
   }
@@ -268,7 +220,7 @@ void QuantizeWriter::writeMove(const QuantizedSite& quantized) {
     rewriter_.finish(node, "moves integers");
     return;
   }
-  Value* real = pointwise(result, {toReal(quantized.activations[0])}, {}, nullptr, node->next());
+  Value* real = pointwise(result, {toReal(quantized.activations[0])}, {}, at::kFloat, node->next());
   result->replaceAllUsesAfterNodeWith(real->node(), real);
   now_[result] = real;
   rewriter_.finish(node, "reads integers");

@@ -46,8 +46,7 @@ class QuantizeWriter {
   Value* asInteger(Value* value, const AffineParameters& wanted, Node* before);
   Value* asSmoothed(Value* value, const AffineParameters& wanted, const std::vector<double>& factors, Node* before);
   Value* asFloat(Value* value, Node* before);
-  Value* pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, const char* result, Node* before);
-  void setDtype(Value* value, at::ScalarType dtype);
+  Value* pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, at::ScalarType dtype, Node* before);
 
   void writeProduct(const QuantizedSite& quantized);
   void writeChain(const QuantizedSite& quantized);

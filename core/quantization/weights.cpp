@@ -46,6 +46,29 @@ float bestScale(const float* row, std::int64_t count, float limit) {
   return best;
 }
 
+// Are all weights multiples of `scale`, within -128 … 127?
+bool onGrid(const float* row, std::int64_t count, float scale) {
+  constexpr float kTolerance = 1e-3f;
+  const float inverse = 1 / scale;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = row[i] * inverse, level = rounded(value);
+    if (!(std::fabs(value - level) <= kTolerance) || level < -128 || level > 127) return false;
+  }
+  return true;
+}
+
+// 0: none.
+float gridScale(const float* row, std::int64_t count) {
+  const float absmax = absmaxOf(row, count);
+  if (!std::isfinite(absmax)) return 0;
+  if (!(absmax > 1e-30f)) return 1;
+  for (int levels = 1; levels <= 128; ++levels) {
+    const float scale = absmax / static_cast<float>(levels);
+    if (onGrid(row, count, scale)) return scale;
+  }
+  return 0;
+}
+
 }  // namespace
 
 QuantizedWeights quantizeWeights(const at::Tensor& weights, int bits) {
@@ -63,6 +86,22 @@ QuantizedWeights quantizeWeights(const at::Tensor& weights, int bits) {
     for (std::int64_t i = 0; i < count; ++i) {
       integers[c * count + i] = static_cast<std::int8_t>(std::min(std::max(rounded(row[i] * inverse), -limit), limit));
     }
+  }
+  return result;
+}
+
+std::optional<QuantizedWeights> weightsOnGrid(const at::Tensor& weights) {
+  const at::Tensor plain = weights.detach().to(at::kFloat).contiguous();
+  const std::int64_t channels = plain.size(0), count = plain.numel() / std::max<std::int64_t>(channels, 1);
+  QuantizedWeights result{at::empty(plain.sizes(), at::kChar), at::empty({channels}, at::kFloat)};
+  const auto* values = plain.data_ptr<float>();
+  auto* integers = result.integers.data_ptr<std::int8_t>();
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const float* row = values + c * count;
+    const float scale = gridScale(row, count);
+    if (!(scale > 0)) return std::nullopt;
+    result.scales.data_ptr<float>()[c] = scale;
+    for (std::int64_t i = 0; i < count; ++i) integers[c * count + i] = static_cast<std::int8_t>(rounded(row[i] / scale));
   }
   return result;
 }

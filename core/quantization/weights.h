@@ -1,6 +1,7 @@
 // Weights as symmetric integers, one scale per output channel (axis 0).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/graph/torch_compat.h"
@@ -15,6 +16,11 @@ struct QuantizedWeights {
 // `weights`: FP32, rank >= 2, finite. Each channel's scale is the one of least squared error among the full range and some
 // that clip a little. `bits`: 8 (±127) or 7 (±63).
 QuantizedWeights quantizeWeights(const at::Tensor& weights, int bits);
+
+// The integers that the weights are already, up to 1e-3 of a step: each channel's largest step of which all its weights are
+// multiples, of -128 … 127. So weights that somebody rounded, and scaled per channel since, are found again. nullopt where
+// a channel has none. `weights`: FP32, rank >= 2.
+std::optional<QuantizedWeights> weightsOnGrid(const at::Tensor& weights);
 
 // What rounding the weights does to the mean of each output channel: Σ (w - ŵ) · mean of the input channel, f64 [O]. To be
 // added to the bias. M. Nagel et al.: Data-Free Quantization through Weight Equalization and Bias Correction, ICCV 2019.

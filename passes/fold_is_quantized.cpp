@@ -1,0 +1,55 @@
+// Answers whether a value is quantized where what made it tells.
+//   before  %b = prim::is_quantized(%x)   %y = prim::If(%b) …
+//   after   %y = prim::If(true) …         which fold-constants decides
+// PyTorch's functional forms ask this to choose an operator or to refuse. Declines: unknown-shape (an argument of the model,
+// or what an operator that has both forms gives). Runs before fold-constants. Numerics: none.
+#include <string>
+
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+// Through operators that give what they are given; nullopt: not known.
+std::optional<bool> isQuantized(const Value* value) {
+  for (int depth = 0; depth < 1000; ++depth) {
+    const Node* node = value->node();
+    const std::string kind = node->kind().toQualString();
+    if (kind == "aten::quantize_per_tensor" || kind == "aten::quantize_per_channel") return true;
+    if (kind == "aten::dequantize" || kind == "aten::convolution" || kind == "aten::_convolution" || kind == "aten::linear" || kind == "aten::int_repr") return false;
+    if (kind.compare(0, 11, "quantized::") == 0) return kind.find("_dynamic") == std::string::npos;
+    static const char* const kSame[] = {"aten::relu", "aten::relu_", "aten::hardtanh", "aten::hardtanh_", "aten::max_pool2d", "aten::avg_pool2d",
+                                        "aten::adaptive_avg_pool2d", "aten::flatten", "aten::view", "aten::reshape", "aten::permute", "aten::transpose",
+                                        "aten::contiguous", "aten::dropout", "aten::sigmoid", "aten::hardsigmoid", "aten::tanh", "aten::mean"};
+    bool same = false;
+    for (const char* name : kSame) same |= kind == name;
+    if (!same) return std::nullopt;
+    value = node->input(0);
+  }
+  return std::nullopt;
+}
+
+bool run(torch::jit::Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (Node* node : allNodes(graph)) {
+    if (!context.rewriter.alive(node) || node->kind() != c10::Symbol::fromQualString("prim::is_quantized")) continue;
+    const auto answer = isQuantized(node->input(0));
+    if (!answer) {
+      context.missed(node, reasons::kUnknownShape, "It is not known whether the value is quantized.");
+      continue;
+    }
+    if (!context.rewriter.permit()) break;
+    context.rewriter.replace({node}, node->output(), context.rewriter.constant(*answer, node), *answer ? "it is quantized" : "it is not quantized");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kFoldIsQuantized = {"fold-is-quantized", "Answers whether a value is quantized where that is known.", &run};
+
+}  // namespace ipex_studio
