@@ -7,7 +7,8 @@
 // few channels too: BF16 multiplies pairs of channels, and what pads them costs more than is gained. Which of them follow is a least-cost labelling of the
 // graph (pbqp.h). A value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32
 // itself. Weights become BF16 constants; bias, accumulation and constant operands stay FP32.
-// Runs only for precision bf16, last of all fusions: a chain is one node by then. Declines: unsupported-dtype,
+// Runs for precision bf16, and for int8 where the recipe or a person wants operations in BF16: only these are lowered then,
+// and what follows them. Last of all fusions: a chain is one node by then. Declines: unsupported-dtype,
 // value-may-be-aliased-or-written, not-profitable, decided-by-hand.
 // Numerics: activations and weights are rounded to 8 bits of mantissa (round to nearest even).
 #include <fmt/format.h>
@@ -20,6 +21,8 @@
 #include "core/graph/lowering.h"
 #include "core/graph/precision_overrides.h"
 #include "core/plan/pbqp.h"
+#include "core/quantization/recipe.h"
+#include "core/quantization/sites.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -63,7 +66,9 @@ double elements(const Value* value) {
 
 class CastInserter {
  public:
-  CastInserter(torch::jit::Graph& graph, PassContext& context) : graph_(graph), context_(context), rewriter_(context.rewriter) {}
+  // `wanted`: keys of the operations that alone are to be lowered; null: all that can be.
+  CastInserter(torch::jit::Graph& graph, PassContext& context, const std::unordered_set<std::string>* wanted)
+      : graph_(graph), context_(context), rewriter_(context.rewriter), wanted_(wanted), keys_(graph, rewriter_.origins()) {}
 
   bool run() {
     for (Node* node : graph_.nodes()) classify(node);
@@ -102,6 +107,8 @@ class CastInserter {
     }
     const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node,
                                                  opKindName(ops->ops.back().spec.kind));
+    const bool left_out = wanted_ != nullptr && decided != "bf16" && wanted_->count(keys_.of(node->output())) == 0;
+    if (left_out && operation.role == Role::kLower) return;
     if (!decided.empty() && decided != "bf16") {
       context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
       return;
@@ -276,6 +283,8 @@ class CastInserter {
   torch::jit::Graph& graph_;
   PassContext& context_;
   Rewriter& rewriter_;
+  const std::unordered_set<std::string>* wanted_;
+  ValueKeys keys_;
   std::vector<Node*> ordered_;
   std::unordered_map<const Node*, Operation> operations_;
   std::unordered_map<const Node*, int> labels_;
@@ -286,8 +295,16 @@ class CastInserter {
 };
 
 bool run(torch::jit::Graph& graph, PassContext& context) {
-  if (context.options.precision != Precision::kBf16) return false;
-  return CastInserter(graph, context).run();
+  const OptimizeOptions& options = context.options;
+  if (options.precision == Precision::kBf16) return CastInserter(graph, context, nullptr).run();
+  if (options.precision != Precision::kInt8 || options.quantization_recipe.empty()) return false;
+  std::unordered_set<std::string> wanted;
+  for (const RecipeNode& node : recipeFromText(options.quantization_recipe).nodes) {
+    if (node.precision == "bf16") wanted.insert(node.key);
+  }
+  const auto& overrides = options.precision_overrides;
+  const bool decided = std::any_of(overrides.begin(), overrides.end(), [](const std::string& text) { return text.find("=bf16") != std::string::npos; });
+  return (decided || !wanted.empty()) && CastInserter(graph, context, &wanted).run();
 }
 
 }  // namespace
