@@ -1,7 +1,9 @@
 """The engines that are compared: each loads one network for a fixed number of threads and gives a function to call.
 
 Imported by worker.py, in the interpreter that the engine lives in: Debian's for ours and its baseline, the one of
-rivals_setup.sh for the others. Everything is FP32: OpenVINO is told so, the others compute as the model says.
+rivals.sh for the others. FP32 is FP32: OpenVINO is told so, the others compute as the model says. INT8 is what each
+one's own post-training quantization makes of the FP32 model, calibrated on the inputs that are measured; what it leaves
+in floating point stays FP32.
 """
 
 import contextlib
@@ -13,7 +15,7 @@ import numpy as np
 
 class Engine:
     """One network, loaded. `files` holds the paths by kind: "module", "onnx", "torchscript", "compiled", "exact",
-    "library"."""
+    "library", for INT8 "qdq" and "nncf"."""
 
     def __init__(self, files: Dict[str, str], inputs: List[np.ndarray], threads: int):
         raise NotImplementedError
@@ -137,6 +139,8 @@ class Inductor(TorchEngine):
 
 
 class OnnxRuntime(Engine):
+    FILE = "onnx"
+
     def __init__(self, files, inputs, threads):
         import onnxruntime
 
@@ -145,7 +149,7 @@ class OnnxRuntime(Engine):
         options.inter_op_num_threads = 1
         # Its threads stop spinning when a call returns: another engine's turn may follow.
         options.add_session_config_entry("session.force_spinning_stop", "1")
-        self.session = onnxruntime.InferenceSession(files["onnx"], options, providers=["CPUExecutionProvider"])
+        self.session = onnxruntime.InferenceSession(files[self.FILE], options, providers=["CPUExecutionProvider"])
         self.feed = {argument.name: array for argument, array in zip(self.session.get_inputs(), inputs)}
 
     @staticmethod
@@ -169,11 +173,15 @@ class OpenVino(Engine):
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
                     "PERFORMANCE_HINT": "LATENCY", "ENABLE_CPU_PINNING": False, "KV_CACHE_PRECISION": "f32",
                     "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
-        compiled = core.compile_model(files["onnx"], "CPU", settings)
+        compiled = core.compile_model(self.model(files), "CPU", settings)
         self.request = compiled.create_infer_request()
         for position, array in enumerate(inputs):
             self.request.set_input_tensor(position, openvino.Tensor(array, shared_memory=True))
         self.count = len(compiled.outputs)
+
+    @staticmethod
+    def model(files: Dict[str, str]) -> str:
+        return files["onnx"]
 
     @staticmethod
     def version():
@@ -190,6 +198,35 @@ class OpenVino(Engine):
         return [np.array(self.request.get_output_tensor(i).data) for i in range(self.count)]
 
 
+class QuantizedOnnxRuntime(OnnxRuntime):
+    """onnxruntime.quantization's static QDQ model."""
+
+    FILE = "qdq"
+
+
+class QuantizedOpenVino(OpenVino):
+    """NNCF's post-training quantization."""
+
+    @staticmethod
+    def model(files):
+        return os.path.join(files["nncf"], "model.xml")
+
+
+class QuantizedIpex(Ipex):
+    """prepare and convert with the default static recipe."""
+
+    def load(self, files):
+        import intel_extension_for_pytorch as ipex
+        import torch
+        from intel_extension_for_pytorch.quantization import convert, prepare
+
+        recipe = ipex.quantization.default_static_qconfig_mapping
+        prepared = prepare(pickled_module(files), recipe, example_inputs=tuple(self.inputs), inplace=True)
+        prepared(*self.inputs)
+        module = convert(prepared)
+        return torch.jit.freeze(torch.jit.trace(module, self.inputs, check_trace=False, strict=False))
+
+
 # In the order of the table. "exact" is ours too; "baseline" and "optimized" are the names that ipex-studio itself records.
 ENGINES = {
     "baseline": FrozenTorch,
@@ -201,6 +238,15 @@ ENGINES = {
     "exact": Exact,
     "optimized": IpexStudio,
 }
+# Beside frozen FP32, all in INT8.
+INT8_ENGINES = {
+    "baseline": FrozenTorch,
+    "onnxruntime": QuantizedOnnxRuntime,
+    "openvino": QuantizedOpenVino,
+    "ipex": QuantizedIpex,
+    "optimized": IpexStudio,
+}
+BY_PRECISION = {"fp32": ENGINES, "int8": INT8_ENGINES}
 
 
 def read_arrays(path: str, prefix: str) -> List[np.ndarray]:
@@ -221,6 +267,21 @@ def largest_relative_error(results: List[np.ndarray], expected: List[np.ndarray]
         error = float(np.abs(result.astype(np.float64) - reference).max(initial=0.0)) / scale
         worst = error if error > worst or error != error else worst
     return worst
+
+
+def smallest_cosine(results: List[np.ndarray], expected: List[np.ndarray]) -> float:
+    """Worst output's cosine with what is expected; 0 where number or shapes differ."""
+    if len(results) != len(expected):
+        return 0.0
+    worst = 1.0
+    for result, reference in zip(results, expected):
+        if result.shape != reference.shape:
+            return 0.0
+        a, b = result.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
+        lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
+        cosine = float(a @ b) / lengths if lengths > 0 else float(np.array_equal(a, b))
+        worst = cosine if not cosine >= worst else worst
+    return worst if worst == worst else 0.0
 
 
 def limit_to_cores(cores: List[int]) -> None:

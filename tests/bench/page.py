@@ -23,8 +23,17 @@ TITLES = {"baseline": "frozen, Debian's PyTorch", "torch": "frozen, PyTorch", "o
 MODES = {"latency": "Latency: one instance, the smallest batch", "offline": "Offline: one instance, a large batch",
          "realtime": "Realtime: as many instances as there are cores for, the smallest batch"}
 MAX_REL = 1e-4
+MIN_COSINE = 0.99
+PRECISIONS = {"fp32": "FP32", "int8": "INT8 by each engine's own post-training quantization (what it leaves in floating "
+                                      "point is FP32), beside the frozen model in FP32"}
+# What a result must fulfil, beside eager in FP32.
+RULES = {"fp32": "max |Δ| / max |eager| at most 1e-4", "int8": "cosine with eager at least 0.99"}
 WORST_RATIO = 0.97
 MEAN_RATIO = 1.10
+
+
+def is_right(result: Measured, precision: str) -> bool:
+    return result.max_rel <= MAX_REL if precision == "fp32" else result.cosine >= MIN_COSINE
 
 
 @dataclasses.dataclass
@@ -42,9 +51,11 @@ class Row:
         return next((r for r in self.results if r.engine == engine and r.latency_ns and not r.error), None)
 
     def rivals(self) -> List[Measured]:
-        """Engines other than ours whose results are right; an engine that computes something else is none."""
+        """Engines other than ours whose results are right, or nearly: what computes something else is no rival."""
+        def near(r: Measured) -> bool:
+            return r.max_rel <= 1e-3 if self.scenario.precision == "fp32" else r.cosine >= 0.9
         return [r for r in self.results if r.engine not in (OURS, EXACT, BASELINE) and r.latency_ns and not r.error
-                and r.max_rel <= 1e-3]
+                and near(r)]
 
     def against_best(self, engine: str = OURS) -> Optional[Tuple[str, float, float, float]]:
         """(rival, its median ÷ ours, interval) of the fastest rival."""
@@ -61,12 +72,14 @@ class Row:
         return ratios.median_ratio((base.latency_ns, base.turn), (ours.latency_ns, ours.turn))
 
 
-def milliseconds(result: Optional[Measured]) -> str:
+def milliseconds(result: Optional[Measured], precision: str = "fp32") -> str:
     if result is None:
         return "–"
     median = float(np.median(result.latency_ns)) / 1e6
     text = f"{median:.3g}" if median < 100 else f"{median:.0f}"
-    return text + ("" if result.max_rel <= MAX_REL else f" (off by {result.max_rel:.0e})")
+    if is_right(result, precision):
+        return text
+    return text + (f" (off by {result.max_rel:.0e})" if precision == "fp32" else f" (cosine {result.cosine:.2f})")
 
 
 def interval(ratio: Tuple[float, float, float]) -> str:
@@ -86,7 +99,7 @@ def table(rows: List[Row]) -> List[str]:
             lines.append(f"{head} {row.error} |" + " |" * (len(engines) + 2))
             continue
         best, base = row.against_best(), row.against_baseline()
-        lines.append(head + "".join(f" {milliseconds(row.get(name))} |" for name in engines)
+        lines.append(head + "".join(f" {milliseconds(row.get(name), scenario.precision)} |" for name in engines)
                      + f" {interval(base) if base else '–'} | {interval(best[1:]) if best else '–'} "
                      + f"| {TITLES[best[0]] if best else '–'} |")
     return lines
@@ -209,7 +222,7 @@ def machine(rows: List[Row]) -> str:
 
 def markdown(rows: List[Row]) -> str:
     lines = ["# ipex-studio and other engines", "", machine(rows) + ".", "",
-             "FP32, median milliseconds per call. Every engine is a process of its own; within a row they took turns in "
+             f"{PRECISIONS[rows[0].scenario.precision if rows else 'fp32']}, median milliseconds per call. Every engine is a process of its own; within a row they took turns in "
              "one run, all others stopped. In brackets: 95 % intervals, from resampled rounds. A ratio above 1 means "
              "that ipex-studio is faster. Times of different machines do not compare."]
     for mode in ("latency", "offline", "realtime"):

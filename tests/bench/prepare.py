@@ -4,6 +4,8 @@
   prepare.py flags NETWORK BATCH                        prints ipex-studio's flags for the inputs
   prepare.py module NETWORK MODEL.pt OUT.pth            the rivals' PyTorch: the same weights as a Python module
   prepare.py onnx NETWORK MODULE.pth IO.npz OUT.onnx    the rivals' PyTorch: the module as ONNX, at the size of the inputs
+  prepare.py qdq NETWORK MODEL.onnx IO.npz OUT.onnx     the rivals' PyTorch: INT8 by ONNX Runtime, calibrated on the inputs
+  prepare.py nncf NETWORK MODEL.onnx IO.npz OUT         the rivals' PyTorch: INT8 by NNCF for OpenVINO, a folder with model.xml
 """
 
 import os
@@ -72,5 +74,38 @@ def write_onnx(_: str, module_path: str, io: str, out: str) -> None:
         torch.onnx.export(module, inputs, out, opset_version=OPSET, dynamo=False)
 
 
+def write_qdq(_: str, onnx_path: str, io: str, out: str) -> None:
+    import onnx
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    names = [value.name for value in onnx.load(onnx_path, load_external_data=False).graph.input]
+
+    class Inputs(CalibrationDataReader):
+        feeds = [dict(zip(names, engines.read_arrays(io, "in")))]
+
+        def get_next(self):
+            return self.feeds.pop() if self.feeds else None
+
+    prepared = out + ".prepared.onnx"
+    quant_pre_process(onnx_path, prepared)
+    try:
+        quantize_static(prepared, out, Inputs(), quant_format=QuantFormat.QDQ, per_channel=True,
+                        activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+    finally:
+        os.remove(prepared)
+
+
+def write_nncf(_: str, onnx_path: str, io: str, out: str) -> None:
+    import nncf
+    import openvino
+
+    inputs = engines.read_arrays(io, "in")
+    quantized = nncf.quantize(openvino.Core().read_model(onnx_path), nncf.Dataset([inputs]), subset_size=1)
+    os.makedirs(out)
+    openvino.save_model(quantized, os.path.join(out, "model.xml"), compress_to_fp16=False)
+
+
 if __name__ == "__main__":
-    {"io": write_io, "flags": print_flags, "module": write_module, "onnx": write_onnx}[sys.argv[1]](*sys.argv[2:])
+    {"io": write_io, "flags": print_flags, "module": write_module, "onnx": write_onnx, "qdq": write_qdq,
+     "nncf": write_nncf}[sys.argv[1]](*sys.argv[2:])

@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import Callable, Dict, List
@@ -17,7 +18,7 @@ import limits
 import page
 import rivals_database
 import turns
-from engines import ENGINES
+from engines import BY_PRECISION, ENGINES
 from scenarios import NETWORKS, PROBES, REALTIME_CORES, Scenario, scenarios
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -65,7 +66,9 @@ class Bench:
                              f"making {os.path.basename(path)}")
                 os.replace(partial, path)
             finally:
-                if os.path.exists(partial):
+                if os.path.isdir(partial):
+                    shutil.rmtree(partial)
+                elif os.path.exists(partial):
                     os.remove(partial)
         return path
 
@@ -86,6 +89,19 @@ class Bench:
                                       files["io"], "OUT")
         return files
 
+    def quantize(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
+        """Makes the others' INT8 models; the errors by engine."""
+        errors = {}
+        stem = os.path.join(self.files, f"{scenario.network}-b{scenario.batch}-int8")
+        for engine, kind, suffix in (("onnxruntime", "qdq", ".onnx"), ("openvino", "nncf", ".openvino")):
+            if engine in self.arguments.engines:
+                try:
+                    files[kind] = self.made(stem + suffix, self.rivals_python, os.path.join(FOLDER, "prepare.py"), kind,
+                                            scenario.network, files["onnx"], files["io"], "OUT")
+                except (RuntimeError, subprocess.TimeoutExpired) as problem:
+                    errors[engine] = str(problem)
+        return errors
+
     def flags(self, scenario: Scenario) -> List[str]:
         """--input DESCRIPTION … for ipex-studio."""
         return shlex.split(self.command([self.debian_python, "-B", os.path.join(FOLDER, "prepare.py"), "flags",
@@ -100,6 +116,9 @@ class Bench:
             more = ["--no-winograd", "--iterations", "2", "--db", os.path.join(self.arguments.out, "rivals-exact.db")]
         else:
             more = ["--duration", str(self.arguments.profile), "--db", self.database]
+        if scenario.precision != "fp32":
+            out = os.path.join(self.files, f"{scenario.network}-{scenario.precision}.pt")
+            more += ["--precision", scenario.precision]
         precedence = ["chrt", "-f", "1"] if self.arguments.precedence else []
         report = json.loads(self.command(
             [*precedence, self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--threads",
@@ -136,7 +155,7 @@ class Bench:
         interpreter = self.debian_python if engine in DEBIAN_ENGINES else self.rivals_python
         team = []
         for instance in range(scenario.instances):
-            job = {"engine": engine, "files": files, "io": files["io"], "threads": scenario.threads,
+            job = {"engine": engine, "precision": scenario.precision, "files": files, "io": files["io"], "threads": scenario.threads,
                    "cores": self.cores[instance * scenario.threads:][:scenario.threads]}
             log = os.path.join(self.arguments.out, "logs", f"{scenario.label}-{engine}-{instance}.log")
             os.makedirs(os.path.dirname(log), exist_ok=True)
@@ -184,6 +203,8 @@ class Bench:
         try:
             files = self.prepare(scenario)
             errors = self.exports(row, files)
+            if scenario.precision == "int8":
+                errors.update(self.quantize(scenario, files))
             row.results = self.measure(scenario, files, errors)
             if row.report:
                 self.explain(row)
@@ -219,8 +240,10 @@ def parse_arguments() -> argparse.Namespace:
                              f"{REALTIME_CORES} cores; sweep: batches 1 to 64 (default latency,offline,realtime)")
     parser.add_argument("--threads", default="1,all", metavar="N,…", help="of latency and offline (default 1,all)")
     parser.add_argument("--realtime-cores", type=int, default=REALTIME_CORES, metavar="N", help="cores per instance")
-    parser.add_argument("--engines", type=names(tuple(ENGINES)), default=list(ENGINES), metavar="NAME,…",
-                        help=f"which of {', '.join(ENGINES)}")
+    parser.add_argument("--precision", choices=tuple(BY_PRECISION), default="fp32",
+                        help="fp32, or int8: each engine's own post-training quantization (default fp32)")
+    parser.add_argument("--engines", type=names(tuple(ENGINES)), metavar="NAME,…",
+                        help=f"which of {', '.join(ENGINES)}; default: all that know the precision")
     parser.add_argument("--rounds", type=int, default=20, metavar="N", help="turns of each engine (default 20)")
     parser.add_argument("--turn", type=float, default=0.3, metavar="S", help="length of a turn (default 0.3)")
     parser.add_argument("--profile", type=float, default=3.0, metavar="S", help="length of ipex-studio's own profile")
@@ -239,6 +262,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("-o", dest="out", default=os.path.join(ROOT, "build", "bench"), metavar="FOLDER",
                         help="where rivals.md and rivals.db go (default build/bench)")
     arguments = parser.parse_args()
+    known = BY_PRECISION[arguments.precision]
+    arguments.engines = [name for name in arguments.engines or known if name in known]
     if arguments.probes:
         arguments.networks = list(PROBES)
     if arguments.quick:
@@ -252,8 +277,9 @@ def main() -> int:
     bench = Bench(arguments)
     rows: List[page.Row] = []
     todo = scenarios(arguments.networks, arguments.modes, arguments.threads, len(bench.cores),
-                     arguments.realtime_cores)
-    path = os.path.join(arguments.out, "rivals.md")
+                     arguments.realtime_cores, arguments.precision)
+    suffix = "" if arguments.precision == "fp32" else f"-{arguments.precision}"
+    path = os.path.join(arguments.out, f"rivals{suffix}.md")
     for scenario in todo:
         rows.append(bench.run(scenario))
         # Written anew after each: what is measured is not lost.

@@ -35,7 +35,7 @@ make_environment() {
   if ! {
     "$python" -m venv "$environment" &&
       "$environment/bin/pip" install -q 'torch==2.8.*' 'torchvision==0.23.*' 'intel-extension-for-pytorch==2.8.*' \
-        openvino onnxruntime onnx
+        openvino nncf onnxruntime onnx
   } >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     fail "The other engines could not be installed; the whole log is $log."

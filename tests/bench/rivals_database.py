@@ -12,6 +12,7 @@ import sqlite3
 import time
 from typing import List
 
+import page
 from scenarios import Scenario
 from turns import Measured
 
@@ -46,7 +47,7 @@ def record(path: str, scenario: Scenario, results: List[Measured], rounds: int) 
 def record_run(database: sqlite3.Connection, job: int, position: int, scenario: Scenario, result: Measured) -> None:
     latency = sorted(result.latency_ns)
     row = {
-        "job_id": job, "position": position, "variant": variant(result), "device": "cpu", "precision": "fp32",
+        "job_id": job, "position": position, "variant": variant(result), "device": "cpu", "precision": "fp32" if result.engine == "baseline" else scenario.precision,
         "threads": scenario.threads, "instances": scenario.instances, "warmup_iterations": len(set(result.turn)),
         "samples": len(latency), "p50_ns": latency[(len(latency) * 50 + 99) // 100 - 1],
         "latency_ns": json.dumps(result.latency_ns), "turn": json.dumps(result.turn), "load_ns": result.load_ns,
@@ -54,7 +55,8 @@ def record_run(database: sqlite3.Connection, job: int, position: int, scenario: 
         "cpu_per_wall": result.cpu_ns / result.wall_ns if result.wall_ns else None}
     run = database.execute(f"INSERT INTO run ({','.join(row)}) VALUES ({','.join('?' * len(row))})",
                            tuple(row.values())).lastrowid
+    right, rule = page.is_right(result, scenario.precision), page.RULES[scenario.precision]
     database.execute(
-        "INSERT INTO accuracy (run_id, position, origins, output, reference, max_rel, pass, text) VALUES (?,0,'[]',-1,?,?,?,?)",
-        (run, "eager", result.max_rel if result.max_rel < float("inf") else None, int(result.max_rel <= 1e-4),
-         "max |Δ| / max |eager| at most 1e-4"))
+        "INSERT INTO accuracy (run_id, position, origins, output, reference, max_rel, cosine, pass, text) "
+        "VALUES (?,0,'[]',-1,?,?,?,?,?)",
+        (run, "eager", result.max_rel if result.max_rel < float("inf") else None, result.cosine, int(right), rule))

@@ -37,14 +37,15 @@ class Scenario:
     batch: int
     threads: int
     instances: int = 1
+    precision: str = "fp32"
 
     @property
     def label(self) -> str:
-        return f"{self.network}-{self.mode}-b{self.batch}-t{self.threads}x{self.instances}"
+        return f"{self.network}-{self.mode}-{self.precision}-b{self.batch}-t{self.threads}x{self.instances}"
 
 
 def scenarios(networks: List[str], modes: List[str], threads: List[int], cores: int,
-              realtime_cores: int = REALTIME_CORES) -> List[Scenario]:
+              realtime_cores: int = REALTIME_CORES, precision: str = "fp32") -> List[Scenario]:
     """latency: smallest batch; offline: throughput batch, one instance; realtime: smallest batch, as many instances of
     a few cores as fit; sweep: every batch of SWEEP with all cores."""
     every = []
@@ -61,5 +62,5 @@ def scenarios(networks: List[str], modes: List[str], threads: List[int], cores: 
                 cases = [(small, size, cores // size)]
             elif mode == "sweep":
                 cases = [(small * factor, max(threads), 1) for factor in SWEEP]
-            every += [Scenario(network, mode, *case) for case in cases]
+            every += [Scenario(network, mode, *case, precision=precision) for case in cases]
     return every

@@ -108,6 +108,18 @@ class Page(unittest.TestCase):
         self.assertEqual([rival.engine for rival in row.rivals()], ["openvino"])
         self.assertIn("Without Winograd the mean is **1.048**.", page.markdown([row]))
 
+    def test_integers_are_judged_by_their_cosine(self):
+        scenario = scenarios.Scenario("resnet50", "latency", 1, 2, precision="int8")
+        row = page.Row(scenario, [measured("onnxruntime", [50] * 4, max_rel=2.0, cosine=0.2),
+                                  measured("openvino", [90] * 4, max_rel=0.05, cosine=0.95),
+                                  measured("optimized", [60] * 4, max_rel=0.02, cosine=0.999)])
+        self.assertEqual(row.against_best(), ("openvino", 1.5, 1.5, 1.5))
+        text = page.markdown([row])
+        self.assertIn("INT8 by each engine's own", text)
+        self.assertIn("(cosine 0.20)", text)
+        self.assertIn("(cosine 0.95)", text)
+        self.assertNotIn("(off by", text)
+
     def test_lost_networks_are_named(self):
         row = page.Row(SCENARIO, [measured("openvino", [90] * 4), measured("optimized", [100] * 4)])
         self.assertIn("Slower than 0.97 × the best rival: resnet50 0.90.", page.markdown([row]))
@@ -160,6 +172,15 @@ class Rows(unittest.TestCase):
                              [("baseline", 400, 2), ("openvino 2026.4", 200, 2), ("optimized", 100, 2)])
             self.assertEqual(db.execute("SELECT speedup_p50 FROM job_speedup WHERE job_id = 2").fetchall(), [(4.0,)])
             self.assertEqual(db.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone(), (0,))
+
+    def test_recorded_integers_keep_their_precision_and_rule(self):
+        scenario = scenarios.Scenario("resnet50", "latency", 1, 2, precision="int8")
+        rivals_database.record(self.path, scenario, [measured("baseline", [400]), measured("ipex", [90], cosine=0.97)], rounds=1)
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            self.assertEqual(db.execute("SELECT precision FROM run WHERE job_id = 2 ORDER BY position").fetchall(),
+                             [("fp32",), ("int8",)])
+            self.assertEqual(db.execute("SELECT cosine, pass FROM accuracy JOIN run ON run.id = run_id WHERE job_id = 2 "
+                                        "AND variant LIKE 'ipex%'").fetchall(), [(0.97, 0)])
 
     def test_account_and_layers_come_from_the_run(self):
         account, layers = limits.read(self.path, "resnet50", 2, "1x3x8x8")
@@ -214,6 +235,13 @@ class Layers(unittest.TestCase):
         self.assertEqual(engines.largest_relative_error([one], [one, one]), float("inf"))
         self.assertEqual(engines.largest_relative_error([one[:2]], [one]), float("inf"))
         self.assertNotEqual(*[engines.largest_relative_error([np.nan * one], [one])] * 2)  # not a number
+
+    def test_cosine_with_eager(self):
+        one, other = np.ones(4, dtype=np.float32), np.array([1, 1, 1, -1], dtype=np.float32)
+        self.assertAlmostEqual(engines.smallest_cosine([one, one], [3 * one, other]), 0.5)
+        self.assertEqual(engines.smallest_cosine([one], [one, one]), 0.0)
+        self.assertEqual(engines.smallest_cosine([np.nan * one], [one]), 0.0)
+        self.assertEqual(engines.smallest_cosine([0 * one], [0 * one]), 1.0)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ class Measured:
     load_ns: int = 0
     first_run_ns: int = 0
     max_rel: float = 0.0
+    cosine: float = 1.0
     peak_rss_bytes: int = 0
     latency_ns: List[int] = dataclasses.field(default_factory=list)
     turn: List[int] = dataclasses.field(default_factory=list)
