@@ -15,12 +15,13 @@ using onednn::Pd;
 
 constexpr int kA = 0, kB = 1, kFirstPostOperand = 2;
 
-// Dims of size 1 get the stride a dense tensor would have: oneDNN recognises layouts by strides.
+// Dims of size 1 get the stride a dense tensor would have, the extent of all axes behind them: oneDNN recognises layouts
+// by strides, and 3.7 reads a wrong one when a batch of 1 looks as if it lay inside of the matrices.
 void normalizeUnitStrides(TensorDesc* desc) {
+  std::int64_t extent = 1;
   for (int axis = desc->dims.rank - 1; axis >= 0; --axis) {
-    if (desc->dims[axis] != 1) continue;
-    const bool inner = axis == desc->dims.rank - 1;
-    desc->strides[axis] = inner ? 1 : desc->dims[axis + 1] * desc->strides[axis + 1];
+    if (desc->dims[axis] == 1) desc->strides[axis] = extent;
+    extent = std::max(extent, desc->dims[axis] * desc->strides[axis]);
   }
 }
 
