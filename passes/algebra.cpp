@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/graph/elementwise.h"
+#include "core/graph/node_facts.h"
 
 namespace ipex_studio {
 
@@ -13,8 +14,6 @@ using torch::jit::Value;
 namespace {
 
 constexpr std::size_t kMaxDepth = 16;
-
-bool isKind(const Node* node, const char* name) { return std::string(name) == node->kind().toQualString(); }
 
 bool readableThrough(const Value* value, const Node* root) {
   return value->uses().size() == 1 && value->node()->owningBlock() == root->owningBlock();

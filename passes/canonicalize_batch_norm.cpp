@@ -28,7 +28,7 @@ bool isBatchNorm(const Node* node) {
          node->inputs().size() >= kSharedInputs;
 }
 
-Decline decline(const Node* node) {
+Decline declineNormalization(const Node* node) {
   const auto training = constantBool(node->input(kTraining));
   if (!training) return {reasons::kNotConstant, "The mode of this normalization is not known before the model runs."};
   if (*training || isNone(node->input(3)) || isNone(node->input(4))) {
@@ -40,12 +40,12 @@ Decline decline(const Node* node) {
   return {};
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool canonicalizeBatchNorm(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   for (Node* node : allNodes(graph)) {
     if (!rewriter.alive(node) || !isBatchNorm(node)) continue;
-    const Decline why = decline(node);
+    const Decline why = declineNormalization(node);
     if (why) {
       context.missed(node, why);
       continue;
@@ -66,6 +66,6 @@ bool run(Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeBatchNorm = {"canonicalize-batch-norm", "Gives every inference batch normalization one form.",
-                                     &run};
+                                     &canonicalizeBatchNorm};
 
 }  // namespace ipex_studio

@@ -163,7 +163,7 @@ void rewrite(Node* node, const Convolution& convolution, Rewriter& rewriter) {
   rewriter.replace({node}, node->output(), made->output(), "one form of convolution");
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool canonicalizeConvolution(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -187,6 +187,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeConvolution = {"canonicalize-convolution", "Gives every convolution one form.", &run};
+const Pass kCanonicalizeConvolution = {"canonicalize-convolution", "Gives every convolution one form.", &canonicalizeConvolution};
 
 }  // namespace ipex_studio

@@ -28,9 +28,9 @@ struct Split {
 };
 
 // Makes the nodes. Every result has its type, as if it had been seen in the example run.
-class Writer {
+class EinsumWriter {
  public:
-  Writer(Rewriter& rewriter, Node* before, const EinsumEquation& equation) : rewriter_(rewriter), before_(before), equation_(equation) {}
+  EinsumWriter(Rewriter& rewriter, Node* before, const EinsumEquation& equation) : rewriter_(rewriter), before_(before), equation_(equation) {}
 
   EinsumTerm write() {
     EinsumTerm sum = equation_.terms[0];
@@ -170,7 +170,7 @@ class Writer {
   const EinsumEquation& equation_;
 };
 
-bool run(Graph& graph, PassContext& context) {
+bool canonicalizeEinsum(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::einsum || node->inputs().size() < 2) continue;
@@ -187,7 +187,7 @@ bool run(Graph& graph, PassContext& context) {
     const bool nothing = equation.terms.size() == 1 && equation.terms[0].labels == equation.result;
     if (nothing) continue;
     if (!context.rewriter.permit()) break;
-    const EinsumTerm result = Writer(context.rewriter, node, equation).write();
+    const EinsumTerm result = EinsumWriter(context.rewriter, node, equation).write();
     result.value->setType(node->output()->type());
     context.rewriter.replace({node, node->input(1)->node()}, node->output(), result.value, "written out as products and sums");
     changed = true;
@@ -197,6 +197,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeEinsum = {"canonicalize-einsum", "Writes einsum as the products and sums it stands for.", &run};
+const Pass kCanonicalizeEinsum = {"canonicalize-einsum", "Writes einsum as the products and sums it stands for.", &canonicalizeEinsum};
 
 }  // namespace ipex_studio

@@ -23,7 +23,7 @@ constexpr double kInverseSqrt2 = 0.70710678118654752;
 constexpr double kSqrt2OverPi = 0.79788456080286536;
 constexpr double kCubic = 0.044715;
 
-struct Match {
+struct GeluMatch {
   Value* x = nullptr;
   const char* approximate = "none";
   std::vector<Node*> nodes;
@@ -71,7 +71,7 @@ bool isTanhArgument(Value* value, Value* x, std::vector<Node*>* nodes) {
 }
 
 // product = 0.5·x·(1 + f(x)); `gate` is the factor that is not x.
-std::optional<Match> matchGate(const Product& product, Value* x, Value* gate) {
+std::optional<GeluMatch> matchGate(const Product& product, Value* x, Value* gate) {
   const Affine affine = readAffine(gate);
   const bool is_half =
       isAbout(product.coefficient * affine.scale, 0.5) && isAbout(product.coefficient * affine.offset, 0.5);
@@ -79,7 +79,7 @@ std::optional<Match> matchGate(const Product& product, Value* x, Value* gate) {
   Node* function = affine.value->node();
   if (function->inputs().size() != 1) return std::nullopt;
   const std::string kind = function->kind().toQualString();
-  Match match{x, kind == "aten::tanh" ? "tanh" : "none", product.nodes};
+  GeluMatch match{x, kind == "aten::tanh" ? "tanh" : "none", product.nodes};
   add(&match.nodes, affine.nodes);
   match.nodes.push_back(function);
   if (kind == "aten::erf" && isPower(function->input(0), x, 1, kInverseSqrt2, &match.nodes)) return match;
@@ -87,7 +87,7 @@ std::optional<Match> matchGate(const Product& product, Value* x, Value* gate) {
   return std::nullopt;
 }
 
-std::optional<Match> matchGelu(Node* root) {
+std::optional<GeluMatch> matchGelu(Node* root) {
   const std::string kind = root->kind().toQualString();
   if (kind != "aten::mul" && kind != "aten::div") return std::nullopt;
   const Product product = readProduct(root->output());
@@ -96,7 +96,7 @@ std::optional<Match> matchGelu(Node* root) {
   return matchGate(product, product.factors[1], product.factors[0]);
 }
 
-Decline whyNot(PassContext& context, const Match& match, const Node* root) {
+Decline whyNot(PassContext& context, const GeluMatch& match, const Node* root) {
   const auto dtype = knownDtype(match.x);
   if (!onlyReadInside(match.nodes, root)) return {reasons::kOtherUses, "A part of this gelu is read elsewhere."};
   if (!dtype || !at::isFloatingType(*dtype)) {
@@ -106,7 +106,7 @@ Decline whyNot(PassContext& context, const Match& match, const Node* root) {
   return {};
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool canonicalizeGelu(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -127,6 +127,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeGelu = {"canonicalize-gelu", "Recognises gelu that was written out.", &run};
+const Pass kCanonicalizeGelu = {"canonicalize-gelu", "Recognises gelu that was written out.", &canonicalizeGelu};
 
 }  // namespace ipex_studio

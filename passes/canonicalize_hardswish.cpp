@@ -17,17 +17,17 @@ using torch::jit::Value;
 
 namespace {
 
-struct Match {
+struct HardSwishMatch {
   Value* x = nullptr;
   const char* kind = nullptr;  // the operator it is
   std::vector<Node*> nodes;
 };
 
 // coefficient·gate as hardsigmoid of some value; nullopt when it is none. A node that is hardsigmoid already counts.
-std::optional<Match> matchGate(double coefficient, Value* gate) {
+std::optional<HardSwishMatch> matchGate(double coefficient, Value* gate) {
   const auto clip = readUnaryPostOp(gate->node());
   if (!clip) return std::nullopt;
-  Match match{gate->node()->input(0), "aten::hardsigmoid", {gate->node()}};
+  HardSwishMatch match{gate->node()->input(0), "aten::hardsigmoid", {gate->node()}};
   if (clip->kind == PostOpKind::kHardSigmoid && isAbout(coefficient, 1)) return match;
   if (clip->kind != PostOpKind::kClip || clip->alpha != 0 || !isAbout(coefficient * clip->beta, 1)) return std::nullopt;
   const Affine affine = readAffine(match.x);
@@ -38,7 +38,7 @@ std::optional<Match> matchGate(double coefficient, Value* gate) {
 }
 
 // The root as a product of a gate, or of a gate and the value it gates.
-std::optional<Match> matchProduct(Node* root) {
+std::optional<HardSwishMatch> matchProduct(Node* root) {
   const std::string kind = root->kind().toQualString();
   if (kind != "aten::mul" && kind != "aten::div") return std::nullopt;
   const Product product = readProduct(root->output());
@@ -56,13 +56,13 @@ std::optional<Match> matchProduct(Node* root) {
   return std::nullopt;
 }
 
-std::optional<Match> matchRoot(Node* root) {
+std::optional<HardSwishMatch> matchRoot(Node* root) {
   if (auto match = matchProduct(root)) return match;
   const auto own = readUnaryPostOp(root);
   return own && own->kind == PostOpKind::kClip ? matchGate(1, root->output()) : std::nullopt;
 }
 
-Decline whyNot(PassContext& context, const Match& match, const Node* root) {
+Decline whyNot(PassContext& context, const HardSwishMatch& match, const Node* root) {
   const auto dtype = knownDtype(match.x);
   if (!onlyReadInside(match.nodes, root)) return {reasons::kOtherUses, "A part of this activation is read elsewhere."};
   if (!dtype || !at::isFloatingType(*dtype)) {
@@ -72,7 +72,7 @@ Decline whyNot(PassContext& context, const Match& match, const Node* root) {
   return {};
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool canonicalizeHardswish(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -93,6 +93,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeHardswish = {"canonicalize-hardswish",
-                                     "Recognises hardswish and hardsigmoid that were written out.", &run};
+                                     "Recognises hardswish and hardsigmoid that were written out.", &canonicalizeHardswish};
 
 }  // namespace ipex_studio

@@ -65,7 +65,7 @@ bool keepsDtype(const Node* node) {
   return true;
 }
 
-Decline decline(const Node* node) {
+Decline declineInplace(const Node* node) {
   const std::string name = node->kind().toUnqualString();
   const Value* written = node->input(0);
   if (plainOperators().count(name) == 0 || node->outputs().size() != 1) {
@@ -89,7 +89,7 @@ Decline decline(const Node* node) {
   return {};
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool canonicalizeInplace(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   for (Node* node : allNodes(graph)) {
@@ -98,7 +98,7 @@ bool run(Graph& graph, PassContext& context) {
     const bool writes = schema != nullptr && schema->is_mutable() && !node->inputs().empty() &&
                         node->input(0)->type()->kind() == c10::TypeKind::TensorType;
     if (!writes) continue;
-    const Decline why = decline(node);
+    const Decline why = declineInplace(node);
     if (why) {
       context.missed(node, why);
       continue;
@@ -118,6 +118,6 @@ bool run(Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeInplace = {"canonicalize-inplace", "Turns in-place operators into their out-of-place form.",
-                                   &run};
+                                   &canonicalizeInplace};
 
 }  // namespace ipex_studio

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "core/graph/elementwise.h"
+#include "core/graph/node_facts.h"
 #include "passes/algebra.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
@@ -21,7 +22,7 @@ using torch::jit::Value;
 
 namespace {
 
-struct Match {
+struct LayerNormMatch {
   Value* x = nullptr;
   std::vector<std::int64_t> axes;  // as written
   double eps = 0;
@@ -31,12 +32,12 @@ struct Match {
   std::optional<at::Tensor> beta;
 };
 
-bool isKind(const Value* value, const char* name) { return std::string(name) == value->node()->kind().toQualString(); }
+bool isResultOf(const Value* value, const char* name) { return isKind(value->node(), name); }
 
 // mean(source, axes, keepdim=True); the source, or null.
 Value* readMean(Value* value, std::vector<std::int64_t>* axes) {
   Node* node = value->node();
-  if (!isKind(value, "aten::mean") || node->inputs().size() != 4 || !isNone(node->input(3))) return nullptr;
+  if (!isResultOf(value, "aten::mean") || node->inputs().size() != 4 || !isNone(node->input(3))) return nullptr;
   const auto given = constantInts(node->input(1));
   if (!given || given->empty() || constantBool(node->input(2)) != true) return nullptr;
   *axes = *given;
@@ -44,7 +45,7 @@ Value* readMean(Value* value, std::vector<std::int64_t>* axes) {
 }
 
 // The variance of d over the axes: mean of its square, or var without Bessel's correction of it or of x.
-bool readVariance(Value* value, const Value* d, Match* match) {
+bool readVariance(Value* value, const Value* d, LayerNormMatch* match) {
   std::vector<std::int64_t> axes;
   match->nodes.push_back(value->node());
   if (Value* square = readMean(value, &axes)) {
@@ -54,21 +55,21 @@ bool readVariance(Value* value, const Value* d, Match* match) {
            product.factors[1] == d && axes == match->axes;
   }
   Node* node = value->node();
-  if (!isKind(value, "aten::var") || node->inputs().size() != 4) return false;
+  if (!isResultOf(value, "aten::var") || node->inputs().size() != 4) return false;
   const bool biased = constantBool(node->input(2)) == false || constantInt(node->input(2)) == 0;
   return biased && constantInts(node->input(1)) == match->axes && constantBool(node->input(3)) == true &&
          (node->input(0) == d || node->input(0) == match->x);
 }
 
 // `value` is sqrt(variance + eps), or its inverse.
-bool readDeviation(Value* value, bool inverse, const Value* d, Match* match) {
+bool readDeviation(Value* value, bool inverse, const Value* d, LayerNormMatch* match) {
   match->nodes.push_back(value->node());
-  if (inverse && isKind(value, "aten::reciprocal")) {
+  if (inverse && isResultOf(value, "aten::reciprocal")) {
     value = value->node()->input(0);
     match->nodes.push_back(value->node());
     inverse = false;
   }
-  if (!isKind(value, inverse ? "aten::rsqrt" : "aten::sqrt")) return false;
+  if (!isResultOf(value, inverse ? "aten::rsqrt" : "aten::sqrt")) return false;
   const Affine affine = readAffine(value->node()->input(0));
   if (affine.nodes.empty() || affine.scale != 1) return false;
   match->nodes.insert(match->nodes.end(), affine.nodes.begin(), affine.nodes.end());
@@ -77,15 +78,15 @@ bool readDeviation(Value* value, bool inverse, const Value* d, Match* match) {
 }
 
 // The division of x - mean(x) by its deviation.
-std::optional<Match> matchCore(Node* root) {
-  const bool is_div = isKind(root->output(), "aten::div");
-  if ((!is_div && !isKind(root->output(), "aten::mul")) || root->inputs().size() != 2) return std::nullopt;
+std::optional<LayerNormMatch> matchCore(Node* root) {
+  const bool is_div = isResultOf(root->output(), "aten::div");
+  if ((!is_div && !isResultOf(root->output(), "aten::mul")) || root->inputs().size() != 2) return std::nullopt;
   for (std::size_t side : {0, 1}) {
     if (is_div && side == 1) break;
     Value* d = root->input(side);
-    const auto centred = isKind(d, "aten::sub") ? readSum(d) : std::nullopt;
+    const auto centred = isResultOf(d, "aten::sub") ? readSum(d) : std::nullopt;
     if (!centred || centred->right_factor != -1) continue;
-    Match match;
+    LayerNormMatch match;
     match.x = centred->left;
     match.last = root;
     match.nodes = {root, centred->node, centred->right->node()};
@@ -96,7 +97,7 @@ std::optional<Match> matchCore(Node* root) {
 }
 
 // The only reader of the match so far, when it is `kind` with a constant tensor; takes it in and returns the constant.
-std::optional<at::Tensor> takeAffine(const char* kind, Match* match) {
+std::optional<at::Tensor> takeAffine(const char* kind, LayerNormMatch* match) {
   Value* value = match->last->output();
   if (value->uses().size() != 1) return std::nullopt;
   Node* user = value->uses()[0].user;
@@ -134,7 +135,7 @@ bool trim(std::optional<at::Tensor>* tensor, const std::vector<std::int64_t>& si
   return true;
 }
 
-Decline whyNot(PassContext& context, Match* match) {
+Decline whyNot(PassContext& context, LayerNormMatch* match) {
   const auto sizes = knownSizes(match->x);
   if (!sizes) return {reasons::kUnknownShape, "The rank of the normalized tensor is not known."};
   if (!areTrailing(match->axes, sizes->size())) {
@@ -156,7 +157,7 @@ Decline whyNot(PassContext& context, Match* match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, const Match& match) {
+void rewrite(Rewriter& rewriter, const LayerNormMatch& match) {
   Node* last = match.last;
   const std::vector<std::int64_t> sizes = match.gamma->sizes().vec();
   Value* shape = rewriter.constant(c10::List<std::int64_t>(sizes), last);
@@ -168,7 +169,7 @@ void rewrite(Rewriter& rewriter, const Match& match) {
   rewriter.replace(match.nodes, last->output(), norm->output(), "recognised layer normalization");
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool canonicalizeLayerNorm(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || node->outputs().size() != 1) continue;
@@ -190,6 +191,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeLayerNorm = {"canonicalize-layer-norm", "Recognises layer normalization that was written out.",
-                                     &run};
+                                     &canonicalizeLayerNorm};
 
 }  // namespace ipex_studio

@@ -20,7 +20,7 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
-struct Match {
+struct LinearMatch {
   Value* x = nullptr;
   Value* weight = nullptr;  // [K, N]
   Value* bias = nullptr;    // null: none
@@ -30,7 +30,7 @@ bool isProduct(const Node* node) {
   return (node->kind() == aten::matmul || node->kind() == aten::mm) && node->inputs().size() == 2;
 }
 
-Decline matchAddmm(Node* node, Match& match) {
+Decline matchAddmm(Node* node, LinearMatch& match) {
   match = {node->input(1), node->input(2), node->input(0)};
   const auto beta = constantNumber(node->input(3));
   const auto alpha = constantNumber(node->input(4));
@@ -45,7 +45,7 @@ Decline matchAddmm(Node* node, Match& match) {
   return {};
 }
 
-Decline checkWeight(const Match& match, PassContext& context) {
+Decline checkWeight(const LinearMatch& match, PassContext& context) {
   const auto weight = constantTensor(match.weight);
   if (!weight->is_floating_point() || !weight->device().is_cpu() || weight->layout() != at::kStrided) {
     return {reasons::kUnsupportedDtype, "Only dense floating-point weights become a linear."};
@@ -54,7 +54,7 @@ Decline checkWeight(const Match& match, PassContext& context) {
   return {};
 }
 
-void rewrite(Node* node, const Match& match, Rewriter& rewriter) {
+void rewrite(Node* node, const LinearMatch& match, Rewriter& rewriter) {
   at::NoGradGuard no_gradients;
   const at::Tensor weight = *constantTensor(match.weight);
   Value* transposed = rewriter.constant(weight.detach().t().contiguous(), node);
@@ -65,11 +65,11 @@ void rewrite(Node* node, const Match& match, Rewriter& rewriter) {
   rewriter.replace({node}, node->output(), linear->output(), "one form of linear");
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool canonicalizeLinear(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
-    Match match;
+    LinearMatch match;
     Decline why;
     if (node->kind() == aten::addmm && node->inputs().size() == 5) {
       why = matchAddmm(node, match);
@@ -94,6 +94,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeLinear = {"canonicalize-linear", "Gives products with constant weights one form.", &run};
+const Pass kCanonicalizeLinear = {"canonicalize-linear", "Gives products with constant weights one form.", &canonicalizeLinear};
 
 }  // namespace ipex_studio

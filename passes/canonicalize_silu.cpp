@@ -26,7 +26,7 @@ Node* matchSigmoid(Node* root) {
   return nullptr;
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool canonicalizeSilu(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -52,6 +52,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeSilu = {"canonicalize-silu", "Recognises silu (swish) that was written out.", &run};
+const Pass kCanonicalizeSilu = {"canonicalize-silu", "Recognises silu (swish) that was written out.", &canonicalizeSilu};
 
 }  // namespace ipex_studio

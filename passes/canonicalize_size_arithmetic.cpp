@@ -109,10 +109,11 @@ bool runOnBlock(torch::jit::Block* block, PassContext& context) {
   return changed;
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) { return runOnBlock(graph.block(), context); }
+bool canonicalizeSizeArithmetic(torch::jit::Graph& graph, PassContext& context) { return runOnBlock(graph.block(), context); }
 
 }  // namespace
 
-const Pass kCanonicalizeSizeArithmetic = {"canonicalize-size-arithmetic", "Turn sizes that tracing carried as tensors back into integers.", run};
+const Pass kCanonicalizeSizeArithmetic = {"canonicalize-size-arithmetic", "Turn sizes that tracing carried as tensors back into integers.",
+                                          &canonicalizeSizeArithmetic};
 
 }  // namespace ipex_studio

@@ -75,7 +75,7 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
   return true;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool canonicalizeSizes(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   for (Node* node : allNodes(graph)) {
@@ -114,6 +114,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeSizes = {"canonicalize-sizes", "Asks for one size at a time instead of for a list of all.", &run};
+const Pass kCanonicalizeSizes = {"canonicalize-sizes", "Asks for one size at a time instead of for a list of all.", &canonicalizeSizes};
 
 }  // namespace ipex_studio

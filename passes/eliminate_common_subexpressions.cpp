@@ -12,7 +12,7 @@ namespace ipex_studio {
 
 namespace {
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool eliminateCommonSubexpressions(torch::jit::Graph& graph, PassContext& context) {
   return runStockPass(graph, context, "computed equal expressions once",
                       [](std::shared_ptr<torch::jit::Graph>& view) { torch::jit::EliminateCommonSubexpression(view); });
 }
@@ -20,6 +20,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kEliminateCommonSubexpressions = {"eliminate-common-subexpressions", "Computes equal expressions once.",
-                                             &run};
+                                             &eliminateCommonSubexpressions};
 
 }  // namespace ipex_studio

@@ -11,13 +11,13 @@ namespace ipex_studio {
 
 namespace {
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool eliminateDeadCode(torch::jit::Graph& graph, PassContext& context) {
   return runStockPass(graph, context, "removed what nothing uses",
                       [](std::shared_ptr<torch::jit::Graph>& view) { torch::jit::EliminateDeadCode(view->block()); });
 }
 
 }  // namespace
 
-const Pass kEliminateDeadCode = {"eliminate-dead-code", "Removes nodes whose results nothing uses.", &run};
+const Pass kEliminateDeadCode = {"eliminate-dead-code", "Removes nodes whose results nothing uses.", &eliminateDeadCode};
 
 }  // namespace ipex_studio

@@ -27,7 +27,7 @@ bool isDropout(const Node* node) {
   return std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end() && node->inputs().size() == 3;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool eliminateDropout(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || !isDropout(node)) continue;
@@ -50,6 +50,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateDropout = {"eliminate-dropout", "Removes dropout in evaluation mode.", &run};
+const Pass kEliminateDropout = {"eliminate-dropout", "Removes dropout in evaluation mode.", &eliminateDropout};
 
 }  // namespace ipex_studio

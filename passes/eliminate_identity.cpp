@@ -144,7 +144,7 @@ Value* identityOf(Node* node, Identity* how) {
   return nullptr;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool eliminateIdentity(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -165,6 +165,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateIdentity = {"eliminate-identity", "Removes operators that give back what they got.", &run};
+const Pass kEliminateIdentity = {"eliminate-identity", "Removes operators that give back what they got.", &eliminateIdentity};
 
 }  // namespace ipex_studio

@@ -34,7 +34,7 @@ bool keepsOrder(const Node* node) {
          (kind == aten::flatten && node->inputs().size() == 3);
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool eliminateReshape(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   for (Node* node : allNodes(graph)) {
@@ -62,6 +62,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateReshape = {"eliminate-reshape", "Reshapes once instead of several times in a row.", &run};
+const Pass kEliminateReshape = {"eliminate-reshape", "Reshapes once instead of several times in a row.", &eliminateReshape};
 
 }  // namespace ipex_studio

@@ -70,13 +70,13 @@ bool undoesUnsqueeze(const Node* node) {
   return removed && added && *removed == *added;
 }
 
-struct Match {
+struct TransposeMatch {
   Value* source = nullptr;
   std::vector<Node*> consumed;
   Ints order;  // empty: the source itself
 };
 
-bool match(Node* node, Match& found) {
+bool match(Node* node, TransposeMatch& found) {
   if (node->outputs().size() != 1 || node->inputs().empty()) return false;
   Node* before = node->input(0)->node();
   if (undoesUnsqueeze(node)) {
@@ -100,12 +100,12 @@ bool match(Node* node, Match& found) {
   return true;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool eliminateTranspose(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   // A node made for a pair of permutations may be half of the next pair: those come later and see it as their operand.
   for (Node* node : allNodes(graph)) {
-    Match found;
+    TransposeMatch found;
     if (!rewriter.alive(node) || !match(node, found)) continue;
     if (const Decline why = checkSameValue(context, node->output(), found.source, true)) {
       context.missed(node, why);
@@ -127,6 +127,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateTranspose = {"eliminate-transpose", "Removes transposes that undo each other.", &run};
+const Pass kEliminateTranspose = {"eliminate-transpose", "Removes transposes that undo each other.", &eliminateTranspose};
 
 }  // namespace ipex_studio

@@ -15,11 +15,7 @@ using torch::jit::Node;
 
 namespace {
 
-struct Affine {
-  at::Tensor scale, shift;  // float64, one element per channel
-};
-
-Decline readStatistics(const Node* node, const WeightedNode& weighted, Affine& affine) {
+Decline readStatistics(const Node* node, const WeightedNode& weighted, ChannelAffine& affine) {
   const auto training = constantBool(node->input(5));
   const auto eps = constantNumber(node->input(7));
   if (!training || !eps) return {reasons::kNotConstant, "The mode or epsilon is not constant."};
@@ -55,7 +51,7 @@ Decline checkRank(const Node* node, const WeightedNode& weighted) {
   return {};
 }
 
-Decline match(Node* node, PassContext& context, WeightedNode& weighted, Affine& affine) {
+Decline match(Node* node, PassContext& context, WeightedNode& weighted, ChannelAffine& affine) {
   Node* producer = node->input(0)->node();
   Decline why = checkOnlyUse(producer, node);
   if (!why) why = readWeightedNode(producer, context, weighted);
@@ -68,14 +64,14 @@ Decline match(Node* node, PassContext& context, WeightedNode& weighted, Affine& 
   return why;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool foldBatchNorm(Graph& graph, PassContext& context) {
   at::NoGradGuard no_gradients;
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::batch_norm) continue;
     if (!isWeightedNode(node->input(0)->node())) continue;
     WeightedNode weighted;
-    Affine affine;
+    ChannelAffine affine;
     if (const Decline why = match(node, context, weighted, affine)) {
       context.missed(node, why);
       continue;
@@ -90,6 +86,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldBatchNorm = {"fold-batch-norm", "Folds batch normalization into the weights before it.", &run};
+const Pass kFoldBatchNorm = {"fold-batch-norm", "Folds batch normalization into the weights before it.", &foldBatchNorm};
 
 }  // namespace ipex_studio

@@ -216,7 +216,7 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses) {
   return changed;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool foldConstants(Graph& graph, PassContext& context) {
   bool changed = false;
   Misses misses;
   // A branch that is taken brings new constants in reach.
@@ -230,6 +230,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldConstants = {"fold-constants", "Computes now what depends on constants only.", &run};
+const Pass kFoldConstants = {"fold-constants", "Computes now what depends on constants only.", &foldConstants};
 
 }  // namespace ipex_studio

@@ -19,10 +19,6 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
-struct Affine {
-  at::Tensor scale, shift;  // float64, one element or one per channel
-};
-
 bool isArithmetic(const Node* node) {
   const auto kind = node->kind();
   const std::size_t inputs = node->inputs().size();
@@ -60,7 +56,7 @@ Decline readConstant(const Value* value, const Value* data, const WeightedNode& 
   return {};
 }
 
-Decline readAffine(const Node* node, bool data_first, const at::Tensor& constant, Affine& affine) {
+Decline readChannelAffine(const Node* node, bool data_first, const at::Tensor& constant, ChannelAffine& affine) {
   const auto one = at::ones({}, at::kDouble);
   const auto zero = at::zeros({}, at::kDouble);
   if (node->kind() == aten::mul) {
@@ -76,7 +72,7 @@ Decline readAffine(const Node* node, bool data_first, const at::Tensor& constant
     const bool is_rsub = node->kind() == aten::rsub;
     const at::Tensor first = is_rsub ? -factor : one;
     const at::Tensor second = is_rsub ? one : (node->kind() == aten::sub ? -factor : factor);
-    affine = data_first ? Affine{first, second * constant} : Affine{second, first * constant};
+    affine = data_first ? ChannelAffine{first, second * constant} : ChannelAffine{second, first * constant};
   }
   return checkFinite(affine.scale, affine.shift);
 }
@@ -86,7 +82,7 @@ bool isConstantOperand(const Value* value) {
   return constant && (constant->isScalar() || (constant->isTensor() && constant->toTensor().defined()));
 }
 
-Decline match(Node* node, bool data_first, PassContext& context, WeightedNode& weighted, Affine& affine) {
+Decline match(Node* node, bool data_first, PassContext& context, WeightedNode& weighted, ChannelAffine& affine) {
   const Value* data = node->input(data_first ? 0 : 1);
   const Value* operand = node->input(data_first ? 1 : 0);
   Node* producer = node->input(data_first ? 0 : 1)->node();
@@ -94,12 +90,12 @@ Decline match(Node* node, bool data_first, PassContext& context, WeightedNode& w
   Decline why = checkOnlyUse(producer, node);
   if (!why) why = readWeightedNode(producer, context, weighted);
   if (!why) why = readConstant(operand, data, weighted, constant);
-  if (!why) why = readAffine(node, data_first, constant, affine);
+  if (!why) why = readChannelAffine(node, data_first, constant, affine);
   if (!why && context.mayBeWritten(operand)) why = {reasons::kAliased, "The graph writes to the constant."};
   return why;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool foldMulAdd(Graph& graph, PassContext& context) {
   at::NoGradGuard no_gradients;
   bool changed = false;
   for (Node* node : allNodes(graph)) {
@@ -108,7 +104,7 @@ bool run(Graph& graph, PassContext& context) {
     if (!data_first && !isWeightedNode(node->input(1)->node())) continue;
     if (!isConstantOperand(node->input(data_first ? 1 : 0))) continue;
     WeightedNode weighted;
-    Affine affine;
+    ChannelAffine affine;
     if (const Decline why = match(node, data_first, context, weighted, affine)) {
       context.missed(node, why);
       continue;
@@ -123,6 +119,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldMulAdd = {"fold-mul-add", "Folds constant factors and addends into the weights before them.", &run};
+const Pass kFoldMulAdd = {"fold-mul-add", "Folds constant factors and addends into the weights before them.", &foldMulAdd};
 
 }  // namespace ipex_studio

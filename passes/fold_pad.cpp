@@ -24,8 +24,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-constexpr std::size_t kPadding = 4;  // inputs of aten::convolution
-constexpr std::size_t kTransposed = 6;
 
 struct Padding {
   Ints begin, end;  // per spatial dimension, in the convolution's order
@@ -63,8 +61,8 @@ Decline readPad(const Node* pad, std::size_t spatial, Padding& padding) {
 }
 
 Decline match(Node* node, Node* pad, PassContext& context, Padding& padding) {
-  const auto own = constantInts(node->input(kPadding));
-  const auto transposed = constantBool(node->input(kTransposed));
+  const auto own = constantInts(node->input(kConvolutionPadding));
+  const auto transposed = constantBool(node->input(kConvolutionTransposed));
   if (!own || !transposed) return {reasons::kUnsupportedAttribute, "An attribute of the convolution is not constant."};
   if (*transposed) return {reasons::kUnsupportedAttribute, "A transposed convolution crops by its padding."};
   if (Decline why = readPad(pad, own->size(), padding)) return why;
@@ -85,7 +83,7 @@ Decline match(Node* node, Node* pad, PassContext& context, Padding& padding) {
 Node* writeSymmetric(Node* node, Node* pad, const Padding& padding, Rewriter& rewriter) {
   std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
   inputs[0] = pad->input(0);
-  inputs[kPadding] = rewriter.constant(IValue(padding.begin), node);
+  inputs[kConvolutionPadding] = rewriter.constant(IValue(padding.begin), node);
   return rewriter.create("aten::convolution", inputs, node);
 }
 
@@ -97,7 +95,7 @@ Node* writeAsymmetric(Node* node, Node* pad, const Padding& padding, const Fused
   return writeFusedOp(rewriter, op, node);
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool foldPad(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || node->kind() != aten::convolution || node->inputs().size() != 9) continue;
@@ -127,6 +125,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldPad = {"fold-pad", "Folds zero padding into the convolution that reads it.", &run};
+const Pass kFoldPad = {"fold-pad", "Folds zero padding into the convolution that reads it.", &foldPad};
 
 }  // namespace ipex_studio

@@ -216,7 +216,7 @@ class Decided {
   std::unordered_map<const Value*, std::int64_t> integers_;
 };
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool foldSize(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   Decided decided;
   for (Node* node : allNodes(graph)) {
@@ -235,6 +235,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldSize = {"fold-size", "Replaces sizes that the weights decide by numbers.", &run};
+const Pass kFoldSize = {"fold-size", "Replaces sizes that the weights decide by numbers.", &foldSize};
 
 }  // namespace ipex_studio

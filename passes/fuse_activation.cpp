@@ -15,7 +15,7 @@ using torch::jit::Node;
 
 namespace {
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fuseActivation(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -35,6 +35,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFuseActivation = {"fuse-activation",
-                              "Fuses activations and arithmetic with a number into the operation before.", &run};
+                              "Fuses activations and arithmetic with a number into the operation before.", &fuseActivation};
 
 }  // namespace ipex_studio

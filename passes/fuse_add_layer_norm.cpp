@@ -19,7 +19,7 @@ using torch::jit::Value;
 
 namespace {
 
-struct Match {
+struct AddLayerNormMatch {
   Node* norm = nullptr;
   Node* sum = nullptr;
   std::vector<std::int64_t> sizes;  // normalized
@@ -27,13 +27,13 @@ struct Match {
 };
 
 // A layer_norm of a sum of two tensors.
-std::optional<Match> matchNorm(Node* norm) {
+std::optional<AddLayerNormMatch> matchNorm(Node* norm) {
   if (std::string("aten::layer_norm") != norm->kind().toQualString() || norm->inputs().size() != 6) return std::nullopt;
   Node* sum = norm->input(0)->node();
   if (std::string("aten::add") != sum->kind().toQualString()) return std::nullopt;
   const auto elementwise = readElementwise(sum, 0);
   if (!elementwise || !elementwise->operand) return std::nullopt;
-  return Match{norm, sum, {}, 0};
+  return AddLayerNormMatch{norm, sum, {}, 0};
 }
 
 bool isAffine(const Value* value, const std::vector<std::int64_t>& sizes) {
@@ -42,7 +42,7 @@ bool isAffine(const Value* value, const std::vector<std::int64_t>& sizes) {
 
 // Where the fused node can stand: at the normalization when everything else reads the sum behind it, else at the sum
 // when factor and offset exist by then; null when neither.
-Node* placeFor(const Match& match) {
+Node* placeFor(const AddLayerNormMatch& match) {
   const auto& uses = match.sum->output()->uses();
   const bool read_behind = std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
     return use.user == match.norm || use.user->isAfter(match.norm);
@@ -53,7 +53,7 @@ Node* placeFor(const Match& match) {
   return affine_exists ? match.sum : nullptr;
 }
 
-Decline whyNot(PassContext& context, Match* match) {
+Decline whyNot(PassContext& context, AddLayerNormMatch* match) {
   const Value* x = match->sum->input(0);
   const Value* residual = match->sum->input(1);
   const auto sizes = constantInts(match->norm->input(1));
@@ -82,7 +82,7 @@ Decline whyNot(PassContext& context, Match* match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, const Match& match) {
+void rewrite(Rewriter& rewriter, const AddLayerNormMatch& match) {
   const bool sum_is_read = match.sum->output()->uses().size() > 1;
   FusedOp op;
   op.spec.kind = OpKind::kLayerNorm;
@@ -99,7 +99,7 @@ void rewrite(Rewriter& rewriter, const Match& match) {
                       {fused->output(0), fused->output(1)}, "fused a sum into a layer normalization that returns it");
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fuseAddLayerNorm(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -119,6 +119,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm", "Fuses the sum in front of a layer normalization into it.",
-                                &run};
+                                &fuseAddLayerNorm};
 
 }  // namespace ipex_studio

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "core/graph/attention_layout.h"
+#include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
 
@@ -26,7 +27,7 @@ namespace {
 
 enum class MaskUse { kNone, kAdd, kFill, kKeep };
 
-struct Match {
+struct AttentionMatch {
   Value *q = nullptr, *k = nullptr, *v = nullptr, *mask = nullptr;
   MaskUse use = MaskUse::kNone;
   double filled = 0;
@@ -36,10 +37,8 @@ struct Match {
   std::vector<Node*> nodes;     // from the second product upwards
 };
 
-bool isKind(const Node* node, const char* name) { return std::string(name) == node->kind().toQualString(); }
-
 // The product whose left side is a softmax.
-bool readSecondProduct(Node* node, Match* match) {
+bool readSecondProduct(Node* node, AttentionMatch* match) {
   const auto op = readFusedOp(node);
   if (!op || op->spec.kind != OpKind::kMatmul || !op->spec.post_ops.empty()) return false;
   const Node* left = op->base[0]->node();
@@ -52,7 +51,7 @@ bool readSecondProduct(Node* node, Match* match) {
   return true;
 }
 
-Decline readSoftmax(Match* match) {
+Decline readSoftmax(AttentionMatch* match) {
   Node* node = match->scores->node();
   const auto sizes = knownSizes(match->scores);
   if (!sizes) return {reasons::kUnknownShape, "The rank of the scores is not known."};
@@ -82,7 +81,7 @@ Decline readSoftmax(Match* match) {
 }
 
 // masked_fill(scores, mask, number), where(mask, scores, number), where(mask, number, scores).
-Decline readFill(Match* match) {
+Decline readFill(AttentionMatch* match) {
   Node* node = match->scores->node();
   const bool is_fill = isKind(node, "aten::masked_fill"), is_where = isKind(node, "aten::where");
   if ((!is_fill && !is_where) || node->inputs().size() != 3 || match->mask != nullptr) return {};
@@ -101,7 +100,7 @@ Decline readFill(Match* match) {
   return {};
 }
 
-Decline readFirstProduct(Match* match) {
+Decline readFirstProduct(AttentionMatch* match) {
   while (const auto factor = readFactor(match->scores)) {
     match->scale *= factor->first;
     match->nodes.push_back(match->scores->node());
@@ -121,7 +120,7 @@ Decline readFirstProduct(Match* match) {
   return {};
 }
 
-Decline whyNot(PassContext& context, const Match& match) {
+Decline whyNot(PassContext& context, const AttentionMatch& match) {
   const Node* last = match.nodes.front();
   for (const Node* node : match.nodes) {
     if (node == last) continue;
@@ -147,7 +146,7 @@ Value* withType(Node* node, at::ScalarType dtype, const std::vector<std::int64_t
 }
 
 // A boolean mask as ones and zeros.
-Value* maskOf(Rewriter& rewriter, const Match& match, Node* before) {
+Value* maskOf(Rewriter& rewriter, const AttentionMatch& match, Node* before) {
   if (match.mask == nullptr) return rewriter.none(before);
   if (match.use == MaskUse::kAdd) return match.mask;
   Value* dtype = rewriter.constant(static_cast<std::int64_t>(at::kFloat), before);
@@ -155,7 +154,7 @@ Value* maskOf(Rewriter& rewriter, const Match& match, Node* before) {
   return withType(rewriter.create("aten::to", {match.mask, dtype, no, no, rewriter.none(before)}, before), at::kFloat, *knownSizes(match.mask));
 }
 
-void rewrite(Rewriter& rewriter, const Match& match) {
+void rewrite(Rewriter& rewriter, const AttentionMatch& match) {
   Node* last = match.nodes.front();
   FusedOp op;
   op.spec.kind = OpKind::kAttention;
@@ -176,10 +175,10 @@ void rewrite(Rewriter& rewriter, const Match& match) {
                    match.mask != nullptr ? "fused masked attention" : "fused attention");
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fuseAttention(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
-    Match match;
+    AttentionMatch match;
     if (!context.rewriter.alive(node) || !readSecondProduct(node, &match)) continue;
     Decline decline = readSoftmax(&match);
     if (!decline) decline = readFill(&match);
@@ -198,6 +197,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseAttention = {"fuse-attention", "Makes one operation of attention, without its matrix of scores.", &run};
+const Pass kFuseAttention = {"fuse-attention", "Makes one operation of attention, without its matrix of scores.", &fuseAttention};
 
 }  // namespace ipex_studio

@@ -11,7 +11,7 @@
 namespace ipex_studio {
 namespace {
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fuseBinary(torch::jit::Graph& graph, PassContext& context) {
   return fuseBinaryNodes(graph, context,
                          {"aten::mul", "aten::sub", "aten::rsub", "aten::div", "aten::max", "aten::maximum",
                           "aten::min", "aten::minimum"});
@@ -20,6 +20,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFuseBinary = {"fuse-binary", "Fuses products and the like with another tensor into the operation before.",
-                          &run};
+                          &fuseBinary};
 
 }  // namespace ipex_studio

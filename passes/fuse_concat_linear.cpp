@@ -173,7 +173,7 @@ void rewrite(Rewriter& rewriter, const Group& group) {
   rewriter.replaceAll(consumed, from, to, fmt::format("joined {} linears of one source", group.linears.size()));
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fuseConcatLinear(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   std::unordered_set<const Node*> seen;
   for (Node* node : allNodes(graph)) {
@@ -195,6 +195,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseConcatLinear = {"fuse-concat-linear", "Joins linears that share their source.", &run};
+const Pass kFuseConcatLinear = {"fuse-concat-linear", "Joins linears that share their source.", &fuseConcatLinear};
 
 }  // namespace ipex_studio

@@ -136,7 +136,7 @@ bool absorbResult(PassContext& context, Node* node, bool* permitted) {
   return true;
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fuseMatmulTranspose(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   bool permitted = true;
   for (Node* node : allNodes(graph)) {
@@ -150,6 +150,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFuseMatmulTranspose = {"fuse-matmul-transpose",
-                                   "Moves transposes of operands and factors into matrix products.", &run};
+                                   "Moves transposes of operands and factors into matrix products.", &fuseMatmulTranspose};
 
 }  // namespace ipex_studio

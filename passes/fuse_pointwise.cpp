@@ -67,12 +67,12 @@ std::optional<FusedOp> readChain(PassContext& context, Value* value, const Node*
   return std::nullopt;
 }
 
-struct Match {
+struct LinkMatch {
   FusedOp op;
   Node* previous = nullptr;
 };
 
-std::optional<Match> matchLink(PassContext& context, Node* node, Decline* decline) {
+std::optional<LinkMatch> matchLink(PassContext& context, Node* node, Decline* decline) {
   for (std::size_t side : {0, 1}) {
     Decline why;
     const auto elementwise = readElementwise(node, side);
@@ -80,13 +80,13 @@ std::optional<Match> matchLink(PassContext& context, Node* node, Decline* declin
     Node* previous = elementwise->data->node();
     auto chain = readChain(context, elementwise->data, node, &why);
     const auto link = chain ? readLink(context, node, side, &why) : std::nullopt;
-    if (link && appendTo(&chain.value(), *link)) return Match{*chain, previous};
+    if (link && appendTo(&chain.value(), *link)) return LinkMatch{*chain, previous};
     if (why.reason && isElementwise(previous)) *decline = why;
   }
   return std::nullopt;
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fusePointwise(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -108,6 +108,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFusePointwise = {"fuse-pointwise", "Fuses chains of elementwise operations into one walk over memory.",
-                             &run};
+                             &fusePointwise};
 
 }  // namespace ipex_studio

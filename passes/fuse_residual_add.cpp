@@ -12,11 +12,11 @@
 namespace ipex_studio {
 namespace {
 
-bool run(torch::jit::Graph& graph, PassContext& context) { return fuseBinaryNodes(graph, context, {"aten::add"}); }
+bool fuseResidualAdd(torch::jit::Graph& graph, PassContext& context) { return fuseBinaryNodes(graph, context, {"aten::add"}); }
 
 }  // namespace
 
 const Pass kFuseResidualAdd = {"fuse-residual-add",
-                               "Fuses residual sums and the activation behind them into the operation before.", &run};
+                               "Fuses residual sums and the activation behind them into the operation before.", &fuseResidualAdd};
 
 }  // namespace ipex_studio

@@ -7,6 +7,7 @@
 // value-may-be-aliased-or-written, unsupported-operator (masked_fill). Runs after fuse-matmul-transpose, which takes
 // factors for nothing, and before fuse-residual-add, which would make the mask a post-op of the matrix product in a
 // second walk over the scores. Numerics: one rounding less.
+#include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
 
@@ -17,14 +18,12 @@ using torch::jit::Value;
 
 namespace {
 
-struct Match {
+struct SoftmaxMatch {
   Value* x = nullptr;
   Value* mask = nullptr;
   double scale = 1;
   std::vector<Node*> nodes;
 };
-
-bool isKind(const Node* node, const char* name) { return std::string(name) == node->kind().toQualString(); }
 
 // A step towards the softmax that only `user` reads.
 Decline whyNotTaken(PassContext& context, const Value* value, const Node* user) {
@@ -54,8 +53,8 @@ std::optional<Elementwise> readMaskedScores(PassContext& context, Node* node, De
 }
 
 // The scores as far as they can be taken apart; what cannot is said.
-Match matchScores(PassContext& context, Node* softmax) {
-  Match match;
+SoftmaxMatch matchScores(PassContext& context, Node* softmax) {
+  SoftmaxMatch match;
   match.x = softmax->input(0);
   const auto take = [&](Value* x, Decline decline) {
     const Node* user = match.nodes.empty() ? softmax : match.nodes.back();
@@ -86,7 +85,7 @@ Match matchScores(PassContext& context, Node* softmax) {
 }
 
 // Whether it is over the last axis and in float32.
-Decline whyNot(const Node* softmax, const Match& match) {
+Decline whyNot(const Node* softmax, const SoftmaxMatch& match) {
   const auto axis = constantInt(softmax->input(1));
   const auto sizes = knownSizes(match.x);
   if (!sizes) return {reasons::kUnknownShape, "The rank of the scores is not known."};
@@ -100,7 +99,7 @@ Decline whyNot(const Node* softmax, const Match& match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, Node* softmax, const Match& match) {
+void rewrite(Rewriter& rewriter, Node* softmax, const SoftmaxMatch& match) {
   const std::int64_t is_log = isKind(softmax, "aten::log_softmax");
   FusedOp op;
   op.spec.kind = OpKind::kSoftmax;
@@ -113,12 +112,12 @@ void rewrite(Rewriter& rewriter, Node* softmax, const Match& match) {
                    match.mask ? "fused a mask into a softmax" : "fused a factor into a softmax");
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool fuseSoftmax(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || node->inputs().size() != 3) continue;
     if (!isKind(node, "aten::softmax") && !isKind(node, "aten::log_softmax")) continue;
-    const Match match = matchScores(context, node);
+    const SoftmaxMatch match = matchScores(context, node);
     if (match.nodes.empty()) continue;
     if (const Decline decline = whyNot(node, match); decline.reason) {
       context.missed(node, decline.reason, decline.text);
@@ -133,6 +132,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseSoftmax = {"fuse-softmax", "Fuses the factor and the mask in front of a softmax into it.", &run};
+const Pass kFuseSoftmax = {"fuse-softmax", "Fuses the factor and the mask in front of a softmax into it.", &fuseSoftmax};
 
 }  // namespace ipex_studio

@@ -35,8 +35,6 @@ int weightBits(const OptimizeOptions& options) {
   return has("avx512_vnni") || has("avx_vnni") || has("amx_int8") ? 8 : 7;
 }
 
-bool isFinite(const at::Tensor& tensor) { return tensor.isfinite().all().item<bool>(); }
-
 class Quantizer {
  public:
   Quantizer(torch::jit::Graph& graph, PassContext& context, Recipe recipe)
@@ -183,7 +181,7 @@ class Quantizer {
     if (has_bias && (site.op.src[2].value == nullptr || !constantTensor(site.op.src[2].value))) {
       return {reasons::kWeightsNotConstant, "Its bias is computed while the model runs."};
     }
-    if (!isFinite(*constantTensor(site.op.src[1].value))) return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
+    if (!constantTensor(site.op.src[1].value)->isfinite().all().item<bool>()) return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
     return {};
   }
 
@@ -256,13 +254,13 @@ class Quantizer {
   std::size_t known_nodes_ = 0, products_ = 0;
 };
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool insertQuantize(torch::jit::Graph& graph, PassContext& context) {
   if (context.options.precision != Precision::kInt8 || context.options.quantization_recipe.empty()) return false;
   return Quantizer(graph, context, recipeFromText(context.options.quantization_recipe)).run();
 }
 
 }  // namespace
 
-const Pass kInsertQuantize = {"insert-quantize", "Computes convolutions and products in INT8 as a recipe says.", &run};
+const Pass kInsertQuantize = {"insert-quantize", "Computes convolutions and products in INT8 as a recipe says.", &insertQuantize};
 
 }  // namespace ipex_studio

@@ -4,22 +4,18 @@
 #include <torch/csrc/jit/passes/shape_analysis.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/graph/pipeline.h"
 #include "core/graph/region_object.h"
 #include "core/graph/regions.h"
 #include "core/graph/torch_error.h"
+#include "core/plan/clock.h"
 #include "core/plan/error.h"
 #include "core/quantization/sites.h"
 #include "passes/pipeline.h"
 
 namespace ipex_studio {
 namespace {
-
-std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 void requireSupported(const OptimizeOptions& options) {
   if (options.device != "cpu") {
@@ -57,7 +53,7 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   record.name = kLowerToPlanName;
   record.summary = kLowerToPlanSummary;
   record.hash_before = graphHash(*graph);
-  const std::int64_t begin = now();
+  const std::int64_t begin = nowNs();
   // Calibration is told which value a step writes by the numbers that its plan was made with.
   OriginTable numbers;
   if (options.calibrate) result.calibration = std::make_shared<const CalibrationPlan>(planCalibration(*graph, origins, &numbers));
@@ -65,7 +61,7 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   if (options.calibrate) regions.remarks.clear();
   for (const auto& [name, object] : regions.attributes) module.register_attribute(name, object.type(), object);
   if (options.verify_passes) graph->lint();
-  record.elapsed_ns = now() - begin;
+  record.elapsed_ns = nowNs() - begin;
   record.hash_after = graphHash(*graph);
   record.changed = !regions.attributes.empty();
   record.rewrites = static_cast<std::int32_t>(regions.attributes.size());
@@ -85,7 +81,7 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
                              const std::function<bool()>& cancelled) {
   requireSupported(options);
   const torch::NoGradGuard no_grad;
-  const std::int64_t begin = now();
+  const std::int64_t begin = nowNs();
   OptimizedModel result;
   try {
     result.module = freezeForPasses(module, options.preserved_methods);
@@ -113,7 +109,7 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
   } catch (const c10::Error& problem) {
     throw runError(problem);
   }
-  result.compile_ns = now() - begin;
+  result.compile_ns = nowNs() - begin;
   return result;
 }
 

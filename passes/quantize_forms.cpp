@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "core/graph/node_facts.h"
 #include "core/plan/pbqp.h"
 
 namespace ipex_studio {
@@ -14,13 +15,6 @@ namespace {
 // What a step costs beside the bytes it moves: some microseconds of a core's memory traffic.
 constexpr double kStepBytes = 40e3;
 
-double elements(const Value* value) {
-  const auto sizes = knownSizes(value);
-  double count = 1;
-  for (const std::int64_t size : sizes.value_or(std::vector<std::int64_t>{})) count *= static_cast<double>(size);
-  return count;
-}
-
 class FormLabelling {
  public:
   FormLabelling(const std::vector<Site>& sites, const std::vector<std::vector<Forms>>& alternatives) : sites_(sites), alternatives_(alternatives) {}
@@ -28,7 +22,7 @@ class FormLabelling {
   std::vector<Forms> solve() {
     keep_ = problem_.addNode({0});
     for (std::size_t s = 0; s < sites_.size(); ++s) {
-      const double written = sites_[s].is_view ? 0 : elements(sites_[s].node->output());
+      const double written = sites_[s].is_view ? 0 : knownElements(sites_[s].node->output());
       std::vector<double> costs;
       for (const Forms& forms : alternatives_[s]) costs.push_back(forms.out ? written : 4 * written);
       numbers_[sites_[s].node] = {problem_.addNode(std::move(costs)), s};
@@ -66,7 +60,7 @@ class FormLabelling {
 
   void addReading(std::size_t s, std::size_t a) {
     const Value* value = sites_[s].activations[a];
-    const double count = elements(value);
+    const double count = knownElements(value);
     const auto producer = numbers_.find(value->node());
     const std::vector<Forms> floats{{}};
     const auto& from = producer == numbers_.end() ? floats : alternatives_[producer->second.second];
@@ -84,7 +78,7 @@ class FormLabelling {
     for (const auto& use : value->uses()) kept |= numbers_.count(readerAt(use)) == 0;
     if (!kept) return;
     std::vector<double> costs;
-    for (const Forms& forms : alternatives_[s]) costs.push_back(forms.out ? cast(elements(value)) : 0);
+    for (const Forms& forms : alternatives_[s]) costs.push_back(forms.out ? cast(knownElements(value)) : 0);
     problem_.addEdge(numbers_.at(sites_[s].node).first, keep_, std::move(costs));
   }
 

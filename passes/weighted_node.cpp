@@ -12,9 +12,6 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
-constexpr std::size_t kTransposed = 6;  // inputs of aten::convolution
-constexpr std::size_t kGroups = 8;
-
 bool isFoldable(const at::Tensor& tensor) {
   return (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble) && tensor.device().is_cpu() &&
          tensor.layout() == at::kStrided;
@@ -59,8 +56,8 @@ Decline readWeightedNode(Node* node, PassContext& context, WeightedNode& result)
   result.weight = *weight;
   if (bias) result.bias = *bias;
   if (node->kind() == aten::convolution) {
-    const auto transposed = constantBool(node->input(kTransposed));
-    const auto groups = constantInt(node->input(kGroups));
+    const auto transposed = constantBool(node->input(kConvolutionTransposed));
+    const auto groups = constantInt(node->input(kConvolutionGroups));
     if (!transposed || !groups || *groups < 1 || weight->size(0) % *groups != 0) {
       return {reasons::kUnsupportedAttribute, "An attribute of the convolution is not constant."};
     }

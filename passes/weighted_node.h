@@ -9,6 +9,9 @@
 
 namespace ipex_studio {
 
+// Positions of the operands of aten::convolution.
+constexpr std::size_t kConvolutionPadding = 4, kConvolutionTransposed = 6, kConvolutionGroups = 8;
+
 struct WeightedNode {
   torch::jit::Node* node = nullptr;  // aten::convolution or aten::linear
   at::Tensor weight;
@@ -18,6 +21,11 @@ struct WeightedNode {
 
   bool isLinear() const { return node->kind() == torch::jit::aten::linear; }
   std::int64_t channels() const;  // of the result
+};
+
+// scale · y + shift of a result y, float64: one element each, or one per channel.
+struct ChannelAffine {
+  at::Tensor scale, shift;
 };
 
 bool isWeightedNode(const torch::jit::Node* node);

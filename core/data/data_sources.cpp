@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 4'000'000;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) { throw Error(ExitCode::kUsage, fmt::format("The data set {} {}.", path, why)); }
+[[noreturn]] void refuseDataSet(const std::string& path, const std::string& why) { throw Error(ExitCode::kUsage, fmt::format("The data set {} {}.", path, why)); }
 
 at::Tensor scalar(std::int64_t value) { return at::scalar_tensor(value, at::kLong); }
 
@@ -30,10 +30,10 @@ std::vector<fs::path> sortedEntries(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entries.size() > kMostFiles) refuse(folder.string(), "holds more than four million files");
+    if (entries.size() > kMostFiles) refuseDataSet(folder.string(), "holds more than four million files");
     entries.push_back(entry->path());
   }
-  if (error) refuse(folder.string(), fmt::format("cannot be listed ({})", error.message()));
+  if (error) refuseDataSet(folder.string(), fmt::format("cannot be listed ({})", error.message()));
   std::sort(entries.begin(), entries.end());
   return entries;
 }
@@ -103,12 +103,12 @@ bool isCifarFile(const fs::path& path) {
 
 std::unique_ptr<DataSource> openCifar(const std::string& path, const Preprocess& preprocess) {
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
-  if (bytes > (std::int64_t{1} << 32)) refuse(path, "is larger than 4 GB");
+  if (bytes > (std::int64_t{1} << 32)) refuseDataSet(path, "is larger than 4 GB");
   const at::Tensor rows = at::empty({bytes / kCifarRow, kCifarRow}, at::kByte);
   std::ifstream file(path, std::ios::binary);
-  if (!file.read(static_cast<char*>(rows.data_ptr()), bytes)) refuse(path, "cannot be read");
+  if (!file.read(static_cast<char*>(rows.data_ptr()), bytes)) refuseDataSet(path, "cannot be read");
   const at::Tensor labels = rows.select(1, 0);
-  if (labels.max().item<std::int64_t>() > 9) refuse(path, "is no CIFAR-10 file: a label is greater than 9");
+  if (labels.max().item<std::int64_t>() > 9) refuseDataSet(path, "is no CIFAR-10 file: a label is greater than 9");
   return std::make_unique<ImageTensor>(rows.narrow(1, 1, kCifarImage).view({-1, 3, 32, 32}), labels.contiguous(), preprocess);
 }
 
@@ -127,11 +127,11 @@ std::string labelsBeside(const std::string& images) {
 
 std::unique_ptr<DataSource> openIdx(const std::string& path, const Preprocess& preprocess) {
   at::Tensor images = readIdx(path);
-  if (images.dim() != 3) refuse(path, "holds no images (an IDX file of three dimensions is expected; labels are found beside it)");
+  if (images.dim() != 3) refuseDataSet(path, "holds no images (an IDX file of three dimensions is expected; labels are found beside it)");
   const std::string beside = labelsBeside(path);
   at::Tensor labels = beside.empty() ? at::Tensor() : readIdx(beside);
   if (labels.defined() && (labels.dim() != 1 || labels.size(0) != images.size(0))) {
-    refuse(path, fmt::format("has {} images, but {} does not hold as many labels", images.size(0), beside));
+    refuseDataSet(path, fmt::format("has {} images, but {} does not hold as many labels", images.size(0), beside));
   }
   return std::make_unique<ImageTensor>(images.unsqueeze(1), labels, preprocess);
 }
@@ -144,23 +144,23 @@ class Tensors : public DataSource {
  public:
   Tensors(const std::string& path, const NamedInputs& file) {
     for (std::size_t i = 0; i < file.values.size(); ++i) {
-      if (!file.values[i].isTensor() || file.values[i].toTensor().dim() == 0) refuse(path, "holds something else than tensors of samples");
+      if (!file.values[i].isTensor() || file.values[i].toTensor().dim() == 0) refuseDataSet(path, "holds something else than tensors of samples");
       at::Tensor tensor = file.values[i].toTensor();
       const bool last = i + 1 == file.values.size() && i > 0;
       const bool numbers = tensor.dim() == 1 && at::isIntegralType(tensor.scalar_type(), false);
       if (isLabelName(file.names[i]) || (last && file.names[i].empty() && numbers)) {
-        if (!numbers) refuse(path, "has labels that are not one whole number per sample");
+        if (!numbers) refuseDataSet(path, "has labels that are not one whole number per sample");
         labels_ = tensor.to(at::kLong).contiguous();
       } else {
         inputs_.push_back(std::move(tensor));
         names_.push_back(file.names[i]);
       }
     }
-    if (inputs_.empty()) refuse(path, "holds labels alone");
+    if (inputs_.empty()) refuseDataSet(path, "holds labels alone");
     for (const at::Tensor& tensor : inputs_) {
-      if (tensor.size(0) != inputs_.front().size(0)) refuse(path, "has tensors with different numbers of samples (their first dimension)");
+      if (tensor.size(0) != inputs_.front().size(0)) refuseDataSet(path, "has tensors with different numbers of samples (their first dimension)");
     }
-    if (labels_.defined() && labels_.size(0) != size()) refuse(path, fmt::format("has {} samples, but {} labels", size(), labels_.size(0)));
+    if (labels_.defined() && labels_.size(0) != size()) refuseDataSet(path, fmt::format("has {} samples, but {} labels", size(), labels_.size(0)));
   }
   std::int64_t size() const override { return inputs_.front().size(0); }
   std::vector<std::string> names() const override { return names_; }
@@ -217,13 +217,13 @@ std::unique_ptr<DataSource> openDataSource(const std::string& path, const Prepro
     const auto file = standingFor(path);
     if (file) return openDataSource(*file, preprocess);
     auto images = std::make_unique<ImageFolder>(path, preprocess);
-    if (images->size() == 0) refuse(path, "is empty: no JPEG or PNG images, no CIFAR-10 or MNIST files are in this folder");
+    if (images->size() == 0) refuseDataSet(path, "is empty: no JPEG or PNG images, no CIFAR-10 or MNIST files are in this folder");
     return images;
   }
   if (isCifarFile(path)) return openCifar(path, preprocess);
   if (isIdxFile(path)) return openIdx(path, preprocess);
   if (fs::path(path).extension() == ".bin" || fs::path(path).extension() == ".gz") {
-    refuse(path, "is neither a CIFAR-10 file (rows of 3073 bytes) nor an IDX file as MNIST's are");
+    refuseDataSet(path, "is neither a CIFAR-10 file (rows of 3073 bytes) nor an IDX file as MNIST's are");
   }
   std::vector<RecordedCase> cases = readRecordedCases(path);
   if (!cases.empty()) return std::make_unique<RecordedCases>(std::move(cases));

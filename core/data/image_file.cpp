@@ -23,13 +23,13 @@ constexpr std::int64_t kLargestSide = 1 << 14;
 constexpr std::int64_t kMostPixels = std::int64_t{64} << 20;
 constexpr int kMostScans = 200;  // a progressive file of some KB can ask for thousands
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuseImage(const std::string& path, const std::string& why) {
   throw Error(ExitCode::kUsage, fmt::format("'{}' cannot be used as an image: {}.", path, why));
 }
 
 void checkSize(const std::string& path, std::int64_t width, std::int64_t height) {
   if (width < 1 || height < 1 || width > kLargestSide || height > kLargestSide || width * height > kMostPixels) {
-    refuse(path, fmt::format("it has {} x {} pixels", width, height));
+    refuseImage(path, fmt::format("it has {} x {} pixels", width, height));
   }
 }
 
@@ -40,7 +40,7 @@ std::string readBytes(const std::string& path) {
   char chunk[1 << 16];
   while (file.read(chunk, sizeof chunk) || file.gcount() > 0) {
     bytes.append(chunk, static_cast<std::size_t>(file.gcount()));
-    if (bytes.size() > kMostFileBytes) refuse(path, "it is larger than 256 MB");
+    if (bytes.size() > kMostFileBytes) refuseImage(path, "it is larger than 256 MB");
   }
   return bytes;
 }
@@ -114,12 +114,12 @@ at::Tensor readJpeg(const std::string& path, const std::string& bytes) {
   };
   const bool header = readJpegHeader(state.get(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   const Destroy destroy{state.get()};
-  if (!header) refuse(path, state->message);
+  if (!header) refuseImage(path, state->message);
   const std::int64_t width = state->decoder.image_width, height = state->decoder.image_height;
   checkSize(path, width, height);
   const std::int64_t channels = state->decoder.out_color_space == JCS_GRAYSCALE ? 1 : 3;
   const at::Tensor pixels = at::empty({height, width, channels}, at::kByte);
-  if (!readJpegRows(state.get(), pixels.data_ptr<std::uint8_t>(), static_cast<std::size_t>(width * channels))) refuse(path, state->message);
+  if (!readJpegRows(state.get(), pixels.data_ptr<std::uint8_t>(), static_cast<std::size_t>(width * channels))) refuseImage(path, state->message);
   return pixels.permute({2, 0, 1}).contiguous();
 }
 
@@ -130,13 +130,13 @@ at::Tensor readPng(const std::string& path, const std::string& bytes) {
     png_image* image;
     ~Free() { png_image_free(image); }
   } const release{&image};
-  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) refuse(path, image.message);
+  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) refuseImage(path, image.message);
   checkSize(path, image.width, image.height);
   const bool color = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   image.format = color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   const at::Tensor pixels = at::empty({image.height, image.width, color ? 3 : 1}, at::kByte);
   const png_color black{0, 0, 0};
-  if (png_image_finish_read(&image, &black, pixels.data_ptr(), 0, nullptr) == 0) refuse(path, image.message);
+  if (png_image_finish_read(&image, &black, pixels.data_ptr(), 0, nullptr) == 0) refuseImage(path, image.message);
   return pixels.permute({2, 0, 1}).contiguous();
 }
 
@@ -146,7 +146,7 @@ at::Tensor readImage(const std::string& path) {
   const std::string bytes = readBytes(path);
   if (bytes.compare(0, 3, "\xff\xd8\xff") == 0) return readJpeg(path, bytes);
   if (bytes.compare(0, 8, "\x89PNG\r\n\x1a\n") == 0) return readPng(path, bytes);
-  refuse(path, bytes.empty() ? "it is empty" : "it is neither JPEG nor PNG");
+  refuseImage(path, bytes.empty() ? "it is empty" : "it is neither JPEG nor PNG");
 }
 
 bool isImageName(const std::string& path) {

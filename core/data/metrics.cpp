@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::pair<MetricKind, const char*> kNames[] = {{MetricKind::kTop1, "top-1"},     {MetricKind::kTop5, "top-5"}, {MetricKind::kMse, "mse"},
                                                          {MetricKind::kCosine, "cosine"}, {MetricKind::kSqnr, "sqnr"},  {MetricKind::kUser, "metric"}};
-constexpr double kExactSqnr = 999;  // as in AccuracyRecord
+constexpr double kSqnrOfEqual = 999;  // as in AccuracyRecord
 
 std::string firstBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -143,7 +143,7 @@ MetricRecord Metric::record() const {
   record.higher_is_better = higherIsBetter();
   record.samples = samples_;
   const double count = static_cast<double>(std::max<std::int64_t>(1, kind_ == MetricKind::kMse ? elements_ : samples_));
-  record.value = kind_ != MetricKind::kSqnr ? sum_ / count : sum_ > 0 ? 10 * std::log10(std::max(signal_, 1e-300) / sum_) : sum_ == 0 ? kExactSqnr : sum_;
+  record.value = kind_ != MetricKind::kSqnr ? sum_ / count : sum_ > 0 ? 10 * std::log10(std::max(signal_, 1e-300) / sum_) : sum_ == 0 ? kSqnrOfEqual : sum_;
   return record;
 }
 

@@ -16,7 +16,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kLargestSide = 1 << 14;
+constexpr std::int64_t kLargestResult = 1 << 14;
 constexpr std::array<std::string_view, 8> kKeys{"resize", "crop", "pad", "channels", "scale", "mean", "std", "layout"};
 
 // The table [image] of one file, read key by key.
@@ -49,7 +49,7 @@ class ImageTable {
   std::vector<std::int64_t> sides(const char* key) const {
     std::vector<std::int64_t> result;
     for (const double value : numbers(key)) {
-      if (value < 1 || value > kLargestSide || value != std::floor(value)) refuse(fmt::format("{} must be whole pixels from 1 to {}", key, kLargestSide));
+      if (value < 1 || value > kLargestResult || value != std::floor(value)) refuse(fmt::format("{} must be whole pixels from 1 to {}", key, kLargestResult));
       result.push_back(static_cast<std::int64_t>(value));
     }
     if (result.size() > 2) refuse(fmt::format("{} takes one number, or [height, width]", key));
@@ -111,7 +111,7 @@ at::Tensor resized(const Preprocess& preprocess, const at::Tensor& image) {
   if (size.size() == 1) {
     const std::int64_t height = image.size(1), width = image.size(2), side = size.front();
     const auto longer = [side](std::int64_t greater, std::int64_t smaller) {
-      return std::min(kLargestSide, (2 * side * greater + smaller) / (2 * smaller));  // rounded
+      return std::min(kLargestResult, (2 * side * greater + smaller) / (2 * smaller));  // rounded
     };
     size = height < width ? std::vector<std::int64_t>{side, longer(width, height)} : std::vector<std::int64_t>{longer(height, width), side};
   }

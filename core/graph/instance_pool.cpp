@@ -1,23 +1,15 @@
 #include "core/graph/instance_pool.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "core/graph/measure.h"
 #include "core/graph/torch_error.h"
+#include "core/plan/clock.h"
 #include "core/plan/core_sets.h"
 #include "core/plan/error.h"
 
 namespace ipex_studio {
-namespace {
-
-std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
-
 InstancePool::InstancePool(torch::jit::Module module, int instances, int threads) : module_(std::move(module)) {
   IPEX_CHECK(instances >= 1 && threads >= 1, "a pool has instances with threads");
   const std::vector<std::vector<int>> sets = splitCpus(usableCpus(), instances, threads);
@@ -48,7 +40,7 @@ std::future<torch::jit::IValue> InstancePool::submit(Inputs inputs) {
 void InstancePool::submit(Inputs inputs, std::function<void(Answer)> done) {
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back({std::move(inputs), std::move(done), now()});
+    queue_.push_back({std::move(inputs), std::move(done), nowNs()});
   }
   changed_.notify_one();
 }
@@ -68,13 +60,13 @@ void InstancePool::work(std::int32_t instance, const std::vector<int>& cpus, int
     Answer answer;
     answer.instance = instance;
     answer.submitted_ns = request.submitted_ns;
-    answer.begin_ns = now();
+    answer.begin_ns = nowNs();
     try {
       answer.value = module_.forward(std::move(request.inputs));
     } catch (...) {
       answer.failure = std::current_exception();
     }
-    answer.end_ns = now();
+    answer.end_ns = nowNs();
     request.done(std::move(answer));
     request = {};
     lock.lock();
@@ -89,14 +81,14 @@ std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs
     std::exception_ptr failure;
     std::int64_t submitted = 0, answered = 0;
   } turn;
-  const std::int64_t end = now() + static_cast<std::int64_t>(seconds * 1e9);
+  const std::int64_t end = nowNs() + static_cast<std::int64_t>(seconds * 1e9);
   std::function<void()> next;  // with the lock held
   const auto answered = [&](InstancePool::Answer answer) {
     const std::lock_guard lock(turn.mutex);
     if (answer.failure) turn.failure = answer.failure;
     turn.samples.push_back(answer.end_ns - answer.submitted_ns);
     ++turn.answered;
-    const bool more = iterations > 0 ? turn.submitted < iterations : now() < end;
+    const bool more = iterations > 0 ? turn.submitted < iterations : nowNs() < end;
     if (more && !turn.failure) next();
     turn.ended.notify_one();
   };

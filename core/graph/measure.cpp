@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/graph/node_runner.h"
 #include "core/graph/region_object.h"
 #include "core/graph/torch_error.h"
+#include "core/plan/clock.h"
 #include "core/plan/machine_facts.h"
 #include "core/plan/records_json.h"
 
@@ -17,10 +17,6 @@ namespace ipex_studio {
 namespace {
 
 using torch::jit::Node;
-
-std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 struct NodeSamples {
   std::string kind;
@@ -92,14 +88,14 @@ std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& 
                                       const std::function<bool()>& cancelled) {
   const torch::NoGradGuard no_grad;
   std::vector<std::int64_t> samples;
-  const std::int64_t end = now() + static_cast<std::int64_t>(seconds * 1e9);
+  const std::int64_t end = nowNs() + static_cast<std::int64_t>(seconds * 1e9);
   try {
-    while (iterations > 0 ? static_cast<std::int64_t>(samples.size()) < iterations : samples.empty() || now() < end) {
+    while (iterations > 0 ? static_cast<std::int64_t>(samples.size()) < iterations : samples.empty() || nowNs() < end) {
       if (cancelled && cancelled()) break;
       Inputs arguments = inputs;
-      const std::int64_t begin = now();
+      const std::int64_t begin = nowNs();
       module.forward(std::move(arguments));
-      samples.push_back(now() - begin);
+      samples.push_back(nowNs() - begin);
     }
   } catch (const std::runtime_error& problem) {
     throw runError(problem);
@@ -137,9 +133,9 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   index.clear();
   const std::vector<torch::jit::IValue> regions = regionObjects(module);
   for (const auto& region : regions) callRegion(region, "start_profile");
-  const std::int64_t start = now();
+  const std::int64_t start = nowNs();
   for (int iteration = 0; iteration < iterations; ++iteration) runner.run(arguments);
-  const std::int64_t whole = now() - start;
+  const std::int64_t whole = nowNs() - start;
   std::int64_t inside = 0;
   for (std::size_t region = 0; region < regions.size(); ++region) {
     const auto profile = nlohmann::json::parse(callRegion(regions[region], "stop_profile").toStringRef());

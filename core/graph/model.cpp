@@ -8,6 +8,7 @@
 
 #include <unordered_set>
 
+#include "core/graph/file_descriptor.h"
 #include "core/graph/node_runner.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
@@ -15,18 +16,6 @@
 
 namespace ipex_studio {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // `again`: the value was seen before, in another turn of a loop. What differs between turns is no fact.
 void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, bool again = false) {
@@ -42,7 +31,7 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
 }  // namespace
 
 Model Model::load(const std::string& path) {
-  const Descriptor file(openModelFile(path));
+  const FileDescriptor file(openModelFile(path));
   inspectPtFile(file.get(), path, InspectOptions{false, false});
   Model model;
   model.path_ = path;

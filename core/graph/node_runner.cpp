@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
+#include "core/plan/clock.h"
 #include "core/plan/error.h"
 
 namespace ipex_studio {
@@ -15,10 +14,6 @@ using torch::jit::Stack;
 using torch::jit::Value;
 
 namespace {
-
-std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // The node of the top-level block that `node` sits in.
 const Node* topLevel(const Node* node, const Block* top) {
@@ -61,9 +56,9 @@ void NodeRunner::runBlock(Block* block) {
       values_[node->output()] = *torch::jit::toIValue(node->output());
       continue;
     }
-    const std::int64_t begin = now();
+    const std::int64_t begin = nowNs();
     runNode(node);
-    const std::int64_t elapsed = now() - begin;
+    const std::int64_t elapsed = nowNs() - begin;
     if (hook_) hook_(node, begin, elapsed);
     const auto dead = dead_after_.find(node);
     if (dead == dead_after_.end()) continue;

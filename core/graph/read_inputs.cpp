@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "core/graph/file_descriptor.h"
 #include "core/plan/error.h"
 #include "core/plan/npy_file.h"
 #include "core/plan/pickle_scan.h"
@@ -24,18 +25,6 @@ constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 34;
 constexpr std::size_t kMaxItems = 1 << 20;
 constexpr std::string_view kPickleName = "data.pkl";
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // Any regular file; openModelFile wants an archive.
 int openInputFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -46,7 +35,7 @@ int openInputFile(const std::string& path) {
   throw Error(ExitCode::kUsage, fmt::format("'{}' is no file that can be read; give another with --inputs.", path));
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuseInputs(const std::string& path, const std::string& why) {
   throw Error(ExitCode::kUsage, fmt::format("'{}' cannot be used as inputs: {}; give a .pt with a list, tuple or dict of tensors, a recorded "
                                             ".io.pt, an .npy or an .npz file.",
                                             path, why));
@@ -62,13 +51,13 @@ std::string wholeFile(int fd, const std::string& path) {
   std::string text;
   char chunk[1 << 16];
   for (ssize_t got; (got = ::pread(fd, chunk, sizeof chunk, static_cast<off_t>(text.size()))) != 0;) {
-    if (got < 0 || text.size() > kMaxBytes) refuse(path, "it cannot be read");
+    if (got < 0 || text.size() > kMaxBytes) refuseInputs(path, "it cannot be read");
     text.append(chunk, static_cast<std::size_t>(got));
   }
   return text;
 }
 
-std::optional<at::ScalarType> scalarType(const std::string& name) {
+std::optional<at::ScalarType> storageType(const std::string& name) {
   static const std::map<std::string, at::ScalarType> kTypes = {
       {"float16", at::kHalf},  {"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16}, {"int8", at::kChar},
       {"int16", at::kShort},   {"int32", at::kInt},     {"int64", at::kLong},     {"uint8", at::kByte},        {"bool", at::kBool}};
@@ -81,7 +70,7 @@ std::optional<at::ScalarType> scalarType(const std::string& name) {
 at::Tensor tensorOf(const NpyArray& array) {
   std::vector<std::int64_t> dims = array.dims;
   if (array.fortran_order) std::reverse(dims.begin(), dims.end());
-  at::Tensor tensor = at::empty(dims, at::TensorOptions().dtype(*scalarType(array.dtype)));
+  at::Tensor tensor = at::empty(dims, at::TensorOptions().dtype(*storageType(array.dtype)));
   std::memcpy(tensor.data_ptr(), array.data.data(), array.data.size());
   if (!array.fortran_order) return tensor;
   std::vector<std::int64_t> order;
@@ -115,7 +104,7 @@ class SavedValues {
     };
     scan_ = scanPickle(bytes_, options);
     const ZipMember* order = zip.find(folder_ + "byteorder");
-    if (order != nullptr && zip.read(*order, kMaxItems) != "little") refuse(path, "its numbers are big-endian");
+    if (order != nullptr && zip.read(*order, kMaxItems) != "little") refuseInputs(path, "its numbers are big-endian");
   }
 
   const PickleValue& root() const { return scan_.values[scan_.root]; }
@@ -130,7 +119,7 @@ class SavedValues {
       case PickleKind::kTensor: return tensorOf(scan_.tensors[static_cast<std::size_t>(value.integer)]);
       case PickleKind::kTuple: return c10::ivalue::Tuple::create(itemsOf(value));
       case PickleKind::kList: return listOf(value);
-      default: refuse(path_, "it holds something that is neither a tensor nor a number");
+      default: refuseInputs(path_, "it holds something that is neither a tensor nor a number");
     }
   }
 
@@ -141,10 +130,10 @@ class SavedValues {
 
   std::vector<IValue> itemsOf(const PickleValue& value) {
     // Inputs of models are hardly nested; this bounds the recursion.
-    if (value.depth > 16) refuse(path_, "it nests too deep");
+    if (value.depth > 16) refuseInputs(path_, "it nests too deep");
     // Containers may be shared, so a small file can unfold to a large value.
     unfolded_ += value.count;
-    if (unfolded_ > kMaxItems) refuse(path_, "it holds too many values");
+    if (unfolded_ > kMaxItems) refuseInputs(path_, "it holds too many values");
     std::vector<IValue> items;
     for (std::uint32_t i = 0; i < value.count; ++i) items.push_back(valueOf(item(value, i)));
     return items;
@@ -155,7 +144,7 @@ class SavedValues {
     if (items.empty()) return c10::List<at::Tensor>();
     c10::impl::GenericList list(items[0].type());
     for (const IValue& entry : items) {
-      if (*entry.type() != *items[0].type()) refuse(path_, "a list in it mixes types");
+      if (*entry.type() != *items[0].type()) refuseInputs(path_, "a list in it mixes types");
       list.push_back(entry);
     }
     return list;
@@ -163,15 +152,15 @@ class SavedValues {
 
   at::Tensor tensorOf(const PickleTensor& described) {
     const PickleStorage& storage = scan_.storages[described.storage];
-    const auto type = scalarType(storage.dtype);
-    if (described.sparse || described.quantized || !type) refuse(path_, fmt::format("it holds a {} tensor that models here do not take", described.sparse ? "sparse" : storage.dtype));
+    const auto type = storageType(storage.dtype);
+    if (described.sparse || described.quantized || !type) refuseInputs(path_, fmt::format("it holds a {} tensor that models here do not take", described.sparse ? "sparse" : storage.dtype));
     at::Tensor& whole = storages_[storage.key];
     if (!whole.defined()) {
       const std::string bytes = zip_.read(*zip_.find(storageName(storage.key)), kMaxBytes);
       whole = at::empty({storage.elements}, at::TensorOptions().dtype(*type));
       std::memcpy(whole.data_ptr(), bytes.data(), static_cast<std::size_t>(whole.nbytes()));
     }
-    if (whole.scalar_type() != *type || whole.numel() != storage.elements) refuse(path_, "two of its tensors disagree about their data");
+    if (whole.scalar_type() != *type || whole.numel() != storage.elements) refuseInputs(path_, "two of its tensors disagree about their data");
     return whole.as_strided(described.dims, described.strides, described.offset);
   }
 
@@ -235,7 +224,7 @@ std::vector<RecordedCase> casesOf(SavedValues& saved, const std::string& path) {
   const auto append = [&](const std::map<std::size_t, at::Tensor>& tensors, const auto& add) {
     std::size_t next = 0;
     for (const auto& [position, tensor] : tensors) {
-      if (position != next++) refuse(path, "a recorded case lacks one of its tensors");
+      if (position != next++) refuseInputs(path, "a recorded case lacks one of its tensors");
       add(tensor);
     }
   };
@@ -264,33 +253,33 @@ NamedInputs inputsOf(SavedValues& saved, const std::string& path) {
   } else if (root.kind == PickleKind::kDict) {
     for (std::uint32_t i = 0; i + 1 < root.count; i += 2) {
       const PickleValue& key = saved.item(root, i);
-      if (key.kind != PickleKind::kString) refuse(path, "a key of its dict is no name");
+      if (key.kind != PickleKind::kString) refuseInputs(path, "a key of its dict is no name");
       add(std::string(key.text), saved.item(root, i + 1));
     }
   } else if (root.kind == PickleKind::kObject) {
     const std::vector<RecordedCase> cases = casesOf(saved, path);
-    if (cases.empty()) refuse(path, "it is a model, not inputs");
+    if (cases.empty()) refuseInputs(path, "it is a model, not inputs");
     inputs.values = cases[0].inputs;
     inputs.names.resize(inputs.values.size());
   } else {
-    refuse(path, "it holds no tensors");
+    refuseInputs(path, "it holds no tensors");
   }
-  if (inputs.values.empty()) refuse(path, "it holds no tensors");
+  if (inputs.values.empty()) refuseInputs(path, "it holds no tensors");
   return inputs;
 }
 
 }  // namespace
 
 NamedInputs readNamedInputs(const std::string& path) {
-  const Descriptor file(openInputFile(path));
+  const FileDescriptor file(openInputFile(path));
   const std::string first = firstBytes(file.get());
   if (first == "\x93NUMPY") return {{""}, {tensorOf(parseNpy(wholeFile(file.get(), path), fmt::format("'{}'", path)))}};
-  if (first.compare(0, 2, "PK") != 0) refuse(path, "it is neither a numpy file nor a file of torch.save since PyTorch 1.6");
+  if (first.compare(0, 2, "PK") != 0) refuseInputs(path, "it is neither a numpy file nor a file of torch.save since PyTorch 1.6");
   const ZipReader zip(file.get(), path);
   const ZipMember* pickle = pickleOf(zip);
   if (pickle == nullptr) {
     NamedInputs arrays = inputsOfNpz(zip, path);
-    if (arrays.values.empty()) refuse(path, "it holds no tensors");
+    if (arrays.values.empty()) refuseInputs(path, "it holds no tensors");
     return arrays;
   }
   SavedValues saved(zip, path, *pickle);
@@ -300,7 +289,7 @@ NamedInputs readNamedInputs(const std::string& path) {
 Inputs readInputs(const std::string& path) { return readNamedInputs(path).values; }
 
 std::vector<RecordedCase> readRecordedCases(const std::string& path) {
-  const Descriptor file(openInputFile(path));
+  const FileDescriptor file(openInputFile(path));
   if (firstBytes(file.get()).compare(0, 2, "PK") != 0) return {};
   const ZipReader zip(file.get(), path);
   const ZipMember* pickle = pickleOf(zip);

@@ -2,20 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
+#include "core/plan/clock.h"
 #include "core/plan/error.h"
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
-namespace {
-
-std::int64_t steadyNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
-
 std::unique_ptr<Plan> Plan::compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
                                     WeightCache& weights) {
   return PlanCompiler(spec, request, kernels, weights).compile();
@@ -75,7 +66,7 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
 
 void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
                               const std::function<std::int64_t()>& clock_ns) {
-  const auto now = [&] { return clock_ns ? clock_ns() : steadyNow(); };
+  const auto now = [&] { return clock_ns ? clock_ns() : nowNs(); };
   bind(inputs, outputs);
   for (std::size_t step = 0; step < plan_.steps_.size(); ++step) {
     begin_ns[step] = now();

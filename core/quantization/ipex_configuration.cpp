@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+[[noreturn]] void refuseConfiguration(const std::string& name, const std::string& why) {
   throw Error(ExitCode::kUsage, fmt::format("{} cannot be used: {}.", name, why));
 }
 
@@ -43,7 +43,7 @@ TensorInfo makeInfo(bool quantized, std::optional<double> scale, std::optional<d
   TensorInfo info{quantized, std::nullopt};
   if (!scale) return info;
   const double point = zero.value_or(0) + (is_signed ? 128 : 0);
-  if (!std::isfinite(*scale) || !(*scale > 0) || !(point >= 0 && point <= 255)) refuse(name, "it holds a scale or zero point that no u8 tensor has");
+  if (!std::isfinite(*scale) || !(*scale > 0) || !(point >= 0 && point <= 255)) refuseConfiguration(name, "it holds a scale or zero point that no u8 tensor has");
   info.affine = AffineParameters{*scale, static_cast<std::int64_t>(point)};
   return info;
 }
@@ -138,7 +138,7 @@ class Builder {
 
   Recipe build(const std::vector<FileOperation>& operations, bool by_order) {
     by_order ? matchByOrder(operations) : matchByName(operations);
-    if (matched_ == 0) refuse(name_, "it belongs to another model: it names none of this one's operations");
+    if (matched_ == 0) refuseConfiguration(name_, "it belongs to another model: it names none of this one's operations");
     return std::move(recipe_);
   }
 
@@ -167,7 +167,7 @@ class Builder {
     }
     for (const char* type : {"convolution", "linear"}) {
       if (next[type] != by_type[type].size()) {
-        refuse(name_, fmt::format("it belongs to another model: it has {} operations of kind {}, this one {}", by_type[type].size(), type, next[type]));
+        refuseConfiguration(name_, fmt::format("it belongs to another model: it has {} operations of kind {}, this one {}", by_type[type].size(), type, next[type]));
       }
     }
   }
@@ -246,11 +246,11 @@ bool looksLikeIpexConfiguration(const std::string& text) {
 Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPlan& plan, const Recipe& observed, const std::string& name) {
   const json in = parsed(text);
   const bool is_list = isList(in);
-  if (!is_list && !isDictionary(in)) refuse(name, "it is no configuration of Intel Extension for PyTorch");
+  if (!is_list && !isDictionary(in)) refuseConfiguration(name, "it is no configuration of Intel Extension for PyTorch");
   try {
     return Builder(plan, observed, name).build(is_list ? readList(in, name) : readDictionary(in, name), is_list);
   } catch (const json::exception&) {
-    refuse(name, "a field is missing or of another type");
+    refuseConfiguration(name, "a field is missing or of another type");
   }
 }
 

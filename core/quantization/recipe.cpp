@@ -65,7 +65,7 @@ std::string faultOf(const RecipeValue& value) {
   return {};
 }
 
-[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+[[noreturn]] void refuseRecipe(const std::string& name, const std::string& why) {
   throw Error(ExitCode::kUsage, fmt::format("{} cannot be used: {}; calibrate again.", name, why));
 }
 
@@ -73,13 +73,13 @@ void check(const Recipe& recipe, const std::string& name) {
   std::unordered_set<std::string> keys;
   for (const RecipeValue& value : recipe.values) {
     const std::string fault = faultOf(value);
-    if (!fault.empty()) refuse(name, fmt::format("the value '{}' {}", value.key, fault));
-    if (!keys.insert(value.key).second) refuse(name, fmt::format("the value '{}' stands in it twice", value.key));
+    if (!fault.empty()) refuseRecipe(name, fmt::format("the value '{}' {}", value.key, fault));
+    if (!keys.insert(value.key).second) refuseRecipe(name, fmt::format("the value '{}' stands in it twice", value.key));
   }
   keys.clear();
   for (const RecipeNode& node : recipe.nodes) {
-    if (!isPrecision(node.precision)) refuse(name, fmt::format("'{}' is no precision of '{}'", node.precision, node.key));
-    if (!keys.insert(node.key).second) refuse(name, fmt::format("the operation '{}' stands in it twice", node.key));
+    if (!isPrecision(node.precision)) refuseRecipe(name, fmt::format("'{}' is no precision of '{}'", node.precision, node.key));
+    if (!keys.insert(node.key).second) refuseRecipe(name, fmt::format("the operation '{}' stands in it twice", node.key));
   }
 }
 
@@ -122,9 +122,9 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
   Recipe recipe;
   try {
     const json in = parseRecordText(text);
-    if (!in.is_object() || in.value("format", "") != kFormat) refuse(name, "it is no recipe of this program");
+    if (!in.is_object() || in.value("format", "") != kFormat) refuseRecipe(name, "it is no recipe of this program");
     if (in.at("version").get<int>() != kRecipeVersion) {
-      refuse(name, fmt::format("its version is {}, this program reads {}", in.at("version").get<int>(), kRecipeVersion));
+      refuseRecipe(name, fmt::format("its version is {}, this program reads {}", in.at("version").get<int>(), kRecipeVersion));
     }
     recipe.origin = in.value("origin", recipe.origin);
     recipe.observer.kind = observerFromName(in.value("observer", "auto"));
@@ -133,8 +133,8 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
     recipe.bias_correction = in.value("bias_correction", true);
     recipe.equalization = in.value("equalization", false);
     recipe.smooth_alpha = in.value("smooth_alpha", 0.0);
-    if (!(recipe.smooth_alpha >= 0 && recipe.smooth_alpha <= 1)) refuse(name, "its exponent of SmoothQuant is outside of 0 to 1");
-    if (in.at("values").size() > kMaxEntries || in.at("nodes").size() > kMaxEntries) refuse(name, "it is too long");
+    if (!(recipe.smooth_alpha >= 0 && recipe.smooth_alpha <= 1)) refuseRecipe(name, "its exponent of SmoothQuant is outside of 0 to 1");
+    if (in.at("values").size() > kMaxEntries || in.at("nodes").size() > kMaxEntries) refuseRecipe(name, "it is too long");
     for (const json& entry : in.at("values")) recipe.values.push_back(valueFromJson(entry));
     for (const json& entry : in.at("nodes")) {
       RecipeNode node;
@@ -146,10 +146,10 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
       recipe.nodes.push_back(std::move(node));
     }
   } catch (const json::exception&) {
-    refuse(name, "a field is missing or of another type");
+    refuseRecipe(name, "a field is missing or of another type");
   } catch (const Error& problem) {
     if (problem.code() == ExitCode::kUsage) throw;
-    refuse(name, "it is no JSON text");
+    refuseRecipe(name, "it is no JSON text");
   }
   check(recipe, name);
   return recipe;

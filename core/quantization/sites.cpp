@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/graph/node_facts.h"
+
 namespace ipex_studio {
 
 using torch::jit::Graph;
@@ -12,8 +14,6 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
-
-bool isFloat(const Value* value) { return knownDtype(value) == at::kFloat; }
 
 bool isActivation(const Value* value) { return isFloat(value) && !constantTensor(value); }
 
@@ -53,17 +53,12 @@ std::optional<SiteRole> roleOf(Node* node, const LoweredOp& op) {
 }
 
 // Their result's type is what they are for.
-bool converts(const Node* node) {
-  static const std::unordered_set<std::string> kKinds = {"aten::to", "aten::type_as", "aten::float"};
-  return kKinds.count(node->kind().toQualString()) != 0;
-}
-
 bool isProductKind(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
 
 }  // namespace
 
 std::optional<Site> siteOf(Node* node) {
-  if (node->outputs().size() != 1 || !isFloat(node->output()) || converts(node)) return std::nullopt;
+  if (node->outputs().size() != 1 || !isFloat(node->output()) || convertsDtype(node)) return std::nullopt;
   for (const Value* input : node->inputs()) {
     if (input->node()->kind() == c10::prim::ListConstruct && input->uses().size() != 1) return std::nullopt;
   }

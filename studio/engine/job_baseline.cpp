@@ -1,5 +1,6 @@
 // The baseline: what an engineer would get today from torch::jit::freeze, on the same threads and inputs.
 #include "core/graph/measure.h"
+#include "core/plan/clock.h"
 #include "core/plan/records_json.h"
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
@@ -7,17 +8,10 @@
 #include "studio/engine/jobs.h"
 
 namespace ipex_studio {
-namespace {
-
-constexpr const char* kModelPath = "/proc/self/fd/4";
-static_assert(kEngineModelFd == 4);
-
-}  // namespace
-
 void runBaselineJob(const EngineJob& job, Channel& channel) {
   channel.progress("load baseline", 0);
   const std::int64_t load_begin = nowNs();
-  std::optional<Model> model = Model::load(kModelPath);
+  std::optional<Model> model = Model::load(kEngineModelPath);
   const std::int64_t load_ns = nowNs() - load_begin;
   const std::unique_ptr<DataSet> data = openJobData(*model, job);
   const JobInputs inputs = data ? JobInputs(*model, job, namedInputs(*data, data->batch(0))) : JobInputs(*model, job);
@@ -46,7 +40,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   }
   if (request.profile_iterations > 0) {
     channel.progress("time the baseline's operators", 0);
-    const auto origins = frozenOrigins(Model::load(kModelPath).module(), job.optimize.preserved_methods);
+    const auto origins = frozenOrigins(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
     profileSteps(module, inputs.example(), request.profile_iterations, origins, run);
   }
   channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});

@@ -22,7 +22,7 @@ std::vector<InputSpec> parseAll(const std::vector<std::string>& texts) {
   return specs;
 }
 
-std::string dtypeName(const at::Tensor& tensor) {
+std::string tensorDtype(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
     case at::kFloat:
       return "float32";
@@ -54,7 +54,7 @@ InputSpec specOf(const std::string& name, const torch::jit::IValue& value) {
   InputSpec spec;
   spec.name = name;
   if (value.isTensor()) {
-    spec.dtype = dtypeName(value.toTensor());
+    spec.dtype = tensorDtype(value.toTensor());
     for (const std::int64_t size : value.toTensor().sizes()) spec.sizes.emplace_back(size, size);
   } else if (value.isInt() || value.isDouble() || value.isBool()) {
     spec.value = value.isInt()    ? fmt::format("{}", value.toInt())

@@ -12,6 +12,7 @@
 #include "core/graph/measure.h"
 #include "core/graph/region_object.h"
 #include "core/graph/verify.h"
+#include "core/plan/clock.h"
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
 #include "passes/optimize.h"
@@ -27,13 +28,10 @@
 namespace ipex_studio {
 namespace {
 
-constexpr const char* kModelPath = "/proc/self/fd/4";
-static_assert(kEngineModelFd == 4);
-
 // The worst record over all sequences, from models loaded afresh so that state and memory of the timed ones stay as
 // they are.
 AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, torch::jit::Module& candidate) {
-  Model original = Model::load(kModelPath);
+  Model original = Model::load(kEngineModelPath);
   AccuracyRecord worst;
   bool first = true;
   for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
@@ -107,7 +105,7 @@ std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const
   const Metric metric = jobMetric(job.data, data);
   const bool compare = job.optimize.precision != Precision::kFp32 || metric.needsResults();
   if (!compare) return evaluate(candidate, nullptr, data, inputs, metric, 0, "evaluate", channel);
-  torch::jit::Module reference = freezeBaseline(Model::load(kModelPath).module(), job.optimize.preserved_methods);
+  torch::jit::Module reference = freezeBaseline(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
   return evaluate(candidate, &reference, data, inputs, metric, kComparedBatches, "evaluate", channel);
 }
 
@@ -161,7 +159,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const DataSet* d
 void runOptimizeJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
   const std::int64_t load_begin = nowNs();
-  std::optional<Model> model = Model::load(kModelPath);
+  std::optional<Model> model = Model::load(kEngineModelPath);
   const std::int64_t load_ns = nowNs() - load_begin;
   const std::unique_ptr<DataSet> data = openJobData(*model, job);
   const JobInputs inputs = data ? JobInputs(*model, job, namedInputs(*data, data->batch(0))) : JobInputs(*model, job);
@@ -199,7 +197,7 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model original = Model::load(kModelPath);
+  Model original = Model::load(kEngineModelPath);
   Model candidate = Model::load("/proc/self/fd/5");
   static_assert(kEngineOtherFd == 5);
   const JobInputs inputs(original, job);

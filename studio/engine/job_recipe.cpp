@@ -20,8 +20,6 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 constexpr double kFirstCheckpoint_s = 0.2, kLongestCheckpoint_s = 5;  // each wait twice the one before
-constexpr const char* kModelPath = "/proc/self/fd/4";
-static_assert(kEngineModelFd == 4);
 
 // The model as it is calibrated: FP32, fused and planned by rules of thumb, since its time is that of the observers too.
 OptimizedModel calibrationModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options) {
@@ -102,7 +100,7 @@ Recipe calibrate(const EngineJob& job, const torch::jit::Module& module, const D
 
 void runCalibrateJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model model = Model::load(kModelPath);
+  Model model = Model::load(kEngineModelPath);
   const std::unique_ptr<DataSet> data = openJobData(model, job);
   IPEX_CHECK(data != nullptr, "a calibration has data");
   const JobInputs inputs(model, job, namedInputs(*data, data->batch(0)));

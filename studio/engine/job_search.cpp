@@ -26,8 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Lowered = std::vector<bool>;
 
-constexpr const char* kModelPath = "/proc/self/fd/4";
-static_assert(kEngineModelFd == 4);
 constexpr std::int64_t kComparedSamples = 32;  // that a sensitivity is measured on
 constexpr int kCumulativePoints = 8;
 constexpr int kProfiles = 15;
@@ -47,7 +45,7 @@ class Search {
   Search(const EngineJob& job, Channel& channel)
       : job_(job),
         channel_(channel),
-        model_(Model::load(kModelPath)),
+        model_(Model::load(kEngineModelPath)),
         data_(openJobData(model_, job)),
         inputs_(model_, job, namedInputs(*data_, data_->batch(0))),
         metric_(jobMetric(job.data, *data_)),

@@ -1,12 +1,12 @@
 #include "studio/engine/job_turns.h"
 
-#include <chrono>
 #include <ctime>
 #include <exception>
 #include <new>
 
 #include "core/graph/measure.h"
 #include "core/graph/torch_error.h"
+#include "core/plan/clock.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,11 +18,6 @@ std::int64_t processCpuNs() {
 }
 
 }  // namespace
-
-std::int64_t nowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 Turns::Turns(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel)
     : module_(module), inputs_(inputs), channel_(channel) {

@@ -27,6 +27,4 @@ class Turns {
 // One call of forward, timed. Throws Error(kUsage) when the model does not take these inputs.
 std::int64_t firstRun(torch::jit::Module& module, const Inputs& inputs);
 
-std::int64_t nowNs();
-
 }  // namespace ipex_studio

@@ -6,6 +6,10 @@
 
 namespace ipex_studio {
 
+// The model as a path.
+constexpr const char* kEngineModelPath = "/proc/self/fd/4";
+static_assert(kEngineModelFd == 4);
+
 void runBaselineJob(const EngineJob& job, Channel& channel);
 void runOptimizeJob(const EngineJob& job, Channel& channel);
 void runVerifyJob(const EngineJob& job, Channel& channel);

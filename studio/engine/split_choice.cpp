@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/graph/instance_pool.h"
+#include "core/plan/clock.h"
 #include "studio/engine/job_turns.h"
 
 namespace ipex_studio {
