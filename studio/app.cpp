@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "core/plan/error.h"
 #include "studio/app_actions.h"
@@ -59,6 +61,8 @@ App::App(const AppOptions& options, std::function<void()> wake)
   int width = 0;
   int height = 0;
   io.Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
+  ui_.wake = wake;
+  ui_.recent = &settings_.recent;
   scenes_ = std::make_unique<SceneService>(textMetrics(ui_.fonts, ui_.scale), std::move(wake));
   ui_.scenes = scenes_.get();
   panels_ = makePanels(ui_);
@@ -70,7 +74,7 @@ App::App(const AppOptions& options, std::function<void()> wake)
 App::~App() = default;
 
 bool App::settled() const {
-  return !scenes_->busy() &&
+  return !scenes_->busy() && dialogs_.settled() &&
          std::all_of(panels_.begin(), panels_.end(), [](const auto& panel) { return panel->settled(); });
 }
 
@@ -102,7 +106,28 @@ void App::act(const StudioSnapshot& snapshot) {
     selection_.front_panel = panel->name();
     settings_.hide_bottom = false;
   }
+  // Beside the tables, in the current folder.
+  for (const char* ending : {"html", "png"}) {
+    if (selection_.take(std::string("report.") + ending)) report_ = reportOf(snapshot, tableFileName(snapshot, "report") + "." + ending);
+  }
+  std::error_code ignored;
+  if (!snapshot.work.file.empty() && snapshot.work.file != opened_) {
+    opened_ = snapshot.work.file;
+    rememberRecent(&settings_, opened_.find("://") != std::string::npos ? opened_ : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
+  }
   scrub(snapshot);
+}
+
+ReportCommand App::reportOf(const StudioSnapshot& snapshot, const std::string& path) const {
+  constexpr std::size_t kMostNames = 50;
+  ReportCommand command;
+  command.path = path;
+  command.panel = alone_ != nullptr ? alone_->name() : tab_;
+  const RunIndex& run = snapshot.index->optimized;
+  for (const std::int32_t r : rowsOf(run, selection_.origins())) {
+    if (command.selected.size() < kMostNames) command.selected.push_back(run.rows[static_cast<std::size_t>(r)].name);
+  }
+  return command;
 }
 
 void App::scrub(const StudioSnapshot& snapshot) {
@@ -147,6 +172,8 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
     drawAll(snapshot, commands, size);
   }
   selection_.front_panel.clear();
+  dialogs_.draw(snapshot, selection_, commands);
+  if (!selection_.front_panel.empty()) tab_ = std::exchange(selection_.front_panel, {});
   palette_.draw(selection_);
   selection_.ageRequests();
   ImGui::End();

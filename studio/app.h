@@ -4,9 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "studio/app_dialogs.h"
 #include "studio/app_palette.h"
 #include "studio/panels/panel.h"
 #include "studio/settings.h"
@@ -38,6 +41,11 @@ class App {
   // True when the next frame, given the same snapshot and no input, would look the same.
   bool settled() const;
 
+  // What is on the screen, but for its picture.
+  ReportCommand reportOf(const StudioSnapshot& snapshot, const std::string& path) const;
+  // What is to be written about this frame, once its picture is there; nothing most of the time.
+  std::optional<ReportCommand> takeReport() { return std::exchange(report_, std::nullopt); }
+
   Selection& selection() { return selection_; }
   // As it stands now; what the user chose, not what was derived from the window's size.
   const WindowSettings& settings() const { return settings_; }
@@ -60,10 +68,13 @@ class App {
   WindowSettings settings_;
   const float display_scale_;
   Palette palette_{ui_};
+  AppDialogs dialogs_{ui_};
+  std::optional<ReportCommand> report_;
   std::unique_ptr<SceneService> scenes_;
   std::vector<std::unique_ptr<Panel>> panels_;
   Panel* alone_ = nullptr;
   std::string tab_ = "operations";
+  std::string opened_;  // the file that the last snapshot had open
 };
 
 }  // namespace ipex_studio

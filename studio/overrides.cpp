@@ -39,6 +39,17 @@ Overrides Overrides::with(const PrecisionOverride& override) const {
   return next;
 }
 
+Overrides Overrides::adding(const Overrides& more) const {
+  Overrides next = *this;
+  for (const KernelPin& pin : more.pins) {
+    if (std::find(next.pins.begin(), next.pins.end(), pin) == next.pins.end()) next = next.with(pin);
+  }
+  for (const PrecisionOverride& override : more.precisions) {
+    if (std::find(next.precisions.begin(), next.precisions.end(), override) == next.precisions.end()) next = next.with(override);
+  }
+  return next;
+}
+
 void OverrideHistory::set(Overrides next) {
   if (next == now()) return;
   states_.resize(at_ + 1);

@@ -20,7 +20,8 @@ struct KernelPin {
   }
 };
 
-// Operations that keep a precision. `what`: "layer1.0.conv3" (a module and all in it) or "kind:convolution".
+// Operations that keep a precision. `what`: "layer1.0.conv3" (a module and all in it), "kind:convolution", "*", or exactly one
+// as "layer1.0.conv3:aten::_convolution#0".
 struct PrecisionOverride {
   std::string what;
   std::string precision;  // "fp32", "bf16", "int8"
@@ -38,6 +39,8 @@ struct Overrides {
   // The same with one more; what it contradicts goes. A pin or override that is there already is taken back.
   Overrides with(const KernelPin& pin) const;
   Overrides with(const PrecisionOverride& override) const;
+  // With all of `more`, none of it taken back.
+  Overrides adding(const Overrides& more) const;
 };
 
 // What there was before and what was taken back. Not thread-safe.

@@ -220,6 +220,10 @@ EngineProcess::EngineProcess(const EngineStart& start, const Cancellation& cance
   // An engine that stopped reading must not block the studio.
   const timeval patience{30, 0};
   ::setsockopt(channel_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  if (!start.worker.empty()) {
+    startWorker(start, theirs.get(), their_stderr.get());
+    return;
+  }
 
   std::optional<Sandbox> sandbox;
   if (start.sandbox) sandbox.emplace(policyFor(start));
@@ -261,7 +265,10 @@ void EngineProcess::kill() noexcept {
   pid_ = -1;
 }
 
-void EngineProcess::send(const nlohmann::json& message) { writeFrame(channel_.get(), message); }
+void EngineProcess::send(const nlohmann::json& message) {
+  spoken_ = true;
+  writeFrame(channel_.get(), message);
+}
 
 void EngineProcess::readDiagnostics() {
   std::array<char, 4096> chunk{};
@@ -279,9 +286,11 @@ std::optional<nlohmann::json> EngineProcess::take() {
   const std::string type = messageText(*message, "type");
   if (type == "progress") stage_ = messageText(*message, "stage", 200);
   if (type == "error") {
-    const auto code = static_cast<ExitCode>(messageInteger(*message, "code", 1, 6));
+    // A worker also tells how its engine died.
+    const auto code = static_cast<ExitCode>(messageInteger(*message, "code", 1, is_worker_ ? 255 : 6));
     throw Error(code, messageText(*message, "text", 4000));
   }
+  if (is_worker_ && isForUs(*message, type)) return take();
   return message;
 }
 
@@ -338,6 +347,11 @@ void EngineProcess::explainDeath() {
   if (stderr_) readDiagnostics();
   kill();
   const std::string where = stage_.empty() ? "" : fmt::format(" (stage: {})", stage_);
+  if (is_worker_) {
+    const std::string said = diagnostics_.substr(0, diagnostics_.find_last_not_of("\r\n") + 1);
+    throw Error(ExitCode::kFailure, said.empty() ? fmt::format("The worker ended without a result{}.", where)
+                                                 : fmt::format("The worker ended without a result{}. It said: {}", where, said.substr(said.rfind('\n') + 1)));
+  }
   if (gone <= 0 || !WIFSIGNALED(status)) {
     throw Error(ExitCode::kFailure, fmt::format("The engine ended without a result{}.", where));
   }

@@ -58,7 +58,10 @@ struct EngineLimits {
 };
 
 struct EngineStart {
-  std::string program;  // engineProgram()
+  std::string program;  // engineProgram(); unused with a worker
+  std::vector<std::string> worker;  // words of a command that starts a worker, which starts the engine; empty: none
+  std::string model_path;           // for the worker: the model on its machine
+  std::string model_sha256;         // that it must still have; empty: any
   int model_fd = -1;    // -1: none
   int other_fd = -1;
   int export_fd = -1;                 // open for writing; the engine needs to open nothing for an export
@@ -98,6 +101,10 @@ class EngineProcess {
   const std::string& diagnostics() const { return diagnostics_; }
 
  private:
+  void startWorker(const EngineStart& start, int their_channel, int their_stderr);
+  // What a worker says between itself and this class.
+  bool isForUs(const nlohmann::json& message, const std::string& type) const;
+  void keepExport(const nlohmann::json& message) const;
   std::optional<nlohmann::json> take();
   void wait(std::chrono::steady_clock::time_point deadline);
   void readDiagnostics();
@@ -112,6 +119,10 @@ class EngineProcess {
   std::string diagnostics_;
   std::string stage_;
   bool ended_ = false;  // the channel is at its end
+  bool is_worker_ = false;
+  bool spoken_ = false;             // anything was sent
+  std::string model_sha256_;
+  int export_fd_ = -1;  // that a worker's export is written to
 };
 
 }  // namespace ipex_studio

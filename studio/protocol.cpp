@@ -275,7 +275,9 @@ bool writeFrame(int fd, const json& message) {
   frame += text;
   std::size_t sent = 0;
   while (sent < frame.size()) {
-    const ssize_t count = ::send(fd, frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
+    ssize_t count = ::send(fd, frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
+    // A worker may speak through a pipe.
+    if (count < 0 && errno == ENOTSOCK) count = ::write(fd, frame.data() + sent, frame.size() - sent);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     sent += static_cast<std::size_t>(count);

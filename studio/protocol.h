@@ -127,7 +127,7 @@ std::optional<Precision> precisionFromName(const std::string& name);
 const char* tuneModeName(TuneMode mode);  // "off", "quick", "full"
 std::optional<TuneMode> tuneModeFromName(const std::string& name);
 
-// Writes one frame to a socket; false when the other side is gone or does not read.
+// Writes one frame to a socket or pipe; false when the other side is gone or does not read.
 bool writeFrame(int fd, const nlohmann::json& message);
 
 // Cuts a byte stream into frames. Not thread-safe.

@@ -49,17 +49,32 @@ void OffscreenTarget::bind() const {
 
 std::vector<std::uint8_t> OffscreenTarget::pixels() const {
   bind();
-  const std::size_t stride = static_cast<std::size_t>(width_) * 4;
-  std::vector<std::uint8_t> bottom_up(stride * static_cast<std::size_t>(height_));
+  return readPixels(width_, height_);
+}
+
+std::vector<std::uint8_t> readPixels(int width, int height) {
+  const std::size_t stride = static_cast<std::size_t>(width) * 4;
+  const auto rows = static_cast<std::size_t>(height);
+  std::vector<std::uint8_t> bottom_up(stride * rows);
   glPixelStorei(GL_PACK_ALIGNMENT, 1);
-  glReadPixels(0, 0, width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, bottom_up.data());
+  glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, bottom_up.data());
   std::vector<std::uint8_t> rgba(bottom_up.size());
-  for (std::size_t y = 0; y < static_cast<std::size_t>(height_); ++y) {
-    std::copy_n(bottom_up.begin() + static_cast<std::ptrdiff_t>((static_cast<std::size_t>(height_) - 1 - y) * stride),
-                stride, rgba.begin() + static_cast<std::ptrdiff_t>(y * stride));
+  for (std::size_t y = 0; y < rows; ++y) {
+    std::copy_n(bottom_up.begin() + static_cast<std::ptrdiff_t>((rows - 1 - y) * stride), stride,
+                rgba.begin() + static_cast<std::ptrdiff_t>(y * stride));
   }
   for (std::size_t a = 3; a < rgba.size(); a += 4) rgba[a] = 255;
   return rgba;
+}
+
+std::string encodePng(int width, int height, const std::vector<std::uint8_t>& rgba) {
+  IPEX_CHECK(rgba.size() == static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4, "a picture has four bytes a pixel");
+  std::string bytes;
+  const auto append = [](void* context, void* data, int size) {
+    static_cast<std::string*>(context)->append(static_cast<const char*>(data), static_cast<std::size_t>(size));
+  };
+  stbi_write_png_to_func(append, &bytes, width, height, 4, rgba.data(), width * 4);
+  return bytes;
 }
 
 void writePng(const std::string& path, int width, int height, const std::vector<std::uint8_t>& rgba) {

@@ -28,6 +28,11 @@ class OffscreenTarget {
   unsigned color_ = 0;
 };
 
+// What was drawn last into the bound frame buffer, as OffscreenTarget::pixels has it.
+std::vector<std::uint8_t> readPixels(int width, int height);
+
+// The bytes of a PNG file.
+std::string encodePng(int width, int height, const std::vector<std::uint8_t>& rgba);
 // Throws Error(kFailure) naming the path when it cannot be written.
 void writePng(const std::string& path, int width, int height, const std::vector<std::uint8_t>& rgba);
 

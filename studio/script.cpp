@@ -16,7 +16,8 @@ namespace ipex_studio {
 namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
-constexpr const char* kVerbs[] = {"open", "wait", "scrub", "select", "do", "expect", "screenshot"};
+constexpr const char* kVerbs[] = {"open", "wait", "scrub", "select", "do", "expect", "screenshot",
+                                    "report", "trust", "export", "tune", "load"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -57,7 +58,8 @@ Script Script::parse(const std::string& text) {
     const bool known = std::find(std::begin(kVerbs), std::end(kVerbs), step.verb) != std::end(kVerbs);
     if (!known || step.rest.empty()) {
       throw Error(ExitCode::kUsage, fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
-                                                "select, do, expect and screenshot, each with what to do it with.",
+                                                "select, do, expect, screenshot, report, trust, export, tune and load, each "
+                                                "with what to do it with.",
                                                 number, displayText(line, 80)));
     }
     const auto& actions = allActions();
@@ -83,7 +85,7 @@ bool Script::advance(const Frame& frame) {
     fresh_ = true;
     // What was asked for shows in a later frame.
     const std::string& verb = steps_[next_ - 1].verb;
-    if (verb == "open" || verb == "do" || verb == "scrub" || verb == "select") return true;
+    if (verb != "wait" && verb != "expect" && verb != "screenshot") return true;
   }
   return false;
 }
@@ -96,6 +98,11 @@ bool Script::run(const Step& step, const Frame& frame) {
   if (step.verb == "select") select(step, frame);
   if (step.verb == "expect") expect(step, frame);
   if (step.verb == "screenshot") frame.screenshot(step.rest);
+  if (step.verb == "report") frame.report(step.rest);
+  if (step.verb == "trust") frame.post(trustStep(step.rest, step.line));
+  if (step.verb == "export") frame.post(exportStep(step.rest, step.line));
+  if (step.verb == "tune") frame.post(tuneStep(step.rest, step.line));
+  if (step.verb == "load") frame.post(loadStep(step.rest, step.line, frame.snapshot));
   return true;
 }
 
@@ -151,6 +158,8 @@ void Script::expect(const Step& step, const Frame& frame) const {
     good = found.find(value) != std::string::npos;
   } else if (key == "blocked") {
     found = std::to_string(frame.statistics.blocked);
+  } else if (const auto fact = workFact(frame.snapshot, key, value, &good)) {
+    found = *fact;
   } else {
     throw Error(ExitCode::kUsage, fmt::format("Line {} of the script expects '{}', which is not known.", step.line,
                                               displayText(key, 80)));

@@ -7,14 +7,22 @@
 //   select WORDS         the first node after that pass that contains all words
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
-//                        message (contains VALUE), blocked (frames of ours over 100 ms)
+//                        message (contains VALUE), blocked (frames of ours over 100 ms), and at least so many: findings,
+//                        tradeoffs, decisions, tries; export (done, failed …), recipe (contains VALUE)
 //   screenshot FILE.png
+//   report FILE          what is on the screen, as .html or .png
+//   trust ANSWER         sandbox, trust or refuse
+//   export FILE [FORM] [PRECISION] [untuned]
+//   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method, samples,
+//                        drop, sqnr, budget, restart
+//   load NAME            the decisions of a point of the precision plot
 //
 // Empty lines and lines that begin with # are skipped. Durations are seconds.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +31,14 @@
 #include "studio/snapshot.h"
 
 namespace ipex_studio {
+
+// Steps that ask the session for work, as commands. `line`: for messages. Throw Error(kUsage).
+Command trustStep(const std::string& rest, int line);
+Command exportStep(const std::string& rest, int line);
+Command tuneStep(const std::string& rest, int line);
+Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
+// What `expect` may ask about work; nothing for other keys. `good`: it is as `value` says.
+std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value, bool* good);
 
 class Script {
  public:
@@ -38,6 +54,7 @@ class Script {
     bool settled;  // nothing under way, layouts done, for some frames
     std::function<void(Command)> post;
     std::function<void(const std::string& path)> screenshot;
+    std::function<void(const std::string& path)> report;
   };
   // Takes as many steps as this frame allows; false: all are done. Throws Error(kFailure) when an expectation is not met
   // or a wait takes more than ten minutes.

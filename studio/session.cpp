@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <fstream>
 #include <utility>
 
 #include "core/plan/machine_facts.h"
 #include "studio/session_request.h"
+#include "studio/session_worker.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,18 +20,18 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kRecordInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxLogLines = 2000;
 
-RunChoices runChoices(const JobRequest& request) {
+RunChoices runChoices(const JobRequest& request, std::int32_t cores) {
   RunChoices choices;
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16, Precision::kInt8}) {
     PrecisionChoice choice;
     choice.precision = precision;
-    choice.reason = whyNotPrecision(precision, request.force_precision);
+    choice.reason = whyNotPrecision(precision, request);
     choice.available = choice.reason.empty();
     if (!choice.available) choice.reason = fmt::format("Not here: {}.", choice.reason);
     choices.precisions.push_back(std::move(choice));
   }
   choices.precision = request.optimize.precision;
-  choices.max_threads = usableCores();
+  choices.max_threads = cores;
   choices.threads = request.measure.threads > 0 ? request.measure.threads : choices.max_threads;
   return choices;
 }
@@ -45,11 +47,13 @@ bool isDatabaseFile(const std::string& path) {
 }
 
 Session::Session(SessionOptions options) : options_(std::move(options)) {
-  parts_.choices = runChoices(options_.request);
-  parts_.status.state = JobState::kWorking;
-  parts_.status.stage = "open";
+  parts_.choices = runChoices(options_.request, usableCores());
+  if (!options_.file.empty()) {
+    parts_.status.state = JobState::kWorking;
+    parts_.status.stage = "open";
+    commands_.push_back(OpenCommand{options_.file});
+  }
   latest_ = makeSnapshot(nullptr, parts_, nullptr);
-  commands_.push_back(OpenCommand{options_.file});
   thread_ = std::thread([this] { work(); });
 }
 
@@ -69,6 +73,11 @@ SnapshotPtr Session::latest() {
   return latest_;
 }
 
+bool Session::idle() {
+  const std::lock_guard lock(mutex_);
+  return !working_ && commands_.empty();
+}
+
 void Session::setWakeup(std::function<void()> wake) {
   const std::lock_guard lock(mutex_);
   wake_ = std::move(wake);
@@ -84,7 +93,7 @@ void Session::post(Command command) {
   // A new wish replaces the running job; what can wait does.
   const auto* override = std::get_if<OverrideCommand>(&command);
   const bool replaces = std::holds_alternative<OpenCommand>(command) || std::holds_alternative<OptimizeCommand>(command) ||
-                        (override != nullptr && override->measure);
+                        std::holds_alternative<TuneCommand>(command) || (override != nullptr && override->measure);
   if (working_ && replaces) cancellation_.request();
   commands_.push_back(std::move(command));
   posted_.notify_all();
@@ -116,6 +125,7 @@ void Session::guarded(const std::function<void()>& action) {
     job_.reset();
     const bool cancelled = error.code() == kInterrupted;
     log(cancelled ? LogLevel::kInfo : LogLevel::kError, error.what());
+    lookForInterrupted();
     setState(cancelled ? JobState::kCancelled : JobState::kFailed, error.what());
   } catch (const std::exception& error) {
     job_.reset();
@@ -131,39 +141,68 @@ void Session::handle(const Command& command) {
     options_.request.optimize.precision = optimize->precision;
     options_.request.measure.threads = optimize->threads;
     if (!optimize->inputs.empty()) options_.request.inputs = optimize->inputs;
-    parts_.choices = runChoices(options_.request);
     startJob();
+  } else if (const auto* trust = std::get_if<TrustCommand>(&command)) {
+    answerTrust(trust->answer);
   } else if (const auto* export_command = std::get_if<ExportCommand>(&command)) {
     exportModel(*export_command);
+  } else if (const auto* wanted = std::get_if<TuneCommand>(&command)) {
+    tune(*wanted);
   } else if (const auto* show = std::get_if<ShowJobCommand>(&command)) {
     if (history_path_.empty()) throw Error(ExitCode::kUsage, "There is no database to show a run from.");
-    model_.reset();
-    job_.reset();
+    const std::string file = parts_.work.file;
+    closeModel();
+    parts_.work.file = file;
     showJob(Database::open(history_path_, OpenMode::kReadOnly), show->job);
   } else if (std::get_if<OverrideCommand>(&command) != nullptr) {
     tryOverrides();
   }
 }
 
-void Session::open(const std::string& path) {
-  setState(JobState::kWorking, "");
+// Nothing of the file before is left in what comes.
+void Session::closeModel() {
   job_.reset();
   model_.reset();
+  trusted_ = false;
+  overrides_ = OverrideHistory();
+  measured_overrides_ = Overrides();
+  parts_.tries.clear();
+  parts_.work = WorkState();
+}
+
+void Session::open(const std::string& path) {
+  setState(JobState::kWorking, "");
+  closeModel();
+  if (path != options_.file) {
+    // The command line spoke of another file.
+    options_.file = path;
+    options_.request.inputs.clear();
+    options_.request.inputs_path.clear();
+    options_.request.optimize.quantization_recipe.clear();
+    options_.request.data = DataRequest();
+  }
   if (isDatabaseFile(path)) {
     openDatabase(path);
+    parts_.work.file = path;
+    publishStatus();
     return;
   }
-  model_ = std::make_unique<CheckedModel>(checkModel(path));
+  model_ = std::make_unique<CheckedModel>(openModel(path, options_.worker, cancellation_));
+  options_.request.remote = !model_->worker.empty();
+  options_.request.isa = options_.request.remote ? model_->machine.isa : "";
+  parts_.work.file = path;
   for (const Finding& finding : model_->report.findings) {
     log(finding.dangerous ? LogLevel::kWarning : LogLevel::kInfo, finding.text);
   }
+  if (!options_.request.optimize.quantization_recipe.empty()) parts_.work.tuning.recipe = "As given on the command line.";
+  lookForInterrupted();
   JobRecord record;
-  record.model.path = path;
+  record.model.path = model_->path;
   record.model.sha256 = model_->report.sha256;
   record.model.file_bytes = model_->report.file_bytes;
-  record.machine = machineFacts();
+  record.machine = model_->machine;
   publishRecord(record);
-  startJob();
+  if (!askTrust()) startJob();
 }
 
 void Session::openDatabase(const std::string& path) {
@@ -191,8 +230,10 @@ void Session::showJob(const Database& database, std::int64_t id) {
   publishRecord(job);
 }
 
-void Session::startJob() {
+void Session::startJob(PrecisionSearchResult* found) {
   if (!model_) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
+  if (parts_.work.trust.asked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
+  parts_.choices = runChoices(options_.request, std::max(1, model_->machine.cores));
   setState(JobState::kWorking, "");
   job_.reset();
   JobDatabase database(options_.database_path);
@@ -206,33 +247,17 @@ void Session::startJob() {
   // What only pinned kernels were measured for is no use to others.
   if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
   job_->measure();
+  if (found != nullptr) job_->addSearch(std::move(found->sensitivities), std::move(found->tradeoffs));
+  parts_.work.tuning.assignments = found != nullptr ? std::move(found->assignments) : std::vector<std::string>();
   measured_overrides_ = overrides_.now();
   const auto id = database.record(job_->job(), request.inputs_path.empty());
   if (id) log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
   if (database.problem()) log(LogLevel::kError, fmt::format("The run is not recorded. {}", database.problem()->what()));
   if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
-  measureRoofs(machineFacts(), request.measure.threads > 0 ? request.measure.threads : usableCores());
+  measureRoofs(model_->machine, parts_.choices.threads);
   parts_.status =
       JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()};
   publishRecord(job_->job());
-}
-
-void Session::exportModel(const ExportCommand& command) {
-  if (!job_) throw Error(ExitCode::kUsage, "There is nothing to export yet; optimize a model first.");
-  try {
-    checkForm(options_.request, command.form);
-    checkOutputPath(command.path);
-  } catch (const Error& error) {
-    // A wrong name costs nothing but another try.
-    log(LogLevel::kError, error.what());
-    setState(JobState::kDone, error.what());
-    return;
-  }
-  setState(JobState::kWorking, "");
-  job_->exportTo(command.path, command.form);
-  const std::string message = fmt::format("Exported to {}.", command.path);
-  log(LogLevel::kInfo, message);
-  setState(JobState::kDone, message);
 }
 
 void Session::onProgress(const std::string& stage, double fraction, double eta_s) {
@@ -267,7 +292,10 @@ void Session::publishRecord(const JobRecord& job) {
   publish(makeSnapshot(std::make_shared<const JobRecord>(job), parts_, latest()));
 }
 
-void Session::publishStatus() { publish(withStatus(latest(), parts_)); }
+void Session::publishStatus() {
+  setOverrides();
+  publish(withStatus(latest(), parts_));
+}
 
 void Session::publish(SnapshotPtr snapshot) {
   const std::lock_guard lock(mutex_);

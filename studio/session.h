@@ -12,14 +12,17 @@
 
 #include "studio/session_database.h"
 #include "studio/session_job.h"
+#include "studio/session_precision.h"
 #include "studio/snapshot.h"
 
 namespace ipex_studio {
 
 struct SessionOptions {
-  std::string file;           // a model, or a database of recorded runs
+  std::string file;           // a model, or a database of recorded runs; empty: nothing yet
   std::string database_path;  // empty: the default one
   JobRequest request;         // what the command line said; kept for every job
+  std::vector<std::string> worker;  // command that models are run by (session_worker.h); empty: by this machine
+  bool ask_trust = false;     // dangerous models wait for a TrustCommand; else they run in the sandbox
 };
 
 // True for files that begin as SQLite databases do.
@@ -35,6 +38,7 @@ class Session : public SnapshotSource, private JobEvents {
   SnapshotPtr latest() override;
   void setWakeup(std::function<void()> wake) override;
   void post(Command command) override;
+  bool idle() override;
 
  private:
   void work();
@@ -42,15 +46,32 @@ class Session : public SnapshotSource, private JobEvents {
   void open(const std::string& path);
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);
-  void startJob();
+  void closeModel();
+  // `found`: what a search chose, for the record.
+  void startJob(PrecisionSearchResult* found = nullptr);
+  // True where the open model must not run before its user has said so.
+  bool askTrust();
+  void answerTrust(TrustAnswer answer);
   // Measures what is decided now against what was in force, both in turns; the result takes its place.
   void tryOverrides();
   // The request with decisions added.
   JobRequest requestWith(const Overrides& overrides, JobDatabase& database) const;
   void exportModel(const ExportCommand& command);
+  // Optimizes anew where something else is to be exported than what was measured.
+  void prepareExport(const ExportCommand& command);
+  void verifyExport();
+  // Calibrate, quantize, search, tune kernels.
+  void tune(const TuneCommand& command);
+  void makeRecipe(const TuneCommand& command, const JobRequest& request);
+  void searchAssignments(const TuneCommand& command, const JobRequest& request);
+  // Where an interrupted job on the open model keeps what it has; empty: nowhere.
+  std::string statePath(const char* what) const;
+  // Which of them wait.
+  void lookForInterrupted();
   // Commands that leave the shown job as it is: what goes wrong is logged.
   bool handleAside(const Command& command);
   void saveTable(const SaveTableCommand& command);
+  void saveReport(const ReportCommand& command);
   void compare(const std::vector<std::int64_t>& runs);
   void setOverrides();
   // What the database knows about the shown job's model. `job`: its number there, 0: it is not there.
@@ -62,6 +83,7 @@ class Session : public SnapshotSource, private JobEvents {
   void onProgress(const std::string& stage, double fraction, double eta_s) override;
   void onLog(const std::string& text, bool warning) override;
   void onRecord(const JobRecord& job) override;
+  void onState(const std::string& text) override;
 
   void setState(JobState state, const std::string& message);
   void log(LogLevel level, const std::string& text);
@@ -74,6 +96,7 @@ class Session : public SnapshotSource, private JobEvents {
   SnapshotParts parts_;
   std::unique_ptr<CheckedModel> model_;
   std::unique_ptr<ModelJob> job_;
+  bool trusted_ = false;         // the open model runs without the sandbox, as its user said
   std::string history_path_;     // of the database the history came from
   OverrideHistory overrides_;
   Overrides measured_overrides_;  // in force in job_

@@ -6,9 +6,12 @@
 
 #include "core/plan/machine_facts.h"
 #include "core/plan/records_json.h"
+#include "studio/screenshot.h"
 #include "studio/session.h"
+#include "studio/protocol.h"
 #include "studio/session_request.h"
 #include "studio/snapshot_precision.h"
+#include "studio/snapshot_report.h"
 #include "studio/snapshot_tables.h"
 
 namespace ipex_studio {
@@ -18,18 +21,19 @@ constexpr std::int64_t kMostJobs = 1000;
 // A what-if is asked to be quick: what is not told apart in so long is "no difference".
 constexpr double kTrySeconds = 1.0;
 constexpr double kTryWarmupSeconds = 0.2;
+constexpr std::int64_t kTrySamples = 64;
 
 std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
 
 // Which precision the whole is optimized for so that everything decided is possible.
-Precision widened(Precision asked, const std::vector<PrecisionOverride>& overrides) {
+Precision widened(Precision base, const std::vector<PrecisionOverride>& overrides) {
   const auto wants = [&](const char* precision) {
     return std::any_of(overrides.begin(), overrides.end(),
                        [&](const PrecisionOverride& o) { return o.precision == precision; });
   };
-  if (asked == Precision::kFp32 && wants("int8")) return Precision::kInt8;
-  if (asked == Precision::kFp32 && wants("bf16")) return Precision::kBf16;
-  return asked;
+  if (base == Precision::kFp32 && wants("int8")) return Precision::kInt8;
+  if (base == Precision::kFp32 && wants("bf16")) return Precision::kBf16;
+  return base;
 }
 
 bool endsIn(const std::string& text, const std::string& end) {
@@ -42,6 +46,8 @@ bool Session::handleAside(const Command& command) {
   try {
     if (const auto* save = std::get_if<SaveTableCommand>(&command)) {
       saveTable(*save);
+    } else if (const auto* report = std::get_if<ReportCommand>(&command)) {
+      saveReport(*report);
     } else if (const auto* runs = std::get_if<CompareCommand>(&command)) {
       compare(runs->runs);
     } else if (const auto* override = std::get_if<OverrideCommand>(&command)) {
@@ -74,6 +80,17 @@ void Session::saveTable(const SaveTableCommand& command) {
   log(LogLevel::kInfo, parts_.status.message);
 }
 
+void Session::saveReport(const ReportCommand& command) {
+  const Picture empty;
+  const Picture& picture = command.picture ? *command.picture : empty;
+  const std::string png = picture.rgba.empty() ? "" : encodePng(picture.width, picture.height, picture.rgba);
+  const bool html = endsIn(command.path, ".html");
+  checkOutputPath(command.path);
+  writeFileAtomically(command.path, html ? screenReportHtml(*latest(), {command.panel, command.selected, png}) : png);
+  parts_.status.message = fmt::format("Wrote what is on the screen to {}.", command.path);
+  log(LogLevel::kInfo, parts_.status.message);
+}
+
 void Session::compare(const std::vector<std::int64_t>& runs) {
   parts_.comparison = nullptr;
   if (runs.size() < 2 || history_path_.empty()) return;
@@ -85,7 +102,7 @@ void Session::setOverrides() {
   parts_.overrides.now = overrides_.now();
   parts_.overrides.can_undo = overrides_.canUndo();
   parts_.overrides.can_redo = overrides_.canRedo();
-  parts_.overrides.possible = model_ != nullptr && job_ != nullptr;
+  parts_.overrides.possible = model_ != nullptr && job_ != nullptr && parts_.status.state != JobState::kWorking;
 }
 
 void Session::readHistory(const Database& database, std::int64_t job) {
@@ -130,24 +147,31 @@ void Session::readHistory(const Database& database, std::int64_t job) {
 void Session::measureRoofs(const MachineFacts& machine, std::int32_t threads) {
   const MachineFacts here = machineFacts();
   parts_.peaks = MachinePeaks();
-  if (machine.cpu != here.cpu || machine.isa != here.isa || cancellation_.requested()) return;
+  if ((model_ && !model_->worker.empty()) || machine.cpu != here.cpu || machine.isa != here.isa || cancellation_.requested()) return;
   parts_.peaks = measurePeaks(std::clamp(threads, 1, usableCores()));
 }
 
 JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& database) const {
   JobRequest request = options_.request;
   request.command = "studio";
+  request.trust = request.trust || trusted_;
   if (request.inputs.empty() && request.inputs_path.empty())
     request.remembered = database.rememberedInputs(model_->report.sha256);
   OptimizeOptions& optimize = request.optimize;
   if (!overrides.pins.empty() && optimize.tune == TuneMode::kOff) optimize.tune = TuneMode::kQuick;
   if (optimize.tune != TuneMode::kOff) optimize.tuning_record = database.rememberedTuning();
   if (!overrides.pins.empty()) optimize.tuning_record = pinnedTuning(optimize.tuning_record, overrides.pins);
-  const Precision asked = optimize.precision;
-  optimize.precision = widened(asked, overrides.precisions);
-  if (optimize.precision != asked) optimize.precision_overrides.push_back("*=fp32");
-  for (const PrecisionOverride& override : overrides.precisions)
-    optimize.precision_overrides.push_back(overrideText(override));
+  // A decision for everything is the precision of the whole, and makes those before it void.
+  std::vector<PrecisionOverride> decided = overrides.precisions;
+  const auto all = std::find_if(decided.rbegin(), decided.rend(), [](const PrecisionOverride& o) { return o.what == "*"; });
+  if (all != decided.rend()) {
+    optimize.precision = precisionFromName(all->precision).value_or(optimize.precision);
+    decided.erase(decided.begin(), all.base());
+  }
+  const Precision base = optimize.precision;
+  optimize.precision = widened(base, decided);
+  if (optimize.precision != base) optimize.precision_overrides.push_back("*=fp32");
+  for (const PrecisionOverride& override : decided) optimize.precision_overrides.push_back(overrideText(override));
   return request;
 }
 
@@ -159,6 +183,7 @@ void Session::tryOverrides() {
     return;
   }
   const JobRecord previous = job_->job();
+  const auto shown_before = latest()->job;
   setState(JobState::kWorking, "");
   job_.reset();
   JobDatabase database(options_.database_path);
@@ -168,6 +193,7 @@ void Session::tryOverrides() {
     request->command = "what-if";
     request->measure.duration_s = std::min(request->measure.duration_s, kTrySeconds);
     request->measure.warmup_s = std::min(request->measure.warmup_s, kTryWarmupSeconds);
+    if (!request->data.path.empty()) request->data.samples = request->data.samples > 0 ? std::min(request->data.samples, kTrySamples) : kTrySamples;
   }
   job_ = std::make_unique<ModelJob>(*model_, after, before, static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
@@ -197,8 +223,10 @@ void Session::tryOverrides() {
     set->ratio.back() = medianRatio({old_run.latency_ns, old_run.turn}, {new_run.latency_ns, new_run.turn});
     parts_.comparison = std::move(set);
   }
-  // The window goes on comparing with the model as it is.
+  // The window goes on comparing with the model as it is, and showing what a search has found.
   JobRecord shown = tried;
+  shown.sensitivities = shown_before->sensitivities;
+  shown.tradeoffs = shown_before->tradeoffs;
   const auto baseline = std::find_if(previous.runs.begin(), previous.runs.end(),
                                      [](const RunRecord& run) { return run.variant == "baseline"; });
   if (baseline != previous.runs.end()) shown.runs.front() = *baseline;

@@ -12,6 +12,8 @@
 #include <functional>
 #include <vector>
 
+#include "core/plan/machine_facts.h"
+
 namespace ipex_studio {
 namespace {
 
@@ -86,6 +88,7 @@ CheckedModel checkModel(const std::string& path) {
   model.path = path;
   model.fd.reset(openModelFile(path));
   model.report = inspectPtFile(model.fd.get(), path, InspectOptions{true, false});
+  model.machine = machineFacts();
   return model;
 }
 

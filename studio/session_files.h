@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/plan/pt_file.h"
+#include "core/plan/records.h"
 #include "studio/process.h"
 
 namespace ipex_studio {
@@ -12,8 +14,10 @@ namespace ipex_studio {
 // A model file that passed the static checks and stays open: engines load exactly what was checked.
 struct CheckedModel {
   std::string path;  // as the user wrote it
-  UniqueFd fd;
+  UniqueFd fd;       // none when it lies on a worker's machine
   PtFileReport report;
+  MachineFacts machine;             // that runs it
+  std::vector<std::string> worker;  // command that starts a worker beside it; empty: it is run here
 };
 
 // Throws Error(kBadModel).

@@ -12,7 +12,6 @@
 #include <thread>
 #include <utility>
 
-#include "core/plan/machine_facts.h"
 #include "core/plan/records_json.h"
 #include "profiler/statistics.h"
 #include "studio/protocol.h"
@@ -91,7 +90,7 @@ void ModelJob::prepare() {
   job_.command = request_.command;
   job_.started_unix_ns = unixNow();
   job_.model = modelRecord(model_);
-  job_.machine = machineFacts();
+  job_.machine = model_.machine;
   const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, folder_, threads());
   json options = toJson(described);
   for (const char* internal : {"type", "kind", "job_folder", "guessed"}) options.erase(internal);
@@ -119,20 +118,12 @@ ModelJob::~ModelJob() = default;
 
 std::int32_t ModelJob::threads() const {
   const MeasureOptions& measure = request_.measure;
-  return measure.threads > 0 ? measure.threads : std::max(1, usableCores() / std::max(1, measure.instances));
+  return measure.threads > 0 ? measure.threads : std::max(1, model_.machine.cores / std::max(1, measure.instances));
 }
 
 std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
-  EngineStart start;
-  start.program = engineProgram();
-  start.model_fd = model_.fd.get();
-  start.readable = readablePaths(request_);
+  EngineStart start = engineStart(model_, request_, folder_, threads());
   if (!optimized_) start.export_fd = export_.get();
-  start.job_folder = folder_.path();
-  start.threads = threads();
-  start.sandbox = !request_.trust;
-  start.use_landlock = request_.use_landlock;
-  start.limits = limitsFor(&model_, request_);
   auto side = std::make_unique<Side>(start, cancellation_, variant);
   side->run.device = request_.optimize.device;
   const std::string name = variant;

@@ -31,6 +31,8 @@ struct JobRequest {
   bool force_precision = false;  // also where this machine emulates it
   bool trust = false;        // no sandbox
   bool use_landlock = true;  // false: as on a kernel without it
+  bool remote = false;       // the model and all paths are those of a worker's machine
+  std::string isa;           // of that machine; empty: of this one
   double silence_s = 600;
 };
 
@@ -43,6 +45,8 @@ class JobEvents {
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
   // The record has grown by something worth showing.
   virtual void onRecord(const JobRecord& /*job*/) {}
+  // How far a calibration or search is, as its state file has it.
+  virtual void onState(const std::string& /*text*/) {}
 };
 
 // Throws Error(kUnsupported) for a device or precision that this version or machine cannot do, Error(kUsage) for texts

@@ -8,7 +8,6 @@
 #include <limits>
 #include <sstream>
 
-#include "core/plan/machine_facts.h"
 #include "core/plan/records_json.h"
 #include "studio/session_request.h"
 
@@ -35,15 +34,7 @@ std::string readText(const std::string& path, const char* flag, std::size_t most
 // One engine from start to result; states go to the file.
 json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequest& request, const JobFolder& folder, const StateFile& state,
                   JobEvents& events, const Cancellation& cancellation) {
-  EngineStart start;
-  start.program = engineProgram();
-  start.model_fd = model.fd.get();
-  start.readable = readablePaths(request);
-  start.job_folder = folder.path();
-  start.threads = job.measure.threads;
-  start.sandbox = !request.trust;
-  start.use_landlock = request.use_landlock;
-  start.limits = limitsFor(&model, request);
+  const EngineStart start = engineStart(model, request, folder, job.measure.threads);
   EngineProcess engine(start, cancellation);
   engine.send(toJson(job));
   while (true) {
@@ -51,7 +42,9 @@ json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequ
     const std::string type = messageText(message, "type");
     if (type == "result") return message;
     if (type == "state") {
-      state.write(messageText(message, "text", kMaxTextBytes));
+      const std::string text = messageText(message, "text", kMaxTextBytes);
+      state.write(text);
+      events.onState(text);
     } else if (type == "progress") {
       events.onProgress(messageText(message, "stage", 200), std::clamp(messageNumber(message, "fraction"), 0.0, 1.0), -1);
     } else if (type == "log") {
@@ -62,7 +55,7 @@ json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequ
 
 EngineJob describedJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder, const StateFile& state) {
   checkRequest(request);
-  const std::int32_t threads = request.measure.threads > 0 ? request.measure.threads : usableCores();
+  const std::int32_t threads = request.measure.threads > 0 ? request.measure.threads : std::max(1, model.machine.cores);
   EngineJob job = engineJob(kind, model, request, folder, threads);
   job.state = state.read();
   return job;
@@ -98,6 +91,19 @@ void StateFile::remove() const {
   if (!path_.empty()) std::filesystem::remove(path_, ignored);
 }
 
+std::vector<TradeoffRecord> triedSoFar(const std::string& state) {
+  std::vector<TradeoffRecord> tried;
+  try {
+    const json source = parseRecordText(state);
+    const auto trials = source.find("trials");
+    if (trials == source.end() || !trials->is_object()) return tried;
+    for (const json& trial : *trials) tried.push_back(recordFromJson<TradeoffRecord>(trial));
+  } catch (const std::exception&) {
+    tried.clear();  // a calibration's state
+  }
+  return tried;
+}
+
 CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& request, const StateFile& state, JobEvents& events,
                                  const Cancellation& cancellation) {
   const JobFolder folder;
@@ -126,10 +132,16 @@ PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobReque
   result.recipe = messageText(answer, "recipe", kMaxTextBytes);
   result.sensitivities = recordsOf<SensitivityRecord>(answer, "sensitivities");
   result.tradeoffs = recordsOf<TradeoffRecord>(answer, "tradeoffs");
+  result.assignments = messageTexts(answer, "assignments");
+  if (result.assignments.size() != result.tradeoffs.size()) unexpectedMessage("result");
   return result;
 }
 
 std::string readRecipeText(const std::string& path) {
+  // Need no ranges, so no file.
+  if (path == "dynamic" || path == "weight-only") {
+    return dumpJson({{"format", "ipex-studio-recipe"}, {"version", 1}, {"mode", path}, {"values", json::array()}, {"nodes", json::array()}});
+  }
   std::string text = readText(path, "--recipe", kMaxTextBytes);
   if (!json::accept(text)) throw Error(ExitCode::kUsage, fmt::format("--recipe {}: this is no JSON; give what calibrate wrote, or an int8_conf.json.", path));
   return text;

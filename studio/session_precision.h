@@ -40,7 +40,11 @@ struct PrecisionSearchResult {
   std::string recipe;
   std::vector<SensitivityRecord> sensitivities;
   std::vector<TradeoffRecord> tradeoffs;
+  std::vector<std::string> assignments;  // of the tradeoffs, as TuningState has them
 };
+
+// The assignments that a search's state holds, in no order; empty when it is none.
+std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 
 // Throws Error; the state file then holds what was tried.
 PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, JobEvents& events,

@@ -56,15 +56,9 @@ std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const Chec
                                         const Cancellation& cancellation) {
   checkRequest(request);
   const JobFolder folder;
-  EngineStart start;
-  start.program = engineProgram();
-  start.model_fd = original.fd.get();
+  if (!original.worker.empty() || !candidate.worker.empty()) throw Error(ExitCode::kUnsupported, "Two files are compared on this machine only; run ipex-studio verify on the worker's.");
+  EngineStart start = engineStart(original, request, folder, request.measure.threads > 0 ? request.measure.threads : usableCores());
   start.other_fd = candidate.fd.get();
-  start.readable = readablePaths(request);
-  start.job_folder = folder.path();
-  start.threads = request.measure.threads > 0 ? request.measure.threads : usableCores();
-  start.sandbox = !request.trust;
-  start.limits = limitsFor(&original, request);
   EngineProcess engine(start, cancellation);
   const json result =
       runToResult(engine, engineJob(JobKind::kVerify, original, request, folder, start.threads), &events);

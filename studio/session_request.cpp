@@ -61,6 +61,7 @@ std::string absolutePath(const std::string& path) {
 
 std::vector<std::string> readablePaths(const JobRequest& request) {
   std::vector<std::string> paths;
+  if (request.remote) return paths;
   if (!request.inputs_path.empty()) paths.push_back(absolutePath(request.inputs_path));
   const std::string data = absolutePath(request.data.path);
   if (data.empty()) return paths;
@@ -81,6 +82,22 @@ std::vector<std::string> readablePaths(const JobRequest& request) {
   return paths;
 }
 
+EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder, std::int32_t threads) {
+  EngineStart start;
+  start.worker = model.worker;
+  start.model_path = model.path;
+  if (!model.worker.empty()) start.model_sha256 = model.report.sha256;
+  if (start.worker.empty()) start.program = engineProgram();
+  start.model_fd = model.fd.get();
+  start.readable = readablePaths(request);
+  start.job_folder = folder.path();
+  start.threads = threads;
+  start.sandbox = !request.trust;
+  start.use_landlock = request.use_landlock;
+  start.limits = limitsFor(&model, request);
+  return start;
+}
+
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads) {
   EngineJob job;
@@ -88,7 +105,7 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   job.model_name = model.path;
   job.inputs = request.inputs;
   job.guessed = request.remembered;
-  job.inputs_path = absolutePath(request.inputs_path);
+  job.inputs_path = request.remote ? request.inputs_path : absolutePath(request.inputs_path);
   job.reset_method = request.reset_method;
   job.optimize = request.optimize;
   if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
@@ -96,20 +113,20 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   job.measure.threads = threads;
   job.job_folder = folder.path();
   job.data = request.data;
-  job.data.path = absolutePath(request.data.path);
+  if (!request.remote) job.data.path = absolutePath(request.data.path);
   const std::string metric = absolutePath(request.data.metric);
-  if (!metric.empty() && ::access(metric.c_str(), R_OK) == 0) job.data.metric = metric;
+  if (!request.remote && !metric.empty() && ::access(metric.c_str(), R_OK) == 0) job.data.metric = metric;
   job.calibration = request.calibration;
   job.search = request.search;
   return job;
 }
 
-std::string whyNotPrecision(Precision precision, bool forced) {
+std::string whyNotPrecision(Precision precision, const JobRequest& request) {
   if (precision == Precision::kFp32 || precision == Precision::kInt8) return "";
   if (precision != Precision::kBf16) return "this version computes in fp32, bf16 and int8";
-  const std::string isa = machineFacts().isa;
+  const std::string isa = request.isa.empty() ? machineFacts().isa : request.isa;
   const bool native = isa == "avx512_core_bf16" || isa == "avx512_core_amx";
-  if (native || forced) return "";
+  if (native || request.force_precision) return "";
   return "this CPU has no BF16 instructions and would emulate them, slower than FP32; use --precision fp32, or add "
          "--force-precision to do it all the same";
 }
@@ -127,26 +144,29 @@ void unexpectedMessage(const std::string& type) {
 
 void checkRequest(const JobRequest& request) {
   checkDevice(request.optimize.device);
-  const std::string why = whyNotPrecision(request.optimize.precision, request.force_precision);
+  const std::string why = whyNotPrecision(request.optimize.precision, request);
   if (!why.empty()) {
     throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(request.optimize.precision), why));
   }
   for (const Precision precision : request.also) {
-    const std::string why_not = whyNotPrecision(precision, request.force_precision);
+    const std::string why_not = whyNotPrecision(precision, request);
     if (!why_not.empty()) throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(precision), why_not));
   }
   const std::string& data = request.data.path;
-  if (!data.empty() && ::access(data.c_str(), R_OK) != 0) {
+  if (!request.remote && !data.empty() && ::access(data.c_str(), R_OK) != 0) {
     throw Error(ExitCode::kUsage, fmt::format("--data {}: there is no such readable file or folder.", data));
   }
   for (const std::string& text : request.inputs) checkInputText(text);
+  if (request.remote && !request.optimize.dump_directory.empty()) {
+    throw Error(ExitCode::kUnsupported, "--dump: graphs cannot be dumped from a worker; run ipex-studio there.");
+  }
   const bool may_write = request.trust || (request.use_landlock && landlockVersion() > 0);
   if (!request.optimize.dump_directory.empty() && !may_write) {
     throw Error(ExitCode::kUnsupported,
                 "--dump: this kernel has no Landlock, so a sandboxed engine may write no files; "
                 "add --trust if you trust the model.");
   }
-  if (!request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
+  if (!request.remote && !request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
     throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
   }
 }

@@ -18,12 +18,16 @@ std::string absolutePath(const std::string& path);
 // Files and folders beside the model that an engine must read for the request.
 std::vector<std::string> readablePaths(const JobRequest& request);
 
+// Everything an engine for this model starts with, but for what only one kind of job needs.
+EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder, std::int32_t threads);
+
 // Dumps go to the folder "dump" inside `folder`.
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads);
 
-// Why this version or this machine does not compute so, as a clause; empty where it does. `forced`: emulation will do.
-std::string whyNotPrecision(Precision precision, bool forced);
+// Why this version or the request's machine does not compute so, as a clause; empty where it does, and where emulation is
+// asked for.
+std::string whyNotPrecision(Precision precision, const JobRequest& request);
 
 // Throws Error(kFailure): the engine sent something that does not belong there.
 [[noreturn]] void unexpectedMessage(const std::string& type);

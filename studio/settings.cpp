@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -24,7 +25,17 @@ float sizeOf(const std::string& text) {
 bool WindowSettings::operator==(const WindowSettings& other) const {
   return left == other.left && right == other.right && bottom == other.bottom && hide_left == other.hide_left &&
          hide_right == other.hide_right && hide_bottom == other.hide_bottom && theme == other.theme &&
-         scale == other.scale;
+         scale == other.scale && recent == other.recent;
+}
+
+bool rememberRecent(WindowSettings* settings, const std::string& path) {
+  if (path.empty() || path.find_first_of("\r\n") != std::string::npos) return false;
+  std::vector<std::string>& recent = settings->recent;
+  if (!recent.empty() && recent.front() == path) return false;
+  recent.erase(std::remove(recent.begin(), recent.end(), path), recent.end());
+  recent.insert(recent.begin(), path);
+  if (recent.size() > kMostRecent) recent.resize(kMostRecent);
+  return true;
 }
 
 std::string settingsPath() {
@@ -51,6 +62,9 @@ WindowSettings readSettings(const std::string& path) {
     if (key == "hide-right") settings.hide_right = value == "1";
     if (key == "hide-bottom") settings.hide_bottom = value == "1";
     if (key == "theme" && (value == "dark" || value == "light" || value == "contrast")) settings.theme = value;
+    const bool known = std::find(settings.recent.begin(), settings.recent.end(), value) != settings.recent.end();
+    if (key == "recent" && !value.empty() && value[0] == '/' && !known && settings.recent.size() < kMostRecent)
+      settings.recent.push_back(value);
     if (key == "scale") {
       const float scale = std::strtof(value.c_str(), nullptr);
       settings.scale = scale >= 0.5F && scale <= 4 ? scale : 0;
@@ -72,6 +86,7 @@ bool writeSettings(const std::string& path, const WindowSettings& settings) {
                         settings.left, settings.right, settings.bottom, settings.hide_left, settings.hide_right,
                         settings.hide_bottom)
          << fmt::format("theme={}\nscale={}\n", settings.theme, settings.scale);
+    for (const std::string& path : settings.recent) file << "recent=" << path << '\n';
     if (!file.flush()) return false;
   }
   std::filesystem::rename(fresh, path, error);

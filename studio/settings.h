@@ -1,7 +1,8 @@
-// What the window remembers between starts: sizes of the parts, what is hidden, theme and scale.
+// What the window remembers between starts: sizes of the parts, what is hidden, theme, scale, and files.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace ipex_studio {
 
@@ -15,9 +16,14 @@ struct WindowSettings {
   bool hide_bottom = false;
   std::string theme;  // empty: none was chosen
   float scale = 0;    // 0: as the display asks
+  std::vector<std::string> recent;  // files that were opened, absolute paths, the newest first
 
   bool operator==(const WindowSettings& other) const;
 };
+
+constexpr std::size_t kMostRecent = 12;
+// Puts `path` first. False: it was there already. Paths with line ends are not kept.
+bool rememberRecent(WindowSettings* settings, const std::string& path);
 
 // $XDG_CONFIG_HOME/ipex-studio/window.conf, else under ~/.config; empty when neither is known.
 std::string settingsPath();

@@ -26,6 +26,7 @@ SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const
   snapshot->precisions = std::move(parts.precisions);
   snapshot->tunings = std::move(parts.tunings);
   snapshot->overrides = std::move(parts.overrides);
+  snapshot->work = std::move(parts.work);
   snapshot->tries = std::make_shared<const std::vector<WhatIf>>(std::move(parts.tries));
   snapshot->log = std::make_shared<const std::vector<LogLine>>(std::move(parts.log));
   return snapshot;

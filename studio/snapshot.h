@@ -16,6 +16,7 @@
 #include "studio/commands.h"
 #include "studio/snapshot_index.h"
 #include "studio/snapshot_peaks.h"
+#include "studio/snapshot_work.h"
 
 namespace ipex_studio {
 
@@ -79,6 +80,7 @@ struct StudioSnapshot {
   std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is but one
   std::shared_ptr<const std::vector<TuningEntry>> tunings;  // of steps, measured on machines like this; null: none
   OverrideState overrides;
+  WorkState work;
   std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
   std::shared_ptr<const std::vector<LogLine>> log;  // never null
 };
@@ -95,6 +97,7 @@ struct SnapshotParts {
   std::shared_ptr<const RunSet> precisions;
   std::shared_ptr<const std::vector<TuningEntry>> tunings;
   OverrideState overrides;
+  WorkState work;
   std::vector<WhatIf> tries;
   std::vector<LogLine> log;
 };
@@ -117,6 +120,8 @@ class SnapshotSource {
   // returned, the previous function is not called any more.
   virtual void setWakeup(std::function<void()> wake) = 0;
   virtual void post(Command command) = 0;
+  // False while a posted command has not been dealt with.
+  virtual bool idle() { return true; }
 };
 
 }  // namespace ipex_studio

@@ -10,6 +10,7 @@
 
 #include "core/plan/records.h"
 #include "profiler/statistics.h"
+#include "studio/overrides.h"
 #include "studio/snapshot_timeline.h"
 
 namespace ipex_studio {
@@ -90,6 +91,9 @@ struct Advice {
   std::string link;               // text of the link; empty: none
   std::vector<OriginId> origins;  // what the link selects
   std::string tab;                // panel that the link brings to the front; empty: none
+  Overrides try_it;               // decisions that would follow it, added to those in force; empty: none
+  std::string action;             // what the window offers for it instead: a name of app_actions.h; empty: nothing
+  std::string offer;              // text of the link that does either
 };
 
 struct JobIndex {
@@ -118,8 +122,12 @@ std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<Ori
 std::string formatTime(double ns, int decimals = 2);
 // "2.17 ± 0.01 ms": a median and half of its interval in one unit.
 std::string formatSpread(const TimeStatistics& time);
+// "97.5 MB", "12.4 kB", "1.2 GB".
+std::string formatBytes(std::int64_t bytes);
 // "1x64x56x56" and "Float(1, 64, 56, 56)" as "1×64×56×56"; other text as it is.
 std::string formatShape(const std::string& text);
+// An input's description: "1x3x224x224:float32" as "1×3×224×224 f32".
+std::string formatInput(const std::string& description);
 // For display: control characters become spaces, at most `max_bytes` bytes, cut at a character with "…".
 std::string displayText(const std::string& text, std::size_t max_bytes = 160);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 namespace ipex_studio {
@@ -58,6 +59,17 @@ std::string moduleOf(const StudioSnapshot& snapshot, const std::vector<OriginId>
   return {};
 }
 
+std::vector<std::string> keysOf(const StudioSnapshot& snapshot, const std::vector<OriginId>& origins) {
+  std::vector<std::string> keys;
+  for (const OriginId origin : origins) {
+    const auto known = snapshot.index->origin_by_id.find(origin);
+    if (known == snapshot.index->origin_by_id.end()) continue;
+    const Origin& from = snapshot.job->model.origins[static_cast<std::size_t>(known->second)];
+    keys.push_back(from.module_path + ":" + from.kind + "#" + std::to_string(from.ordinal));
+  }
+  return keys;
+}
+
 // Times of the newest run in each precision, by origin: rows of the comparison are joined already.
 std::unordered_map<OriginId, const RunSetRow*> timesByOrigin(const StudioSnapshot& snapshot) {
   return snapshot.precisions && snapshot.precisions->same_model ? byOrigin(snapshot.precisions->rows)
@@ -91,6 +103,7 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
     row.group = operation.group;
     row.origins = operation.origins;
     row.module = moduleOf(snapshot, operation.origins);
+    row.keys = keysOf(snapshot, operation.origins);
     row.now = operation.precision;
     addTimes(snapshot, find(times, operation.origins), &row);
     const int now = placeOf(operation.precision);
@@ -115,6 +128,37 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::optional<Overrides> overridesOf(const StudioSnapshot& snapshot, std::size_t place) {
+  const auto& assignments = snapshot.work.tuning.assignments;
+  const auto& sensitivities = snapshot.job->sensitivities;
+  if (place >= assignments.size()) return std::nullopt;
+  const std::string& assignment = assignments[place];
+  Overrides overrides;
+  if (assignment == "bf16") {
+    overrides.precisions.push_back({"*", "bf16"});
+    return overrides;
+  }
+  if (assignment.size() != sensitivities.size()) return std::nullopt;
+  // Operations that were told apart by no more than what follows '@' share a key; where they differ FP32 is safe.
+  std::map<std::string, char> chosen;
+  for (std::size_t s = 0; s < sensitivities.size(); ++s) {
+    const std::string key = sensitivities[s].key.substr(0, sensitivities[s].key.find('@'));
+    if (key.empty()) return std::nullopt;
+    const auto [at, fresh] = chosen.emplace(key, assignment[s]);
+    if (!fresh && at->second != assignment[s]) at->second = '0';
+  }
+  const auto precisionOf = [](char digit) { return digit == '1' ? "int8" : digit == '2' ? "bf16" : "fp32"; };
+  const auto any = [&](char digit) {
+    return std::any_of(chosen.begin(), chosen.end(), [&](const auto& each) { return each.second == digit; });
+  };
+  const char whole = any('1') ? '1' : any('2') ? '2' : '0';
+  overrides.precisions.push_back({"*", precisionOf(whole)});
+  for (const auto& [key, digit] : chosen) {
+    if (whole != '0') overrides.precisions.push_back({key, precisionOf(digit)});
+  }
+  return overrides;
 }
 
 }  // namespace ipex_studio

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct PrecisionRow {
   KindGroup group = KindGroup::kOther;
   std::vector<OriginId> origins;
   std::string module;                          // of the first node; what an override of this row names
+  std::vector<std::string> keys;               // of its nodes, as searches name them
   std::string now;                             // precision of the shown run; empty: several
   std::array<double, 3> time_ns{};             // per kShownPrecisions; 0: not measured
   double alone_db = 0;                         // SQNR with this operation alone in lower precision; NaN: not tried
@@ -28,5 +30,8 @@ struct PrecisionRow {
 
 // In order of execution. Works on the snapshot's own indexes; milliseconds for thousands of rows.
 std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot);
+
+// The decisions that make JobRecord::tradeoffs[place] of what is in force now; nothing where its assignment is not known.
+std::optional<Overrides> overridesOf(const StudioSnapshot& snapshot, std::size_t place);
 
 }  // namespace ipex_studio

@@ -145,6 +145,24 @@ std::string formatShape(const std::string& text) {
   return out;
 }
 
+std::string formatBytes(std::int64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  if (bytes >= 1000000000) return fmt::format("{:.1f} GB", number / 1e9);
+  if (bytes >= 1000000) return fmt::format("{:.1f} MB", number / 1e6);
+  return fmt::format("{:.1f} kB", number / 1e3);
+}
+
+std::string formatInput(const std::string& description) {
+  std::string text = description;
+  constexpr std::pair<const char*, const char*> kShort[] = {
+      {":float32", " f32"}, {":float64", " f64"}, {":int64", " i64"}, {":int32", " i32"}, {":bfloat16", " bf16"}};
+  for (const auto& [from, to] : kShort) {
+    const std::size_t at = text.find(from);
+    if (at != std::string::npos) text.replace(at, std::string(from).size(), to);
+  }
+  return formatShape(text);
+}
+
 std::string displayText(const std::string& text, std::size_t max_bytes) {
   std::size_t length = text.size();
   const bool cut = length > max_bytes;

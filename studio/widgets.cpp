@@ -81,7 +81,7 @@ void labelRight(ImU32 color, const std::string& text, float right, ImFont* font)
   label(color, text);
 }
 
-bool paragraphWithLink(const Ui& ui, const std::string& text, const std::string& link_text, float width) {
+int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<std::string>& links, float width) {
   const float line = std::floor(ImGui::GetFontSize() * 1.18F);
   const float left = ImGui::GetCursorPosX();
   float y = ImGui::GetCursorPosY();
@@ -95,13 +95,18 @@ bool paragraphWithLink(const Ui& ui, const std::string& text, const std::string&
     begin = std::min(text.find_first_not_of(' ', end), text.size());
     if (begin < text.size()) y += line;
   }
-  bool clicked = false;
-  if (!link_text.empty()) {
-    const float gap = ui.px(6);
-    const bool fits = used + gap + sizeOf(link_text).x <= width;
+  int clicked = -1;
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    if (links[l].empty()) continue;
+    const float gap = ui.px(l == 0 ? 6 : 10);
+    const bool fits = used + gap + sizeOf(links[l]).x <= width;
     if (!fits) y += line;
-    ImGui::SetCursorPos({fits ? left + used + gap : left, y});
-    clicked = link(ui, "link", link_text);
+    const float x = fits ? used + gap : 0;
+    ImGui::SetCursorPos({left + x, y});
+    ImGui::PushID(static_cast<int>(l));
+    if (link(ui, "link", links[l])) clicked = static_cast<int>(l);
+    ImGui::PopID();
+    used = x + sizeOf(links[l]).x;
   }
   ImGui::SetCursorPos({left, y + line});
   return clicked;
@@ -223,6 +228,30 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
   ImGui::PushTextWrapPos(left + width);
   label(ui.theme.dim, what_next);
   ImGui::PopTextWrapPos();
+}
+
+bool beginDialog(const Ui& ui, const char* id, float width) {
+  const ImVec2 display = ImGui::GetIO().DisplaySize;
+  ImGui::SetNextWindowPos({std::floor(display.x / 2), std::floor(display.y * 0.44F)}, ImGuiCond_Always, {0.5F, 0.5F});
+  ImGui::SetNextWindowSize({std::floor(std::min(ui.px(width), display.x - ui.px(24))), 0});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui.px(20), ui.px(18)});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, ui.px(8));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+  const bool open = ImGui::BeginPopupModal(id, nullptr, ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
+                                                            ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::PopStyleVar(3);
+  return open;
+}
+
+void endDialog() { ImGui::EndPopup(); }
+
+float dialogLine(const Ui& ui, const std::string& text, float points) {
+  const float left = ImGui::GetCursorPosX();
+  const float y = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(y + std::floor(ui.px(6)));
+  label(ui.theme.dim, text);
+  ImGui::SetCursorPos({left + ui.px(points), y});
+  return ImGui::GetContentRegionAvail().x;
 }
 
 bool beginArea(const Ui& ui, const char* id, ImVec2 size, ImU32 color, ImVec2 padding, ImGuiWindowFlags flags) {

@@ -3,7 +3,9 @@
 
 #include <imgui.h>
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "studio/fonts.h"
 #include "studio/theme.h"
@@ -18,6 +20,8 @@ struct Ui {
   Fonts fonts;
   float scale = 1;
   SceneService* scenes = nullptr;
+  std::function<void()> wake;  // asks for another frame, from any thread; may be empty
+  const std::vector<std::string>* recent = nullptr;  // files opened before, the newest first
 
   float px(float points) const { return points * scale; }
 };
@@ -31,8 +35,8 @@ void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width
 // One line whose right end is `right` pixels from the window's left edge.
 void labelRight(ImU32 color, const std::string& text, float right, ImFont* font = nullptr);
 
-// Wrapped to `width` pixels, with a link (none when empty) after the last word; whether the link was clicked.
-bool paragraphWithLink(const Ui& ui, const std::string& text, const std::string& link_text, float width);
+// Wrapped to `width` pixels, with links (none where empty) after the last word; which of them was clicked, -1: none.
+int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<std::string>& links, float width);
 
 // Accent-coloured text that is clicked. `id` tells equal texts apart.
 bool link(const Ui& ui, const char* id, const std::string& text);
@@ -55,6 +59,13 @@ void swatch(const Ui& ui, ImU32 color);
 void tooltip(const std::string& text);
 // What an empty panel says: one headline and what to do next, in the middle of the window.
 void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next);
+
+// A dialog in the middle of the window that keeps the rest from being used: drawn between the two, and closed by Escape.
+// False: it is not open; endDialog() must follow only where it is. `width` in points.
+bool beginDialog(const Ui& ui, const char* id, float width);
+void endDialog();
+// A line of a dialog: dim text at the left, and the width that is left for what stands at its right.
+float dialogLine(const Ui& ui, const std::string& text, float points = 120);
 
 // A child window filled with `color`; returns whether to draw into it, endArea() must follow either way.
 bool beginArea(const Ui& ui, const char* id, ImVec2 size, ImU32 color, ImVec2 padding, ImGuiWindowFlags flags = 0);

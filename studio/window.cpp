@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
+#include <optional>
 
 #include "core/plan/error.h"
 #include "studio/app.h"
 #include "studio/screenshot.h"
 #include "studio/script.h"
+#include "studio/snapshot_report.h"
 
 namespace ipex_studio {
 namespace {
@@ -40,7 +43,9 @@ struct CloseWindow {
 using WindowPtr = std::unique_ptr<GLFWwindow, CloseWindow>;
 
 // Else it draws off-screen and returns by itself.
-bool staysOpen(const WindowOptions& options) { return options.screenshot_path.empty() && options.script_path.empty(); }
+bool staysOpen(const WindowOptions& options) {
+  return options.screenshot_path.empty() && options.report_path.empty() && options.script_path.empty();
+}
 
 WindowPtr openWindow(const WindowOptions& options) {
   const bool screenshot = !staysOpen(options);
@@ -112,6 +117,10 @@ void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, in
   glClearColor(ground.x, ground.y, ground.z, 1);
   glClear(GL_COLOR_BUFFER_BIT);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  if (std::optional<ReportCommand> report = app.takeReport()) {
+    report->picture = std::make_shared<const Picture>(Picture{width, height, readPixels(width, height)});
+    commands.post(std::move(*report));
+  }
   for (Command& command : commands.take()) source.post(std::move(command));
 }
 
@@ -175,13 +184,15 @@ class OffscreenRunner {
     io.MousePos = {-1e6F, -1e6F};
     target_.bind();
     drawFrame(app_, source_, shown_, options_.width, options_.height, &watchdog_);
-    const bool quiet = !news && shown_->status.state != JobState::kWorking && app_.settled();
+    const bool quiet = !news && source_.idle() && shown_->status.state != JobState::kWorking && app_.settled();
     quiet_frames_ = quiet ? quiet_frames_ + 1 : 0;
   }
   bool settled() const { return quiet_frames_ >= kFramesAfterEvent; }
   void disturb() { quiet_frames_ = 0; }
   const StudioSnapshot& shown() const { return *shown_; }
   FrameStatistics statistics() const { return watchdog_.statistics(); }
+  std::string png() const { return encodePng(options_.width, options_.height, target_.pixels()); }
+  Picture picture() const { return {options_.width, options_.height, target_.pixels()}; }
   void save(const std::string& path) const { writePng(path, options_.width, options_.height, target_.pixels()); }
 
  private:
@@ -204,7 +215,14 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
                   "The job did not end within ten minutes, so no screenshot was taken; use a smaller model.");
     }
   }
-  runner.save(options.screenshot_path);
+  if (!options.screenshot_path.empty()) runner.save(options.screenshot_path);
+  if (options.report_path.empty()) return;
+  const ReportCommand report = app.reportOf(runner.shown(), options.report_path);
+  std::ofstream file(options.report_path, std::ios::binary | std::ios::trunc);
+  file << screenReportHtml(runner.shown(), {report.panel, report.selected, runner.png()});
+  if (!file.flush()) {
+    throw Error(ExitCode::kFailure, "The report could not be written to '" + options.report_path + "'; choose a folder that can be written.");
+  }
 }
 
 void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
@@ -224,7 +242,13 @@ void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
                                 disturbed = true;
                                 source.post(std::move(command));
                               },
-                              [&](const std::string& path) { runner.save(path); }};
+                              [&](const std::string& path) { runner.save(path); },
+                              [&](const std::string& path) {
+                                ReportCommand report = app.reportOf(runner.shown(), path);
+                                report.picture = std::make_shared<const Picture>(runner.picture());
+                                disturbed = true;
+                                source.post(std::move(report));
+                              }};
     more = script.advance(frame);
     if (disturbed || selection != app.selection().generation() || stage != app.selection().after_stage ||
         app.selection().hasRequests())

@@ -17,6 +17,7 @@ struct WindowOptions {
   std::string theme;            // "dark", "light", "contrast"; empty: the one chosen last, else dark
   std::string settings_path;    // where the arrangement is kept between starts; empty: nowhere. Screenshots ignore it.
   std::string screenshot_path;  // non-empty: render until everything is settled, write a PNG there, return
+  std::string report_path;      // non-empty: the same, as an HTML file with the picture and its numbers
   std::string script_path;      // non-empty: draw off-screen what this script does (script.h), then return
   std::string panel;            // one of panelNames(): fills the window with that panel alone; empty: the whole studio
   std::string title = "ipex-studio";

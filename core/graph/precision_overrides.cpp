@@ -8,6 +8,9 @@ bool isIn(const std::string& path, const std::string& module) {
   return path.compare(0, module.size(), module) == 0 && (path.size() == module.size() || path[module.size()] == '.');
 }
 
+// As recipes and searches name an operation: "layer1.0.conv1:aten::_convolution#0".
+std::string keyOf(const Origin& origin) { return origin.module_path + ":" + origin.kind + "#" + std::to_string(origin.ordinal); }
+
 }  // namespace
 
 std::string decidedPrecision(const std::vector<std::string>& overrides, const OriginTable& origins,
@@ -22,7 +25,7 @@ std::string decidedPrecision(const std::vector<std::string>& overrides, const Or
     bool fits = what == "*" || what == "kind:" + kind;
     for (std::size_t i = 0; i < ids.size() && !fits; ++i) {
       for (const Origin& origin : origins.origins()) {
-        if (origin.id == ids[i]) fits = fits || isIn(origin.module_path, what);
+        if (origin.id == ids[i]) fits = fits || isIn(origin.module_path, what) || what == keyOf(origin);
       }
     }
     if (fits) decided = text.substr(equals + 1);

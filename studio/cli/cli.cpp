@@ -1,5 +1,7 @@
 // Dispatch of commands, and what is common to them.
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
@@ -10,6 +12,7 @@
 #include "studio/cli/commands.h"
 #include "studio/protocol.h"
 #include "studio/session_precision.h"
+#include "studio/session_worker.h"
 
 namespace ipex_studio {
 namespace {
@@ -45,11 +48,20 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return pruneDatabase(line);
     case CommandKind::kCompletion:
       return printCompletion(line);
+    case CommandKind::kWorker:
+      return serveStandardStreams();
   }
   return static_cast<int>(ExitCode::kFailure);
 }
 
 }  // namespace
+
+// Frames have stdout for themselves; what anything else prints goes to stderr.
+int serveStandardStreams() {
+  const UniqueFd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!out || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) throw Error(ExitCode::kFailure, "The standard output is closed.");
+  return serveWorker(STDIN_FILENO, out.get());
+}
 
 JobRequest jobRequest(const CommandLine& line, const char* command) {
   JobRequest request;
@@ -83,6 +95,7 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   request.optimize.allow_winograd = !line.no_winograd;
   request.measure = line.measure;
   request.trust = line.trust;
+  request.remote = !line.worker.empty() || parseRemote(line.model).has_value();
   request.silence_s = line.timeout_s;
   return request;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "core/plan/error.h"
@@ -77,10 +78,18 @@ CLI::App* addCommand(CLI::App& app, CommandLine& line, CommandKind kind, const c
   return command;
 }
 
+void addWorkerFlag(CLI::App& app, CommandLine& line, const char* group) {
+  app.add_option("--worker", line.worker,
+                 "Run the model by this command, which starts an ipex-studio elsewhere: \"ssh host ipex-studio\". All paths but those of "
+                 "outputs and the database are that machine's. No shell reads the words.")
+      ->type_name("COMMAND")
+      ->group(group);
+}
+
 void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   CLI::App* run = addCommand(app, line, CommandKind::kRun, "run",
                              "Optimize, verify, measure against the baseline, record and export a model");
-  addModel(*run, line);
+  addModel(*run, line, "A TorchScript file, or ssh://host/path/model.pt on another machine.");
   run->add_option("-o,--output", line.output, "Write the optimized model there; without it no file is written.")
       ->type_name("FILE");
   run->add_option("--form", line.form, "compiled: fastest, needs our library. portable: plain PyTorch operators.")
@@ -100,6 +109,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
     addRecipeFlag(*command, line);
     addCalibrationFlags(*command, line);
     addMetricFlag(*command, line);
+    addWorkerFlag(*command, line, kSharedGroup);
   }
 }
 
@@ -218,13 +228,23 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
 
   CLI::App* completion = addCommand(app, line, CommandKind::kCompletion, "completion",
                                     "Print the completion script for a shell: source <(ipex-studio completion bash)");
+  addCommand(app, line, CommandKind::kWorker, "worker", "Serve one model over standard input and output; what --worker and ssh:// start");
   completion->add_option("SHELL", line.shell, "bash or zsh.")->required()->check(CLI::IsMember({"bash", "zsh"}));
 }
 
+// A window with nothing open makes sense to a person and to a script.
+bool canWelcome(const CommandLine& line) {
+  const bool display = std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+  return display && !line.json && !line.csv;
+}
+
 void addStudio(CLI::App& app, CommandLine& line) {
-  app.add_option("FILE", line.model, "A model to open in the studio, or a profile.db of recorded runs.");
+  app.add_option("FILE", line.model, "A model to open in the studio, also as ssh://host/path/model.pt, or a profile.db of recorded runs.");
   app.add_option("--screenshot", line.screenshot, "Do not stay open: write what the window shows as PNG.")
       ->type_name("FILE.png")
+      ->group(kWindowGroup);
+  app.add_option("--report", line.report, "Do not stay open: write what the window shows as one HTML file.")
+      ->type_name("FILE.html")
       ->group(kWindowGroup);
   app.add_option("--script", line.script, "Do not stay open: do what this file says, step by step.")
       ->type_name("FILE")
@@ -239,9 +259,14 @@ void addStudio(CLI::App& app, CommandLine& line) {
       ->type_name("WxH")
       ->capture_default_str()
       ->group(kWindowGroup);
+  app.add_option("--scale", line.scale, "How large everything is drawn, 0.5 to 4; without it as the display asks.")
+      ->type_name("FACTOR")
+      ->check(CLI::Range(0.5, 4.0))
+      ->group(kWindowGroup);
   app.add_option("--theme", line.theme, "dark, light or contrast; without it the one chosen last.")
       ->check(CLI::IsMember({"dark", "light", "contrast"}))
       ->group(kWindowGroup);
+  addWorkerFlag(app, line, kSharedGroup);
   addDatabase(app, line);
   addModelFlags(app, line);
   addMeasureFlags(app, line);
@@ -270,7 +295,7 @@ std::optional<int> parseCommandLine(int argc, char** argv, CommandLine& line) {
   const auto app = makeApp(line);
   try {
     app->parse(argc, argv);
-    if (line.kind == CommandKind::kStudio && line.model.empty()) {
+    if (line.kind == CommandKind::kStudio && line.model.empty() && !canWelcome(line)) {
       std::cerr << "ipex-studio: which file? Give a model (.pt) or a profile.db, or one of the commands of --help.\n";
       return static_cast<int>(ExitCode::kUsage);
     }

@@ -28,6 +28,7 @@ enum class CommandKind {
   kImport,
   kPrune,
   kCompletion,
+  kWorker,
 };
 
 // What was asked for, as typed; checked for form alone.
@@ -79,12 +80,15 @@ struct CommandLine {
   std::int64_t keep_mb = -1;       // kPrune
   std::string shell;               // kCompletion
 
+  std::string worker;      // --worker
   std::string screenshot;  // kStudio
+  std::string report;
   std::string script;
   std::string panel;
   bool csv = false;
   std::string size = "1600x1000";
   std::string theme;  // empty: as chosen last
+  double scale = 0;   // 0: as the display asks
 };
 
 // Flags and commands, bound to `line`, which must outlive the app. Completions and the reference in the manual page are

@@ -25,6 +25,7 @@ int writeReport(const CommandLine& line);
 int importDatabase(const CommandLine& line);
 int pruneDatabase(const CommandLine& line);
 int printCompletion(const CommandLine& line);
+int serveStandardStreams();  // worker
 int openStudio(const CommandLine& line, const WindowRunner& window);
 
 // The whole program but for main: parses, runs, prints errors as "ipex-studio: sentence" and returns the exit code.

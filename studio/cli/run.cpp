@@ -13,6 +13,7 @@
 #include "studio/cli/progress.h"
 #include "studio/session_database.h"
 #include "studio/session_files.h"
+#include "studio/session_worker.h"
 #include "studio/snapshot_index.h"
 
 namespace ipex_studio {
@@ -56,7 +57,8 @@ int runAndExport(const CommandLine& line) {
     checkForm(request, form);
     checkOutputPath(line.output);
   }
-  const CheckedModel model = checkModel(line.model);
+  const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
+  if (!model.worker.empty()) request.isa = model.machine.isa;
   JobDatabase database(line.database);
   if (request.inputs.empty() && request.inputs_path.empty()) {
     request.remembered = database.rememberedInputs(model.report.sha256);

@@ -10,6 +10,7 @@
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/session.h"
+#include "studio/session_worker.h"
 #include "studio/settings.h"
 #include "studio/snapshot_tables.h"
 
@@ -97,14 +98,20 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   options.panel = line.panel;
   options.screenshot_path = line.screenshot;
   options.script_path = line.script;
-  options.title = "ipex-studio - " + line.model;
+  options.report_path = line.report;
+  options.scale = line.scale;
+  options.title = line.model.empty() ? "ipex-studio" : "ipex-studio - " + line.model;
   SessionOptions session_options;
   session_options.file = line.model;
   session_options.database_path = line.database;
   session_options.request = jobRequest(line, "studio");
+  session_options.worker = splitCommand(line.worker);
+  // Somebody is there to answer.
+  session_options.ask_trust = line.screenshot.empty() && line.report.empty() && !line.json && !line.csv;
   checkRequest(session_options.request);
   // A file that is not there needs no window to be told.
-  if (!isDatabaseFile(line.model)) UniqueFd(openModelFile(line.model));
+  const bool here = !line.model.empty() && !session_options.request.remote;
+  if (here && !isDatabaseFile(line.model)) UniqueFd(openModelFile(line.model));
   if (line.json || line.csv) return printPanel(line, std::move(session_options));
   // Ctrl-C in the terminal closes the window as its own button does: the engines end and their folder goes.
   OpenSession open_session;
@@ -120,7 +127,7 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   if (interrupted.requested()) return static_cast<int>(kInterrupted);
   const SnapshotPtr last = session.latest();
   // A screenshot of a job that failed is taken, but the script must know.
-  if (!line.screenshot.empty() && last->status.state == JobState::kFailed) {
+  if ((!line.screenshot.empty() || !line.report.empty()) && last->status.state == JobState::kFailed) {
     throw Error(ExitCode::kFailure, last->status.message);
   }
   return code;

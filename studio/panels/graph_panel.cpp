@@ -8,6 +8,7 @@
 #include "studio/graph_search.h"
 #include "studio/panels/graph_pane.h"
 #include "studio/panels/panel_list.h"
+#include "studio/panels/welcome.h"
 
 namespace ipex_studio {
 namespace {
@@ -31,7 +32,7 @@ class GraphPanel : public Panel {
     const JobIndex& index = *snapshot.index;
     if (index.stages.empty()) {
       panelHead(ui_, "Graph");
-      drawEmpty(snapshot);
+      drawEmpty(snapshot, selection, commands);
       return;
     }
     act(selection);
@@ -58,17 +59,17 @@ class GraphPanel : public Panel {
   }
 
  private:
-  void drawEmpty(const StudioSnapshot& snapshot) const {
+  void drawEmpty(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) const {
     if (snapshot.status.state == JobState::kWorking) {
       emptyState(ui_, "Reading the model", "The graph appears here as soon as it is loaded and frozen.");
     } else if (snapshot.status.state == JobState::kFailed) {
       emptyState(
           ui_, "There is no graph to show",
           snapshot.status.message.empty() ? "The log below says why." : displayText(snapshot.status.message, 400));
+    } else if (snapshot.status.state != JobState::kEmpty) {
+      emptyState(ui_, "The model is open", "Press Optimize: its graph appears here, and what each pass does to it.");
     } else {
-      emptyState(ui_, "Open a TorchScript model",
-                 "Drop a .pt file here, or start with: ipex-studio MODEL.pt. A profile.db with recorded runs opens the "
-                 "same way.");
+      drawWelcome(ui_, selection, commands);
     }
   }
 

@@ -59,12 +59,12 @@ class InspectorPanel : public Panel {
     label(ui_.theme.text, "Model", ui_.fonts.strong);
     entry("file", displayText(job.model.path, 200), false);
     if (job.model.file_bytes > 0)
-      entry("size", fmt::format("{:.1f} MB", static_cast<double>(job.model.file_bytes) / 1e6));
+      entry("size", formatBytes(job.model.file_bytes));
     entry("sha256", displayText(job.model.sha256, 64));
     if (job.model.nodes > 0) entry("nodes", std::to_string(job.model.nodes));
     for (std::size_t i = 0; i < std::min(job.model.inputs.size(), kMostEntries); ++i) {
       const InputRecord& input = job.model.inputs[i];
-      entry(displayText(input.name, 24), formatShape(input.description) + (input.guessed ? "  (a guess)" : ""));
+      entry(displayText(input.name, 24), formatInput(input.description) + (input.guessed ? " (guess)" : ""));
     }
     if (!job.machine.cpu.empty()) {
       heading("Machine");

@@ -39,7 +39,7 @@ class KernelsPanel : public Panel {
                      {"ms", 70, true, 0, 1, "Alone, with the real sizes and weights."},
                      {"v chosen", 76, true},
                      {"max error", 84, true, 800, 1, "Largest difference from the default kernel, against the largest result."},
-                     {"", 0, false, 0, 1.6F},
+                     {"why", 0, false, 0, 1.6F},
                      {"", 84}},
                     2, false) {}
   const char* name() const override { return "kernels"; }
@@ -95,11 +95,7 @@ class KernelsPanel : public Panel {
     }
     for (StepChoices& choices : choices_) {
       addMeasured(run, &choices);
-      std::stable_sort(choices.candidates.begin(), choices.candidates.end(),
-                       [](const DispatchRecord* a, const DispatchRecord* b) {
-                         const bool timed_a = a->elapsed_ns > 0, timed_b = b->elapsed_ns > 0;
-                         return timed_a != timed_b ? timed_a : a->elapsed_ns < b->elapsed_ns;
-                       });
+      sortCandidates(&choices);
       double chosen = 0, other = 0;
       for (const DispatchRecord* candidate : choices.candidates) {
         const auto ns = static_cast<double>(candidate->elapsed_ns);
@@ -160,6 +156,23 @@ class KernelsPanel : public Panel {
     });
   }
 
+  // What was not timed comes last whatever the order.
+  void sortCandidates(StepChoices* choices) const {
+    const int column = candidates_.sortColumn();
+    const auto less = [column](const DispatchRecord& a, const DispatchRecord& b) {
+      if (column == 0) return a.kernel < b.kernel;
+      if (column == 1) return a.layout < b.layout;
+      if (column == 4) return a.max_error < b.max_error;
+      if (column == 5) return a.reason < b.reason;
+      return a.elapsed_ns < b.elapsed_ns;
+    };
+    std::stable_sort(choices->candidates.begin(), choices->candidates.end(), [&](const DispatchRecord* a, const DispatchRecord* b) {
+      const bool timed_a = a->elapsed_ns > 0, timed_b = b->elapsed_ns > 0;
+      if (timed_a != timed_b) return timed_a;
+      return candidates_.descending() ? less(*b, *a) : less(*a, *b);
+    });
+  }
+
   int selectedStep(const RunIndex& run, Selection& selection) {
     int current = -1;
     for (std::size_t c = 0; c < choices_.size() && !selection.empty(); ++c) {
@@ -207,9 +220,12 @@ class KernelsPanel : public Panel {
       if (candidate->chosen) chosen_ns = static_cast<double>(candidate->elapsed_ns);
     }
     const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
-    candidates_.draw("candidates", ImGui::GetContentRegionAvail().y, static_cast<int>(choices.candidates.size()), [&](int i) {
-      drawCandidate(snapshot, *choices.candidates[static_cast<std::size_t>(i)], step, chosen_ns, i, commands);
-    });
+    const bool resort =
+        candidates_.draw("candidates", ImGui::GetContentRegionAvail().y, static_cast<int>(choices.candidates.size()), [&](int i) {
+          drawCandidate(snapshot, *choices.candidates[static_cast<std::size_t>(i)], step, chosen_ns, i, commands);
+        });
+    if (!resort) return;
+    for (StepChoices& each : choices_) sortCandidates(&each);
   }
 
   void drawCandidate(const StudioSnapshot& snapshot, const DispatchRecord& candidate, const StepRecord& step,

@@ -82,7 +82,7 @@ class OperationsPanel : public Panel {
         return emptyState(ui_, "Nothing was measured yet",
                           "Press Optimize: the model is measured as it is and optimized, operation by operation.");
       case JobState::kEmpty:
-        return emptyState(ui_, "Nothing was measured yet", "Open a model first: ipex-studio MODEL.pt.");
+        return emptyState(ui_, "Nothing was measured yet", "Open a model first: Ctrl+O.");
       default:
         return emptyState(ui_, "No times were recorded", "The log says what happened.");
     }

@@ -35,7 +35,7 @@ class PassesPanel : public Panel {
     const bool advice = !index.advice.empty();
     const float rows =
         static_cast<float>(std::max<std::size_t>(index.stages.size(), 4)) * ui_.px(kRowPoints) + ui_.px(10);
-    const float list_height = std::floor(advice ? std::min(rows, rest * 0.62F) : rest);
+    const float list_height = std::floor(advice ? std::min(rows, rest * 0.55F) : rest);
     if (beginArea(ui_, "history", {0, list_height}, ui_.theme.panel, {0, 4})) {
       if (index.stages.size() < 2) {
         drawEmpty(snapshot);
@@ -46,7 +46,7 @@ class PassesPanel : public Panel {
     endArea();
     if (!advice) return;
     ImGui::SetCursorPos({0, ui_.px(kHeadPoints) + list_height});
-    if (beginArea(ui_, "advice", {0, 0}, ui_.theme.panel, {0, 0})) drawAdvice(index, selection);
+    if (beginArea(ui_, "advice", {0, 0}, ui_.theme.panel, {0, 0})) drawAdvice(snapshot, selection, commands);
     endArea();
   }
 
@@ -123,7 +123,8 @@ class PassesPanel : public Panel {
     ImGui::EndTooltip();
   }
 
-  void drawAdvice(const JobIndex& index, Selection& selection) const {
+  void drawAdvice(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) const {
+    const JobIndex& index = *snapshot.index;
     hairline(ui_);
     const float top = ImGui::GetCursorPosY();
     ImGui::SetCursorPos({ui_.px(13), top + std::floor(ui_.px(8))});
@@ -141,7 +142,14 @@ class PassesPanel : public Panel {
       swatch(ui_, color);
       ImGui::SameLine(ui_.px(30), 0);
       const float width = ImGui::GetContentRegionAvail().x - ui_.px(12);
-      if (paragraphWithLink(ui_, advice.text, advice.link, width)) follow(advice, selection);
+      const bool offered = advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
+      const int clicked = paragraphWithLinks(ui_, advice.text, {advice.link, offered ? advice.offer : ""}, width);
+      if (clicked == 0) follow(advice, selection);
+      if (clicked == 1 && advice.try_it.empty()) selection.request(advice.action);
+      if (clicked == 1 && !advice.try_it.empty()) {
+        commands.post(OverrideCommand{snapshot.overrides.now.adding(advice.try_it), true});
+        selection.front_panel = "precision";
+      }
       ImGui::Dummy({1, ui_.px(3)});
       ImGui::PopID();
     }

@@ -6,16 +6,15 @@
 #include <array>
 #include <cmath>
 
-#include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
+#include "studio/panels/pareto_plot.h"
 #include "studio/snapshot_precision.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr float kSidePoints = 400;
-constexpr float kPlotLeft = 54;
 
 enum class Scope { kOperation, kModule, kKind };
 constexpr std::array<std::pair<const char*, Scope>, 3> kScopes = {
@@ -54,7 +53,8 @@ class PrecisionPanel : public Panel {
                 {"together dB", 84, true, 1100, 1, "SQNR with this and all less sensitive operations in lower precision."},
                 {"why not lower", 0, false, 0, 1.6F},
                 {"", 126}},
-               kFp32, true) {}
+               kFp32, true),
+        plot_(ui) {}
   const char* name() const override { return "precision"; }
   const char* title() const override { return "Precision"; }
   PanelPlace place() const override { return PanelPlace::kBottomTab; }
@@ -85,7 +85,7 @@ class PrecisionPanel : public Panel {
     ImGui::SetCursorPos({table_width, top});
     if (beginArea(ui_, "side", {0, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse)) {
       drawWhatIf(snapshot);
-      drawPareto(snapshot);
+      plot_.draw(snapshot, selection, commands);
     }
     endArea();
     const ImVec2 corner = ImGui::GetWindowPos();
@@ -189,7 +189,8 @@ class PrecisionPanel : public Panel {
     for (const PrecisionOverride& override : snapshot.overrides.now.precisions) {
       const std::string& what = override.what;
       const bool module = row.module == what || row.module.compare(0, what.size() + 1, what + ".") == 0;
-      if (module || what == "kind:" + row.kind) found = &override;
+      const bool exactly = std::find(row.keys.begin(), row.keys.end(), what) != row.keys.end();
+      if (module || exactly || what == "*" || what == "kind:" + row.kind) found = &override;
     }
     return found;
   }
@@ -271,99 +272,13 @@ class PrecisionPanel : public Panel {
                       last.accurate ? "" : ", not accurate enough"));
   }
 
-  struct Point {
-    std::string name;
-    double ms = 0;
-    double quality = 0;
-    bool front = false;
-    bool chosen = false;
-  };
-
-  // Assignments of a search, or the newest run per precision, and what was tried by hand.
-  std::vector<Point> pointsOf(const StudioSnapshot& snapshot, std::string* quality) const {
-    std::vector<Point> points;
-    const auto& tradeoffs = snapshot.job->tradeoffs;
-    const bool by_metric = std::any_of(tradeoffs.begin(), tradeoffs.end(), [](const TradeoffRecord& t) { return t.metric != 0; });
-    *quality = by_metric ? "metric" : "SQNR dB";
-    for (const TradeoffRecord& t : tradeoffs) {
-      points.push_back({displayText(t.name, 60), static_cast<double>(t.elapsed_ns) / 1e6,
-                        by_metric ? t.metric : std::min(t.sqnr_db, 150.0), t.on_front, t.chosen});
-    }
-    if (!points.empty()) return points;
-    const RunIndex& run = snapshot.index->optimized;
-    const auto& tries = *snapshot.tries;
-    if (tries.empty() && run.run != nullptr && run.latency.p50_ns > 0)
-      points.push_back({displayText(run.run->precision, 12), run.latency.p50_ns / 1e6, std::min(run.run->accuracy.sqnr_db, 150.0), false, true});
-    if (!tries.empty())
-      points.push_back({"at first", tries[0].before_ns / 1e6, std::min(tries[0].before_db, 150.0), false, false});
-    for (std::size_t t = 0; t < tries.size(); ++t) {
-      points.push_back({fmt::format("try {}", t + 1), tries[t].after_ns / 1e6, std::min(tries[t].after_db, 150.0), false,
-                        t + 1 == tries.size()});
-    }
-    return points;
-  }
-
-  void drawPareto(const StudioSnapshot& snapshot) const {
-    std::string quality;
-    const std::vector<Point> points = pointsOf(snapshot, &quality);
-    const ImVec2 window = ImGui::GetWindowPos();
-    const ImVec2 size = ImGui::GetWindowSize();
-    const float left = window.x + ui_.px(kPlotLeft);
-    const float right = window.x + size.x - ui_.px(18);
-    const float top = window.y + ui_.px(78);
-    const float bottom = window.y + size.y - ui_.px(38);
-    if (points.empty() || bottom < top + ui_.px(40)) return;
-    double low_x = 1e300, high_x = 0, low_y = 1e300, high_y = -1e300;
-    for (const Point& point : points) {
-      low_x = std::min(low_x, point.ms);
-      high_x = std::max(high_x, point.ms);
-      low_y = std::min(low_y, point.quality);
-      high_y = std::max(high_y, point.quality);
-    }
-    const double margin_x = high_x > low_x ? (high_x - low_x) * 0.18 : high_x * 0.1 + 1e-6;
-    const double margin_y = high_y > low_y ? (high_y - low_y) * 0.18 : std::abs(high_y) * 0.1 + 1e-6;
-    const ChartScale x{std::max(0.0, low_x - margin_x), high_x + margin_x, left, right, false};
-    const ChartScale y{low_y - margin_y, high_y + margin_y, bottom, top, false};
-    drawAxisX(ui_, x, top, bottom, [](double ms) { return fmt::format("{:.4g}", ms); });
-    drawAxisY(ui_, y, left, right, [](double value) { return fmt::format("{:.4g}", value); });
-    chartText(ui_, {left, top - ui_.px(19)}, ui_.theme.dim, quality + ", more is better");
-    chartText(ui_, {right, bottom + ui_.px(20)}, ui_.theme.dim, "ms, less is better", 1);
-    drawPoints(points, x, y);
-  }
-
-  void drawPoints(const std::vector<Point>& points, const ChartScale& x, const ChartScale& y) const {
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
-    std::vector<ImVec2> front;
-    for (const Point& point : points) {
-      if (point.front) front.push_back({x.at(point.ms), y.at(point.quality)});
-    }
-    std::sort(front.begin(), front.end(), [](ImVec2 a, ImVec2 b) { return a.x < b.x; });
-    for (std::size_t f = 1; f < front.size(); ++f)
-      list->AddLine(front[f - 1], front[f], withAlpha(ui_.theme.accent, 0.5F), 1.5F * ui_.scale);
-    for (const Point& point : points) {
-      const ImVec2 at = {x.at(point.ms), y.at(point.quality)};
-      const ImU32 color = point.front || point.chosen ? ui_.theme.accent : ui_.theme.dim;
-      list->AddCircleFilled(at, ui_.px(point.chosen ? 5 : 3.5F), color, 16);
-      if (point.chosen) list->AddCircle(at, ui_.px(8), ui_.theme.accent, 20, 1.5F * ui_.scale);
-      // The ends and the choice have names; the others tell theirs under the mouse.
-      const bool named = points.size() <= 4 || point.chosen || &point == &points.front() || &point == &points.back();
-      if (named) {
-        const bool at_right = at.x > (x.begin + x.end) / 2;
-        chartText(ui_, {at.x + ui_.px(at_right ? 4 : 11), at.y + ui_.px(at_right ? 8 : -7)}, ui_.theme.text, point.name, at_right ? 1 : 0);
-      }
-      if (std::hypot(at.x - mouse.x, at.y - mouse.y) > ui_.px(8) || !ImGui::IsWindowHovered()) continue;
-      tooltip(fmt::format("{}\n{:.3f} ms\n{:.4g}{}", point.name, point.ms, point.quality,
-                          point.front ? "\nnothing else is both faster and better" : ""));
-    }
-  }
-
   const Ui& ui_;
   DataTable table_;
   std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const RunSet> shown_precisions_;
   std::vector<PrecisionRow> rows_;
   Scope scope_ = Scope::kOperation;
+  ParetoPlot plot_;
   std::uint64_t reveal_generation_ = 0;
 };
 

@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "studio/imgui_compat.h"
+#include "studio/panels/export_dialog.h"
 #include "studio/panels/inputs_dialog.h"
 #include "studio/panels/panel_list.h"
+#include "studio/panels/welcome.h"
 
 namespace ipex_studio {
 namespace {
+
+constexpr std::size_t kMostRecentShown = 10;
 
 const char* precisionLabel(Precision precision) {
   switch (precision) {
@@ -31,29 +34,21 @@ std::string fileName(const std::string& path) {
   return displayText(slash == std::string::npos ? path : path.substr(slash + 1), 48);
 }
 
-// "1x3x224x224:float32" as "1×3×224×224 f32".
-std::string inputText(const std::string& description) {
-  std::string text = displayText(description, 60);
-  constexpr std::pair<const char*, const char*> kShort[] = {
-      {":float32", " f32"}, {":float64", " f64"}, {":int64", " i64"}, {":int32", " i32"}, {":bfloat16", " bf16"}};
-  for (const auto& [from, to] : kShort) {
-    const std::size_t at = text.find(from);
-    if (at != std::string::npos) text.replace(at, std::string(from).size(), to);
-  }
-  return formatShape(text);
-}
-
-std::string exportName(const std::string& path) {
-  const std::size_t dot = path.rfind(".pt");
-  return (dot == std::string::npos ? path : path.substr(0, dot)) + ".optimized.pt";
+// As much of it as `width` pixels hold.
+std::string fitted(ImFont* font, const std::string& text, float width) {
+  std::string shown = text;
+  for (std::size_t bytes = text.size(); bytes > 4 && font->CalcTextSizeA(font->FontSize, 1e6F, 0, shown.c_str()).x > width; --bytes)
+    shown = displayText(text, bytes - 1);
+  return shown;
 }
 
 class RunBar : public Panel {
  public:
-  explicit RunBar(const Ui& ui) : ui_(ui), inputs_(ui) {}
+  explicit RunBar(const Ui& ui) : ui_(ui), inputs_(ui), export_(ui) {}
   const char* name() const override { return "run"; }
   const char* title() const override { return "Run"; }
   PanelPlace place() const override { return PanelPlace::kTop; }
+  bool settled() const override { return export_.settled(); }
 
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     adopt(snapshot);
@@ -62,21 +57,16 @@ class RunBar : public Panel {
     middle(ui_.fonts.strong->FontSize);
     label(ui_.theme.text, "ipex-studio", ui_.fonts.strong);
     advance(14);
-    const std::string model = fileName(snapshot.job->model.path);
-    if (!model.empty()) {
-      middle(ui_.fonts.text->FontSize);
-      fittedLabel(ui_, ui_.theme.dim, model, std::min(ui_.px(180), ImGui::CalcTextSize(model.c_str()).x + 1));
-      advance(14);
-    }
+    drawModel(snapshot, selection, commands);
     act(snapshot, selection, commands);
     if (snapshot.status.state != JobState::kEmpty) {
       drawInputs(snapshot, result_left - x_ - restWidth(snapshot));
       drawThreads(snapshot);
       drawPrecisions(snapshot);
     }
-    drawActions(snapshot, commands);
+    drawActions(snapshot, selection, commands);
     drawProgress(snapshot);
-    drawExportDialog(snapshot, commands);
+    export_.draw(snapshot, commands);
     if (inputs_.draw()) commands.post(OptimizeCommand{precision_, threads_, inputs_.arguments()});
   }
 
@@ -93,18 +83,47 @@ class RunBar : public Panel {
 
   // By key, palette or script.
   void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
-    if (selection.take("run.optimize") && canStart(snapshot))
-      commands.post(OptimizeCommand{precision_, threads_, {}});
+    if (selection.take("run.optimize") && canStart(snapshot)) optimize(snapshot, selection, commands);
     if (selection.take("run.cancel") && snapshot.status.state == JobState::kWorking) commands.post(CancelCommand{});
     if (selection.take("run.inputs") && canStart(snapshot)) inputs_.open(snapshot.job->model.inputs);
-    if (selection.take("run.export") && canExport(snapshot)) openExport(snapshot);
+    if (selection.take("run.export") && canExport(snapshot)) export_.open(snapshot);
   }
 
-  void openExport(const StudioSnapshot& snapshot) {
-    const std::string path = exportName(snapshot.job->model.path);
-    export_path_.fill(0);
-    std::copy_n(path.begin(), std::min(path.size(), export_path_.size() - 1), export_path_.begin());
-    ImGui::OpenPopup("Export");
+  // INT8 needs a recipe: where there is none, the dialog that makes one.
+  void optimize(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) const {
+    if (precision_ == Precision::kInt8 && snapshot.work.tuning.possible && snapshot.work.tuning.recipe.empty()) {
+      selection.request("tune.quantize");
+    } else {
+      commands.post(OptimizeCommand{precision_, threads_, {}});
+    }
+  }
+
+  // The file's name, and behind it what else can be opened.
+  void drawModel(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+    const std::string name = fileName(!snapshot.job->model.path.empty() ? snapshot.job->model.path : snapshot.work.file);
+    const std::string text = name.empty() ? "Open" : fitted(ui_.fonts.text, name, ui_.px(180));
+    middle(ui_.px(30));
+    if (button(ui_, "model", text + " ▼", ButtonLook::kQuiet)) ImGui::OpenPopup("model");
+    if (ImGui::IsItemHovered()) tooltip(name.empty() ? "Open a model or recorded runs" : displayText(snapshot.job->model.path, 600) + "\nClick to open another.");
+    advance(6);
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(16), ui_.px(14)});
+    ImGui::SetNextWindowSize({ui_.px(460), 0});
+    if (ImGui::BeginPopup("model")) {
+      if (button(ui_, "open", "Open…", ButtonLook::kPlain)) {
+        selection.request("file.open");
+        ImGui::CloseCurrentPopup();
+      }
+      ImGui::SameLine(0, ui_.px(10));
+      ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::floor(ui_.px(6)));
+      label(ui_.theme.dim, "Ctrl+O, or drop a file onto the window");
+      if (ui_.recent != nullptr && !ui_.recent->empty()) {
+        ImGui::Dummy({1, ui_.px(6)});
+        label(ui_.theme.dim, "Recent", ui_.fonts.head);
+        if (drawRecent(ui_, kMostRecentShown, ImGui::GetContentRegionAvail().x, commands)) ImGui::CloseCurrentPopup();
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopStyleVar();
   }
 
   // The session's choice, until the user changes it.
@@ -124,22 +143,24 @@ class RunBar : public Panel {
 
   // What stands between the inputs and the result.
   float restWidth(const StudioSnapshot& snapshot) const {
-    float width =
-        buttonSize(ui_, "00 threads").x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
+    constexpr float kGaps = 60;
+    float width = buttonSize(ui_, threadsText()).x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
+    if (snapshot.work.tuning.possible) width += buttonSize(ui_, "Tune…").x + ui_.px(10);
     for (const PrecisionChoice& choice : snapshot.choices.precisions)
       width += buttonSize(ui_, precisionLabel(choice.precision)).x;
-    return width + ui_.px(70);
+    return width + ui_.px(kGaps);
   }
+
+  std::string threadsText() const { return fmt::format("{} thread{}", threads_, threads_ == 1 ? "" : "s"); }
 
   // Left out where there is no room.
   void drawInputs(const StudioSnapshot& snapshot, float room) {
     const auto& inputs = snapshot.job->model.inputs;
     if (inputs.empty() || room < ui_.px(90)) return;
     const InputRecord& first = inputs.front();
-    std::string text = displayText(first.name, 16) + "  " + inputText(first.description);
+    std::string text = displayText(first.name, 16) + "  " + formatInput(displayText(first.description, 60));
     if (inputs.size() > 1) text += fmt::format("  +{}", inputs.size() - 1);
-    const float letters = (std::min(room, ui_.px(340)) - ui_.px(30)) / ui_.fonts.mono->GetCharAdvance('0');
-    text = displayText(text, static_cast<std::size_t>(std::max(letters, 4.F)));
+    text = fitted(ui_.fonts.mono, text, std::min(room, ui_.px(340)) - ui_.px(26));
     middle(ui_.px(30));
     if (button(ui_, "inputs", text, ButtonLook::kPlain, true, ui_.fonts.mono) && canStart(snapshot))
       inputs_.open(inputs);
@@ -157,7 +178,7 @@ class RunBar : public Panel {
 
   void drawThreads(const StudioSnapshot& snapshot) {
     middle(ui_.px(30));
-    const std::string text = fmt::format("{} thread{}", threads_, threads_ == 1 ? "" : "s");
+    const std::string text = threadsText();
     const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
     if (button(ui_, "threads", text, ButtonLook::kPlain, idle)) ImGui::OpenPopup("threads");
     advance(10);
@@ -198,7 +219,7 @@ class RunBar : public Panel {
     x_ += ui_.px(10);
   }
 
-  void drawActions(const StudioSnapshot& snapshot, Commands& commands) {
+  void drawActions(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     const JobState state = snapshot.status.state;
     middle(ui_.px(30));
     if (state == JobState::kWorking) {
@@ -207,7 +228,7 @@ class RunBar : public Panel {
       const bool can_start = canStart(snapshot);
       if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain,
                  can_start)) {
-        commands.post(OptimizeCommand{precision_, threads_, {}});
+        optimize(snapshot, selection, commands);
       }
       if (state == JobState::kRecorded && ImGui::IsItemHovered()) {
         tooltip("These are recorded runs. Open the model itself to optimize it.");
@@ -215,7 +236,12 @@ class RunBar : public Panel {
     }
     advance(10);
     middle(ui_.px(30));
-    if (button(ui_, "export", "Export…", ButtonLook::kPlain, canExport(snapshot))) openExport(snapshot);
+    if (button(ui_, "export", "Export…", ButtonLook::kPlain, canExport(snapshot))) export_.open(snapshot);
+    advance(10);
+    if (!snapshot.work.tuning.possible) return;
+    middle(ui_.px(30));
+    if (button(ui_, "tune", "Tune…", ButtonLook::kPlain, state != JobState::kWorking)) selection.request("tune.quantize");
+    if (ImGui::IsItemHovered()) tooltip("Calibrate and quantize on data, search precisions within a budget, or measure kernels at length.");
     advance(10);
   }
 
@@ -242,13 +268,16 @@ class RunBar : public Panel {
       place(ui_.fonts.text, ui_.theme.dim, "p50 as it is", 0);
       return x;
     }
-    drawAccuracy(index.optimized.run->accuracy, place);
+    const ResultTexts texts = resultTexts(snapshot);
+    const auto& accuracy = index.optimized.run->accuracy;
+    if (texts.accuracy) drawAccuracy(accuracy, place);
     if (index.speedup.value <= 0) return x;
-    if (ImGui::GetWindowWidth() >= ui_.px(900))
-      place(ui_.fonts.text, ui_.theme.dim, fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high),
-            14);
-    place(ui_.fonts.big, ui_.theme.text, fmt::format("{:.2f}×", index.speedup.value), 16);
-    if (ImGui::GetWindowWidth() < ui_.px(1400)) return x;
+    // An interval that holds 1 tells nothing apart, however large the number.
+    const bool clear = index.speedup.low > 1 || index.speedup.high < 1;
+    if (texts.interval) place(ui_.fonts.text, ui_.theme.dim, intervalText(index), 14);
+    if (!clear) place(ui_.fonts.text, ui_.theme.warning, "within noise", 14);
+    place(ui_.fonts.big, clear ? ui_.theme.text : ui_.theme.dim, fmt::format("{:.2f}×", index.speedup.value), 16);
+    if (!texts.times) return x;
     place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
     const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);
     const ImVec2 low = ImGui::GetItemRectMin();
@@ -256,6 +285,38 @@ class RunBar : public Panel {
     ImGui::GetWindowDrawList()->AddLine({low.x, y}, {low.x + width, y}, ui_.theme.dim, ui_.scale);
     place(ui_.fonts.text, ui_.theme.dim, "p50", 0);
     return x;
+  }
+
+  static std::string intervalText(const JobIndex& index) {
+    return fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high);
+  }
+
+  // What has room beside the big number, the more important first.
+  struct ResultTexts {
+    bool accuracy = false;
+    bool interval = false;
+    bool times = false;
+  };
+  ResultTexts resultTexts(const StudioSnapshot& snapshot) const {
+    constexpr float kLeft = 16 + 14 + 24 + 6 + 32;  // what stands around the name of the program and of the model
+    const auto wide = [](ImFont* font, const std::string& text) {
+      return font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.data(), text.data() + text.size()).x;
+    };
+    const JobIndex& index = *snapshot.index;
+    const float model = std::min(wide(ui_.fonts.text, fileName(snapshot.job->model.path) + " ▼"), ui_.px(200));
+    float room = ImGui::GetWindowWidth() - ui_.px(kLeft) - wide(ui_.fonts.strong, "ipex-studio") - model - restWidth(snapshot);
+    if (index.speedup.value > 0) room -= wide(ui_.fonts.big, "00.00×") + ui_.px(16);
+    if (index.speedup.low <= 1 && index.speedup.high >= 1) room -= wide(ui_.fonts.text, "within noise") + ui_.px(14);
+    const auto take = [&](float width) {
+      if (room < width) return false;
+      room -= width;
+      return true;
+    };
+    ResultTexts texts;
+    texts.accuracy = take(wide(ui_.fonts.text, "wrong · SQNR 000 dB") + ui_.px(14));
+    texts.interval = texts.accuracy && take(wide(ui_.fonts.text, intervalText(index)) + ui_.px(14));
+    texts.times = texts.interval && take(wide(ui_.fonts.text, "p50 0000.0 ms 0000.0 ms") + ui_.px(16));
+    return texts;
   }
 
   template <class Place>
@@ -291,37 +352,6 @@ class RunBar : public Panel {
     list->AddRectFilled({at.x, at.y + size.y - thick}, {at.x + size.x * share, at.y + size.y}, ui_.theme.accent);
   }
 
-  void drawExportDialog(const StudioSnapshot& snapshot, Commands& commands) {
-    ImGui::SetNextWindowSize({ui_.px(560), 0});
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(18), ui_.px(16)});
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, ui_.px(8));
-    if (ImGui::BeginPopupModal("Export", nullptr, ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize)) {
-      label(ui_.theme.text, "Export the optimized model", ui_.fonts.strong);
-      ImGui::Dummy({1, ui_.px(4)});
-      ImGui::SetNextItemWidth(-1);
-      ImGui::InputText("##path", export_path_.data(), export_path_.size());
-      formChoice(ExportForm::kCompiled, "compiled", "Fastest. Needs the operator library of ipex-studio beside it.");
-      formChoice(ExportForm::kPortable, "portable",
-                 "Runs in stock PyTorch; keeps the rewrites, not the fused kernels.");
-      ImGui::Dummy({1, ui_.px(4)});
-      if (button(ui_, "write", "Export", ButtonLook::kPrimary, export_path_[0] != 0)) {
-        commands.post(ExportCommand{export_path_.data(), form_});
-        ImGui::CloseCurrentPopup();
-      }
-      ImGui::SameLine();
-      if (button(ui_, "close", "Close", ButtonLook::kPlain) || keyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
-      ImGui::EndPopup();
-    }
-    ImGui::PopStyleVar(2);
-  }
-
-  void formChoice(ExportForm form, const char* name, const std::string& meaning) {
-    if (button(ui_, name, name, form_ == form ? ButtonLook::kChosen : ButtonLook::kPlain)) form_ = form;
-    ImGui::SameLine(0, ui_.px(12));
-    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ui_.px(6));
-    label(ui_.theme.dim, meaning);
-  }
-
   const Ui& ui_;
   float x_ = 0;
   std::int32_t threads_ = 1;
@@ -329,8 +359,7 @@ class RunBar : public Panel {
   Precision precision_ = Precision::kFp32;
   Precision offered_precision_ = Precision::kFp32;
   InputsDialog inputs_;
-  std::array<char, 1024> export_path_{};
-  ExportForm form_ = ExportForm::kCompiled;
+  ExportDialog export_;
 };
 
 }  // namespace

@@ -45,6 +45,9 @@ pid_t spawn(const std::vector<std::string>& command, const std::string& folder) 
   if (pid != 0) return pid;
   ::setenv("XDG_DATA_HOME", (folder + "/data").c_str(), 1);
   ::setenv("TMPDIR", (folder + "/tmp").c_str(), 1);
+  // No test of the program opens a window.
+  ::unsetenv("DISPLAY");
+  ::unsetenv("WAYLAND_DISPLAY");
   const int in = ::open("/dev/null", O_RDONLY);
   const int out = ::open((folder + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   const int err = ::open((folder + "/err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);

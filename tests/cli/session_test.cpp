@@ -94,7 +94,7 @@ TEST_F(SessionTest, OptimizesExportsAndRecords) {
   EXPECT_FALSE(done->index->stages.empty());
   EXPECT_GT(wakes, 3);
 
-  session.post(ExportCommand{pit_.path("fast.pt"), ExportForm::kPortable});
+  session.post(ExportCommand{pit_.path("fast.pt"), ExportForm::kPortable, {}, {}});
   for (int i = 0; i < 1000 && !fs::exists(pit_.path("fast.pt")); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -1,0 +1,138 @@
+// See export_dialog.h.
+#include "studio/panels/export_dialog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "studio/imgui_compat.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr const char* kTitle = "Export";
+constexpr float kLinePoints = 96;
+
+const char* precisionText(Precision precision) {
+  return precision == Precision::kFp32 ? "FP32" : precision == Precision::kBf16 ? "BF16" : precision == Precision::kInt8 ? "INT8" : "FP16";
+}
+
+std::string exportName(const std::string& path) {
+  const std::size_t dot = path.rfind(".pt");
+  return (dot == std::string::npos ? path : path.substr(0, dot)) + ".optimized.pt";
+}
+
+}  // namespace
+
+void ExportDialog::open(const StudioSnapshot& snapshot) {
+  const std::string path = exportName(snapshot.job->model.path);
+  path_.fill(0);
+  std::copy_n(path.begin(), std::min(path.size(), path_.size() - 1), path_.begin());
+  precision_.reset();
+  tuned_.reset();
+  opening_ = true;
+}
+
+ExportCommand ExportDialog::command() const { return {path_.data(), form_, precision_, tuned_}; }
+
+// What has to be done first, as a sentence; empty: nothing.
+std::string ExportDialog::remeasured(const StudioSnapshot& snapshot) const {
+  const bool precision = precision_ && *precision_ != snapshot.choices.precision;
+  if (precision || (tuned_ && !*tuned_)) return "This is not what was measured last: it is optimized, verified and measured first.";
+  return {};
+}
+
+void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
+  if (opening_) ImGui::OpenPopup(kTitle);
+  opening_ = false;
+  if (!beginDialog(ui_, kTitle, 620)) return;
+  label(ui_.theme.text, "Export the optimized model", ui_.fonts.strong);
+  ImGui::Dummy({1, ui_.px(6)});
+  const float width = dialogLine(ui_, "to", kLinePoints);
+  ImGui::SetNextItemWidth(width - buttonSize(ui_, "Browse…").x - ui_.px(8));
+  ImGui::InputText("##path", path_.data(), path_.size());
+  ImGui::SameLine(0, ui_.px(8));
+  if (button(ui_, "browse", "Browse…", ButtonLook::kPlain)) browser_.open("Export to", FileWish::kSave, path_.data());
+  drawForm(snapshot);
+  drawPrecision(snapshot);
+  ImGui::Dummy({1, ui_.px(4)});
+  const std::string first = remeasured(snapshot);
+  if (!first.empty()) paragraph(ui_.theme.dim, first);
+  drawResult(snapshot);
+  ImGui::Dummy({1, ui_.px(6)});
+  const bool working = snapshot.status.state == JobState::kWorking;
+  if (button(ui_, "write", "Export and verify", ButtonLook::kPrimary, path_[0] != 0 && !working)) commands.post(command());
+  ImGui::SameLine();
+  const bool escape = keyPressed(ImGuiKey_Escape) && ImGui::IsWindowFocused();
+  if (button(ui_, "close", "Close", ButtonLook::kPlain) || escape) ImGui::CloseCurrentPopup();
+  if (browser_.draw()) {
+    path_.fill(0);
+    const std::string& path = browser_.path();
+    std::copy_n(path.begin(), std::min(path.size(), path_.size() - 1), path_.begin());
+  }
+  endDialog();
+}
+
+void ExportDialog::drawForm(const StudioSnapshot& snapshot) {
+  const Precision precision = precision_.value_or(snapshot.choices.precision);
+  const bool portable = precision == Precision::kFp32;
+  if (!portable) form_ = ExportForm::kCompiled;
+  dialogLine(ui_, "form", kLinePoints);
+  const auto choice = [&](ExportForm form, const char* name, bool possible) {
+    if (button(ui_, name, name, form_ == form ? ButtonLook::kChosen : ButtonLook::kQuiet, possible)) form_ = form;
+  };
+  choice(ExportForm::kCompiled, "compiled", true);
+  ImGui::SameLine(0, ui_.px(4));
+  choice(ExportForm::kPortable, "portable", portable);
+  dialogLine(ui_, "", kLinePoints);
+  paragraph(ui_.theme.dim, form_ == ExportForm::kCompiled ? "Fastest: prepares itself for the machine it is loaded on. Needs the operator library of ipex-studio."
+                           : "Runs in stock PyTorch with nothing of ours; keeps the rewrites, not the fused kernels.");
+  if (!portable && ImGui::IsItemHovered()) tooltip("Portable files are written in FP32 only.");
+}
+
+void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
+  dialogLine(ui_, "precision", kLinePoints);
+  const Precision chosen = precision_.value_or(snapshot.choices.precision);
+  bool first = true;
+  for (const PrecisionChoice& choice : snapshot.choices.precisions) {
+    const bool recipe = choice.precision != Precision::kInt8 || !snapshot.work.tuning.recipe.empty();
+    if (!choice.available || !recipe) continue;
+    if (!first) ImGui::SameLine(0, ui_.px(4));
+    first = false;
+    const char* text = precisionText(choice.precision);
+    if (button(ui_, text, text, choice.precision == chosen ? ButtonLook::kChosen : ButtonLook::kQuiet)) precision_ = choice.precision;
+  }
+  dialogLine(ui_, "kernels", kLinePoints);
+  const bool tuned = tuned_.value_or(true);
+  if (button(ui_, "tuned", "as measured here", tuned ? ButtonLook::kChosen : ButtonLook::kQuiet)) tuned_.reset();
+  ImGui::SameLine(0, ui_.px(4));
+  if (button(ui_, "default", "default choice", tuned ? ButtonLook::kQuiet : ButtonLook::kChosen)) tuned_ = false;
+}
+
+void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
+  const ExportResult& result = snapshot.work.exported;
+  using State = ExportResult::State;
+  if (result.state == State::kNone) return;
+  ImGui::Dummy({1, ui_.px(4)});
+  hairline(ui_);
+  ImGui::Dummy({1, ui_.px(4)});
+  const float width = ImGui::GetContentRegionAvail().x;
+  if (result.state == State::kWriting || result.state == State::kVerifying) {
+    const std::string stage = snapshot.status.stage.empty() ? "working" : displayText(snapshot.status.stage, 60);
+    label(ui_.theme.text, (result.state == State::kWriting ? "Exporting: " : "Verifying what was written: ") + stage);
+    return;
+  }
+  const bool good = result.state == State::kDone;
+  label(good ? ui_.theme.good : ui_.theme.bad, good ? "ok · written and verified" : "not exported, or not right", ui_.fonts.strong);
+  fittedLabel(ui_, ui_.theme.dim, displayText(result.path, 500), width, ui_.fonts.mono);
+  if (!result.problem.empty()) paragraph(ui_.theme.text, displayText(result.problem, 600));
+  if (!result.accuracy) return;
+  const AccuracyRecord& accuracy = *result.accuracy;
+  paragraph(ui_.theme.text, fmt::format("{}. Read again and run against the original: SQNR {}, largest difference {:.2g} absolute, {:.2g} relative.",
+                                        formatBytes(result.bytes),
+                                        accuracy.sqnr_db >= 999 ? std::string("identical") : fmt::format("{:.0f} dB", accuracy.sqnr_db),
+                                        accuracy.max_abs, accuracy.max_rel));
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,14 @@
+// What a newcomer sees first: how to open a file, and the files opened before.
+#pragma once
+
+#include "studio/panels/panel.h"
+
+namespace ipex_studio {
+
+// Into the middle of the current window.
+void drawWelcome(const Ui& ui, Selection& selection, Commands& commands);
+
+// The files opened before as links with their folders, at most `most`, `width` pixels wide. True when one was clicked.
+bool drawRecent(const Ui& ui, std::size_t most, float width, Commands& commands);
+
+}  // namespace ipex_studio

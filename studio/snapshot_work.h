@@ -1,0 +1,48 @@
+// What goes on around a job and stands in no record: which file is open, what is asked, exported and tuned.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/options.h"
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+// A model that can do more than compute waits for an answer.
+struct TrustQuestion {
+  std::vector<std::string> findings;  // sentences; empty: nothing is asked
+  bool sandbox_is_whole = true;       // false: this kernel has no Landlock
+  bool asked() const { return !findings.empty(); }
+};
+
+struct ExportResult {
+  enum class State { kNone, kWriting, kVerifying, kDone, kFailed };
+  State state = State::kNone;
+  std::string path;
+  ExportForm form = ExportForm::kCompiled;
+  std::int64_t bytes = 0;
+  std::optional<AccuracyRecord> accuracy;  // of the file's results against the original's
+  std::string problem;                     // one sentence
+};
+
+struct TuningState {
+  bool possible = false;      // a model is open
+  std::string recipe;         // where the recipe for INT8 comes from, as a sentence; empty: there is none
+  bool calibration_waits = false;  // was interrupted and can go on
+  bool search_waits = false;
+  // What each of JobRecord::tradeoffs computes in, per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or "bf16" for all.
+  // Empty: not known.
+  std::vector<std::string> assignments;
+};
+
+struct WorkState {
+  std::string file;  // as it was opened; empty: nothing is open
+  TrustQuestion trust;
+  ExportResult exported;
+  TuningState tuning;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,187 @@
+// What the window does with a model and the real engine: trust, tune, pin, take over a point, export and verify, report. Driven
+// by scripts as people would, off-screen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "studio/cli/commands.h"
+#include "studio/session.h"
+#include "studio/window.h"
+#include "tests/cli/program.h"
+#include "tests/cli/samples.h"
+#include "tests/studio/display.h"
+
+namespace ipex_studio::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class WindowTestWork : public ::testing::Test {
+ protected:
+  // What the script's last `expect` complains of; empty: it went through.
+  std::string walk(const std::string& model, const std::string& script) const {
+    const Display display;
+    EXPECT_TRUE(display.ready()) << "install the package xvfb";
+    CommandLine line;
+    line.model = model;
+    line.database = pit_.path("studio.db");
+    line.script = pit_.path("script.txt");
+    line.size = "1400x900";
+    line.measure.threads = 1;
+    line.measure.warmup_s = 0.01;
+    line.measure.iterations = 20;
+    std::ofstream(line.script) << script << "expect blocked 0\n";
+    try {
+      openStudio(line, runWindow);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  const Sandpit pit_;
+};
+
+TEST_F(WindowTestWork, DangerousModelsWaitForAnAnswer) {
+  const std::string model = modelFile("write_on_load.pt");
+  EXPECT_EQ(walk(model, "wait settled\nexpect state ready\nexpect findings 1\ntrust refuse\nwait settled\nexpect state empty\n"), "");
+  EXPECT_FALSE(fs::exists(victimFile()));
+  // In the sandbox it can do no harm, whatever it tries.
+  EXPECT_EQ(walk(model, "wait settled\ntrust sandbox\nwait settled\nexpect findings 0\n"), "");
+  EXPECT_FALSE(fs::exists(victimFile()));
+}
+
+TEST_F(WindowTestWork, ExportsAreReadAgainAndCompared) {
+  const std::string fast = pit_.path("fast.pt"), plain = pit_.path("plain.pt"), page = pit_.path("page.html"), picture = pit_.path("page.png");
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexport " + fast + "\nwait settled\nexpect export done\nexport " + plain +
+                                            " portable untuned\nwait settled\nexpect export done\nexport " + pit_.path("no/such.pt") +
+                                            "\nwait settled\nexpect export failed\nexpect message does not exist\nselect linear\nreport " + page +
+                                            "\nreport " + picture + "\nwait settled\n"),
+            "");
+  EXPECT_NO_THROW(checkModel(fast));
+  EXPECT_NO_THROW(checkModel(plain));
+  const std::string html = readText(page);
+  EXPECT_THAT(html, HasSubstr("<h1>small.pt</h1>"));
+  EXPECT_THAT(html, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
+  EXPECT_THAT(html, ::testing::Not(HasSubstr("<script")));
+  EXPECT_THAT(html, ::testing::Not(HasSubstr("http")));
+  EXPECT_EQ(readText(picture).substr(1, 3), "PNG");
+}
+
+TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
+  const std::string data = writeSamples(pit_.path("data.npy"), 64), recipe = pit_.path("recipe.json");
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\ntune calibrate data=" + data + " save=" + recipe +
+                                            "\nwait settled\nexpect state done\nexpect recipe 64 samples\ntune quantize data=" + data +
+                                            " recipe=" + recipe + "\nwait settled\nexpect state done\nexpect recipe Taken from\ntune search data=" +
+                                            data + " budget=20 sqnr=1\ndo tab.precision\nwait settled\nexpect tradeoffs 2\nload fp32\nwait settled\n"
+                                            "expect decisions 1\ndo override.try\nwait settled\nexpect tries 1\nexpect tradeoffs 2\nexport " +
+                                            pit_.path("fast.pt") + "\nwait settled\nexpect export done\ndo override.undo\nwait settled\nload int8\n"
+                                            "wait settled\nexpect decisions 2\n"),
+            "");
+  EXPECT_TRUE(fs::exists(recipe));
+  EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
+  EXPECT_THAT(walk(modelFile("small.pt"), "wait settled\ntune search data=/nonexistent\nwait settled\nexpect state done\n"), HasSubstr("it is 'failed'"));
+}
+
+class WorkTest : public ::testing::Test {
+ protected:
+  const Sandpit pit_;
+};
+
+JobRequest quickRequest() {
+  JobRequest request;
+  request.measure.threads = 1;
+  request.measure.warmup_s = 0.01;
+  request.measure.iterations = 10;
+  return request;
+}
+
+// Waits until `done`; the last snapshot.
+template <class Done>
+SnapshotPtr waitFor(Session& session, const Done& done) {
+  for (int i = 0; i < 12000; ++i) {
+    const SnapshotPtr snapshot = session.latest();
+    if (session.idle() && done(*snapshot)) return snapshot;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ADD_FAILURE() << "waited for too long; " << session.latest()->status.message;
+  return session.latest();
+}
+
+bool finished(const StudioSnapshot& snapshot) { return snapshot.status.state != JobState::kWorking; }
+
+TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
+  const std::string data = writeSamples(pit_.path("data.npy"), 2000);
+  TuneCommand search;
+  search.goal = TuneGoal::kSearch;
+  search.data = data;
+  search.min_sqnr_db = 1;
+  SessionOptions options;
+  options.file = modelFile("small.pt");
+  options.database_path = pit_.path("studio.db");
+  options.request = quickRequest();
+  {
+    Session session(options);
+    waitFor(session, finished);
+    session.post(search);
+    // Some calibration or assignment is there, and it is stopped.
+    for (int i = 0; i < 6000 && !fs::exists(pit_.path("studio.db") + "." + session.latest()->job->model.sha256.substr(0, 16) + ".search"); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    session.post(CancelCommand{});
+    const SnapshotPtr stopped = waitFor(session, finished);
+    EXPECT_EQ(stopped->status.state, JobState::kCancelled);
+    EXPECT_TRUE(stopped->work.tuning.search_waits);
+  }
+  // Another window finds it and goes on.
+  Session session(options);
+  EXPECT_TRUE(waitFor(session, finished)->work.tuning.search_waits);
+  session.post(search);
+  const SnapshotPtr done = waitFor(session, finished);
+  EXPECT_EQ(done->status.state, JobState::kDone) << done->status.message;
+  EXPECT_GE(done->job->tradeoffs.size(), 2U);
+  EXPECT_EQ(done->work.tuning.assignments.size(), done->job->tradeoffs.size());
+  EXPECT_FALSE(done->work.tuning.search_waits);
+}
+
+// A pin must reach the plan: the step then runs the pinned kernel, and the what-if says what it gave.
+TEST_F(WorkTest, PinnedKernelsRun) {
+  SessionOptions options;
+  options.file = modelFile("small.pt");
+  options.database_path = pit_.path("studio.db");
+  options.request = quickRequest();
+  options.request.inputs = {"x:1x3x64x64"};
+  options.request.optimize.tune = TuneMode::kFull;
+  Session session(options);
+  const SnapshotPtr first = waitFor(session, finished);
+  ASSERT_EQ(first->status.state, JobState::kDone) << first->status.message;
+  ASSERT_TRUE(first->tunings);
+  const RunRecord& run = *first->index->optimized.run;
+  KernelPin pin;
+  for (const StepRecord& step : run.steps) {
+    for (const TuningEntry& entry : *first->tunings) {
+      if (!isTuningOf(entry.spec, step.spec, step.dst_shape)) continue;
+      for (const TuningCandidate& candidate : entry.candidates) {
+        if (candidate.reason.empty() && candidate.kernel != step.kernel) pin = {step.spec, step.dst_shape, candidate.kernel, candidate.dst, step.name};
+      }
+    }
+  }
+  ASSERT_FALSE(pin.kernel.empty()) << "no step has two kernels";
+  session.post(OverrideCommand{first->overrides.now.with(pin), true});
+  const SnapshotPtr tried = waitFor(session, [](const StudioSnapshot& s) { return finished(s) && !s.tries->empty(); });
+  ASSERT_EQ(tried->status.state, JobState::kDone) << tried->status.message;
+  const auto& steps = tried->index->optimized.run->steps;
+  EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [&](const StepRecord& step) {
+    return step.spec == pin.spec && step.dst_shape == pin.dst_shape && step.kernel == pin.kernel;
+  })) << pin.kernel << " for " << pin.spec;
+  EXPECT_LE(tried->tries->back().delta_low_ns, tried->tries->back().delta_high_ns);
+}
+
+}  // namespace
+}  // namespace ipex_studio::testing

@@ -1,0 +1,333 @@
+// Dialogs, recent files and reports: what they show, what they ask of the session, and that nothing in a name is taken for more
+// than a name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "core/plan/error.h"
+#include "studio/app.h"
+#include "studio/folder_reader.h"
+#include "studio/panels/file_dialog.h"
+#include "studio/panels/pareto_plot.h"
+#include "studio/panels/tuning_dialog.h"
+#include "studio/script.h"
+#include "studio/settings.h"
+#include "studio/snapshot_precision.h"
+#include "studio/snapshot_report.h"
+#include "studio/text_base64.h"
+#include "tests/studio/null_ui.h"
+#include "tests/studio/synthetic_job.h"
+
+namespace ipex_studio {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DialogsTest : public ::testing::Test {
+ protected:
+  DialogsTest() : ui_(1600, 900), app_({1, "dark", "", {}}, [] {}) {
+    std::string pattern = ::testing::TempDir() + "dialogs_XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~DialogsTest() override { std::filesystem::remove_all(folder_); }
+
+  void frames(int count) {
+    for (int i = 0; i < count; ++i) ui_.frame([&] { app_.frame(*snapshot_, commands_); });
+  }
+  void settle() {
+    for (int i = 0; i < 400; ++i) {
+      frames(1);
+      if (i >= 4 && app_.settled()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ADD_FAILURE() << "did not settle";
+  }
+  void type(const std::string& text) {
+    for (const char c : text) {
+      ImGui::GetIO().AddInputCharacter(static_cast<unsigned char>(c));
+      frames(1);
+    }
+  }
+  template <class Wanted>
+  std::vector<Wanted> posted() {
+    std::vector<Wanted> found;
+    for (const Command& command : commands_.take()) {
+      if (const auto* wanted = std::get_if<Wanted>(&command)) found.push_back(*wanted);
+    }
+    return found;
+  }
+  SnapshotPtr with(const std::function<void(SnapshotParts&)>& change) {
+    const auto job = testing::resnetJob();
+    SnapshotParts parts = testing::donePartsOf(*job);
+    change(parts);
+    return makeSnapshot(job, std::move(parts), nullptr);
+  }
+
+  testing::NullUi ui_;
+  App app_;
+  Commands commands_;
+  SnapshotPtr snapshot_ = testing::resnetSnapshot();
+  std::string folder_;
+};
+
+TEST_F(DialogsTest, FoldersAreListedWithoutStoppingAFrame) {
+  std::filesystem::create_directory(folder_ + "/models");
+  std::ofstream(folder_ + "/b.pt") << "12345";
+  std::ofstream(folder_ + "/.hidden") << "x";
+  std::ofstream(folder_ + "/a%s.pt") << "x";
+  const FolderListing listing = readFolder(folder_ + "/models/..");
+  EXPECT_EQ(listing.path, folder_);
+  ASSERT_EQ(listing.entries.size(), 3U);
+  EXPECT_EQ(listing.entries[0].name, "models");
+  EXPECT_TRUE(listing.entries[0].folder);
+  EXPECT_EQ(listing.entries[1].name, "a%s.pt");
+  EXPECT_EQ(listing.entries[2].bytes, 5);
+  EXPECT_FALSE(readFolder(folder_ + "/none").problem.empty());
+  EXPECT_EQ(splitPath("/a/b/c.pt"), std::make_pair(std::string("/a/b"), std::string("c.pt")));
+  EXPECT_EQ(splitPath("/c.pt"), std::make_pair(std::string("/"), std::string("c.pt")));
+
+  std::atomic<int> wakes{0};
+  FolderReader reader([&] { ++wakes; });
+  reader.read("/");
+  reader.read(folder_);
+  for (int i = 0; i < 2000 && reader.busy(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(reader.latest());
+  EXPECT_EQ(reader.latest()->path, folder_) << "the newer wish";
+  EXPECT_EQ(wakes, 1);
+}
+
+TEST_F(DialogsTest, FilesAreOpenedByKeyboardAlone) {
+  std::ofstream(folder_ + "/net.pt") << "x";
+  std::ofstream(folder_ + "/notes.txt") << "x";
+  snapshot_ = with([&](SnapshotParts& parts) { parts.work.file = folder_ + "/net.pt"; });
+  settle();
+  EXPECT_THAT(app_.settings().recent, ElementsAre(folder_ + "/net.pt"));
+  app_.selection().request("file.open");
+  settle();
+  EXPECT_TRUE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel));
+  ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
+  frames(2);
+  EXPECT_FALSE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel));
+  EXPECT_TRUE(posted<OpenCommand>().empty());
+}
+
+TEST(Recent, IsKeptShortAndInOrder) {
+  WindowSettings settings;
+  for (int i = 0; i < 30; ++i) rememberRecent(&settings, "/models/" + std::to_string(i) + ".pt");
+  EXPECT_EQ(settings.recent.size(), kMostRecent);
+  EXPECT_EQ(settings.recent.front(), "/models/29.pt");
+  rememberRecent(&settings, "/models/25.pt");
+  EXPECT_EQ(settings.recent.front(), "/models/25.pt");
+  EXPECT_EQ(settings.recent.size(), kMostRecent);
+  EXPECT_FALSE(rememberRecent(&settings, "/a\nb.pt"));
+  std::string pattern = ::testing::TempDir() + "recent_XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  EXPECT_TRUE(writeSettings(pattern + "/window.conf", settings));
+  EXPECT_EQ(readSettings(pattern + "/window.conf").recent, settings.recent);
+  std::ofstream(pattern + "/window.conf") << "recent=relative.pt\nrecent=/a.pt\nrecent=/a.pt\nrecent=\n";
+  EXPECT_THAT(readSettings(pattern + "/window.conf").recent, ElementsAre("/a.pt"));
+  std::filesystem::remove_all(pattern);
+}
+
+TEST_F(DialogsTest, TrustIsAskedOnceAndEscapeRefuses) {
+  snapshot_ = with([](SnapshotParts& parts) {
+    parts.status.state = JobState::kReady;
+    parts.work.trust.findings = {"Its code writes files %n.", std::string(100000, 'x')};
+  });
+  settle();
+  ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
+  frames(5);
+  const auto answers = posted<TrustCommand>();
+  ASSERT_EQ(answers.size(), 1U) << "not again while the session thinks";
+  EXPECT_EQ(answers[0].answer, TrustAnswer::kRefuse);
+}
+
+TEST_F(DialogsTest, TuningSaysWhatIsMissing) {
+  const Ui ui;
+  TuningDialog dialog(ui);
+  dialog.open(TuneGoal::kSearch);
+  EXPECT_THAT(dialog.problem(), HasSubstr("data"));
+  dialog.open(TuneGoal::kKernels);
+  EXPECT_EQ(dialog.problem(), "");
+  EXPECT_EQ(dialog.command(false).goal, TuneGoal::kKernels);
+  snapshot_ = with([](SnapshotParts& parts) { parts.work.tuning = {true, "From data.", true, true, {}}; });
+  for (const char* action : {"tune.quantize", "tune.search", "tune.calibrate", "tune.kernels", "run.export"}) {
+    app_.selection().request(action);
+    settle();
+    EXPECT_TRUE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) << action;
+    ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
+    frames(3);
+    EXPECT_FALSE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) << action;
+  }
+  EXPECT_TRUE(commands_.take().empty());
+}
+
+TEST_F(DialogsTest, ReportsAreAskedForWithWhatIsSelected) {
+  settle();
+  app_.selection().select(snapshot_->index->optimized.rows[3].origins, true);
+  app_.selection().request("report.html");
+  frames(2);
+  const auto report = app_.takeReport();
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->path, "resnet50-report.html");
+  EXPECT_EQ(report->panel, "operations");
+  EXPECT_THAT(report->selected, Not(::testing::IsEmpty()));
+  EXPECT_FALSE(app_.takeReport());
+}
+
+TEST_F(DialogsTest, LinksBesideTheTabsSaveWhatTheTabShows) {
+  settle();
+  // Somewhere at the right of the tabs' line; what is hit tells by itself.
+  std::set<std::string> paths;
+  for (float y = 560; y < 700; y += 12) {
+    for (float x = 1470; x < 1600; x += 12) {
+      ui_.click(x, y, [&] { app_.frame(*snapshot_, commands_); });
+      for (const SaveTableCommand& save : posted<SaveTableCommand>()) {
+        EXPECT_EQ(save.panel, "operations");
+        paths.insert(save.path);
+      }
+    }
+  }
+  EXPECT_THAT(paths, ElementsAre("resnet50-operations.csv", "resnet50-operations.json"));
+}
+
+TEST(Report, HoldsNothingThatIsNotText) {
+  const auto job = testing::hostileJob();
+  auto evil = std::make_shared<JobRecord>(*job);
+  evil->model.path = "/tmp/<script>alert(1)</script>.pt";
+  evil->machine.cpu = "\"><img src=x onerror=alert(1)>";
+  for (StepRecord& step : evil->runs.back().steps) step.name = "</td><iframe src='http://evil'>" + step.name;
+  const SnapshotPtr snapshot = makeSnapshot(evil, testing::donePartsOf(*evil), nullptr);
+  for (const char* panel : {"operations", "remarks", "text", "log", "kernels", ""}) {
+    const std::string html = screenReportHtml(*snapshot, {panel, {"<b>selected</b>"}, std::string("\x89PNG\r\n\x1a\n\0\x01", 10)});
+    EXPECT_THAT(html, Not(HasSubstr("<script"))) << panel;
+    EXPECT_THAT(html, Not(HasSubstr("<iframe"))) << panel;
+    EXPECT_THAT(html, Not(HasSubstr("<img src"))) << panel;
+    EXPECT_THAT(html, Not(HasSubstr("<b>selected"))) << panel;
+    EXPECT_THAT(html, HasSubstr("data:image/png;base64,iVBORw0KGgoAAQ==")) << panel;
+    EXPECT_LT(html.size(), 8U << 20) << panel;
+    for (const char c : html) ASSERT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t');
+  }
+}
+
+TEST(Base64, IsThatOfTheStandard) {
+  for (const auto& [bytes, text] : {std::pair<std::string, std::string>{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}}) {
+    EXPECT_EQ(toBase64(bytes), text);
+    EXPECT_EQ(fromBase64(text), bytes);
+  }
+  std::string all;
+  for (int i = 0; i < 1000; ++i) all += static_cast<char>(i * 7);
+  EXPECT_EQ(fromBase64(toBase64(all)), all);
+  for (const char* bad : {"Zg=", "Zg=a", "Z===", "Zg==Zg==", "Zm 9", "\xff\xff\xff\xff"}) EXPECT_FALSE(fromBase64(bad)) << bad;
+}
+
+// A search with three assignments over two modules of the network.
+SnapshotPtr searched(std::vector<std::string> assignments) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  for (const OriginId origin : {0, 3}) {
+    SensitivityRecord sensitivity;
+    sensitivity.origins = {origin};
+    sensitivity.key = "layer:aten::conv2d#" + std::to_string(origin);
+    sensitivity.precision = "int8";
+    job->sensitivities.push_back(sensitivity);
+  }
+  for (const char* name : {"fp32", "int8", "int8, 1 operation in fp32"}) {
+    TradeoffRecord tried;
+    tried.name = name;
+    tried.elapsed_ns = 50000000 - 10000000 * static_cast<std::int64_t>(job->tradeoffs.size());
+    tried.sqnr_db = 100 - 30 * static_cast<double>(job->tradeoffs.size());
+    job->tradeoffs.push_back(tried);
+  }
+  SnapshotParts parts = testing::donePartsOf(*job);
+  parts.overrides.possible = true;
+  parts.work.tuning = {true, "", false, false, std::move(assignments)};
+  return makeSnapshot(job, std::move(parts), nullptr);
+}
+
+TEST(Pareto, PointsBecomeDecisions) {
+  const SnapshotPtr snapshot = searched({"00", "11", "10"});
+  std::string quality;
+  const auto points = paretoPoints(*snapshot, &quality);
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_EQ(quality, "SQNR dB");
+  EXPECT_TRUE(points[0].front && points[1].front && points[2].front);
+  ASSERT_TRUE(points[0].decisions && points[1].decisions && points[2].decisions);
+  EXPECT_EQ(points[0].decisions->precisions, (std::vector<PrecisionOverride>{{"*", "fp32"}}));
+  EXPECT_EQ(points[1].decisions->precisions.size(), 3U);
+  EXPECT_EQ(points[1].decisions->precisions[0], (PrecisionOverride{"*", "int8"}));
+  const auto& mixed = points[2].decisions->precisions;
+  EXPECT_EQ(mixed.back(), (PrecisionOverride{"layer:aten::conv2d#3", "fp32"}));
+  EXPECT_EQ(std::count_if(mixed.begin(), mixed.end(), [](const PrecisionOverride& o) { return o.precision == "fp32"; }), 1);
+  // Assignments that do not fit the record are not guessed at.
+  EXPECT_FALSE(overridesOf(*searched({"0", "11", "10"}), 0));
+  EXPECT_FALSE(overridesOf(*searched({}), 0));
+}
+
+TEST(Overrides, AddingTakesNothingBack) {
+  Overrides now;
+  now.precisions = {{"layer1", "fp32"}};
+  Overrides more;
+  more.precisions = {{"layer1", "fp32"}, {"layer2", "int8"}};
+  more.pins = {{"spec", "1x3", "kernel", "nhwc", "step"}};
+  const Overrides both = now.adding(more);
+  EXPECT_EQ(both.precisions.size(), 2U);
+  EXPECT_EQ(both.pins.size(), 1U);
+  EXPECT_EQ(both.adding(more), both);
+}
+
+TEST(Advice, OffersWhatCanBeTried) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  job->machine.isa = "avx512_core_bf16";
+  RunRecord& run = job->runs.back();
+  run.precision = "fp32";
+  run.dispatches.clear();
+  const StepRecord& step = run.steps[5];
+  run.dispatches.push_back({step.index, "slow", "nChw16c", true, "chosen", 40000000, 0});
+  run.dispatches.push_back({step.index, "quick", "nhwc", false, "not faster in the plan", 1000000, 0});
+  const SnapshotPtr snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
+  int pins = 0, precisions = 0, actions = 0;
+  for (const Advice& advice : snapshot->index->advice) {
+    EXPECT_EQ(advice.offer.empty(), advice.try_it.empty() && advice.action.empty()) << advice.text;
+    for (const KernelPin& pin : advice.try_it.pins) {
+      EXPECT_EQ(pin.kernel, "quick");
+      EXPECT_EQ(pin.spec, step.spec);
+      ++pins;
+    }
+    precisions += advice.try_it.precisions.empty() ? 0 : 1;
+    actions += advice.action.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(pins, 1);
+  EXPECT_EQ(precisions, 1);
+  EXPECT_GE(actions, 1);
+}
+
+TEST(Script, StepsOfWorkBecomeCommands) {
+  const Command tune = tuneStep("search data=/a+b/c.npy samples=12 drop=0.02 sqnr=25 budget=30 save=x.json restart", 1);
+  const auto& wanted = std::get<TuneCommand>(tune);
+  EXPECT_EQ(wanted.goal, TuneGoal::kSearch);
+  EXPECT_EQ(wanted.data, "/a b/c.npy");
+  EXPECT_EQ(wanted.samples, 12);
+  EXPECT_EQ(wanted.max_drop, 0.02);
+  EXPECT_TRUE(wanted.restart);
+  const Command exported = exportStep("fast.pt portable int8 untuned", 1);
+  EXPECT_EQ(std::get<ExportCommand>(exported).precision, Precision::kInt8);
+  EXPECT_EQ(std::get<ExportCommand>(exported).form, ExportForm::kPortable);
+  EXPECT_EQ(std::get<ExportCommand>(exported).tuned, false);
+  EXPECT_THROW(tuneStep("faster", 3), Error);
+  EXPECT_THROW(tuneStep("search speed=9", 3), Error);
+  EXPECT_THROW(exportStep("fast.pt somehow", 3), Error);
+  EXPECT_THROW(trustStep("maybe", 3), Error);
+  EXPECT_THROW(loadStep("nowhere", 3, *searched({"00", "11", "10"})), Error);
+  EXPECT_EQ(std::get<OverrideCommand>(loadStep("fp32", 3, *searched({"00", "11", "10"}))).next.precisions.size(), 1U);
+}
+
+}  // namespace
+}  // namespace ipex_studio
