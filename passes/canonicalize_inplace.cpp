@@ -1,10 +1,12 @@
 // Turns in-place operators into their out-of-place form, so that every later pattern is written once.
 //   before  %y = convolution(%x, …)   %r = relu_(%y)   %s = add(%y, %r, 1)
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
+// Writes into slices become slice_scatter and select_scatter (slice_writes.h).
 // The written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another
-// name for that memory. Readers before the write keep the old value, readers after it get the new one; nothing moves.
+// name for that memory that is read later. Readers before the write keep the old value, readers after it get the new one; nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
-// form keeps the dtype, the other may widen it), unsupported-operator (copy_, index_put_ and others that write parts).
+// form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, index_put_ and others that write
+// parts), not-profitable (very many writes into slices of one tensor).
 // Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
 #include <algorithm>
 #include <unordered_set>
@@ -13,6 +15,7 @@
 #include "core/graph/pass.h"
 #include "passes/aliasing.h"
 #include "passes/pass_list.h"
+#include "passes/slice_writes.h"
 
 namespace ipex_studio {
 
@@ -35,19 +38,14 @@ const std::unordered_set<std::string>& plainOperators() {
   return names;
 }
 
-// Could `node` keep another name for the memory of its operand?
-bool namesOperand(const Node* node, const Value* operand) {
-  const auto* schema = node->maybeSchema();
-  if (schema == nullptr || node->inputs().size() > schema->arguments().size()) return true;
-  const auto outputs = node->outputs();
-  const bool used = std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); });
-  if (mayReturnInput(node)) return used;
-  for (std::size_t i = 0; i < node->inputs().size(); ++i) {
-    const auto* alias = schema->arguments()[i].alias_info();
-    if (node->input(i) != operand || alias == nullptr) continue;
-    if (used || alias->isWildcardAfter()) return true;
-  }
-  return false;
+bool isSliceOnly(const Node* node) {
+  return node->kind() == torch::jit::aten::slice || node->kind() == torch::jit::aten::select;
+}
+
+// A tensor without dimensions counts as a number beside one that has some.
+bool isNumber(const Value* operand, const Value* written) {
+  const auto sizes = knownSizes(operand), result = knownSizes(written);
+  return sizes && result && sizes->empty() && !result->empty();
 }
 
 // Would the out-of-place form have the dtype of the written tensor?
@@ -60,6 +58,7 @@ bool keepsDtype(const Node* node) {
     if (name == "masked_fill_") continue;
     const auto dtype = knownDtype(operand);
     written = knownDtype(node->input(0));
+    if (dtype && written && isNumber(operand, node->input(0)) && c10::isFloatingType(*written) && !c10::isComplexType(*dtype)) continue;
     if (!dtype || !written || c10::promoteTypes(*written, *dtype) != *written) return false;
   }
   return true;
@@ -78,7 +77,9 @@ Decline declineInplace(const Node* node) {
     return {reasons::kControlFlow, name + " is in another block than what it writes to."};
   }
   for (const auto& use : written->uses()) {
-    if (use.user != node && !use.user->isAfter(node) && namesOperand(use.user, written)) {
+    if (use.user == node || use.user->isAfter(node) || !namesOperand(use.user, written)) continue;
+    const bool harmless = use.user->outputs().size() == 1 && isSliceOnly(use.user) && isReadBefore(use.user->output(), node);
+    if (!harmless) {
       return {reasons::kAliased, name + " writes to memory that has a second name."};
     }
   }
@@ -92,18 +93,26 @@ Decline declineInplace(const Node* node) {
 bool canonicalizeInplace(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
+  SliceWrites slices(rewriter);
   for (Node* node : allNodes(graph)) {
     if (!rewriter.alive(node) || !node->kind().is_aten()) continue;
     const auto* schema = node->maybeSchema();
     const bool writes = schema != nullptr && schema->is_mutable() && !node->inputs().empty() &&
                         node->input(0)->type()->kind() == c10::TypeKind::TensorType;
     if (!writes) continue;
-    const Decline why = declineInplace(node);
+    const bool into_slice = SliceWrites::isSliceWrite(node) && node->outputs().size() == 1;
+    const bool plain_form = plainOperators().count(node->kind().toUnqualString()) != 0 && keepsDtype(node);
+    const Decline why = into_slice ? slices.decline(node, plain_form) : declineInplace(node);
     if (why) {
       context.missed(node, why);
       continue;
     }
     if (!rewriter.permit()) break;
+    if (into_slice) {
+      slices.rewrite(node);
+      changed = true;
+      continue;
+    }
     std::string kind = node->kind().toQualString();
     kind.pop_back();
     Node* plain = rewriter.create(kind.c_str(), node->inputs(), node);

@@ -3,11 +3,13 @@
 //   before  %t = prim::NumToTensor(%n)   %u = aten::floor_divide(%t, %two)   %i = aten::Int(%u)
 //   after   %i = aten::floordiv(%n, 2)
 //
-// Takes NumToTensor and 0-dimensional int64 constants through add, sub (alpha 1), mul, remainder, floor_divide. What else uses the
-// tensors keeps them.
+// Takes NumToTensor and 0-dimensional int64 constants through add, sub, rsub (alpha 1), mul, remainder, floor_divide, div that
+// rounds down, and div that rounds towards zero where a size is divided by a positive constant. What else uses the tensors
+// keeps them.
 // Declines: nothing with a remark: an aten::Int of data is no size.
 // Runs before fold-constants, which turns arithmetic on constants into one. Numerics: exact.
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/graph/fused_op.h"
@@ -19,14 +21,26 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
+// A size, which is not negative, by a positive constant: rounded towards zero is rounded down.
+bool dividesSize(const Node* node) {
+  const auto by = constantNumber(node->input(1));
+  return by && *by > 0 && node->input(0)->node()->kind() == c10::prim::NumToTensor;
+}
+
 const char* integerKind(const Node* node) {
   static const std::unordered_map<std::string, const char*> kKinds = {{"aten::add", "aten::add"},
                                                                       {"aten::sub", "aten::sub"},
+                                                                      {"aten::rsub", "aten::sub"},
                                                                       {"aten::mul", "aten::mul"},
                                                                       {"aten::remainder", "aten::remainder"},
-                                                                      {"aten::floor_divide", "aten::floordiv"}};
+                                                                      {"aten::floor_divide", "aten::floordiv"},
+                                                                      {"aten::div", "aten::floordiv"}};
   const auto found = kKinds.find(node->kind().toQualString());
   if (found == kKinds.end() || node->inputs().size() < 2) return nullptr;
+  if (node->kind() == c10::aten::div) {
+    const auto rounding = node->inputs().size() == 3 ? torch::jit::constant_as<std::string>(node->input(2)) : c10::nullopt;
+    return rounding && (*rounding == "floor" || (*rounding == "trunc" && dividesSize(node))) ? found->second : nullptr;
+  }
   const bool scaled = node->inputs().size() > 2 && constantNumber(node->input(2)).value_or(0) != 1;
   return scaled ? nullptr : found->second;
 }
@@ -77,7 +91,9 @@ Value* integerOf(Rewriter& rewriter, Value* value, const std::unordered_map<Valu
     default: break;
   }
   Node* node = value->node();
-  Node* made = rewriter.create(integerKind(node), {known.at(node->input(0)), known.at(node->input(1))}, before);
+  Value *left = known.at(node->input(0)), *right = known.at(node->input(1));
+  if (node->kind() == c10::aten::rsub) std::swap(left, right);
+  Node* made = rewriter.create(integerKind(node), {left, right}, before);
   made->output()->setType(c10::IntType::get());
   return made->output();
 }
@@ -103,7 +119,7 @@ bool runOnBlock(torch::jit::Block* block, PassContext& context) {
     for (torch::jit::Block* inner : node->blocks()) changed |= runOnBlock(inner, context);
     const std::string kind = node->kind().toQualString();
     const bool asks = (kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") && node->inputs().size() == 1 &&
-                      node->output()->type()->isSubtypeOf(*c10::IntType::get()) && node->input()->type()->isSubtypeOf(*c10::TensorType::get());
+                      node->output()->type()->isSubtypeOf(*c10::NumberType::get()) && node->input()->type()->isSubtypeOf(*c10::TensorType::get());
     if (asks) changed |= rewrite(node, context);
   }
   return changed;

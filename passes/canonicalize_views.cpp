@@ -13,9 +13,9 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
 #include "passes/aliasing.h"
+#include "passes/node_writer.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -27,62 +27,13 @@ using Ints = std::vector<std::int64_t>;
 
 namespace {
 
-// Makes the nodes of one rewrite, each with its type.
-class Writer {
- public:
-  Writer(Rewriter& rewriter, Node* node) : rewriter_(rewriter), node_(node) {}
-
-  Node* node() const { return node_; }
-  Value* number(std::int64_t value) { return rewriter_.constant(value, node_); }
-  Value* ints(const Ints& list) { return rewriter_.constant(list, node_); }
-  Value* no() { return rewriter_.constant(false, node_); }
-
-  Value* make(const char* kind, const std::vector<Value*>& inputs, const Ints& sizes) {
-    Node* made = rewriter_.create(kind, inputs, node_);
-    made->output()->setType(c10::TensorType::createContiguous(*knownDtype(node_->input(0)), at::kCPU, sizes));
-    return made->output();
-  }
-  Value* integer(const char* kind, const std::vector<Value*>& inputs) {
-    Node* made = rewriter_.create(kind, inputs, node_);
-    made->output()->setType(c10::IntType::get());
-    return made->output();
-  }
-  Value* size(Value* x, std::size_t axis) { return integer("aten::size", {x, number(static_cast<std::int64_t>(axis))}); }
-  Value* list(const std::vector<Value*>& entries) {
-    Node* made = rewriter_.create("prim::ListConstruct", entries, node_);
-    made->output()->setType(c10::ListType::ofInts());
-    return made->output();
-  }
-  Value* sizesOf(Value* x, std::size_t rank) {
-    std::vector<Value*> entries;
-    for (std::size_t axis = 0; axis < rank; ++axis) entries.push_back(size(x, axis));
-    return list(entries);
-  }
-  Value* flatten(Value* x, std::size_t first) {
-    Ints sizes = *knownSizes(x);
-    sizes[first] *= sizes[first + 1];
-    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(first) + 1);
-    return make("aten::flatten", {x, number(static_cast<std::int64_t>(first)), number(static_cast<std::int64_t>(first) + 1)}, sizes);
-  }
-  Value* permute(Value* x, const Ints& order) {
-    const Ints from = *knownSizes(x);
-    Ints sizes;
-    for (const std::int64_t axis : order) sizes.push_back(from[static_cast<std::size_t>(axis)]);
-    return make("aten::permute", {x, ints(order)}, sizes);
-  }
-
- private:
-  Rewriter& rewriter_;
-  Node* node_;
-};
-
 std::int64_t wrapped(std::int64_t axis, std::size_t rank) { return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis; }
 bool inside(std::int64_t axis, std::size_t rank) { return axis >= 0 && axis < static_cast<std::int64_t>(rank); }
 
 // Each function makes what its node gives, or returns null and has made nothing: an attribute is not constant.
-using Function = Value* (*)(Writer& write, const Ints& sizes);
+using Function = Value* (*)(NodeWriter& write, const Ints& sizes);
 
-Value* like(Writer& write, const char* kind, bool expands) {
+Value* like(NodeWriter& write, const char* kind, bool expands) {
   Node* node = write.node();
   const auto other = knownSizes(node->input(1));
   if (!other) return nullptr;
@@ -90,23 +41,23 @@ Value* like(Writer& write, const char* kind, bool expands) {
   if (expands) return write.make(kind, {node->input(0), shape, write.no()}, *other);
   return write.make(kind, {node->input(0), shape}, *other);
 }
-Value* writeExpandAs(Writer& write, const Ints&) { return like(write, "aten::expand", true); }
-Value* writeViewAs(Writer& write, const Ints&) { return like(write, "aten::view", false); }
-Value* writeReshapeAs(Writer& write, const Ints&) { return like(write, "aten::reshape", false); }
+Value* writeExpandAs(NodeWriter& write, const Ints&) { return like(write, "aten::expand", true); }
+Value* writeViewAs(NodeWriter& write, const Ints&) { return like(write, "aten::view", false); }
+Value* writeReshapeAs(NodeWriter& write, const Ints&) { return like(write, "aten::reshape", false); }
 
-Value* writeBroadcastTo(Writer& write, const Ints&) {
+Value* writeBroadcastTo(NodeWriter& write, const Ints&) {
   const auto result = knownSizes(write.node()->output());
   if (!result) return nullptr;
   return write.make("aten::expand", {write.node()->input(0), write.node()->input(1), write.no()}, *result);
 }
 
-Value* writeReversed(Writer& write, const Ints& sizes) {
+Value* writeReversed(NodeWriter& write, const Ints& sizes) {
   Ints order(sizes.size());
   std::iota(order.rbegin(), order.rend(), 0);
   return write.permute(write.node()->input(0), order);
 }
 
-Value* writeMatrixTransposed(Writer& write, const Ints& sizes) {
+Value* writeMatrixTransposed(NodeWriter& write, const Ints& sizes) {
   if (sizes.size() < 2) return nullptr;
   Ints order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -114,7 +65,7 @@ Value* writeMatrixTransposed(Writer& write, const Ints& sizes) {
   return write.permute(write.node()->input(0), order);
 }
 
-Value* writeSwapped(Writer& write, const Ints& sizes) {
+Value* writeSwapped(NodeWriter& write, const Ints& sizes) {
   const auto a = constantInt(write.node()->input(1)), b = constantInt(write.node()->input(2));
   if (!a || !b || !inside(wrapped(*a, sizes.size()), sizes.size()) || !inside(wrapped(*b, sizes.size()), sizes.size())) return nullptr;
   Ints order(sizes.size());
@@ -124,7 +75,7 @@ Value* writeSwapped(Writer& write, const Ints& sizes) {
 }
 
 // movedim(x, from, to), numbers or lists
-Value* writeMoved(Writer& write, const Ints& sizes) {
+Value* writeMoved(NodeWriter& write, const Ints& sizes) {
   const auto from = constantInts(write.node()->input(1)), to = constantInts(write.node()->input(2));
   if (!from || !to || from->size() != to->size()) return nullptr;
   Ints order(sizes.size(), -1);
@@ -144,7 +95,7 @@ Value* writeMoved(Writer& write, const Ints& sizes) {
 }
 
 // narrow(x, dim, start, length), the numbers known or not
-Value* writeNarrow(Writer& write, const Ints&) {
+Value* writeNarrow(NodeWriter& write, const Ints&) {
   Node* node = write.node();
   const auto result = knownSizes(node->output());
   if (!result || !node->input(2)->type()->isSubtypeOf(*c10::IntType::get())) return nullptr;
@@ -156,7 +107,7 @@ Value* writeNarrow(Writer& write, const Ints&) {
 }
 
 // Dimensions of `x` repeated, dimension by dimension, as wholes (or each element on its own).
-Value* repeated(Writer& write, Value* x, const Ints& times, bool elements) {
+Value* repeated(NodeWriter& write, Value* x, const Ints& times, bool elements) {
   for (std::size_t axis = 0; axis < times.size(); ++axis) {
     if (times[axis] == 1) continue;
     Ints sizes = *knownSizes(x);
@@ -171,7 +122,7 @@ Value* repeated(Writer& write, Value* x, const Ints& times, bool elements) {
   return x;
 }
 
-Value* writeRepeat(Writer& write, const Ints& sizes) {
+Value* writeRepeat(NodeWriter& write, const Ints& sizes) {
   const auto times = constantInts(write.node()->input(1));
   if (!times || times->size() < sizes.size()) return nullptr;
   const bool all = std::all_of(times->begin(), times->end(), [](std::int64_t n) { return n >= 1; });
@@ -186,7 +137,7 @@ Value* writeRepeat(Writer& write, const Ints& sizes) {
 }
 
 // repeat_interleave(x, times, dim, output_size?)
-Value* writeRepeatInterleave(Writer& write, const Ints& sizes) {
+Value* writeRepeatInterleave(NodeWriter& write, const Ints& sizes) {
   Node* node = write.node();
   if (node->inputs().size() < 3) return nullptr;
   const auto times = constantInt(node->input(1)), given = constantInt(node->input(2));
@@ -196,12 +147,12 @@ Value* writeRepeatInterleave(Writer& write, const Ints& sizes) {
   return repeated(write, node->input(0), all, true);
 }
 
-Value* quotient(Writer& write, Value* x, std::size_t axis, std::int64_t by) {
+Value* quotient(NodeWriter& write, Value* x, std::size_t axis, std::int64_t by) {
   return write.integer("aten::floordiv", {write.size(x, axis), write.number(by)});
 }
 
 // pixel_shuffle(x, r): [N, C·r·r, H, W] to [N, C, H·r, W·r]
-Value* writePixelShuffle(Writer& write, const Ints& sizes) {
+Value* writePixelShuffle(NodeWriter& write, const Ints& sizes) {
   Value* x = write.node()->input(0);
   const auto r = constantInt(write.node()->input(1));
   if (!r || *r < 2 || sizes.size() != 4 || sizes[1] % (*r * *r) != 0) return nullptr;
@@ -211,7 +162,7 @@ Value* writePixelShuffle(Writer& write, const Ints& sizes) {
 }
 
 // pixel_unshuffle(x, r): [N, C, H·r, W·r] to [N, C·r·r, H, W]
-Value* writePixelUnshuffle(Writer& write, const Ints& sizes) {
+Value* writePixelUnshuffle(NodeWriter& write, const Ints& sizes) {
   Value* x = write.node()->input(0);
   const auto r = constantInt(write.node()->input(1));
   if (!r || *r < 2 || sizes.size() != 4 || sizes[2] % *r != 0 || sizes[3] % *r != 0) return nullptr;
@@ -221,7 +172,7 @@ Value* writePixelUnshuffle(Writer& write, const Ints& sizes) {
 }
 
 // channel_shuffle(x, groups): channels [groups, C / groups] to [C / groups, groups]
-Value* writeChannelShuffle(Writer& write, const Ints& sizes) {
+Value* writeChannelShuffle(NodeWriter& write, const Ints& sizes) {
   Value* x = write.node()->input(0);
   const auto groups = constantInt(write.node()->input(1));
   if (!groups || *groups < 2 || sizes.size() != 4 || sizes[1] % *groups != 0) return nullptr;
@@ -258,7 +209,7 @@ const std::unordered_map<std::string, Form>& forms() {
   return kForms;
 }
 
-bool run(Graph& graph, PassContext& context) {
+bool canonicalizeViews(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
@@ -274,7 +225,7 @@ bool run(Graph& graph, PassContext& context) {
       continue;
     }
     if (!context.rewriter.permit()) break;
-    Writer write(context.rewriter, node);
+    NodeWriter write(context.rewriter, node);
     Value* result = form->second.write(write, *sizes);
     if (result == nullptr) {
       context.missed(node, reasons::kNotConstant, "What it is asked for is computed at run time.");
@@ -289,6 +240,6 @@ bool run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeViews = {"canonicalize-views", "Writes views with names of their own as the few that others know.", &run};
+const Pass kCanonicalizeViews = {"canonicalize-views", "Writes views with names of their own as the few that others know.", &canonicalizeViews};
 
 }  // namespace ipex_studio

@@ -41,7 +41,7 @@ bool mayRun(const Node* node) {
   const auto kind = node->kind();
   if (!kind.is_aten() && !kind.is_prim()) return false;
   if (never.count(kind.toQualString()) != 0 || !node->blocks().empty() || node->outputs().empty()) return false;
-  const bool builds = kind == prim::ListConstruct || kind == prim::TupleConstruct;
+  const bool builds = kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack;
   if (!builds && node->maybeSchema() == nullptr) return false;
   return !node->isNondeterministic() && !node->hasSideEffects();
 }
@@ -124,7 +124,8 @@ bool fits(const Node* node, double* bytes) {
     from += bytesOf(arguments.back());
   }
   const bool makes_tensors = std::any_of(node->outputs().begin(), node->outputs().end(), holdsTensors);
-  if (!makes_tensors || node->kind() == prim::ListConstruct || node->kind() == prim::TupleConstruct) return true;
+  const auto kind = node->kind();
+  if (!makes_tensors || kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack) return true;
   *bytes = from > 0 ? metaBytes(node, arguments) : -1;
   if (*bytes >= 0) return *bytes <= std::max(kSmallBytes, from);
   *bytes = largestCount(arguments) * std::max(from, 8.0);

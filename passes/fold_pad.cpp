@@ -11,6 +11,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
 #include "passes/pass_list.h"
+#include "passes/weighted_node.h"
 
 namespace ipex_studio {
 

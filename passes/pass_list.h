@@ -10,6 +10,7 @@ extern const Pass kCanonicalizeBatchNorm;
 extern const Pass kCanonicalizeConvolution;
 extern const Pass kCanonicalizeEinsum;
 extern const Pass kCanonicalizeFakeQuantize;
+extern const Pass kCanonicalizeEinsum;
 extern const Pass kCanonicalizeGelu;
 extern const Pass kCanonicalizeHardswish;
 extern const Pass kCanonicalizeInplace;

@@ -18,6 +18,12 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeViews,
       // Before fold-size, which decides single sizes, and fold-constants, which takes the branch that a rank decides.
       &kCanonicalizeSizes,
+      // Before all that looks for products and permutations, and before fold-constants, which then permutes weights.
+      &kCanonicalizeEinsum,
+      // Before whatever looks for views.
+      &kCanonicalizeViews,
+      // Before fold-size, which decides single sizes, and fold-constants, which takes the branch that a rank decides.
+      &kCanonicalizeSizes,
       // Before the arithmetic on sizes, which is constant where they are.
       &kFoldSize,
       // Before fold-constants, which merges what is constant of the integers it brings back.

@@ -151,8 +151,8 @@ torch::jit::IValue copyValue(const torch::jit::IValue& value) {
     return list;
   }
   if (value.isGenericDict()) {
-    const auto& type = value.type()->expectRef<c10::DictType>();
-    c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
+    const auto type = value.type()->expect<c10::DictType>();
+    c10::impl::GenericDict dict(type->getKeyType(), type->getValueType());
     for (const auto& entry : value.toGenericDict()) dict.insert(entry.key(), copyValue(entry.value()));
     return dict;
   }

@@ -217,6 +217,67 @@ LoweredNode lowerRoll(Node* node) {
   return lowered;
 }
 
+OpSpec sliceOf(std::int64_t axis, std::int64_t begin, std::int64_t end) {
+  OpSpec spec;
+  spec.kind = OpKind::kSlice;
+  spec.attributes = {{"axis", axis}, {"begin", begin}, {"end", end}, {"step", std::int64_t{1}}};
+  return spec;
+}
+
+// `part` in the place of x[begin, end): what is before it, it, what is behind it.
+LoweredNode replaced(Node* node, std::int64_t axis, std::int64_t begin, std::int64_t end, bool is_select) {
+  constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  const LoweredOperand x = use(node->input(0));
+  LoweredNode lowered;
+  std::vector<LoweredOperand> parts;
+  const auto add = [&](OpSpec spec, const LoweredOperand& of) {
+    parts.push_back(useLocal(static_cast<std::int32_t>(lowered.ops.size())));
+    lowered.ops.push_back({std::move(spec), {of}, {}, {}});
+  };
+  if (begin != 0) add(sliceOf(axis, 0, begin), x);
+  if (is_select) {
+    OpSpec unsqueeze;
+    unsqueeze.kind = OpKind::kUnsqueeze;
+    unsqueeze.attributes["axis"] = axis;
+    add(unsqueeze, use(node->input(1)));
+  } else {
+    parts.push_back(use(node->input(1)));
+  }
+  if (end != kAll) add(sliceOf(axis, end, kAll), x);
+  OpSpec concat;
+  concat.kind = OpKind::kConcat;
+  concat.attributes["axis"] = axis;
+  lowered.ops.push_back({concat, std::move(parts), {}, {node->output()}});
+  return lowered;
+}
+
+// aten::slice_scatter(x, part, dim, start?, end?, step)
+LoweredNode lowerSliceScatter(Node* node) {
+  needFloat(node->input(0));
+  needFloat(node->input(1));
+  const std::int64_t axis = wrapAxis(needInt(node->input(2), "dim"), needRank(node->input(0)));
+  if (needInt(node->input(5), "step") != 1) decline(reasons::kUnsupportedAttribute, "Writes with a step stay in the interpreter.");
+  const std::int64_t begin = isNone(node->input(3)) ? 0 : needInt(node->input(3), "start");
+  const std::int64_t end = isNone(node->input(4)) ? std::numeric_limits<std::int64_t>::max() : needInt(node->input(4), "end");
+  const std::int64_t size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)], part = (*knownSizes(node->input(1)))[static_cast<std::size_t>(axis)];
+  // Ends that are cut off at the tensor's would be other ends at another size.
+  const std::int64_t from = begin < 0 ? begin + size : begin, to = end < 0 ? end + size : end;
+  const bool inside = from >= 0 && from < size && to > from && (to < size || end == std::numeric_limits<std::int64_t>::max());
+  if (!inside || part != std::min(to, size) - from) decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
+  return replaced(node, axis, begin, end, false);
+}
+
+// aten::select_scatter(x, part, dim, index)
+LoweredNode lowerSelectScatter(Node* node) {
+  needFloat(node->input(0));
+  needFloat(node->input(1));
+  const std::int64_t axis = wrapAxis(needInt(node->input(2), "dim"), needRank(node->input(0)));
+  const std::int64_t index = needInt(node->input(3), "index"), size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)];
+  if (index < -size || index >= size) decline(reasons::kUnsupportedAttribute, "The index is out of range.");
+  if (index == size - 1) decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
+  return replaced(node, axis, index, index == -1 ? std::numeric_limits<std::int64_t>::max() : index + 1, true);
+}
+
 // Padding pairs from the last dimension on.
 LoweredNode padded(Node* node, const std::string& mode, double value) {
   needFloat(node->input(0));
@@ -267,6 +328,8 @@ void addComposedLowerings(Table& table) {
   table["aten::baddbmm"] = table["aten::addmm"] = lowerAddProduct;
   table["aten::stack"] = lowerStack;
   table["aten::roll"] = lowerRoll;
+  table["aten::slice_scatter"] = lowerSliceScatter;
+  table["aten::select_scatter"] = lowerSelectScatter;
   table["aten::pad"] = lowerPad;
   table["aten::constant_pad_nd"] = lowerConstantPad;
   for (const char* kind : {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}) table[kind] = lowerReflectionPad;

@@ -72,6 +72,8 @@ const Expression kExpressions[] = {
     {"pixel_shuffle", "torch.pixel_shuffle(x, 2) * 2.0"},
     {"shape_list", "x.flatten(2).transpose(1, 2).reshape([x.shape[0], x.shape[2], x.size()[3], 8]) * 2.0"},
     {"rank", "torch.softmax(x, x.dim() - 1)"},
+    {"slice_scatter", "torch.slice_scatter(x, torch.relu(x[:, 2:5]), 1, 2, 5, 1) + torch.slice_scatter(x, torch.exp(x[:, :, -2:]), 2, -2, 9223372036854775807, 1)"},
+    {"select_scatter", "torch.select_scatter(x, torch.relu(x[:, 0]), 1, 0) * torch.select_scatter(x, x[:, :, :, 1] * 2.0, 3, -1)"},
     {"channel_shuffle", "x.view([x.size(0), 2, 4, x.size(2), x.size(3)]).transpose(1, 2).contiguous().view([x.size(0), 8, x.size(2), x.size(3)]) * 2.0"},
 };
 

@@ -57,6 +57,7 @@ TEST(Verify, ReferenceIsDoublePrecisionWherePossible) {
   const at::Tensor x = at::randn({4, 8});
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.softmax(torch.linear(x, self.w), -1).mean([1])\n", {{"w", weight({8, 8})}}), {x}), "fp64");
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.sum(x, [0], dtype=6) + torch.zeros([8], dtype=6)\n"), {x}), "fp64");
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return {'twice': x * 2, 'both': torch.relu(x)}\n"), {x}), "fp64");
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.ones([3]), x * 2\n"), {x}), "eager");
   // Indices stay what they are.
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.index_select(x, 0, self.rows)\n", {}, {{"rows", at::tensor({2, 0})}}), {x}), "fp64");

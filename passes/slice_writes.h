@@ -1,0 +1,39 @@
+// Writes into slices of a tensor in their out-of-place form. Private to canonicalize_inplace.cpp.
+#pragma once
+
+#include <unordered_map>
+
+#include "core/graph/pass.h"
+
+namespace ipex_studio {
+
+// Does `view`, made before `node`, give its readers nothing but the value before `node`? All of them run before it, and
+// keep no other name for the memory.
+bool isReadBefore(const torch::jit::Value* view, const torch::jit::Node* node);
+
+// Could `node` keep another name for the memory of its operand?
+bool namesOperand(const torch::jit::Node* node, const torch::jit::Value* operand);
+
+//   before  %s = slice(%z, 1, 0, 3, 1)   %w = copy_(%s, %v, False)              %y = relu(%z)
+//   after   %z' = slice_scatter(%z, %v, 1, 0, 3, 1)                              %y = relu(%z')
+// Slices of slices, select; copy_ (broadcast as well), fill_, and every operator that has an out-of-place form.
+class SliceWrites {
+ public:
+  explicit SliceWrites(Rewriter& rewriter) : rewriter_(rewriter) {}
+
+  // Is what `node` writes to a slice of something?
+  static bool isSliceWrite(const torch::jit::Node* node);
+  // Why it has to stay. `plain`: there is an operator of the same name without the underscore.
+  Decline decline(const torch::jit::Node* node, bool plain) const;
+  // Only after permit().
+  void rewrite(torch::jit::Node* node);
+
+ private:
+  torch::jit::Value* sliceValue(torch::jit::Node* node);
+
+  Rewriter& rewriter_;
+  // Each write copies the whole tensor: many into one are cheaper in place.
+  std::unordered_map<const torch::jit::Value*, int> writes_;
+};
+
+}  // namespace ipex_studio
