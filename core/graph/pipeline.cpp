@@ -108,6 +108,7 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
   Rewriter rewriter(graph, origins, options.rewrite_limit);
   int index = 0;
   std::uint64_t hash = graphHash(graph);
+  std::int32_t nodes = countNodes(graph);
   for (const Pass* pass : passes) {
     ++index;
     if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");
@@ -125,7 +126,8 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     const bool changed = runOne(*pass, graph, context, before);
     record.elapsed_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
-    hash = graphHash(graph);
+    // A pass that says it changed nothing is believed, except where passes are verified.
+    if (changed || options.verify_passes) hash = graphHash(graph);
     record.hash_after = hash;
     record.changed = record.hash_before != record.hash_after;
     if (options.verify_passes) verifyAfter(*pass, graph, changed, record, before);
@@ -134,7 +136,8 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
       ++(remark.kind == RemarkKind::kApplied ? record.rewrites : record.missed);
       observer.onRemark(remark);
     }
-    record.nodes_after = countNodes(graph);
+    if (record.changed) nodes = countNodes(graph);
+    record.nodes_after = nodes;
     if (record.changed) {
       record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(graph, origins, index, pass->name));
       if (!options.dump_directory.empty()) {

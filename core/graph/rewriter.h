@@ -60,7 +60,11 @@ class Rewriter {
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
   std::vector<Remark> takeRemarks() { return std::exchange(remarks_, {}); }
-  void beginPass(const std::string& name) { pass_ = name; }
+  // Nodes that earlier passes destroyed are forgotten: a walk that begins now does not meet them.
+  void beginPass(const std::string& name) {
+    pass_ = name;
+    destroyed_.clear();
+  }
   void missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text);
 
  private:

@@ -43,7 +43,13 @@ class GraphHash {
 
   void text(const std::string& string) { bytes(string.data(), string.size()); }
 
-  void define(const Value* value) { ids_.emplace(value, ids_.size()); }
+  void define(const Value* value) { at(ids_, value) = ++defined_; }
+
+  // By Value::unique(), which counts the values that a graph ever had.
+  static std::uint64_t& at(std::vector<std::uint64_t>& table, const Value* value) {
+    if (value->unique() >= table.size()) table.resize(value->unique() + 1 + value->unique() / 2, 0);
+    return table[value->unique()];
+  }
 
   void block(const Block* block) {
     for (const Value* input : block->inputs()) define(input);
@@ -54,7 +60,7 @@ class GraphHash {
   }
 
   void node(const Node* node) {
-    text(node->kind().toQualString());
+    mix(kind(node->kind()));
     operands(node);
     attributes(node);
     for (const Block* nested : node->blocks()) block(nested);
@@ -66,22 +72,27 @@ class GraphHash {
   void operands(const Node* node) {
     mix(node->inputs().size());
     for (const Value* input : node->inputs()) {
-      const auto id = ids_.find(input);
-      if (id != ids_.end()) {
-        mix(id->second);
-      } else {
-        mix(constant(input));
-      }
+      const std::uint64_t id = at(ids_, input);
+      mix(id != 0 ? id : constant(input));
     }
   }
 
   std::uint64_t constant(const Value* value) {
-    const auto known = constants_.find(value);
-    if (known != constants_.end()) return known->second;
+    std::uint64_t& known = at(constants_, value);
+    if (known != 0) return known;
     GraphHash hash;
     hash.text(value->type()->kind() == c10::TypeKind::TensorType ? "Tensor" : value->type()->str());
     hash.attributes(value->node());
-    return constants_[value] = hash.state_;
+    return known = hash.state_;
+  }
+
+  // The number of a symbol differs between processes, its name does not.
+  std::uint64_t kind(c10::Symbol symbol) {
+    std::uint64_t& known = kinds_[symbol];
+    if (known != 0) return known;
+    GraphHash hash;
+    hash.text(symbol.toQualString());
+    return known = hash.state_;
   }
 
   void attributes(const Node* node) {
@@ -149,8 +160,10 @@ class GraphHash {
   }
 
   std::uint64_t state_ = 0x2545f4914f6cdd1dULL;
-  std::unordered_map<const Value*, std::uint64_t> ids_;
-  std::unordered_map<const Value*, std::uint64_t> constants_;
+  std::uint64_t defined_ = 0;
+  std::vector<std::uint64_t> ids_;        // from 1 in order of definition; 0: constants
+  std::vector<std::uint64_t> constants_;  // their hashes; 0: not yet known
+  std::unordered_map<c10::Symbol, std::uint64_t> kinds_;
 };
 
 }  // namespace
