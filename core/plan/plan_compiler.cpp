@@ -10,12 +10,11 @@
 #include "core/plan/error.h"
 #include "core/plan/layout_text.h"
 #include "core/plan/plan_split.h"
+#include "core/plan/prepare.h"
 #include "core/plan/shape_inference.h"
 
 namespace ipex_studio {
 namespace {
-
-bool endsWithRef(const std::string& name) { return name.size() > 4 && name.compare(name.size() - 4, 4, "_ref") == 0; }
 
 // Python's floor division and modulus; false on a zero divisor or overflow.
 bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
@@ -45,26 +44,6 @@ std::unique_ptr<Plan> PlanCompiler::compile() {
   planArena();
   makeSlots();
   return std::move(plan_);
-}
-
-std::vector<TracedStep> PlanCompiler::trace() {
-  std::vector<TracedStep> steps;
-  traced_ = &steps;
-  emitNodes();
-  return steps;
-}
-
-std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request) {
-  class NoKernels final : public KernelList {
-   public:
-    const std::vector<const Kernel*>& candidates(OpKind) const override { return none_; }
-
-   private:
-    std::vector<const Kernel*> none_;
-  };
-  const NoKernels kernels;
-  WeightCache weights;
-  return PlanCompiler(spec, request, kernels, weights).trace();
 }
 
 void PlanCompiler::emitNodes() {
@@ -179,23 +158,6 @@ void PlanCompiler::emitTensor(const PlanNode& node) {
   emitCompute(op, node.src, node.dst, dims, label);
 }
 
-// A step that is emitted apart shares its node with others: then none of them can be chosen for.
-void PlanCompiler::traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
-                             const std::vector<TensorDesc>& dims) {
-  TracedStep step{node_, op, src, dst, prepareArgs(op, src, dims), true};
-  step.args.weights = nullptr;
-  for (std::int32_t value : dst) step.whole = step.whole && value < spec_.valueCount();
-  if (!traced_->empty() && traced_->back().node == node_) step.whole = traced_->back().whole = false;
-  for (std::size_t d = 0; d < dst.size(); ++d) {
-    Value& value = values_[dst[d]];
-    value.desc = dims[d];
-    value.offset = 0;
-    const std::int32_t buffer = newBuffer(dims[d].bytes());
-    values_[dst[d]].buffer = buffer;
-  }
-  traced_->push_back(std::move(step));
-}
-
 void PlanCompiler::emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims, const Label& label) {
   TensorDesc view;
   std::int64_t offset = 0;
@@ -257,19 +219,15 @@ PlanCompiler::Choice PlanCompiler::choose(const PrepareArgs& args, bool ref_allo
   for (const Kernel* kernel : kernels_.candidates(args.spec.kind)) {
     DispatchRecord dispatch;
     dispatch.kernel = kernel->name();
-    const bool is_ref = endsWithRef(dispatch.kernel);
+    const bool is_ref = isReference(dispatch.kernel);
     if ((is_ref && !ref_allowed) || kernel->onlyWhenMeasured()) continue;
-    const Verdict verdict = kernel->supports(args);
-    dispatch.reason = verdict.reason;
-    if (verdict.ok) {
-      std::shared_ptr<const PreparedOp> op = kernel->prepare(args, &dispatch.reason);
-      if (op) {
-        dispatch.chosen = true;
-        dispatch.reason = "chosen";
-        dispatch.layout = op->dst.empty() ? "" : op->dst[0].layoutName();
-        declined_.push_back(dispatch);
-        return {std::move(op), kernel, is_ref};
-      }
+    std::shared_ptr<const PreparedOp> op = prepareBy(*kernel, args, &dispatch.reason);
+    if (op) {
+      dispatch.chosen = true;
+      dispatch.reason = "chosen";
+      dispatch.layout = op->dst.empty() ? "" : op->dst[0].layoutName();
+      declined_.push_back(dispatch);
+      return {std::move(op), kernel, is_ref};
     }
     declined_.push_back(dispatch);
   }
@@ -328,9 +286,9 @@ bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, co
     if (wanted) args.src[s] = *wanted;
   }
   for (const Kernel* kernel : kernels_.candidates(op.kind)) {
-    if (measured.kernel != kernel->name() || !kernel->supports(args).ok) continue;
+    if (measured.kernel != kernel->name()) continue;
     std::string reason;
-    std::shared_ptr<const PreparedOp> prepared = kernel->prepare(args, &reason);
+    std::shared_ptr<const PreparedOp> prepared = prepareBy(*kernel, args, &reason);
     if (!prepared) continue;
     declined_ = measured.candidates;
     place({std::move(prepared), kernel, false}, op, src, dst, args.src_dies, label);

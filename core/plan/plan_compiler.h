@@ -90,10 +90,12 @@ class PlanCompiler {
   bool emitMeasured(const StepChoice& measured, const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
                     const std::vector<TensorDesc>& dims, const Label& label);
   void emitNodes();
-  void traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims);
   void place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,
              const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label);
   [[noreturn]] void fail(const Label& label, const std::string& why) const;
+
+  // plan_trace.cpp
+  void traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims);
 
   // plan_split.cpp
   void emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,

@@ -6,9 +6,9 @@
 #include <chrono>
 
 #include "core/plan/layout_text.h"
-#include "core/plan/sha256.h"
 #include "core/plan/shape_rules.h"
 #include "core/plan/plan_concat.h"
+#include "core/plan/prepare.h"
 #include "core/plan/tuner_bench.h"
 #include "core/plan/tuner_compare.h"
 #include "core/plan/tuner_graph.h"
@@ -74,7 +74,7 @@ class Tuner {
 
   TunedPlan run() {
     steps_ = tracePlan(spec_, request_);
-    const std::string name = planText();
+    const std::string name = planText(spec_, request_, kernels_, options_.allow_winograd);
     if (const auto known = store_.find(key_, name, effort_)) return {fromEntry(*known), key_, known};
     if (options_.mode == TuneMode::kOff) return {nullptr, key_, std::nullopt};
     findLayouts();
@@ -92,34 +92,6 @@ class Tuner {
     double work = 0;        // of all of them together, about
     TuningEntry entry;
   };
-
-  // --- names ---
-
-  std::string planText() const {
-    Sha256 digest;
-    const auto add = [&](const std::string& text) { digest.update(text.data(), text.size()); };
-    add(planSpecToText(spec_));
-    for (const TensorDesc& input : request_.tensor_inputs) add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
-    add(fmt::format("{}", fmt::join(request_.int_inputs, ",")));
-    for (const std::string& kernel : kernelNames()) add(kernel + "\n");
-    if (!options_.allow_winograd) add("no winograd");
-    // What was exact enough for other weights need not be so for these.
-    for (std::size_t c = 0; c < spec_.constants.size(); ++c) {
-      const std::size_t bytes = spec_.constants[c].bytes(), sample = std::min<std::size_t>(bytes, 256);
-      const char* data = static_cast<const char*>(request_.constants[c]);
-      for (const std::size_t at : {std::size_t{0}, (bytes - sample) / 2, bytes - sample}) digest.update(data + at, sample);
-    }
-    return "plan " + digest.hex();
-  }
-
-  // Other kernels may choose otherwise.
-  std::vector<std::string> kernelNames() const {
-    std::vector<std::string> names;
-    for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
-      for (const Kernel* kernel : kernels_.candidates(static_cast<OpKind>(kind))) names.emplace_back(kernel->name());
-    }
-    return names;
-  }
 
   // --- measuring ---
 
@@ -149,8 +121,7 @@ class Tuner {
     for (const Kernel* kernel : kernels_.candidates(kind)) {
       TuningCandidate probe;
       probe.kernel = kernel->name();
-      const bool left_out = probe.kernel.size() > 4 && probe.kernel.compare(probe.kernel.size() - 4, 4, "_ref") == 0;
-      if (left_out || (!options_.allow_winograd && isWinograd(probe))) continue;
+      if (isReference(probe.kernel) || (!options_.allow_winograd && isWinograd(probe))) continue;
       const bool found = std::any_of(entry.candidates.begin(), entry.candidates.end(),
                                      [&](const TuningCandidate& candidate) { return candidate.kernel == probe.kernel; });
       if (!found) return false;

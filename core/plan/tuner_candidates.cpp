@@ -6,12 +6,11 @@
 
 #include "core/plan/layout_text.h"
 #include "core/plan/plan_split.h"
+#include "core/plan/prepare.h"
 #include "core/plan/shape_inference.h"
 
 namespace ipex_studio {
 namespace {
-
-bool endsWithRef(const std::string& name) { return name.size() > 4 && name.compare(name.size() - 4, 4, "_ref") == 0; }
 
 bool isActivation(const PrepareArgs& args, std::size_t s) { return !args.src[s].absent() && args.constant[s] == nullptr; }
 
@@ -26,20 +25,6 @@ std::vector<std::vector<TensorDesc>> offers(const PrepareArgs& args, const std::
     }
     if (std::find(result.begin(), result.end(), src) == result.end()) result.push_back(std::move(src));
   }
-  return result;
-}
-
-// Why a kernel did not take a step, or what it made.
-struct Attempt {
-  std::shared_ptr<const PreparedOp> op;
-  std::string reason;
-};
-
-Attempt attempt(const Kernel& kernel, const PrepareArgs& args) {
-  Attempt result;
-  const Verdict verdict = kernel.supports(args);
-  result.reason = verdict.reason;
-  if (verdict.ok) result.op = kernel.prepare(args, &result.reason);
   return result;
 }
 
@@ -86,12 +71,9 @@ class Enumerator {
       *reason = "shape";
       return std::nullopt;
     }
-    const Attempt made = attempt(kernel, head);
-    if (!made.op) {
-      *reason = made.reason;
-      return std::nullopt;
-    }
-    add(made.op, whole ? positions_ : split.head_src, head, &candidate);
+    const std::shared_ptr<const PreparedOp> made = prepareBy(kernel, head, reason);
+    if (!made) return std::nullopt;
+    add(made, whole ? positions_ : split.head_src, head, &candidate);
     if (!whole && !addTail(split, src, &candidate)) {
       *reason = "post-ops";
       return std::nullopt;
@@ -102,7 +84,7 @@ class Enumerator {
     record.kept = static_cast<std::int32_t>(kept);
     for (const TensorDesc& read : candidate.src) record.src.push_back(layoutText(read));
     record.dst = layoutText(candidate.dst);
-    record.implementation = made.op->implementation;
+    record.implementation = made->implementation;
     return candidate;
   }
 
@@ -134,9 +116,10 @@ class Enumerator {
     sources.insert(sources.end(), split.tail_src.begin(), split.tail_src.end());
     for (const Kernel* kernel : kernels_.candidates(OpKind::kPointwise)) {
       if (kernel->onlyWhenMeasured()) continue;
-      const Attempt made = attempt(*kernel, tail);
-      if (!made.op || !made.op->src[0].sameLayout(middle)) continue;
-      add(made.op, sources, tail, candidate);
+      std::string reason;
+      const std::shared_ptr<const PreparedOp> made = prepareBy(*kernel, tail, &reason);
+      if (!made || !made->src[0].sameLayout(middle)) continue;
+      add(made, sources, tail, candidate);
       return true;
     }
     return false;
@@ -186,7 +169,7 @@ CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernel
   for (const Kernel* kernel : kernels.candidates(args.spec.kind)) {
     TuningCandidate refused;
     refused.kernel = kernel->name();
-    if (endsWithRef(refused.kernel) || (!allow_winograd && isWinograd(refused))) continue;
+    if (isReference(refused.kernel) || (!allow_winograd && isWinograd(refused))) continue;
     bool taken = false;
     for (const auto& src : offered) {
       auto candidate = enumerator.make(*kernel, src, &refused.reason);

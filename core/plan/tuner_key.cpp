@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/plan/layout_text.h"
+#include "core/plan/sha256.h"
 #include "core/plan/shape_rules.h"
 
 namespace ipex_studio {
@@ -48,6 +49,26 @@ std::string stepText(const PrepareArgs& args) {
   text += " ->";
   for (const TensorDesc& dst : args.dst) text += " " + operandText(dst);
   return text;
+}
+
+std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd) {
+  Sha256 digest;
+  const auto add = [&](const std::string& text) { digest.update(text.data(), text.size()); };
+  add(planSpecToText(spec));
+  for (const TensorDesc& input : request.tensor_inputs) add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
+  add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
+  // Other kernels may choose otherwise.
+  for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
+    for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind))) add(std::string(kernel->name()) + "\n");
+  }
+  if (!allow_winograd) add("no winograd");
+  // What was exact enough for other weights need not be so for these.
+  for (std::size_t c = 0; c < spec.constants.size(); ++c) {
+    const std::size_t bytes = spec.constants[c].bytes(), sample = std::min<std::size_t>(bytes, 256);
+    const char* data = static_cast<const char*>(request.constants[c]);
+    for (const std::size_t at : {std::size_t{0}, (bytes - sample) / 2, bytes - sample}) digest.update(data + at, sample);
+  }
+  return "plan " + digest.hex();
 }
 
 }  // namespace ipex_studio

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/plan/kernel.h"
+#include "core/plan/plan.h"
 
 namespace ipex_studio {
 
@@ -14,5 +14,8 @@ bool isOfIntegers(const PrepareArgs& args);  // reads or writes u8 or s8
 
 // What a measurement is filed under: all that a kernel's speed depends on but the values.
 std::string stepText(const PrepareArgs& args);
+
+// What the choices for a whole plan are filed under: its operations, sizes and weights, and the kernels there are.
+std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd);
 
 }  // namespace ipex_studio
