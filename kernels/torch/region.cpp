@@ -1,5 +1,6 @@
 #include "kernels/torch/region.h"
 
+#include "core/plan/error.h"
 #include "core/plan/plan_spec.h"
 #include "core/plan/records_json.h"
 
@@ -10,6 +11,20 @@ Region::Region(const std::string& plan_text, std::vector<at::Tensor> constants)
 
 Region::State Region::state() const {
   return {planSpecToText(plans_.spec()), plans_.constants(), IPEX_STUDIO_VERSION, plans_.tuningRecord()};
+}
+
+Region::State Region::stateFrom(const c10::IValue& saved) {
+  std::vector<c10::IValue> parts;
+  if (saved.isTuple()) {
+    for (const c10::IValue& part : saved.toTupleRef().elements()) parts.push_back(part);
+  }
+  const bool fits = parts.size() == 4 && parts[0].isString() && parts[1].isTensorList() && parts[2].isString() && parts[3].isString();
+  if (!fits) {
+    const std::string writer = parts.size() > 2 && parts[2].isString() ? " (" + parts[2].toStringRef() + ")" : "";
+    throw Error(ExitCode::kBadModel, "The regions in this file were written by another version of ipex-studio" + writer +
+                                         ", which this one (" IPEX_STUDIO_VERSION ") does not read; export the model again.");
+  }
+  return {parts[0].toStringRef(), parts[1].toTensorVector(), parts[2].toStringRef(), parts[3].toStringRef()};
 }
 
 void Region::startProfile() {

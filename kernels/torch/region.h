@@ -18,6 +18,8 @@ namespace ipex_studio {
 class Region : public torch::CustomClassHolder, public ValueSource {
  public:
   using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string>;
+  // What a file holds as that; throws Error(kBadModel) when it was written by a version that kept something else.
+  static State stateFrom(const c10::IValue& saved);
 
   // Throws Error(kBadModel) when the text or the constants are damaged.
   Region(const std::string& plan_text, std::vector<at::Tensor> constants);

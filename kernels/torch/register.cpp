@@ -91,7 +91,8 @@ TORCH_LIBRARY(ipex_studio, m) {
       .def("start_profile", &Region::startProfile)
       .def("stop_profile", &Region::stopProfile)
       .def_pickle([](const c10::intrusive_ptr<Region>& region) { return region->state(); },
-                  [](Region::State state) {
+                  [](c10::IValue saved) {
+                    Region::State state = Region::stateFrom(saved);
                     auto region = c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
                     region->readTuning(std::get<3>(state));
                     return region;

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "core/graph/measure.h"
+#include "core/graph/region_object.h"
 #include "core/plan/error.h"
 #include "core/plan/pt_file.h"
 #include "script_models.h"
@@ -133,6 +134,22 @@ TEST(Export, PortableFormHasStockOperatorsOnly) {
     ADD_FAILURE() << "exported into a folder that is not there";
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
+}
+
+// Regions that another version of ipex-studio saved.
+TEST(Export, RegionsWithAnotherStateAreRefusedInOneSentence) {
+  const c10::ClassTypePtr type = regionType();
+  const std::vector<std::vector<IValue>> states = {{"{}", std::vector<at::Tensor>()}, {"{}", std::vector<at::Tensor>(), "0.0.9"}, {1, 2, 3, 4}};
+  for (const std::vector<IValue>& state : states) {
+    torch::jit::Stack stack{c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, type), 1), c10::ivalue::Tuple::create(state)};
+    try {
+      type->getMethod("__setstate__").run(stack);
+      ADD_FAILURE() << "read a state of " << state.size() << " parts";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("export the model again"), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
   }
 }
 
