@@ -37,7 +37,7 @@ Decline rewrite(Node* node, PassContext& context, bool* changed) {
   return {};
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool canonicalizeFakeQuantize(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
   for (Node* node : nodes) {
@@ -50,6 +50,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeFakeQuantize = {"canonicalize-fake-quantize", "Turns rounding to integers and back into two conversions.", &run};
+const Pass kCanonicalizeFakeQuantize = {"canonicalize-fake-quantize", "Turns rounding to integers and back into two conversions.", &canonicalizeFakeQuantize};
 
 }  // namespace ipex_studio

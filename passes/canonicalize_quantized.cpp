@@ -12,24 +12,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "core/graph/lowering.h"
+#include "passes/integer_values.h"
 #include "passes/packed_parameters.h"
 #include "passes/pass_list.h"
 #include "passes/quantize_chain.h"
-#include "passes/quantize_forms.h"
+#include "passes/quantized_activation.h"
 
 namespace ipex_studio {
 namespace {
 
 using torch::jit::Node;
 using torch::jit::Value;
-
-constexpr AffineParameters kUnitInterval{1.0 / 256, 0};  // what libtorch gives results of sigmoid and hardsigmoid
-constexpr AffineParameters kSymmetricUnit{2.0 / 256, 128};  // and of tanh
 
 bool isQuantized(const Value* value) {
   const auto dtype = knownDtype(value);
@@ -45,7 +42,7 @@ class QuantizedReader {
   bool run() {
     const std::vector<Node*> nodes(graph_.nodes().begin(), graph_.nodes().end());
     for (Node* node : nodes) read(node);
-    returnToQuantized();
+    integers_.returnToQuantized(rewriter_);
     return changed_;
   }
 
@@ -75,15 +72,15 @@ class QuantizedReader {
         {"aten::sigmoid", &Q::activation},
         {"aten::hardsigmoid", &Q::activation},
         {"aten::tanh", &Q::activation},
-        {"aten::relu", &Q::clip},
-        {"aten::relu6", &Q::clip},
-        {"quantized::relu6", &Q::clip},
-        {"aten::hardtanh", &Q::clip},
-        {"aten::clamp", &Q::clip},
+        {"aten::relu", &Q::activation},
+        {"aten::relu6", &Q::activation},
+        {"quantized::relu6", &Q::activation},
+        {"aten::hardtanh", &Q::activation},
+        {"aten::clamp", &Q::activation},
         {"aten::max_pool2d", &Q::move},
         {"aten::avg_pool2d", &Q::move},
         {"aten::adaptive_avg_pool2d", &Q::move},
-        {"aten::mean", &Q::move},
+        {"aten::mean", &Q::average},
         {"aten::upsample_nearest2d", &Q::move},
         {"aten::flatten", &Q::move},
         {"aten::view", &Q::move},
@@ -103,7 +100,7 @@ class QuantizedReader {
   }
 
   void read(Node* node) {
-    const bool reads = readsIntegers(node) || std::any_of(node->inputs().begin(), node->inputs().end(), [](const Value* input) { return isQuantized(input); });
+    const bool reads = integers_.readBy(node) || std::any_of(node->inputs().begin(), node->inputs().end(), [](const Value* input) { return isQuantized(input); });
     if (!reads && !beginsIntegers(node)) return;
     const auto found = table().find(node->kind().toQualString());
     if (found == table().end() || node->outputs().size() != 1) {
@@ -123,30 +120,13 @@ class QuantizedReader {
 
   static bool isCarrier(const Node* node) { return node->kind() == c10::prim::ListConstruct || node->kind() == c10::prim::Return; }
 
-  const AffineParameters* affineOf(const Value* value) const {
-    const auto found = integers_.find(value);
-    return found == integers_.end() ? nullptr : &found->second;
-  }
-
-  bool readsIntegers(const Node* node) const {
-    return std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) { return affineOf(input) != nullptr; });
-  }
-
-  // Scale and zero point of a quint8 result.
-  static std::optional<AffineParameters> constantAffine(const Value* scale, const Value* zero_point) {
-    const auto s = constantNumber(scale), z = constantNumber(zero_point);
-    if (!s || !z || !std::isfinite(*s) || !(*s > 0) || !(*z >= 0 && *z <= 255)) return std::nullopt;
-    return AffineParameters{*s, static_cast<std::int64_t>(*z)};
-  }
+  const AffineParameters* affineOf(const Value* value) const { return integers_.affineOf(value); }
 
   // --- writing ---------------------------------------------------------------------------------------------------------
 
   void finish(Node* node, Value* result, const std::optional<AffineParameters>& affine, const char* text) {
-    if (affine) {
-      integers_[result] = *affine;
-      order_.push_back(result);
-    }
-    aware_.insert(result->node());
+    if (affine) integers_.add(result, *affine);
+    integers_.addReader(result->node());
     rewriter_.replace({node}, node->output(), result, text);
     changed_ = true;
   }
@@ -173,7 +153,7 @@ class QuantizedReader {
     if (knownDtype(node->input(0)) != at::kFloat || dtype != static_cast<std::int64_t>(at::kQUInt8)) {
       return {reasons::kUnsupportedDtype, "Only FP32 becomes plain integers, and only unsigned ones of 8 bits."};
     }
-    const auto affine = constantAffine(node->input(1), node->input(2));
+    const auto affine = constantQuantization(node->input(1), node->input(2));
     if (!affine) return notConstant("scale");
     if (!rewriter_.permit()) return {};
     return chain(node, node->input(0), {}, {}, *affine);
@@ -197,7 +177,7 @@ class QuantizedReader {
   Decline product(Node* node, FusedOp op, const PackedParameters& packed) {
     const AffineParameters* source = affineOf(node->input(0));
     if (source == nullptr) return notConstant("operand's scale");
-    const auto result = constantAffine(node->input(2), node->input(3));
+    const auto result = constantQuantization(node->input(2), node->input(3));
     if (!result) return notConstant("scale");
     if (!rewriter_.permit()) return {};
     if (source->zero_point != 0) op.spec.attributes["src_zero"] = source->zero_point;
@@ -252,7 +232,7 @@ class QuantizedReader {
     *a = affineOf(node->input(0));
     *b = node->inputs().size() == 4 ? affineOf(node->input(1)) : nullptr;
     if (*a == nullptr || *b == nullptr) return notConstant("operands' scale");
-    *result = constantAffine(node->input(2), node->input(3));
+    *result = constantQuantization(node->input(2), node->input(3));
     return *result ? Decline{} : notConstant("scale");
   }
 
@@ -288,7 +268,7 @@ class QuantizedReader {
       appendPostOp(&post_ops, unaryPostOp(PostOpKind::kLinear, b->scale, 0));
     } else {
       factor = writePointwise(rewriter_, factor, {toReal(*b)}, {}, at::kFloat, node);
-      aware_.insert(factor->node());
+      integers_.addReader(factor->node());
     }
     post_ops.push_back(binaryPostOp(PostOpKind::kMul, 0));
     if (isWithRelu(node)) post_ops.push_back(unaryPostOp(PostOpKind::kRelu));
@@ -303,7 +283,7 @@ class QuantizedReader {
       if (affineOf(part) == nullptr) return notConstant("operands' scale");
     }
     const bool own = !isNone(node->input(2)) && !isNone(node->input(3));
-    const auto result = own ? constantAffine(node->input(2), node->input(3)) : std::optional<AffineParameters>(*affineOf(list->input(0)));
+    const auto result = own ? constantQuantization(node->input(2), node->input(3)) : std::optional<AffineParameters>(*affineOf(list->input(0)));
     if (!result) return notConstant("scale");
     if (!rewriter_.permit()) return {};
     std::vector<Value*> parts;
@@ -321,48 +301,20 @@ class QuantizedReader {
     if (relu) post_ops.push_back(unaryPostOp(PostOpKind::kRelu));
     appendPostOp(&post_ops, toInteger(wanted));
     Value* made = writePointwise(rewriter_, value, std::move(post_ops), {}, at::kByte, before);
-    aware_.insert(made->node());
+    integers_.addReader(made->node());
     return made;
   }
 
   Decline activation(Node* node) {
     const AffineParameters* source = affineOf(node->input(0));
     if (source == nullptr) return notConstant("operand's scale");
-    const std::string kind = node->kind().toUnqualString();
-    std::optional<AffineParameters> result;
-    PostOp post_op = unaryPostOp(PostOpKind::kSigmoid);
-    if (node->kind().is_aten()) {
-      result = kind == "tanh" ? kSymmetricUnit : kUnitInterval;
-      if (kind == "tanh") post_op = unaryPostOp(PostOpKind::kTanh);
-      if (kind == "hardsigmoid") post_op = unaryPostOp(PostOpKind::kHardSigmoid);
-    } else {
-      const std::size_t at = node->inputs().size() - 2;
-      result = constantAffine(node->input(at), node->input(at + 1));
-      const auto slope = kind == "leaky_relu" ? constantNumber(node->input(1)) : std::optional<double>(0);
-      if (!slope) return notConstant("slope");
-      if (kind == "hardswish") post_op = unaryPostOp(PostOpKind::kHardSwish);
-      if (kind == "leaky_relu") post_op = unaryPostOp(PostOpKind::kLeakyRelu, *slope);
-    }
-    if (!result) return notConstant("scale");
+    const auto read = readQuantizedActivation(node, *source);
+    if (!read) return notConstant("scale or bound");
     if (!rewriter_.permit()) return {};
-    return chain(node, node->input(0), {toReal(*source), post_op}, {}, *result);
-  }
-
-  // Bounds are rounded to the operand's steps; scale and zero point stay.
-  Decline clip(Node* node) {
-    const AffineParameters* source = affineOf(node->input(0));
-    if (source == nullptr) return notConstant("operand's scale");
-    const std::string kind = node->kind().toUnqualString();
-    std::optional<double> low = 0, high = kind == "relu6" ? 6 : INFINITY;
-    if (kind == "hardtanh" || kind == "clamp") {
-      low = isNone(node->input(1)) ? -INFINITY : constantNumber(node->input(1));
-      high = isNone(node->input(2)) ? INFINITY : constantNumber(node->input(2));
-    }
-    if (!low || !high) return notConstant("bound");
-    const auto step = [&](double bound) { return std::isinf(bound) ? bound : std::nearbyint(bound / source->scale) + static_cast<double>(source->zero_point); };
-    if (!rewriter_.permit()) return {};
-    Value* made = writePointwise(rewriter_, node->input(0), {unaryPostOp(PostOpKind::kClip, step(*low), step(*high))}, {}, at::kByte, node);
-    finish(node, made, *source, "clips integers");
+    Value* made = writePointwise(rewriter_, node->input(0), read->post_ops, {}, at::kByte, node);
+    made->setType(node->output()->type());
+    setDtype(made, at::kByte);
+    finish(node, made, read->result, "computes on integers");
     return {};
   }
 
@@ -383,17 +335,36 @@ class QuantizedReader {
       node->output()->setType(type);
       return {};
     }
-    integers_[node->output()] = *source;
-    order_.push_back(node->output());
-    aware_.insert(node);
+    integers_.add(node->output(), AffineParameters(*source));
+    integers_.addReader(node);
     rewriter_.finish(node, "moves integers");
+    changed_ = true;
+    return {};
+  }
+
+  // A mean of integers in their unit, which is rounded behind it.
+  Decline average(Node* node) {
+    const AffineParameters* source = affineOf(node->input(0));
+    if (source == nullptr) return notConstant("operand's scale");
+    const c10::TypePtr type = node->output()->type();
+    setDtype(node->output(), at::kFloat);
+    if (!context_.options.plan_regions || !std::holds_alternative<LoweredNode>(lowerNode(node)) || !rewriter_.permit()) {
+      node->output()->setType(type);
+      return {reasons::kUnsupportedAttribute, "It keeps PyTorch's quantized tensors."};
+    }
+    const AffineParameters affine = *source;
+    Value* rounded = writePointwise(rewriter_, node->output(), {}, {}, at::kByte, node->next());
+    rewriter_.replaceUsesAfter(rounded->node(), node->output(), rounded);
+    integers_.add(rounded, affine);
+    integers_.addReader(node);
+    rewriter_.finish(node, "averages integers");
     changed_ = true;
     return {};
   }
 
   // Integers have the same sizes.
   Decline measure(Node* node) {
-    if (affineOf(node->input(0)) != nullptr) aware_.insert(node);
+    if (affineOf(node->input(0)) != nullptr) integers_.addReader(node);
     return {};
   }
 
@@ -407,48 +378,25 @@ class QuantizedReader {
     const AffineParameters affine = *source;
     for (Value* part : uses[0].user->outputs()) {
       setDtype(part, at::kByte);
-      integers_[part] = affine;
-      order_.push_back(part);
+      integers_.add(part, affine);
     }
-    aware_.insert(node);
+    integers_.addReader(node);
     rewriter_.finish(node, "moves integers");
     changed_ = true;
     return {};
   }
 
-  // What was not read gets back the tensors that it knows.
-  void returnToQuantized() {
-    for (Value* value : order_) {
-      std::vector<torch::jit::Use> unaware;
-      for (const auto& use : value->uses()) {
-        const bool left_over = use.user->kind() == c10::prim::ListConstruct && !use.user->hasUses();
-        if (!left_over && aware_.count(readerAt(use)) == 0) unaware.push_back(use);
-      }
-      if (unaware.empty()) continue;
-      Node* place = value->node()->next();
-      const AffineParameters& affine = integers_.at(value);
-      Node* made = rewriter_.create("aten::_make_per_tensor_quantized_tensor",
-                                    {value, rewriter_.constant(affine.scale, place), rewriter_.constant(affine.zero_point, place)}, place);
-      made->output()->setType(value->type());
-      setDtype(made->output(), at::kQUInt8);
-      for (const torch::jit::Use& use : unaware) rewriter_.replaceInput(use.user, use.offset, made->output());
-      rewriter_.finish(value->node(), "makes a quantized tensor for what keeps it");
-    }
-  }
-
   torch::jit::Graph& graph_;
   PassContext& context_;
   Rewriter& rewriter_;
-  std::unordered_map<const Value*, AffineParameters> integers_;  // plain integers by now
-  std::vector<Value*> order_;
-  std::unordered_set<const Node*> aware_;                        // nodes that know that they read integers
+  IntegerValues integers_;
   bool changed_ = false;
 };
 
-bool run(torch::jit::Graph& graph, PassContext& context) { return QuantizedReader(graph, context).run(); }
+bool canonicalizeQuantized(torch::jit::Graph& graph, PassContext& context) { return QuantizedReader(graph, context).run(); }
 
 }  // namespace
 
-const Pass kCanonicalizeQuantized = {"canonicalize-quantized", "Turns operations on quantized tensors into operations on plain integers.", &run};
+const Pass kCanonicalizeQuantized = {"canonicalize-quantized", "Turns operations on quantized tensors into operations on plain integers.", &canonicalizeQuantized};
 
 }  // namespace ipex_studio

@@ -14,7 +14,7 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 // Through operators that give what they are given; nullopt: not known.
-std::optional<bool> isQuantized(const Value* value) {
+std::optional<bool> isQuantizedValue(const Value* value) {
   for (int depth = 0; depth < 1000; ++depth) {
     const Node* node = value->node();
     const std::string kind = node->kind().toQualString();
@@ -32,11 +32,11 @@ std::optional<bool> isQuantized(const Value* value) {
   return std::nullopt;
 }
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool foldIsQuantized(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node) || node->kind() != c10::Symbol::fromQualString("prim::is_quantized")) continue;
-    const auto answer = isQuantized(node->input(0));
+    const auto answer = isQuantizedValue(node->input(0));
     if (!answer) {
       context.missed(node, reasons::kUnknownShape, "It is not known whether the value is quantized.");
       continue;
@@ -50,6 +50,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldIsQuantized = {"fold-is-quantized", "Answers whether a value is quantized where that is known.", &run};
+const Pass kFoldIsQuantized = {"fold-is-quantized", "Answers whether a value is quantized where that is known.", &foldIsQuantized};
 
 }  // namespace ipex_studio

@@ -204,10 +204,10 @@ class DequantizeFuser {
   bool changed_ = false;
 };
 
-bool run(torch::jit::Graph& graph, PassContext& context) { return DequantizeFuser(graph, context).run(); }
+bool fuseDequantize(torch::jit::Graph& graph, PassContext& context) { return DequantizeFuser(graph, context).run(); }
 
 }  // namespace
 
-const Pass kFuseDequantize = {"fuse-dequantize", "Lets operations between integers read and write them.", &run};
+const Pass kFuseDequantize = {"fuse-dequantize", "Lets operations between integers read and write them.", &fuseDequantize};
 
 }  // namespace ipex_studio
