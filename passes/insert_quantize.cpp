@@ -17,8 +17,8 @@
 
 #include "core/graph/precision_overrides.h"
 #include "core/plan/error.h"
-#include "core/plan/machine_facts.h"
 #include "passes/pass_list.h"
+#include "passes/quantize_chain.h"
 #include "passes/quantize_scales.h"
 #include "passes/quantize_writer.h"
 
@@ -27,13 +27,6 @@ namespace {
 
 using torch::jit::Node;
 using torch::jit::Value;
-
-int weightBits(const OptimizeOptions& options) {
-  if (options.weight_bits != 0) return options.weight_bits;
-  const MachineFacts facts = machineFacts();
-  const auto has = [&](const char* feature) { return std::find(facts.features.begin(), facts.features.end(), feature) != facts.features.end(); };
-  return has("avx512_vnni") || has("avx_vnni") || has("amx_int8") ? 8 : 7;
-}
 
 class Quantizer {
  public:
@@ -53,7 +46,7 @@ class Quantizer {
       if (!explainKept(s, forms[s])) work.push_back(parametersOf(s, forms[s]));
     }
     smooth(&work);
-    const int bits = weightBits(context_.options);
+    const int bits = integerWeightBits(context_.options);
     QuantizeWriter writer(context_, bits, recipe_.bias_correction);
     for (const QuantizedSite& quantized : work) {
       if (!writer.concerns(quantized)) continue;
@@ -256,7 +249,9 @@ class Quantizer {
 
 bool insertQuantize(torch::jit::Graph& graph, PassContext& context) {
   if (context.options.precision != Precision::kInt8 || context.options.quantization_recipe.empty()) return false;
-  return Quantizer(graph, context, recipeFromText(context.options.quantization_recipe)).run();
+  Recipe recipe = recipeFromText(context.options.quantization_recipe);
+  if (recipe.mode != QuantizationMode::kStatic) return false;
+  return Quantizer(graph, context, std::move(recipe)).run();
 }
 
 }  // namespace

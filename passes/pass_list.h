@@ -10,7 +10,6 @@ extern const Pass kCanonicalizeBatchNorm;
 extern const Pass kCanonicalizeConvolution;
 extern const Pass kCanonicalizeEinsum;
 extern const Pass kCanonicalizeFakeQuantize;
-extern const Pass kCanonicalizeEinsum;
 extern const Pass kCanonicalizeGelu;
 extern const Pass kCanonicalizeHardswish;
 extern const Pass kCanonicalizeInplace;
@@ -44,6 +43,7 @@ extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;
 extern const Pass kFuseSoftmax;
 extern const Pass kInsertCasts;
+extern const Pass kInsertIntegerWeights;
 extern const Pass kInsertQuantize;
 
 }  // namespace ipex_studio

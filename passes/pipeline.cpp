@@ -18,12 +18,6 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeViews,
       // Before fold-size, which decides single sizes, and fold-constants, which takes the branch that a rank decides.
       &kCanonicalizeSizes,
-      // Before all that looks for products and permutations, and before fold-constants, which then permutes weights.
-      &kCanonicalizeEinsum,
-      // Before whatever looks for views.
-      &kCanonicalizeViews,
-      // Before fold-size, which decides single sizes, and fold-constants, which takes the branch that a rank decides.
-      &kCanonicalizeSizes,
       // Before the arithmetic on sizes, which is constant where they are.
       &kFoldSize,
       // Before fold-constants, which merges what is constant of the integers it brings back.
@@ -78,6 +72,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseDequantize,
       // After all fusions, which know FP32 only; before the casts, which take what stays above INT8.
       &kInsertQuantize,
+      // The same without ranges, for linear layers alone.
+      &kInsertIntegerWeights,
       // After all fusions, which know FP32 only and leave fewer borders to cast at.
       &kInsertCasts,
       // Last: what lost its users on the way.

@@ -1,5 +1,9 @@
 #include "passes/quantize_chain.h"
 
+#include <algorithm>
+
+#include "core/plan/machine_facts.h"
+
 namespace ipex_studio {
 
 using torch::jit::Node;
@@ -30,7 +34,12 @@ void appendSumOfIntegers(std::vector<PostOp>* chain, PostOp post_op, const Affin
   appendPostOp(chain, unaryPostOp(PostOpKind::kLinear, 1, post_op.kind == PostOpKind::kSub ? offset : -offset));
 }
 
-bool isSum(PostOpKind kind) { return kind == PostOpKind::kAdd || kind == PostOpKind::kSub || kind == PostOpKind::kRsub; }
+int integerWeightBits(const OptimizeOptions& options) {
+  if (options.weight_bits != 0) return options.weight_bits;
+  const MachineFacts facts = machineFacts();
+  const auto has = [&](const char* feature) { return std::find(facts.features.begin(), facts.features.end(), feature) != facts.features.end(); };
+  return has("avx512_vnni") || has("avx_vnni") || has("amx_int8") ? 8 : 7;
+}
 
 Value* operandValue(Rewriter& rewriter, const LoweredOperand& operand, Node* before) {
   if (operand.constant.defined()) return rewriter.constant(operand.constant, before);

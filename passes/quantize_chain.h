@@ -6,6 +6,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/lowering.h"
+#include "core/plan/options.h"
 #include "core/quantization/observer.h"
 
 namespace ipex_studio {
@@ -20,8 +21,8 @@ void appendPostOp(std::vector<PostOp>* chain, const PostOp& op);
 // v ± alpha·s·(q - z) for a sum `post_op` whose operand is integers.
 void appendSumOfIntegers(std::vector<PostOp>* chain, PostOp post_op, const AffineParameters& affine);
 
-// Sums read integers with their scale as a factor.
-bool isSum(PostOpKind kind);
+// 8, or 7 where the CPU adds pairs of products in 16 bits.
+int integerWeightBits(const OptimizeOptions& options);
 
 // A pointwise node before `before` with the type of `like` and `dtype`: "u8" with kByte, else FP32.
 torch::jit::Value* writePointwise(Rewriter& rewriter, torch::jit::Value* x, std::vector<PostOp> chain, const std::vector<torch::jit::Value*>& operands,

@@ -138,7 +138,13 @@ ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, doub
 
 ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels) {
   if (histogram.empty() || extremes.low == extremes.high) return extremes;
-  return search(extremes, [&](ValueRange range) { return divergence(histogram, range, levels); });
+  // As Migacz has it, no range of fewer bins than levels: there quantization changes nothing that a histogram can tell, and
+  // all that is seen of a range is its tail.
+  const double least = levels * histogram.width();
+  return search(extremes, [&](ValueRange range) {
+    const bool too_fine = range.high - range.low < least && range.high - range.low < extremes.high - extremes.low;
+    return too_fine ? std::numeric_limits<double>::infinity() : divergence(histogram, range, levels);
+  });
 }
 
 ValueRange mseRange(const Histogram& histogram, ValueRange extremes, int levels) {

@@ -65,6 +65,8 @@ std::string faultOf(const RecipeValue& value) {
   return {};
 }
 
+constexpr const char* kModes[] = {"static", "dynamic", "weight-only"};
+
 [[noreturn]] void refuseRecipe(const std::string& name, const std::string& why) {
   throw Error(ExitCode::kUsage, fmt::format("{} cannot be used: {}; calibrate again.", name, why));
 }
@@ -100,6 +102,7 @@ RecipeNode* Recipe::node(const std::string& key) { return const_cast<RecipeNode*
 std::string recipeToText(const Recipe& recipe) {
   json out = {{"format", kFormat},
               {"version", kRecipeVersion},
+              {"mode", kModes[static_cast<int>(recipe.mode)]},
               {"origin", recipe.origin},
               {"observer", observerName(recipe.observer.kind)},
               {"percentile", recipe.observer.percentile},
@@ -126,6 +129,9 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
     if (in.at("version").get<int>() != kRecipeVersion) {
       refuseRecipe(name, fmt::format("its version is {}, this program reads {}", in.at("version").get<int>(), kRecipeVersion));
     }
+    const auto* mode = std::find(std::begin(kModes), std::end(kModes), in.value("mode", std::string(kModes[0])));
+    if (mode == std::end(kModes)) refuseRecipe(name, "its mode is neither static, dynamic nor weight-only");
+    recipe.mode = static_cast<QuantizationMode>(mode - std::begin(kModes));
     recipe.origin = in.value("origin", recipe.origin);
     recipe.observer.kind = observerFromName(in.value("observer", "auto"));
     recipe.observer.percentile = in.value("percentile", recipe.observer.percentile);

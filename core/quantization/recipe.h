@@ -36,7 +36,12 @@ struct RecipeNode {
   std::string reason;                       // why, when somebody chose: "slower when measured"; may be empty
 };
 
+// kStatic: values have the ranges of the recipe. The others need no values, and concern linear layers alone. kDynamic: rows
+// of what a layer reads are rounded to u8 while it runs, its weights are s8. kWeightOnly: only the weights are integers.
+enum class QuantizationMode { kStatic, kDynamic, kWeightOnly };
+
 struct Recipe {
+  QuantizationMode mode = QuantizationMode::kStatic;
   std::string origin = "ipex-studio";       // who wrote it: also "int8_conf.json", "model"
   ObserverOptions observer;
   std::int64_t samples = 0;                 // calls that were observed

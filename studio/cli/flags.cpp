@@ -111,8 +111,8 @@ void addMetricFlag(CLI::App& app, CommandLine& line) {
 }
 
 void addCalibrationFlags(CLI::App& app, CommandLine& line) {
-  app.add_option("--method", line.method, "How ranges are found: minmax, percentile, kl, mse, or auto: mse, but minmax for what linear layers and sums read.")
-      ->check(CLI::IsMember({"auto", "minmax", "percentile", "kl", "mse"}))
+  app.add_option("--method", line.method, "How ranges are found: min-max, percentile, kl, mse, or auto: mse, but min-max for what linear layers and sums read.")
+      ->check(CLI::IsMember({"auto", "min-max", "percentile", "kl", "mse"}))
       ->capture_default_str()
       ->group(kDataGroup);
   app.add_option("--percentile", line.percentile, "With --method percentile: this share of the values lies inside.")
@@ -124,7 +124,8 @@ void addCalibrationFlags(CLI::App& app, CommandLine& line) {
 }
 
 void addRecipeFlag(CLI::App& app, CommandLine& line) {
-  app.add_option("--recipe", line.recipe, "For INT8: what calibrate wrote, or an int8_conf.json of Intel Extension for PyTorch.")
+  app.add_option("--recipe", line.recipe, "For INT8: what calibrate wrote, or an int8_conf.json of Intel Extension for PyTorch; dynamic or weight-only: linear layers "
+                                          "alone, without calibration.")
       ->type_name("FILE")
       ->group(kDataGroup);
   app.add_option("--calibration-samples", line.calibration_samples, "Without a recipe: calibrate on so many samples of the data.")

@@ -35,7 +35,7 @@ OptimizedModel calibrationModel(const torch::jit::Module& module, const Inputs& 
 
 CalibrationOptions calibrationOptions(const CalibrationRequest& request) {
   CalibrationOptions options;
-  options.observer.kind = observerFromName(request.method == "minmax" ? "min-max" : request.method);
+  options.observer.kind = observerFromName(request.method);
   options.observer.percentile = request.percentile;
   return options;
 }

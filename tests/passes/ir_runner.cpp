@@ -210,6 +210,10 @@ std::string recipeText(const std::string& written) {
     const auto dots = word.find("..", equals);
     if (equals == std::string::npos) throw std::invalid_argument("a recipe needs KEY=low..high: " + word);
     const std::string key = word.substr(0, equals);
+    if (key == "mode") {
+      recipe.mode = word.substr(equals + 1) == "dynamic" ? QuantizationMode::kDynamic : QuantizationMode::kWeightOnly;
+      continue;
+    }
     recipe.nodes.push_back({key, "", "", dots == std::string::npos ? word.substr(equals + 1) : "int8", ""});
     if (dots == std::string::npos) continue;
     RecipeValue value;
