@@ -99,6 +99,9 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
     disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlanName), disabled.end());
     runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
     result.rewritten = result.module.clone();
+    for (const torch::jit::Node* node : graph->nodes()) {
+      if (node->kind() != c10::prim::Constant) result.rewritten_origins.push_back(origins.of(node));
+    }
     torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());
     if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {
       lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);

@@ -23,6 +23,7 @@ inline constexpr const char kLowerToPlanSummary[] = "Turn each static part of th
 struct OptimizedModel {
   torch::jit::Module module;             // regions are single nodes; ready to run and to export as `compiled`
   torch::jit::Module rewritten;          // after all passes, before regions: fused operators in plain TorchScript
+  std::vector<std::vector<OriginId>> rewritten_origins;  // of its nodes in order, without constants
   std::vector<Origin> origins;
   GraphSnapshot frozen;                  // before any pass
   int nodes = 0;                         // of the frozen graph

@@ -199,7 +199,7 @@ CREATE TABLE accuracy (
   position  INTEGER NOT NULL,               -- 0: the run's verdict (worst output); from 1: single nodes and outputs
   origins   TEXT    NOT NULL,               -- JSON array of origin.id; [] for an output of the model
   output    INTEGER NOT NULL,               -- which output; -1: worst of all
-  reference TEXT    NOT NULL,               -- 'fp64', 'eager'
+  reference TEXT    NOT NULL,               -- 'fp64', 'eager'; of nodes 'fp32, alone' (operands as in FP32), 'fp32' (what added up)
   max_abs   REAL,                           -- max |Δ|
   max_rel   REAL,                           -- max |Δ| / max |reference|
   sqnr_db   REAL,                           -- dB; 999 when Δ is zero everywhere

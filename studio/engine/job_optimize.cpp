@@ -15,6 +15,7 @@
 #include "core/plan/clock.h"
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
+#include "core/quantization/node_accuracy.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
 #include "studio/engine/job_data.h"
@@ -99,6 +100,18 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
   return buffer.bytes();
 }
 
+// Of a lower precision, operation by operation; empty where the graph cannot be run so.
+std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs, const OptimizedModel& optimized) {
+  const torch::jit::Module frozen = freezeForPasses(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
+  try {
+    return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example());
+  } catch (const Error&) {
+    return {};
+  } catch (const std::exception&) {
+    return {};  // an operator that refuses to run alone
+  }
+}
+
 // Against the model in FP32, from a file loaded afresh.
 std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const JobInputs& inputs, torch::jit::Module& candidate, Channel& channel) {
   constexpr std::int64_t kComparedBatches = 64;
@@ -135,6 +148,10 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const DataSet* d
     if (request.profile_iterations > 0) {
       channel.progress("time every step", 0.0);
       profileSteps(optimized.module, inputs.example(), request.profile_iterations, optimized.origins, run);
+    }
+    if (request.profile_iterations > 0 && job.optimize.precision != Precision::kFp32) {
+      channel.progress("compare operations with FP32", 0.2);
+      run.node_accuracy = compareNodes(job, inputs, optimized);
     }
     if (!verified) {
       channel.progress("verify", 0.3);

@@ -1,5 +1,5 @@
-// The search over precisions: how much each operation's INT8 costs and disturbs, the assignments that are worth a try,
-// each of them built, timed and judged on the data; the fastest within the budget wins.
+// The search over precisions: how much each operation's INT8 and BF16 cost and disturb, the assignments that are worth a
+// try, each of them built, timed and judged on the data; the fastest within the budget that beats FP32 again, in turns, wins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_turns.h"
 #include "studio/engine/jobs.h"
+#include "studio/engine/paired_timing.h"
 #include "studio/engine/precision_costs.h"
 #include "studio/engine/search_state.h"
 
@@ -24,7 +25,6 @@ namespace ipex_studio {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Lowered = std::vector<bool>;
 
 constexpr std::int64_t kComparedSamples = 32;  // that a sensitivity is measured on
 constexpr int kCumulativePoints = 8;
@@ -33,12 +33,7 @@ constexpr double kTiming_s = 0.5;
 constexpr double kSensitivityShare = 0.5;      // of the time budget
 constexpr double kCastBytesPerNs = 8;          // from memory to memory on one core
 constexpr double kWorthIt = 0.98;              // a lower precision has to be so much faster
-
-double median(std::vector<std::int64_t> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return static_cast<double>(*middle);
-}
+constexpr int kConfirmed = 4;                  // assignments that may lose against FP32 in turns
 
 class Search {
  public:
@@ -94,20 +89,25 @@ class Search {
     return options;
   }
 
-  // Other operations than the lowered ones keep FP32.
-  OptimizedModel build(const Lowered& lowered, TuneMode tune) {
+  OptimizedModel build(const Assignment& assignment, TuneMode tune) {
+    const auto all = [&](char precision) { return assignment.find_first_not_of(precision) == Assignment::npos; };
+    OptimizeOptions own = options(all(kInFp32) ? Precision::kFp32 : all(kInBf16) ? Precision::kBf16 : Precision::kInt8, tune);
+    if (own.precision == Precision::kInt8) own.quantization_recipe = recipeToText(recipeOf(assignment));
+    Observer silent;
+    return optimizeModel(model_.module(), inputs_.example(), own, silent);
+  }
+
+  Recipe recipeOf(const Assignment& assignment) const {
     Recipe recipe = recipe_;
     for (std::size_t c = 0; c < choices_.size(); ++c) {
       RecipeNode* node = recipe.node(choices_[c].node.key);
       IPEX_CHECK(node != nullptr, "a candidate is in its recipe");
-      if (!lowered[c]) node->precision = "fp32";
+      if (assignment[c] != kInInt8) node->precision = assignment[c] == kInBf16 ? "bf16" : "fp32";
     }
-    OptimizeOptions own = options(Precision::kInt8, tune);
-    own.quantization_recipe = recipeToText(recipe);
-    const bool none = std::none_of(lowered.begin(), lowered.end(), [](bool low) { return low; });
-    Observer silent;
-    return optimizeModel(model_.module(), inputs_.example(), none ? options(Precision::kFp32, tune) : own, silent);
+    return recipe;
   }
+
+  Assignment all(char precision) const { return Assignment(choices_.size(), precision); }
 
   // What the recipe lets be lowered, and where it comes from in the model.
   void prepareChoices() {
@@ -139,21 +139,27 @@ class Search {
 
   // Step by step in FP32 and with everything lowered.
   void measureCosts() {
-    for (const bool low : {false, true}) {
-      channel_.progress(low ? "time INT8" : "time FP32", low ? 0.12 : 0.1);
-      OptimizedModel model = build(Lowered(choices_.size(), low), job_.optimize.tune);
-      firstRun(model.module, inputs_.example());
-      RunRecord profiled;
-      profileSteps(model.module, inputs_.example(), kProfiles, model.origins, profiled);
-      const std::vector<double> times = timesOf(choices_, profiled);
-      for (std::size_t c = 0; c < choices_.size(); ++c) (low ? choices_[c].low_ns : choices_[c].fp32_ns) = times[c];
-    }
+    const std::string isa = job_.optimize.device == "cpu" ? machineFacts().isa : "";
+    has_bf16_ = isa == "avx512_core_bf16" || isa == "avx512_core_amx";
+    measureTimes("FP32", kInFp32, &PrecisionChoice::fp32_ns);
+    measureTimes("INT8", kInInt8, &PrecisionChoice::low_ns);
+    if (has_bf16_) measureTimes("BF16", kInBf16, &PrecisionChoice::bf16_ns);
+  }
+
+  void measureTimes(const char* name, char precision, double PrecisionChoice::* time_ns) {
+    channel_.progress(fmt::format("time {}", name), 0.1);
+    OptimizedModel model = build(all(precision), job_.optimize.tune);
+    firstRun(model.module, inputs_.example());
+    RunRecord profiled;
+    profileSteps(model.module, inputs_.example(), kProfiles, model.origins, profiled);
+    const std::vector<double> times = timesOf(choices_, profiled);
+    for (std::size_t c = 0; c < choices_.size(); ++c) choices_[c].*time_ns = times[c];
   }
 
   // SQNR of the results against FP32 on a few samples.
-  double sqnrOf(const Lowered& lowered) {
+  double sqnrOf(const Assignment& assignment) {
     const torch::NoGradGuard no_grad;
-    OptimizedModel model = build(lowered, TuneMode::kOff);
+    OptimizedModel model = build(assignment, TuneMode::kOff);
     Metric sqnr(MetricKind::kSqnr);
     const std::int64_t batches = std::min(data_->batches(), (kComparedSamples + job_.data.batch - 1) / job_.data.batch);
     for (std::int64_t b = 0; b < batches; ++b) {
@@ -178,8 +184,8 @@ class Search {
       if (known == state_.sensitivity_db.end()) {
         channel_.progress(fmt::format("sensitivity, {} of {} operations", c + 1, choices_.size()),
                           0.15 + 0.4 * static_cast<double>(c) / static_cast<double>(choices_.size()));
-        Lowered alone(choices_.size(), false);
-        alone[c] = true;
+        Assignment alone = all(kInFp32);
+        alone[c] = kInInt8;
         state_.sensitivity_db[key] = sqnrOf(alone);
         save();
       }
@@ -191,6 +197,12 @@ class Search {
     }
     for (const std::size_t c : missing) choices_[c].sqnr_db = worst_db;
     for (PrecisionChoice& choice : choices_) choice.noise = std::pow(10, -choice.sqnr_db / 10);
+    if (!has_bf16_) return;
+    // Small and much the same everywhere: shared out.
+    const std::string key = "bf16";
+    if (state_.sensitivity_db.count(key) == 0) state_.sensitivity_db[key] = sqnrOf(all(kInBf16));
+    const double share = std::pow(10, -state_.sensitivity_db[key] / 10) / static_cast<double>(choices_.size());
+    for (PrecisionChoice& choice : choices_) choice.bf16_noise = share;
   }
 
   // Lowered one after the other, the least sensitive first; measured at some places on the way.
@@ -198,9 +210,9 @@ class Search {
     std::vector<std::size_t> order(choices_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return choices_[a].sqnr_db > choices_[b].sqnr_db; });
-    Lowered lowered(choices_.size(), false);
+    Assignment lowered = all(kInFp32);
     for (std::size_t i = 0; i < order.size(); ++i) {
-      lowered[order[i]] = true;
+      lowered[order[i]] = kInInt8;
       const std::size_t places = kCumulativePoints;
       const bool measured = (i + 1) * places / order.size() != i * places / order.size();
       if (!measured || outOfTime(0.7)) continue;
@@ -210,9 +222,9 @@ class Search {
   }
 
   struct Trial {
-    Lowered lowered;
-    bool bf16 = false;
+    Assignment assignment;
     TradeoffRecord record;
+    bool beaten = false;  // by FP32, in turns
   };
 
   // Within the budget, compared with FP32?
@@ -225,19 +237,18 @@ class Search {
   }
 
   // Builds, times and judges; known ones from an interrupted search are taken as they were.
-  const Trial& attempt(const std::string& name, const Lowered& lowered, bool bf16 = false) {
-    const std::string key = SearchState::assignmentKey(lowered, bf16);
-    Trial trial{lowered, bf16, {}};
+  const Trial& attempt(const Assignment& assignment) {
+    const std::string key = SearchState::assignmentKey(assignment), name = assignmentName(assignment);
+    Trial trial;
+    trial.assignment = assignment;
     const auto known = state_.trials.find(key);
     if (known != state_.trials.end()) {
       trial.record = known->second;
     } else {
       channel_.progress("try " + name, 0.65 + std::min(0.3, 0.03 * static_cast<double>(trials_.size())));
-      Observer silent;
-      OptimizedModel model =
-          bf16 ? optimizeModel(model_.module(), inputs_.example(), options(Precision::kBf16, job_.optimize.tune), silent) : build(lowered, job_.optimize.tune);
+      OptimizedModel model = build(assignment, job_.optimize.tune);
       firstRun(model.module, inputs_.example());
-      trial.record.elapsed_ns = static_cast<std::int64_t>(median(timeForward(model.module, inputs_.example(), kTiming_s, 0)));
+      trial.record.elapsed_ns = static_cast<std::int64_t>(medianForward(model.module, inputs_.example(), kTiming_s));
       const auto metrics = evaluate(model.module, &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
       trial.record.metric = metrics.front().value;
       for (const MetricRecord& metric : metrics) {
@@ -245,11 +256,9 @@ class Search {
       }
     }
     trial.record.name = name;
-    const auto low = static_cast<std::int32_t>(std::count(lowered.begin(), lowered.end(), true));
-    const auto all = static_cast<std::int32_t>(lowered.size());
-    trial.record.int8_nodes = bf16 ? 0 : low;
-    trial.record.bf16_nodes = bf16 ? all : 0;
-    trial.record.fp32_nodes = bf16 ? 0 : all - low;
+    trial.record.int8_nodes = countOf(assignment, kInInt8);
+    trial.record.bf16_nodes = countOf(assignment, kInBf16);
+    trial.record.fp32_nodes = countOf(assignment, kInFp32);
     trial.record.allowed = allowed(trial.record);
     state_.trials[key] = trial.record;
     save();
@@ -257,32 +266,29 @@ class Search {
     return trials_.back();
   }
 
-  std::string nameOf(const Lowered& lowered) const {
-    const auto kept = std::count(lowered.begin(), lowered.end(), false);
-    if (kept == 0) return "int8";
-    return fmt::format("int8, {} operation{} in fp32", kept, kept == 1 ? "" : "s");
-  }
-
   // FP32, BF16 and full INT8 as landmarks; then rising prices of noise, halving the interval between the dearest that
   // breaks the budget and the cheapest that keeps it.
   void tryAssignments() {
-    attempt("fp32", Lowered(choices_.size(), false));
-    const std::string isa = job_.optimize.device == "cpu" ? machineFacts().isa : "";
-    if (isa == "avx512_core_bf16" || isa == "avx512_core_amx") attempt("bf16", Lowered(choices_.size(), false), true);
-    std::set<Lowered> seen{Lowered(choices_.size(), false)};
+    attempt(all(kInFp32));
+    std::set<Assignment> seen{all(kInFp32), all(kInInt8)};
+    if (has_bf16_) {
+      attempt(all(kInBf16));
+      seen.insert(all(kInBf16));
+    }
     const auto tryPrice = [&](double price) {
-      const Lowered lowered = cheapest(choices_, edges_, price);
-      if (!seen.insert(lowered).second) {
+      Assignment assignment = cheapest(choices_, edges_, price);
+      // Without INT8 there is one graph in BF16, which decides for itself what follows.
+      const bool in_bf16 = countOf(assignment, kInInt8) == 0 && countOf(assignment, kInBf16) > 0;
+      if (in_bf16) assignment = all(kInBf16);
+      if (!seen.insert(assignment).second) {
         for (const Trial& trial : trials_) {
-          if (trial.lowered == lowered && !trial.bf16) return trial.record.allowed;
+          if (trial.assignment == assignment) return trial.record.allowed;
         }
         return true;
       }
-      return attempt(nameOf(lowered), lowered).record.allowed;
+      return attempt(assignment).record.allowed;
     };
-    const Lowered everything(choices_.size(), true);
-    seen.insert(everything);
-    attempt("int8", everything);
+    attempt(all(kInInt8));
     if (tryPrice(0)) return;
     // A price at which the least noisy operation that gains anything stays FP32 is surely high enough.
     double low = 0, high = 1;
@@ -294,6 +300,39 @@ class Search {
       const double middle = std::sqrt(low * high);
       (tryPrice(middle) ? high : low) = middle;
     }
+  }
+
+  // The fastest within the budget; FP32 where nothing is faster.
+  Trial* fastest() {
+    Trial* best = &trials_.front();
+    const auto limit = static_cast<std::int64_t>(kWorthIt * static_cast<double>(best->record.elapsed_ns));
+    for (Trial& trial : trials_) {
+      const bool usable = trial.record.allowed && !trial.beaten && trial.record.elapsed_ns <= limit;
+      if (usable && trial.record.elapsed_ns < best->record.elapsed_ns) best = &trial;
+    }
+    return best;
+  }
+
+  // Times that were taken one after the other may deceive: what was chosen takes turns with FP32.
+  Trial* confirmed() {
+    for (int round = 0; round < kConfirmed; ++round) {
+      Trial* best = fastest();
+      if (best == &trials_.front()) break;
+      const double ratio = ratioToFp32(*best);
+      if (ratio <= kWorthIt) return best;
+      channel_.log(fmt::format("'{}' takes {:.2f} of FP32's time in turns with it, so it is not chosen.", best->record.name, ratio), false);
+      best->beaten = true;
+    }
+    channel_.log("No lower precision within the budget is faster than FP32 on this machine; FP32 is kept.", false);
+    return &trials_.front();
+  }
+
+  double ratioToFp32(const Trial& trial) {
+    channel_.progress(fmt::format("confirm {}", trial.record.name), 0.97);
+    OptimizedModel fp32 = build(all(kInFp32), job_.optimize.tune), low = build(trial.assignment, job_.optimize.tune);
+    firstRun(fp32.module, inputs_.example());
+    firstRun(low.module, inputs_.example());
+    return ratioInTurns(low.module, fp32.module, inputs_.example());
   }
 
   void markFront() {
@@ -309,19 +348,14 @@ class Search {
   }
 
   void sendResult() {
+    Trial* best = confirmed();
     markFront();
-    Trial* best = &trials_.front();
-    for (Trial& trial : trials_) {
-      const auto limit = static_cast<std::int64_t>(kWorthIt * static_cast<double>(trials_.front().record.elapsed_ns));
-      if (trial.record.allowed && trial.record.elapsed_ns <= limit && trial.record.elapsed_ns < best->record.elapsed_ns) best = &trial;
-    }
     best->record.chosen = true;
-    const std::string precision = best->bf16 ? "bf16" : best->record.int8_nodes > 0 ? "int8" : "fp32";
-    nlohmann::json sensitivities = nlohmann::json::array(), tradeoffs = nlohmann::json::array();
+    const std::string precision = best->record.int8_nodes > 0 ? "int8" : best->record.bf16_nodes > 0 ? "bf16" : "fp32";
+    nlohmann::json sensitivities = nlohmann::json::array(), tradeoffs = nlohmann::json::array(), assignments = nlohmann::json::array();
     for (std::size_t c = 0; c < choices_.size(); ++c) {
       const PrecisionChoice& choice = choices_[c];
-      const bool low = best->lowered[c];
-      const bool slower = choice.low_ns >= choice.fp32_ns;
+      const char own = best->assignment[c];
       SensitivityRecord record;
       record.key = choice.node.key;
       record.name = fmt::format("{} {}", choice.node.module_path, choice.node.kind);
@@ -331,17 +365,21 @@ class Search {
       record.cumulative_db = choice.cumulative_db;
       record.fp32_ns = static_cast<std::int64_t>(choice.fp32_ns);
       record.low_ns = static_cast<std::int64_t>(choice.low_ns);
-      record.chosen = best->bf16 ? "bf16" : low ? "int8" : "fp32";
-      record.reason = best->bf16 || low ? "fastest within the budget" : slower ? "slower in INT8 when measured" : "too sensitive for what it gains, casts included";
-      if (!low && precision == "int8") forcePrecision(recipe_, {record.key}, "fp32", record.reason);
+      record.chosen = own == kInInt8 ? "int8" : own == kInBf16 ? "bf16" : "fp32";
+      record.reason = reasonOf(choice, own);
+      if (own != kInInt8 && precision == "int8") forcePrecision(recipe_, {record.key}, record.chosen, record.reason);
       sensitivities.push_back(toJson(record));
     }
-    for (const Trial& trial : trials_) tradeoffs.push_back(toJson(trial.record));
+    for (const Trial& trial : trials_) {
+      tradeoffs.push_back(toJson(trial.record));
+      assignments.push_back(SearchState::assignmentKey(trial.assignment));
+    }
     channel_.send({{"type", "result"},
                    {"precision", precision},
                    {"recipe", recipeToText(recipe_)},
                    {"sensitivities", std::move(sensitivities)},
-                   {"tradeoffs", std::move(tradeoffs)}});
+                   {"tradeoffs", std::move(tradeoffs)},
+                   {"assignments", std::move(assignments)}});
   }
 
   const EngineJob& job_;
@@ -358,6 +396,7 @@ class Search {
   std::vector<PrecisionEdge> edges_;
   std::vector<at::Tensor> expected_;
   std::vector<Trial> trials_;
+  bool has_bf16_ = false;
 };
 
 }  // namespace

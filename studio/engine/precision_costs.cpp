@@ -21,6 +21,26 @@ double medianOf(std::vector<std::int64_t> samples) {
 
 }  // namespace
 
+std::int32_t countOf(const Assignment& assignment, char precision) {
+  return static_cast<std::int32_t>(std::count(assignment.begin(), assignment.end(), precision));
+}
+
+std::string assignmentName(const Assignment& assignment) {
+  const auto all = static_cast<std::int32_t>(assignment.size());
+  const std::int32_t fp32 = countOf(assignment, kInFp32), bf16 = countOf(assignment, kInBf16);
+  if (fp32 == all) return "fp32";
+  if (bf16 == all) return "bf16";
+  std::string name = "int8";
+  if (fp32 > 0) name += fmt::format(", {} operation{} in fp32", fp32, fp32 == 1 ? "" : "s");
+  if (bf16 > 0) name += fmt::format(", {} operation{} in bf16", bf16, bf16 == 1 ? "" : "s");
+  return name;
+}
+
+const char* reasonOf(const PrecisionChoice& choice, char precision) {
+  if (precision != kInFp32) return "fastest within the budget";
+  return choice.low_ns >= choice.fp32_ns ? "slower in INT8 when measured" : "too sensitive for what it gains, casts included";
+}
+
 std::map<std::string, OriginId> originsByKey(const std::vector<Origin>& origins) {
   std::map<std::string, OriginId> ids;
   for (const Origin& origin : origins) ids[fmt::format("{}:{}#{}", origin.module_path, origin.kind, origin.ordinal)] = origin.id;
@@ -68,15 +88,23 @@ std::vector<PrecisionEdge> edgesOf(const CalibrationPlan& plan, const Recipe& re
   return edges;
 }
 
-std::vector<bool> cheapest(const std::vector<PrecisionChoice>& choices, const std::vector<PrecisionEdge>& edges, double price) {
+Assignment cheapest(const std::vector<PrecisionChoice>& choices, const std::vector<PrecisionEdge>& edges, double price) {
+  Assignment assignment;
+  if (choices.empty()) return assignment;
+  constexpr double kNever_ns = 1e15;
+  constexpr char kOrder[] = {kInFp32, kInInt8, kInBf16};
   Pbqp problem;
-  for (const PrecisionChoice& choice : choices) problem.addNode({choice.fp32_ns, choice.low_ns + price * choice.noise});
-  for (const PrecisionEdge& edge : edges) problem.addEdge(edge.writer, edge.reader, {0, edge.cast_ns, edge.cast_ns, 0});
-  std::vector<bool> lowered;
-  if (choices.empty()) return lowered;
+  for (const PrecisionChoice& choice : choices) {
+    const double bf16 = choice.bf16_ns > 0 ? choice.bf16_ns + price * choice.bf16_noise : kNever_ns;
+    problem.addNode({choice.fp32_ns, choice.low_ns + price * choice.noise, bf16});
+  }
+  for (const PrecisionEdge& edge : edges) {
+    const double cast = edge.cast_ns;
+    problem.addEdge(edge.writer, edge.reader, {0, cast, cast, cast, 0, cast, cast, cast, 0});
+  }
   const Pbqp::Solution solution = problem.solve();
-  for (const int alternative : solution.choice) lowered.push_back(alternative == 1);
-  return lowered;
+  for (const int alternative : solution.choice) assignment += kOrder[alternative];
+  return assignment;
 }
 
 }  // namespace ipex_studio

@@ -11,22 +11,34 @@
 
 namespace ipex_studio {
 
+// A precision per operation, in their order.
+using Assignment = std::string;
+constexpr char kInFp32 = '0', kInInt8 = '1', kInBf16 = '2';
+
 // One operation that may be lowered.
 struct PrecisionChoice {
   RecipeNode node;
   std::vector<OriginId> origins;
   double fp32_ns = 0;        // median of its steps in the FP32 plan
-  double low_ns = 0;         // and in the plan where everything is lowered, its own reorders included
-  double noise = 0;          // relative noise power of the results with it alone lowered: 10^(-SQNR/10)
+  double low_ns = 0;         // and in the plan where everything is INT8, its own reorders included
+  double bf16_ns = 0;        // and where everything is BF16; 0: not offered
+  double noise = 0;          // relative noise power of the results with it alone in INT8: 10^(-SQNR/10)
+  double bf16_noise = 0;     // the same in BF16
   double sqnr_db = 0;
   double cumulative_db = 0;  // NaN: not tried
 };
 
-// Two operations that read and write one value: where only one of them is lowered, a cast stands between.
+// Two operations that read and write one value: where their precisions differ, a cast stands between.
 struct PrecisionEdge {
   int writer = 0, reader = 0;
   double cast_ns = 0;
 };
+
+std::int32_t countOf(const Assignment& assignment, char precision);
+// "fp32", "bf16", "int8, 3 operations in fp32".
+std::string assignmentName(const Assignment& assignment);
+// Why an operation has its precision, as a clause.
+const char* reasonOf(const PrecisionChoice& choice, char precision);
 
 // Names of origins as recipes write them, to ids.
 std::map<std::string, OriginId> originsByKey(const std::vector<Origin>& origins);
@@ -37,8 +49,8 @@ std::vector<double> timesOf(const std::vector<PrecisionChoice>& choices, const R
 // Edges between candidates, each with the time of moving its value at `bytes_per_ns` plus a call.
 std::vector<PrecisionEdge> edgesOf(const CalibrationPlan& plan, const Recipe& recipe, double bytes_per_ns);
 
-// Per operation: lowered or not. Least Σ time + casts + `price` · noise (ns per unit of relative noise power); a
-// partitioned Boolean quadratic problem (core/plan/pbqp.h), exact on chains and series-parallel graphs.
-std::vector<bool> cheapest(const std::vector<PrecisionChoice>& choices, const std::vector<PrecisionEdge>& edges, double price);
+// Least Σ time + casts + `price` · noise (ns per unit of relative noise power); a partitioned Boolean quadratic problem
+// (core/plan/pbqp.h), exact on chains and series-parallel graphs.
+Assignment cheapest(const std::vector<PrecisionChoice>& choices, const std::vector<PrecisionEdge>& edges, double price);
 
 }  // namespace ipex_studio

@@ -4,6 +4,7 @@
 
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
+#include "studio/engine/precision_costs.h"
 
 namespace ipex_studio {
 
@@ -43,11 +44,8 @@ SearchState SearchState::read(const std::string& text, const std::string& data) 
   return state;
 }
 
-std::string SearchState::assignmentKey(const std::vector<bool>& lowered, bool bf16) {
-  if (bf16) return "bf16";
-  std::string key;
-  for (const bool low : lowered) key += low ? '1' : '0';
-  return key;
+std::string SearchState::assignmentKey(const std::string& assignment) {
+  return assignment.find_first_not_of(kInBf16) == std::string::npos ? "bf16" : assignment;
 }
 
 }  // namespace ipex_studio

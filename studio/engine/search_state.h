@@ -19,8 +19,8 @@ struct SearchState {
   std::string text() const;
   // Empty text: a new search on `data`. Throws Error(kUsage) when the text is damaged or of other data.
   static SearchState read(const std::string& text, const std::string& data);
-  // "1010…", or "bf16".
-  static std::string assignmentKey(const std::vector<bool>& lowered, bool bf16);
+  // The assignment itself (precision_costs.h), "bf16" where all of it is.
+  static std::string assignmentKey(const std::string& assignment);
 };
 
 }  // namespace ipex_studio

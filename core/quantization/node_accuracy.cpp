@@ -1,0 +1,229 @@
+#include "core/quantization/node_accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/node_runner.h"
+#include "core/graph/origins.h"
+#include "core/quantization/quantized_value.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::IValue;
+using torch::jit::Node;
+using torch::jit::Value;
+
+constexpr double kExactNodeSqnr = 999;
+
+std::vector<IValue> argumentsOf(const torch::jit::Module& module, const Inputs& inputs) {
+  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
+  std::vector<IValue> arguments{module._ivalue()};
+  for (const IValue& input : inputs) arguments.push_back(copyValue(input));
+  for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
+    arguments.push_back(*schema.arguments()[a].default_value());
+  }
+  return arguments;
+}
+
+bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || type == at::kBFloat16; }
+
+// Of a value that is integers while the model runs: what its producer says, through whatever moves them.
+std::optional<AffineParameters> affineOf(Value* value) {
+  for (int depth = 0; depth < 1000 && value != nullptr; ++depth) {
+    Node* node = value->node();
+    if (readFusedOp(node)) return quantizationOf(value);
+    value = node->inputs().empty() ? nullptr : node->input(0);
+  }
+  return std::nullopt;
+}
+
+// Writes a value in another form and computes nothing.
+bool converts(Node* node) {
+  if (node->kind() == c10::Symbol::fromQualString("aten::to")) return true;
+  const auto op = readFusedOp(node);
+  if (!op || op->spec.kind != OpKind::kPointwise) return false;
+  const bool scales = std::all_of(op->post_args.begin(), op->post_args.end(), [](const Value* operand) { return constantTensor(operand).has_value(); });
+  const auto linear = [](const PostOp& post_op) { return post_op.kind == PostOpKind::kLinear || post_op.kind == PostOpKind::kMul; };
+  return scales && std::all_of(op->spec.post_ops.begin(), op->spec.post_ops.end(), linear);
+}
+
+AccuracyRecord compare(const at::Tensor& actual, const at::Tensor& reference) {
+  AccuracyRecord record;
+  const at::Tensor a = actual.to(at::kDouble), r = reference.to(at::kDouble), delta = a - r;
+  const double signal = r.square().sum().item<double>(), noise = delta.square().sum().item<double>();
+  const double norms = std::sqrt(signal) * std::sqrt(a.square().sum().item<double>());
+  const double greatest = r.abs().max().item<double>();
+  record.max_abs = delta.abs().max().item<double>();
+  record.max_rel = greatest > 0 ? record.max_abs / greatest : record.max_abs;
+  record.sqnr_db = noise > 0 ? 10 * std::log10(std::max(signal, 1e-300) / noise) : kExactNodeSqnr;
+  record.cosine = norms > 0 ? (a * r).sum().item<double>() / norms : 1;
+  return record;
+}
+
+class Comparison {
+ public:
+  Comparison(const torch::jit::Module& rewritten, const std::vector<std::vector<OriginId>>& origins, std::map<OriginId, at::Tensor> expected)
+      : rewritten_(rewritten), graph_(*rewritten_.get_method("forward").graph()), expected_(std::move(expected)) {
+    std::size_t place = 0;
+    for (Node* node : graph_.nodes()) {
+      if (node->kind() == c10::prim::Constant) continue;
+      if (place < origins.size()) origins_[node] = origins[place];
+      ++place;
+    }
+    // Of several nodes with one origin the last that computes gives its value.
+    for (Node* node : graph_.nodes()) {
+      const auto found = origins_.find(node);
+      if (found == origins_.end() || found->second.empty() || node->outputs().size() != 1 || converts(node)) continue;
+      giver_[found->second.back()] = node;
+    }
+  }
+
+  std::vector<AccuracyRecord> run(const Inputs& inputs) {
+    NodeRunner runner(graph_, [this](Node* node, std::int64_t, std::int64_t) { look(node); });
+    runner_ = &runner;
+    runner.run(argumentsOf(rewritten_, inputs));
+    return std::move(records_);
+  }
+
+ private:
+  void look(Node* node) {
+    const auto found = origins_.find(node);
+    if (found == origins_.end() || found->second.empty() || giver_.count(found->second.back()) == 0 || giver_[found->second.back()] != node) return;
+    const at::Tensor* expected = expectedOf(node->output());
+    if (expected == nullptr || !lowers(node)) return;
+    const auto real = realOf(node->output(), runner_->valueOf(node->output()));
+    if (!real || !real->sizes().equals(expected->sizes())) return;
+    const auto alone = computeAlone(node);
+    if (alone && alone->sizes().equals(expected->sizes())) add(found->second, "fp32, alone", compare(*alone, *expected));
+    add(found->second, "fp32", compare(*real, *expected));
+  }
+
+  void add(const std::vector<OriginId>& origins, const char* reference, AccuracyRecord record) {
+    record.origins = origins;
+    record.reference = reference;
+    if (!std::isfinite(record.sqnr_db) || !std::isfinite(record.cosine) || !std::isfinite(record.max_abs)) return;
+    records_.push_back(std::move(record));
+  }
+
+  bool lowers(const Node* node) const {
+    const auto low = [this](const Value* value) {
+      const IValue now = constantTensor(value) ? IValue(*constantTensor(value)) : runner_->valueOf(value);
+      return now.isTensor() && now.toTensor().defined() && isLow(now.toTensor().scalar_type());
+    };
+    return std::any_of(node->inputs().begin(), node->inputs().end(), low) || low(node->output());
+  }
+
+  const at::Tensor* expectedOf(const Value* value) const {
+    const auto ids = origins_.find(value->node());
+    if (ids == origins_.end() || ids->second.empty() || value->node()->outputs().size() != 1) return nullptr;
+    const auto giver = giver_.find(ids->second.back());
+    const auto expected = expected_.find(ids->second.back());
+    return giver == giver_.end() || giver->second != value->node() || expected == expected_.end() ? nullptr : &expected->second;
+  }
+
+  // What the value means, in FP32.
+  static std::optional<at::Tensor> realOf(Value* value, const IValue& now) {
+    if (!now.isTensor() || !now.toTensor().defined()) return std::nullopt;
+    const at::Tensor& tensor = now.toTensor();
+    if (at::isFloatingType(tensor.scalar_type())) return tensor.to(at::kFloat);
+    const auto affine = affineOf(value);
+    if (!affine) return std::nullopt;
+    return (tensor.to(at::kFloat) - static_cast<double>(affine->zero_point)) * affine->scale;
+  }
+
+  // `real` in the form that the value has in the lower precision.
+  static std::optional<IValue> formOf(Value* value, const at::Tensor& real, const IValue& now) {
+    if (!now.isTensor() || !now.toTensor().sizes().equals(real.sizes())) return std::nullopt;
+    const at::ScalarType type = now.toTensor().scalar_type();
+    if (at::isFloatingType(type)) return IValue(real.to(type));
+    const auto affine = affineOf(value);
+    if (!affine || type != at::kByte) return std::nullopt;
+    return IValue((real / affine->scale + static_cast<double>(affine->zero_point)).round().clamp(0, 255).to(at::kByte));
+  }
+
+  // An operand as FP32 has it, through conversions and lists. nullopt: not known.
+  std::optional<IValue> operand(Value* value, const IValue* now) {
+    Node* node = value->node();
+    if (node->kind() == c10::prim::Constant) return torch::jit::toIValue(value);
+    if (node->kind() == c10::prim::ListConstruct && value->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
+      c10::List<at::Tensor> list;
+      for (Value* element : node->inputs()) {
+        const auto known = operand(element, nullptr);
+        if (!known || !known->isTensor()) return std::nullopt;
+        list.push_back(known->toTensor());
+      }
+      return IValue(std::move(list));
+    }
+    if (converts(node)) return execute(node);
+    const at::Tensor* expected = expectedOf(value);
+    if (expected == nullptr) return std::nullopt;
+    if (now != nullptr) return formOf(value, *expected, *now);
+    const auto affine = affineOf(value);
+    const IValue like = affine ? IValue(at::empty(expected->sizes(), at::kByte)) : IValue(*expected);
+    return formOf(value, *expected, like);
+  }
+
+  std::optional<IValue> execute(Node* node) {
+    torch::jit::Stack stack;
+    for (Value* input : node->inputs()) {
+      auto known = operand(input, nullptr);
+      if (!known) return std::nullopt;
+      stack.push_back(std::move(*known));
+    }
+    node->getOperation()(stack);
+    return stack.size() == 1 ? std::optional<IValue>(stack[0]) : std::nullopt;
+  }
+
+  std::optional<at::Tensor> computeAlone(Node* node) {
+    torch::jit::Stack stack;
+    for (Value* input : node->inputs()) {
+      const IValue& now = runner_->valueOf(input);
+      auto known = operand(input, now.isTensor() ? &now : nullptr);
+      stack.push_back(known ? std::move(*known) : now);
+    }
+    node->getOperation()(stack);
+    return stack.size() == 1 ? realOf(node->output(), stack[0]) : std::nullopt;
+  }
+
+  torch::jit::Module rewritten_;
+  torch::jit::Graph& graph_;
+  std::map<OriginId, at::Tensor> expected_;
+  std::unordered_map<const Node*, std::vector<OriginId>> origins_;
+  std::map<OriginId, const Node*> giver_;
+  NodeRunner* runner_ = nullptr;
+  std::vector<AccuracyRecord> records_;
+};
+
+}  // namespace
+
+std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const torch::jit::Module& rewritten,
+                                         const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs, std::int64_t most_bytes) {
+  const torch::NoGradGuard no_grad;
+  torch::jit::Module reference = frozen;
+  torch::jit::Graph& graph = *reference.get_method("forward").graph();
+  OriginTable table;
+  table.assign(graph);
+  std::map<OriginId, at::Tensor> expected;
+  std::int64_t bytes = 0;
+  NodeRunner* running = nullptr;
+  NodeRunner runner(graph, [&](Node* node, std::int64_t, std::int64_t) {
+    if (node->owningBlock() != graph.block() || node->outputs().size() != 1) return;
+    const auto& ids = table.of(node->output());
+    const IValue& value = running->valueOf(node->output());
+    if (ids.empty() || !value.isTensor() || !value.toTensor().defined() || value.toTensor().scalar_type() != at::kFloat) return;
+    const at::Tensor tensor = value.toTensor();
+    if (tensor.numel() == 0 || bytes + 4 * tensor.numel() > most_bytes) return;
+    bytes += 4 * tensor.numel();
+    expected[ids.back()] = tensor.clone();  // a later node may write into it
+  });
+  running = &runner;
+  runner.run(argumentsOf(reference, inputs));
+  return Comparison(rewritten, origins, std::move(expected)).run(inputs);
+}
+
+}  // namespace ipex_studio
