@@ -24,14 +24,14 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 // Where each attribute stands among the inputs; -1: the form has none.
-struct Form {
+struct ConvolutionForm {
   const char* kind;
   int spatial;  // 0: by the weights' rank
   bool transposed;
   int dilation, output_padding, groups;
 };
 
-constexpr Form kForms[] = {{"aten::conv1d", 1, false, 5, -1, 6},           {"aten::conv2d", 2, false, 5, -1, 6},
+constexpr ConvolutionForm kForms[] = {{"aten::conv1d", 1, false, 5, -1, 6},           {"aten::conv2d", 2, false, 5, -1, 6},
                            {"aten::conv3d", 3, false, 5, -1, 6},           {"aten::conv_transpose1d", 1, true, 7, 5, 6},
                            {"aten::conv_transpose2d", 2, true, 7, 5, 6},   {"aten::conv_transpose3d", 3, true, 7, 5, 6},
                            {"aten::_convolution", 0, false, 5, 7, 8},      {"aten::convolution", 0, false, 5, 7, 8},
@@ -47,10 +47,10 @@ struct Convolution {
   Ints pad_before;  // of a constant_pad_nd to put in front: last dimension first, begin and end; empty: none
 };
 
-const Form* formOf(const Node* node) {
+const ConvolutionForm* formOf(const Node* node) {
   const std::string kind = node->kind().toQualString();
   const auto* found =
-      std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& form) { return kind == form.kind; });
+      std::find_if(std::begin(kForms), std::end(kForms), [&](const ConvolutionForm& form) { return kind == form.kind; });
   return found == std::end(kForms) ? nullptr : found;
 }
 
@@ -92,7 +92,7 @@ Decline readNamedPadding(const Node* node, const std::string& name, int spatial,
   return {};
 }
 
-Decline read(const Node* node, const Form& form, int spatial, Convolution& result) {
+Decline read(const Node* node, const ConvolutionForm& form, int spatial, Convolution& result) {
   const Decline not_constant = {reasons::kUnsupportedAttribute, "An attribute of this convolution is not constant."};
   const auto stride = listOf(node->input(kStride), spatial);
   const auto dilation = listOf(node->input(form.dilation), spatial);
@@ -120,7 +120,7 @@ Decline read(const Node* node, const Form& form, int spatial, Convolution& resul
   return {};
 }
 
-Decline checkOperands(const Node* node, const Form& form, int* spatial) {
+Decline checkOperands(const Node* node, const ConvolutionForm& form, int* spatial) {
   const auto weight = constantTensor(node->input(1));
   const auto sizes = knownSizes(node->input(0));
   *spatial = form.spatial;
@@ -167,7 +167,7 @@ bool canonicalizeConvolution(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
-    const Form* form = formOf(node);
+    const ConvolutionForm* form = formOf(node);
     if (form == nullptr) continue;
     int spatial = 0;
     Convolution convolution;

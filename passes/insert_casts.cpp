@@ -19,6 +19,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/lowering.h"
+#include "core/graph/node_facts.h"
 #include "core/graph/precision_overrides.h"
 #include "core/plan/pbqp.h"
 #include "core/quantization/recipe.h"
@@ -42,8 +43,6 @@ bool converts(const Node* node) {
   static const std::unordered_set<std::string> kKinds = {"aten::to", "aten::type_as", "aten::float"};
   return kKinds.count(node->kind().toQualString()) != 0;
 }
-
-bool isFloat(const Value* value) { return knownDtype(value) == at::kFloat; }
 
 bool isProduct(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
 
@@ -294,7 +293,7 @@ class CastInserter {
   std::unordered_set<const Node*> converted_nodes_;
 };
 
-bool run(torch::jit::Graph& graph, PassContext& context) {
+bool insertCasts(torch::jit::Graph& graph, PassContext& context) {
   const OptimizeOptions& options = context.options;
   if (options.precision == Precision::kBf16) return CastInserter(graph, context, nullptr).run();
   if (options.precision != Precision::kInt8 || options.quantization_recipe.empty()) return false;
@@ -309,6 +308,6 @@ bool run(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kInsertCasts = {"insert-casts", "Computes convolutions and products in BF16, with casts where the precisions meet.", &run};
+const Pass kInsertCasts = {"insert-casts", "Computes convolutions and products in BF16, with casts where the precisions meet.", &insertCasts};
 
 }  // namespace ipex_studio

@@ -11,15 +11,15 @@
 namespace ipex_studio {
 namespace {
 
-constexpr double kTurn_s = 0.25;
-constexpr int kTurns = 2;
+constexpr double kSplitTurn_s = 0.25;
+constexpr int kSplitTurns = 2;
 constexpr double kAlike = 0.01;
 
 void measure(torch::jit::Module& module, const Inputs& inputs, Split* split) {
   InstancePool pool(module, split->instances, split->threads);
   timeInstances(pool, inputs, 0, 2 * split->instances);  // plans and arenas are made
   const std::int64_t begin = nowNs();
-  std::vector<std::int64_t> samples = timeInstances(pool, inputs, kTurn_s, 0);
+  std::vector<std::int64_t> samples = timeInstances(pool, inputs, kSplitTurn_s, 0);
   const double seconds = static_cast<double>(nowNs() - begin) * 1e-9;
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), middle, samples.end());
@@ -67,7 +67,7 @@ Split bestSplit(const std::vector<Split>& measured, Hint hint) {
 
 Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint, std::string* sentence) {
   std::vector<Split> splits = splitsOf(cores, hint);
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < kSplitTurns; ++turn) {
     for (Split& split : splits) measure(module, inputs, &split);
     std::reverse(splits.begin(), splits.end());
   }

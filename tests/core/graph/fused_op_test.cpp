@@ -11,7 +11,7 @@ namespace {
 using torch::jit::Graph;
 using torch::jit::Node;
 
-std::shared_ptr<Graph> parse(const std::string& text) {
+std::shared_ptr<Graph> parsed(const std::string& text) {
   auto graph = std::make_shared<Graph>();
   torch::jit::parseIR(text, graph.get());
   return graph;
@@ -22,7 +22,7 @@ Node* last(Graph& graph) { return graph.outputs()[0]->node(); }
 // The post-ops of `call` on side `data_index`, as text behind "pointwise{}"; "none" where it is no elementwise
 // operation.
 std::string postOps(const std::string& call, std::size_t data_index = 0) {
-  const auto graph = parse(
+  const auto graph = parsed(
       "graph(%x : Float(2, 3), %y : Float(2, 3), %n : int):\n  %none : NoneType = prim::Constant()\n"
       "  %one : int = prim::Constant[value=1]()\n  %two : float = prim::Constant[value=2.]()\n"
       "  %word : str = prim::Constant[value=\"tanh\"]()\n  %z : Float(2, 3) = " +
@@ -73,7 +73,7 @@ TEST(ReadElementwise, Refuses) {
 }
 
 TEST(ReadFusedOp, ReadsWhatWriteWrote) {
-  const auto graph = parse("graph(%x : Float(2, 3), %y : Float(2, 3), %w : Float(3, 3)):\n  return (%x)\n");
+  const auto graph = parsed("graph(%x : Float(2, 3), %y : Float(2, 3), %w : Float(3, 3)):\n  return (%x)\n");
   OriginTable origins;
   origins.assign(*graph);
   Rewriter rewriter(*graph, origins, -1);
@@ -90,7 +90,7 @@ TEST(ReadFusedOp, ReadsWhatWriteWrote) {
 }
 
 TEST(ReadFusedOp, SaysWhyNot) {
-  const auto graph = parse(
+  const auto graph = parsed(
       "graph(%x : Tensor, %w : Float(4, 3, 1, 1), %n : int):\n  %none : NoneType = prim::Constant()\n"
       "  %no : bool = prim::Constant[value=0]()\n  %one : int = prim::Constant[value=1]()\n"
       "  %l : int[] = prim::ListConstruct(%one)\n  %m : int[] = prim::ListConstruct(%n)\n"

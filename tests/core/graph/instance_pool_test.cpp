@@ -16,7 +16,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the fixture's names
 
-Module network() {
+Module smallNetwork() {
   return scriptModule(R"(
 def forward(self, x):
     y = torch.relu(torch.conv2d(x, self.w, None, [1, 1], [1, 1], [1, 1], 1))
@@ -26,7 +26,7 @@ def forward(self, x):
 }
 
 TEST(InstancePool, AnswersEveryRequestWithItsOwnResult) {
-  OptimizedModel model = optimized(network(), {at::randn({1, 3, 16, 16})});
+  OptimizedModel model = optimized(smallNetwork(), {at::randn({1, 3, 16, 16})});
   std::vector<at::Tensor> inputs;
   std::vector<IValue> expected;
   for (int i = 0; i < 40; ++i) {
@@ -48,14 +48,14 @@ TEST(InstancePool, AnswersEveryRequestWithItsOwnResult) {
 TEST(InstancePool, AnswersWhatWasSubmittedBeforeItEnds) {
   std::vector<std::future<IValue>> results;
   {
-    InstancePool pool(network(), 2, 1);
+    InstancePool pool(smallNetwork(), 2, 1);
     for (int i = 0; i < 20; ++i) results.push_back(pool.submit({at::randn({1, 3, 8, 8})}));
   }
   for (auto& result : results) EXPECT_EQ(result.get().toTensor().size(1), 10);
 }
 
 TEST(InstancePool, FailuresBelongToTheirRequest) {
-  InstancePool pool(network(), 2, 1);
+  InstancePool pool(smallNetwork(), 2, 1);
   auto bad = pool.submit({at::randn({1, 4, 8, 8})});
   auto good = pool.submit({at::randn({1, 3, 8, 8})});
   EXPECT_THROW(bad.get(), std::exception);
@@ -64,7 +64,7 @@ TEST(InstancePool, FailuresBelongToTheirRequest) {
 }
 
 TEST(InstancePool, TimesRequestsFromSubmissionToAnswer) {
-  InstancePool pool(network(), 2, 1);
+  InstancePool pool(smallNetwork(), 2, 1);
   std::atomic<std::int64_t> waited{0};
   std::atomic<int> answered{0};
   for (int i = 0; i < 10; ++i) {
@@ -87,7 +87,7 @@ TEST(InstancePool, LeavesTheCallersThreadAsItWas) {
   setThreads(1);
   const std::size_t cpus = usableCpus().size();
   {
-    InstancePool pool(network(), 1, 1);
+    InstancePool pool(smallNetwork(), 1, 1);
     pool.submit({at::randn({1, 3, 8, 8})}).get();
   }
   EXPECT_EQ(usableCpus().size(), cpus);
