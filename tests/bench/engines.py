@@ -2,8 +2,8 @@
 
 Imported by worker.py, in the interpreter that the engine lives in: Debian's for ours and its baseline, the one of
 rivals.sh for the others. FP32 is FP32: OpenVINO is told so, the others compute as the model says. INT8 is what each
-one's own post-training quantization makes of the FP32 model, calibrated on the inputs that are measured; what it leaves
-in floating point stays FP32.
+one's own post-training quantization makes of the FP32 model, calibrated on the same few inputs; what it leaves in
+floating point stays FP32.
 """
 
 import contextlib
@@ -12,10 +12,12 @@ from typing import Callable, Dict, List
 
 import numpy as np
 
+SAMPLES = 8  # to calibrate on
+
 
 class Engine:
     """One network, loaded. `files` holds the paths by kind: "module", "onnx", "torchscript", "compiled", "exact",
-    "library", for INT8 "qdq" and "nncf"."""
+    "library", for INT8 "samples", "qdq" and "nncf"."""
 
     def __init__(self, files: Dict[str, str], inputs: List[np.ndarray], threads: int):
         raise NotImplementedError
@@ -222,7 +224,8 @@ class QuantizedIpex(Ipex):
 
         recipe = ipex.quantization.default_static_qconfig_mapping
         prepared = prepare(pickled_module(files), recipe, example_inputs=tuple(self.inputs), inplace=True)
-        prepared(*self.inputs)
+        for inputs in read_samples(files["samples"]):
+            prepared(*[torch.from_numpy(array) for array in inputs])
         module = convert(prepared)
         return torch.jit.freeze(torch.jit.trace(module, self.inputs, check_trace=False, strict=False))
 
@@ -253,6 +256,13 @@ def read_arrays(path: str, prefix: str) -> List[np.ndarray]:
     """in0, in1, … or out0, out1, … of a file that prepare.py wrote."""
     with np.load(path) as file:
         return [np.ascontiguousarray(file[f"{prefix}{i}"]) for i in range(len(file.files)) if f"{prefix}{i}" in file.files]
+
+
+def read_samples(path: str) -> List[List[np.ndarray]]:
+    """The inputs of each case of what `prepare.py samples` wrote."""
+    with np.load(path) as file:
+        return [[file[f"case{case}_in{i}"] for i in range(len(file.files)) if f"case{case}_in{i}" in file.files]
+                for case in range(SAMPLES)]
 
 
 def largest_relative_error(results: List[np.ndarray], expected: List[np.ndarray]) -> float:

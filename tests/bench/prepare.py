@@ -1,11 +1,13 @@
 """Makes the files that one network is compared on, in the interpreter that it is called with.
 
   prepare.py io NETWORK MODEL.pt BATCH OUT.npz          Debian's PyTorch: inputs, and what eager makes of them
+  prepare.py samples NETWORK MODEL.pt BATCH OUT.npz     Debian's PyTorch: inputs to calibrate on, and what eager makes of them
+  prepare.py recording SAMPLES.npz OUT.io.pt            Debian's PyTorch: the same as ipex-studio reads it
   prepare.py flags NETWORK BATCH                        prints ipex-studio's flags for the inputs
   prepare.py module NETWORK MODEL.pt OUT.pth            the rivals' PyTorch: the same weights as a Python module
   prepare.py onnx NETWORK MODULE.pth IO.npz OUT.onnx    the rivals' PyTorch: the module as ONNX, at the size of the inputs
-  prepare.py qdq NETWORK MODEL.onnx IO.npz OUT.onnx     the rivals' PyTorch: INT8 by ONNX Runtime, calibrated on the inputs
-  prepare.py nncf NETWORK MODEL.onnx IO.npz OUT         the rivals' PyTorch: INT8 by NNCF for OpenVINO, a folder with model.xml
+  prepare.py qdq MODEL.onnx SAMPLES.npz OUT.onnx        the rivals' PyTorch: INT8 by ONNX Runtime, calibrated on the samples
+  prepare.py nncf MODEL.onnx SAMPLES.npz OUT            the rivals' PyTorch: INT8 by NNCF for OpenVINO, a folder with model.xml
 """
 
 import os
@@ -21,20 +23,38 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import engines  # noqa: E402
-import export_models  # noqa: E402,F401 (registers the networks)
+import export_models  # noqa: E402 (registers the networks)
 from networks import registry  # noqa: E402
 
 OPSET = 17  # the first with layer normalization
 
 
+def recorded(name: str, model: str, batch: str, cases: int, seed: int, prefix: str = "") -> dict:
+    """in0, in1, …, out0, … of the first case, with `prefix` and its number before each where it is given."""
+    torch.manual_seed(seed)
+    module, arrays = torch.jit.load(model).eval(), {}
+    for case in range(cases):
+        inputs = [value for value in registry.NETWORKS[name].sample(int(batch)) if isinstance(value, torch.Tensor)]
+        with torch.no_grad():
+            outputs = engines.flattened(module(*inputs))
+        head = f"{prefix}{case}_" if prefix else ""
+        arrays.update({f"{head}in{i}": tensor.numpy() for i, tensor in enumerate(inputs)})
+        arrays.update({f"{head}out{i}": tensor.numpy() for i, tensor in enumerate(outputs)})
+    return arrays
+
+
 def write_io(name: str, model: str, batch: str, out: str) -> None:
-    torch.manual_seed(registry.SEED + 1)
-    inputs = [value for value in registry.NETWORKS[name].sample(int(batch)) if isinstance(value, torch.Tensor)]
-    with torch.no_grad():
-        outputs = engines.flattened(torch.jit.load(model).eval()(*inputs))
-    arrays = {f"in{i}": tensor.numpy() for i, tensor in enumerate(inputs)}
-    arrays.update({f"out{i}": tensor.numpy() for i, tensor in enumerate(outputs)})
-    np.savez(out, **arrays)
+    np.savez(out, **recorded(name, model, batch, 1, registry.SEED + 1))
+
+
+def write_samples(name: str, model: str, batch: str, out: str) -> None:
+    np.savez(out, **recorded(name, model, batch, engines.SAMPLES, registry.SEED + 2, "case"))
+
+
+def write_recording(samples: str, out: str) -> None:
+    with np.load(samples) as file:
+        tensors = {name: torch.from_numpy(file[name]) for name in file.files}
+    export_models.save(torch.jit.script(export_models.Recording(tensors)), out)
 
 
 def print_flags(name: str, batch: str) -> None:
@@ -74,7 +94,7 @@ def write_onnx(_: str, module_path: str, io: str, out: str) -> None:
         torch.onnx.export(module, inputs, out, opset_version=OPSET, dynamo=False)
 
 
-def write_qdq(_: str, onnx_path: str, io: str, out: str) -> None:
+def write_qdq(onnx_path: str, samples: str, out: str) -> None:
     import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -82,7 +102,7 @@ def write_qdq(_: str, onnx_path: str, io: str, out: str) -> None:
     names = [value.name for value in onnx.load(onnx_path, load_external_data=False).graph.input]
 
     class Inputs(CalibrationDataReader):
-        feeds = [dict(zip(names, engines.read_arrays(io, "in")))]
+        feeds = [dict(zip(names, inputs)) for inputs in engines.read_samples(samples)]
 
         def get_next(self):
             return self.feeds.pop() if self.feeds else None
@@ -96,16 +116,16 @@ def write_qdq(_: str, onnx_path: str, io: str, out: str) -> None:
         os.remove(prepared)
 
 
-def write_nncf(_: str, onnx_path: str, io: str, out: str) -> None:
+def write_nncf(onnx_path: str, samples: str, out: str) -> None:
     import nncf
     import openvino
 
-    inputs = engines.read_arrays(io, "in")
-    quantized = nncf.quantize(openvino.Core().read_model(onnx_path), nncf.Dataset([inputs]), subset_size=1)
+    inputs = nncf.Dataset(engines.read_samples(samples))
+    quantized = nncf.quantize(openvino.Core().read_model(onnx_path), inputs, subset_size=engines.SAMPLES)
     os.makedirs(out)
     openvino.save_model(quantized, os.path.join(out, "model.xml"), compress_to_fp16=False)
 
 
 if __name__ == "__main__":
-    {"io": write_io, "flags": print_flags, "module": write_module, "onnx": write_onnx, "qdq": write_qdq,
-     "nncf": write_nncf}[sys.argv[1]](*sys.argv[2:])
+    {"io": write_io, "samples": write_samples, "recording": write_recording, "flags": print_flags,
+     "module": write_module, "onnx": write_onnx, "qdq": write_qdq, "nncf": write_nncf}[sys.argv[1]](*sys.argv[2:])

@@ -90,14 +90,18 @@ class Bench:
         return files
 
     def quantize(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
-        """Makes the others' INT8 models; the errors by engine."""
+        """Makes what INT8 is calibrated on, and the others' INT8 models; the errors by engine."""
+        prepare, stem = os.path.join(FOLDER, "prepare.py"), os.path.join(self.files, f"{scenario.network}-b{scenario.batch}")
+        files["samples"] = self.made(f"{stem}-samples.npz", self.debian_python, prepare, "samples", scenario.network,
+                                     files["torchscript"], str(scenario.batch), "OUT")
+        files["recording"] = self.made(f"{stem}-samples.io.pt", self.debian_python, prepare, "recording",
+                                       files["samples"], "OUT")
         errors = {}
-        stem = os.path.join(self.files, f"{scenario.network}-b{scenario.batch}-int8")
         for engine, kind, suffix in (("onnxruntime", "qdq", ".onnx"), ("openvino", "nncf", ".openvino")):
             if engine in self.arguments.engines:
                 try:
-                    files[kind] = self.made(stem + suffix, self.rivals_python, os.path.join(FOLDER, "prepare.py"), kind,
-                                            scenario.network, files["onnx"], files["io"], "OUT")
+                    files[kind] = self.made(f"{stem}-int8{suffix}", self.rivals_python, prepare, kind, files["onnx"],
+                                            files["samples"], "OUT")
                 except (RuntimeError, subprocess.TimeoutExpired) as problem:
                     errors[engine] = str(problem)
         return errors
@@ -118,7 +122,7 @@ class Bench:
             more = ["--duration", str(self.arguments.profile), "--db", self.database]
         if scenario.precision != "fp32":
             out = os.path.join(self.files, f"{scenario.network}-{scenario.precision}.pt")
-            more += ["--precision", scenario.precision]
+            more += ["--precision", scenario.precision, "--data", files["recording"]]
         precedence = ["chrt", "-f", "1"] if self.arguments.precedence else []
         report = json.loads(self.command(
             [*precedence, self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--threads",
@@ -202,9 +206,8 @@ class Bench:
         row = page.Row(scenario)
         try:
             files = self.prepare(scenario)
-            errors = self.exports(row, files)
-            if scenario.precision == "int8":
-                errors.update(self.quantize(scenario, files))
+            errors = self.quantize(scenario, files) if scenario.precision == "int8" else {}
+            errors.update(self.exports(row, files))
             row.results = self.measure(scenario, files, errors)
             if row.report:
                 self.explain(row)
