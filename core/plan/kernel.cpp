@@ -1,21 +1,17 @@
 #include "core/plan/kernel.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <new>
+
+#include "core/plan/huge_pages.h"
 
 namespace ipex_studio {
 
 AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  // Weights are streamed from memory and arenas used all over: with pages of 2 MB the first touch costs 500 times fewer
-  // faults, and the TLB covers them. The last part of a buffer stays on small pages, so that none is wasted.
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  const std::size_t huge = bytes / kHugePage * kHugePage;
-  const std::size_t alignment = huge > 0 ? kHugePage : 64;
+  const std::size_t alignment = bytes >= kHugePage ? kHugePage : 64;
   if (::posix_memalign(&data_, alignment, (bytes + 63) / 64 * 64) != 0) throw std::bad_alloc();
-  if (huge > 0) ::madvise(data_, huge, MADV_HUGEPAGE);  // a hint
+  wantHugePages(data_, bytes);
 }
 
 AlignedBuffer::~AlignedBuffer() { std::free(data_); }

@@ -42,6 +42,7 @@ std::unique_ptr<Plan> PlanCompiler::compile() {
   emitNodes();
   bindOutputs();
   planArena();
+  moveConstants();
   makeSlots();
   return std::move(plan_);
 }

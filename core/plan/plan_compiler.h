@@ -126,6 +126,7 @@ class PlanCompiler {
   // plan_finish.cpp
   void bindOutputs();
   void planArena();
+  void moveConstants() const;
   void makeSlots();
   Plan::Slot slotOf(std::int32_t value) const;
 

@@ -1,7 +1,9 @@
-// The last third of PlanCompiler: outputs, arena, pointer table.
+// The last third of PlanCompiler: outputs, arena, constants, pointer table.
 #include <algorithm>
+#include <map>
 
 #include "core/plan/error.h"
+#include "core/plan/huge_pages.h"
 #include "core/plan/memory_planner.h"
 #include "core/plan/plan_compiler.h"
 
@@ -65,6 +67,20 @@ Plan::Slot PlanCompiler::slotOf(std::int32_t index) const {
   const Buffer& buffer = buffers_[place.buffer];
   if (buffer.home == Plan::Home::kArena) return {Plan::Home::kArena, 0, buffer_offsets_[place.buffer] + place.offset, nullptr};
   return {buffer.home, buffer.index, place.offset, nullptr};
+}
+
+// Constants that steps read where they lie.
+void PlanCompiler::moveConstants() const {
+  std::map<const void*, std::size_t> constants;
+  for (const PendingStep& step : steps_) {
+    for (const std::int32_t value : step.src) {
+      if (value >= 0 && values_[value].constant != nullptr) {
+        std::size_t& bytes = constants[values_[value].constant];
+        bytes = std::max(bytes, values_[value].desc.bytes());
+      }
+    }
+  }
+  for (const auto& [data, bytes] : constants) collapseIntoHugePages(data, bytes);
 }
 
 void PlanCompiler::makeSlots() {

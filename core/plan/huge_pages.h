@@ -1,0 +1,17 @@
+// Pages of 2 MB for memory that is streamed or read all over: faults are 500 times fewer, the TLB covers it, and
+// hardware prefetching, which stops at the end of a page, does not stop. Hints: where the kernel declines, nothing happens.
+#pragma once
+
+#include <cstddef>
+
+namespace ipex_studio {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Before the memory is touched. `begin` lies on a huge page; the last part of `bytes` stays on small pages.
+void wantHugePages(void* begin, std::size_t bytes);
+
+// Memory that others filled: its contents move (Linux 6.1, MADV_COLLAPSE), its addresses stay. About 0.3 ms per page.
+void collapseIntoHugePages(const void* begin, std::size_t bytes);
+
+}  // namespace ipex_studio
