@@ -1,6 +1,7 @@
 #include "core/graph/region_levels.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
@@ -36,6 +37,7 @@ RegionLevels::RegionLevels(torch::jit::Graph& graph) : graph_(graph), aliases_(s
   for (Node* node : graph.nodes()) {
     if (node->kind() != c10::prim::Constant) place(node);
   }
+  sink();
 }
 
 int RegionLevels::inside(const Value* value) const {
@@ -96,6 +98,50 @@ void RegionLevels::place(Node* node) {
   highest_ = std::max(highest_, placed.level);
   index_[node] = nodes_.size();
   nodes_.push_back(std::move(placed));
+}
+
+// The first level that reads `value`, through whatever carries it; that of its own node where the interpreter, a block or
+// the caller reads it too.
+int RegionLevels::firstReader(const Value* value, int own_level) const {
+  int first = std::numeric_limits<int>::max();
+  std::vector<const Value*> open{value};
+  while (!open.empty()) {
+    const Value* const read = open.back();
+    open.pop_back();
+    for (const torch::jit::Use& use : read->uses()) {
+      const auto found = index_.find(use.user);
+      if (found == index_.end()) return own_level;
+      const PlacedNode& reader = nodes_[found->second];
+      if (reader.lowered) {
+        first = std::min(first, reader.level);
+      } else if (reader.transparent) {
+        open.insert(open.end(), use.user->outputs().begin(), use.user->outputs().end());
+      } else {
+        return own_level;
+      }
+    }
+  }
+  return first == std::numeric_limits<int>::max() ? own_level : first;
+}
+
+// What only a later region reads moves there, so that it need not cross: views of the caller's tensors, which would be
+// copied to cross, and whatever is computed from the caller's or the interpreter's values and from nothing else.
+void RegionLevels::sink() {
+  const auto stays = [&](const LoweredOperand& operand) {
+    if (operand.value == nullptr) return false;
+    const auto producer = index_.find(operand.value->node());
+    if (producer == index_.end() || !nodes_[producer->second].lowered) return false;
+    return operand.value->uses().size() > 1;
+  };
+  for (auto placed = nodes_.rbegin(); placed != nodes_.rend(); ++placed) {
+    if (!placed->lowered) continue;
+    const bool held = std::any_of(placed->ops.ops.begin(), placed->ops.ops.end(),
+                                  [&](const LoweredOp& op) { return std::any_of(op.src.begin(), op.src.end(), stays); });
+    if (held) continue;
+    int level = std::numeric_limits<int>::max();
+    for (const Value* output : placed->node->outputs()) level = std::min(level, firstReader(output, placed->level));
+    if (!placed->node->outputs().empty()) placed->level = std::max(placed->level, level);
+  }
 }
 
 }  // namespace ipex_studio

@@ -34,6 +34,8 @@ class RegionLevels {
   int inside(const torch::jit::Value* value) const;    // level from which a region can read it
   int outside(const torch::jit::Value* value) const;   // level after which the interpreter can read it
   void place(torch::jit::Node* node);
+  int firstReader(const torch::jit::Value* value, int own_level) const;
+  void sink();
 
   torch::jit::Graph& graph_;
   torch::jit::AliasDb aliases_;

@@ -339,6 +339,22 @@ def forward(self, x):
 )", weights), {{x4()}});
 }
 
+// What only the region behind an interpreter's node reads is computed there: the cache's view is never copied to cross.
+TEST(Optimize, LateReadersKeepTheirViews) {
+  const OptimizedModel result = expectSame(scriptModule(R"(
+def forward(self, x, cache):
+    past = cache.select(0, 1).transpose(0, 1)
+    order = torch.sort(torch.relu(x), 1)[0]
+    return torch.relu(order + 1) * torch.abs(past)
+)", {}), {{at::randn({6, 5}), at::randn({3, 5, 6})}});
+  EXPECT_EQ(regionsIn(result.module), 2);
+  std::vector<std::size_t> results;
+  for (const torch::jit::Node* node : result.module.get_method("forward").graph()->nodes()) {
+    if (node->kind() == c10::prim::ListUnpack) results.push_back(node->outputs().size());
+  }
+  EXPECT_EQ(results, (std::vector<std::size_t>{1, 1}));
+}
+
 TEST(Optimize, RefusesWithOneSentence) {
   const Module module = residualNetwork();
   const auto refusal = [&](const Inputs& inputs, const OptimizeOptions& options) {
