@@ -41,7 +41,7 @@ void multiplyTile(const GemmTile& t) {
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int i = 0; i < kWidth; i += kLine) hwy::Prefetch(t.c + r * t.c_stride + i);
+    for (int i = 0; i < kWidth; i += kLine) hwy::Prefetch(t.lines + r * t.lines_stride + i);
   }
   const float* b = t.b;
   const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));

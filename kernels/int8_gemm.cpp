@@ -214,13 +214,13 @@ void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& 
   run(tile);
   if (in_place) return;
   const auto count = static_cast<std::size_t>(rows * panel.width);
+  PointwiseRows values;
+  values.in = values.out = buffers.values;
+  values.other = buffers.operand;
+  values.count = count;
   for (const PostOp& op : job.chain.tail) {
-    if (isBinary(op.kind)) {
-      layOutOperand(job, call, op.operand, row, rows, panel, buffers.operand);
-      job.gemm.binary(op, buffers.values, buffers.operand, buffers.values, count);
-    } else {
-      job.gemm.unary(op, buffers.values, buffers.values, count);
-    }
+    if (isBinary(op.kind)) layOutOperand(job, call, op.operand, row, rows, panel, buffers.operand);
+    job.gemm.pointwise(op, values);
   }
   const char* from = reinterpret_cast<const char*>(buffers.values);
   if (!finished) {
@@ -329,8 +329,7 @@ bool mayUseVnni(const std::string& isa) {
 
 Int8GemmCode int8GemmCode(const std::string& isa) {
   Int8GemmCode code = IPEX_SELECT_TARGET(int8Code, isa)(mayUseVnni(isa));
-  code.unary = pointwiseUnary(isa);
-  code.binary = pointwiseBinary(isa);
+  code.pointwise = pointwiseRows(isa);
   return code;
 }
 

@@ -95,8 +95,7 @@ struct Int8GemmCode {
   Int8GemmRun run = nullptr;
   WordPaddingRun pad = nullptr;
   RowRoundingRun round = nullptr;
-  PointwiseUnary unary = nullptr;
-  PointwiseBinary binary = nullptr;
+  PointwiseRowsRun pointwise = nullptr;
 };
 Int8GemmCode int8GemmCode(const std::string& isa);
 

@@ -146,8 +146,7 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
   GemmJob& gemm = job.gemm;
   const std::int64_t groups = gemm.rows.groups, depth = gemm.rows.depth();
   gemm.panels = cutIntoPanels(gemm.columns / groups, groups, depth, traits);
-  gemm.unary = op->code.unary;
-  gemm.binary = op->code.binary;
+  gemm.pointwise = op->code.pointwise;
   const std::uint32_t outside = zeroByte(args) * 0x01010101u;
   std::memcpy(&gemm.outside, &outside, sizeof outside);
   if (args.src[kGemmSrc].dtype == DType::kS8) job.padding.flip = 0x80808080u;

@@ -94,6 +94,31 @@ GemmTile panelTile(const GemmJob& job, const GemmCall& call, const GemmPanel& pa
   return tile;
 }
 
+// Post-operations over the tile's values; the last one writes the result.
+void runTail(const GemmJob& job, const GemmCall& call, const GemmPanel& panel, std::int64_t row, std::int64_t rows,
+             const TileBuffers& buffers, float* dst) {
+  PointwiseRows values;
+  values.in = values.out = buffers.values;
+  values.other = buffers.operand;
+  values.in_stride = values.other_stride = values.out_stride = panel.width;
+  values.rows = 1;
+  values.count = static_cast<std::size_t>(rows * panel.width);
+  const bool whole = panel.columns == panel.width && !job.tail.empty();
+  for (const PostOp& op : job.tail) {
+    if (isBinary(op.kind)) layOutOperand(job, call, job.operands[op.operand], row, rows, panel, buffers.operand);
+    if (whole && &op == &job.tail.back()) {
+      values.out = dst;
+      values.out_stride = job.columns;
+      values.rows = static_cast<std::size_t>(rows);
+      values.count = static_cast<std::size_t>(panel.width);
+    }
+    job.pointwise(op, values);
+  }
+  for (std::int64_t r = 0; !whole && r < rows; ++r) {
+    std::memcpy(dst + r * job.columns, buffers.values + r * panel.width, panel.columns * sizeof(float));
+  }
+}
+
 HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row,
                         std::int64_t rows, const TileBuffers& buffers, GemmTile& tile) {
   float* const dst = call.dst + row * job.columns + panel.column;
@@ -111,20 +136,11 @@ HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPane
       tile.addend_stride = panel.width;
     }
   }
+  tile.lines = dst;
+  tile.lines_stride = job.columns;
   run(tile);
   if (in_place) return;
-  const std::size_t count = rows * panel.width;
-  for (const PostOp& op : job.tail) {
-    if (isBinary(op.kind)) {
-      layOutOperand(job, call, job.operands[op.operand], row, rows, panel, buffers.operand);
-      job.binary(op, buffers.values, buffers.operand, buffers.values, count);
-    } else {
-      job.unary(op, buffers.values, buffers.values, count);
-    }
-  }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::memcpy(dst + r * job.columns, buffers.values + r * panel.width, panel.columns * sizeof(float));
-  }
+  runTail(job, call, panel, row, rows, buffers, dst);
 }
 
 // Task (i, j) of row_shares × column_shares.
@@ -211,8 +227,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   job.panels = cutIntoPanels(job.columns / groups, groups, depth, traits);
   planPostOps(args.spec.post_ops, &job);
   planRows(args.target.threads, &job);
-  job.unary = pointwiseUnary(args.target.isa);
-  job.binary = pointwiseBinary(args.target.isa);
+  job.pointwise = pointwiseRows(args.target.isa);
 
   auto op = std::make_unique<PackedGemmOp>();
   op->src = std::move(layouts);

@@ -36,6 +36,8 @@ struct GemmTile {
   std::int64_t addend_stride = 0;
   float* c = nullptr;
   std::int64_t c_stride = 0;
+  const float* lines = nullptr;  // of the result, fetched meanwhile: c, or where c goes later
+  std::int64_t lines_stride = 0;
   GemmActivation activation = GemmActivation::kClamp;
   float low = 0, high = 0;
 };
@@ -96,8 +98,7 @@ struct GemmJob {
   float low = 0, high = 0;
   std::vector<PostOp> tail;
   std::vector<GemmOperand> operands;  // by post operand
-  PointwiseUnary unary = nullptr;
-  PointwiseBinary binary = nullptr;
+  PointwiseRowsRun pointwise = nullptr;
 
   std::int64_t blocksPerPlane() const { return (plane_rows + block_rows - 1) / block_rows; }
   // Floats of working memory per thread: copied rows, a tile, an operand's tile.

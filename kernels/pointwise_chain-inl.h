@@ -1,4 +1,4 @@
-// One operation of a pointwise chain over a run of floats, once per Highway target.
+// One operation of a pointwise chain over runs of floats, once per Highway target.
 #if defined(IPEX_KERNELS_POINTWISE_CHAIN_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_POINTWISE_CHAIN_INL_H
 #undef IPEX_KERNELS_POINTWISE_CHAIN_INL_H
@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/plan/op_spec.h"
+#include "kernels/pointwise_ops.h"
 #include "kernels/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,43 +23,59 @@ using F32 = hn::ScalableTag<float>;
 using VF = hn::Vec<F32>;
 
 template <class F>
-HWY_INLINE void map(const float* in, float* out, std::size_t count, const F& f) {
+HWY_INLINE void map(const PointwiseRows& rows, const F& f) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
-  if (i == count) return;
-  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
-  std::memcpy(tail, in + i, (count - i) * sizeof(float));
-  hn::Store(f(hn::Load(d, tail)), d, tail);
-  std::memcpy(out + i, tail, (count - i) * sizeof(float));
+  const float* in = rows.in;
+  float* out = rows.out;
+  for (std::size_t row = 0; row < rows.rows; ++row, in += rows.in_stride, out += rows.out_stride) {
+    std::size_t i = 0;
+    for (; i + lanes <= rows.count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
+    if (i == rows.count) continue;
+    const std::size_t rest = (rows.count - i) * sizeof(float);
+    HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+    std::memcpy(tail, in + i, rest);
+    hn::Store(f(hn::Load(d, tail)), d, tail);
+    std::memcpy(out + i, tail, rest);
+  }
 }
 
 template <class F>
-HWY_INLINE void map2(const float* in, const float* other, float* out, std::size_t count, const F& f) {
+HWY_INLINE void map2(const PointwiseRows& rows, const F& f) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i), hn::LoadU(d, other + i)), d, out + i);
-  if (i == count) return;
-  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
-  HWY_ALIGN float tail_other[hn::MaxLanes(d)] = {};
-  std::memcpy(tail, in + i, (count - i) * sizeof(float));
-  std::memcpy(tail_other, other + i, (count - i) * sizeof(float));
-  hn::Store(f(hn::Load(d, tail), hn::Load(d, tail_other)), d, tail);
-  std::memcpy(out + i, tail, (count - i) * sizeof(float));
+  const float *in = rows.in, *other = rows.other;
+  float* out = rows.out;
+  for (std::size_t row = 0; row < rows.rows; ++row, in += rows.in_stride, other += rows.other_stride, out += rows.out_stride) {
+    std::size_t i = 0;
+    for (; i + lanes <= rows.count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i), hn::LoadU(d, other + i)), d, out + i);
+    if (i == rows.count) continue;
+    const std::size_t rest = (rows.count - i) * sizeof(float);
+    HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+    HWY_ALIGN float tail_other[hn::MaxLanes(d)] = {};
+    std::memcpy(tail, in + i, rest);
+    std::memcpy(tail_other, other + i, rest);
+    hn::Store(f(hn::Load(d, tail), hn::Load(d, tail_other)), d, tail);
+    std::memcpy(out + i, tail, rest);
+  }
 }
 
-inline void scalarPow(const float* in, float* out, std::size_t count, double exponent) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(std::pow(static_cast<double>(in[i]), exponent));
+// One value at a time, by libm.
+template <class F>
+HWY_INLINE void mapScalar(const PointwiseRows& rows, const F& f) {
+  for (std::size_t row = 0; row < rows.rows; ++row) {
+    const float* const in = rows.in + static_cast<std::ptrdiff_t>(row) * rows.in_stride;
+    float* const out = rows.out + static_cast<std::ptrdiff_t>(row) * rows.out_stride;
+    for (std::size_t i = 0; i < rows.count; ++i) out[i] = f(in[i]);
+  }
 }
 
-inline void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count) {
+inline void applyUnaryRows(const PostOp& op, const PointwiseRows& rows) {
   const F32 d;
   const VF zero = hn::Zero(d), one = hn::Set(d, 1.0f);
   const VF a = hn::Set(d, static_cast<float>(op.alpha)), b = hn::Set(d, static_cast<float>(op.beta));
   const VF three = hn::Set(d, 3.0f), six = hn::Set(d, 6.0f), sixth = hn::Set(d, 1.0f / 6);
-  const auto run = [&](const auto& f) HWY_ATTR { map(in, out, count, f); };
+  const auto run = [&](const auto& f) HWY_ATTR { map(rows, f); };
   // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.
   switch (op.kind) {
     case PostOpKind::kRelu:
@@ -118,23 +135,21 @@ inline void applyUnary(const PostOp& op, const float* in, float* out, std::size_
       if (op.alpha == 2) return run([=](VF v) HWY_ATTR { return hn::Mul(v, v); });
       if (op.alpha == 3) return run([=](VF v) HWY_ATTR { return hn::Mul(hn::Mul(v, v), v); });
       if (op.alpha == 0.5) return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
-      return scalarPow(in, out, count, op.alpha);
+      return mapScalar(rows, [&](float v) { return static_cast<float>(std::pow(static_cast<double>(v), op.alpha)); });
     case PostOpKind::kSin:
-      for (std::size_t i = 0; i < count; ++i) out[i] = std::sin(in[i]);
-      return;
+      return mapScalar(rows, [](float v) { return std::sin(v); });
     case PostOpKind::kCos:
-      for (std::size_t i = 0; i < count; ++i) out[i] = std::cos(in[i]);
-      return;
+      return mapScalar(rows, [](float v) { return std::cos(v); });
     default:
       return run([=](VF v) HWY_ATTR { return hn::MulAdd(v, a, b); });  // linear
   }
 }
 
-inline void applyBinary(const PostOp& op, const float* in, const float* other, float* out, std::size_t count) {
+inline void applyBinaryRows(const PostOp& op, const PointwiseRows& rows) {
   const F32 d;
   const VF a = hn::Set(d, static_cast<float>(op.alpha)), zero = hn::Zero(d), one = hn::Set(d, 1.0f);
   const bool plain = op.alpha == 1;
-  const auto run = [&](const auto& f) HWY_ATTR { map2(in, other, out, count, f); };
+  const auto run = [&](const auto& f) HWY_ATTR { map2(rows, f); };
   switch (op.kind) {
     case PostOpKind::kAdd:
       if (plain) return run([](VF v, VF o) HWY_ATTR { return hn::Add(v, o); });
@@ -170,6 +185,31 @@ inline void applyBinary(const PostOp& op, const float* in, const float* other, f
     default:  // ge
       return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Ge(v, o), one); });
   }
+}
+
+inline void applyRows(const PostOp& op, const PointwiseRows& rows) {
+  if (isBinary(op.kind)) {
+    applyBinaryRows(op, rows);
+  } else {
+    applyUnaryRows(op, rows);
+  }
+}
+
+inline void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count) {
+  PointwiseRows row;
+  row.in = in;
+  row.out = out;
+  row.count = count;
+  applyUnaryRows(op, row);
+}
+
+inline void applyBinary(const PostOp& op, const float* in, const float* other, float* out, std::size_t count) {
+  PointwiseRows row;
+  row.in = in;
+  row.other = other;
+  row.out = out;
+  row.count = count;
+  applyBinaryRows(op, row);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -130,6 +130,7 @@ namespace {
 HWY_EXPORT(runPointwise);
 HWY_EXPORT(applyUnary);
 HWY_EXPORT(applyBinary);
+HWY_EXPORT(applyRows);
 
 std::int64_t costOf(const PostOp& op) {
   switch (op.kind) {
@@ -366,6 +367,7 @@ class PointwiseSimd final : public Kernel {
 
 PointwiseUnary pointwiseUnary(const std::string& isa) { return IPEX_SELECT_TARGET(applyUnary, isa); }
 PointwiseBinary pointwiseBinary(const std::string& isa) { return IPEX_SELECT_TARGET(applyBinary, isa); }
+PointwiseRowsRun pointwiseRows(const std::string& isa) { return IPEX_SELECT_TARGET(applyRows, isa); }
 
 std::unique_ptr<Kernel> makePointwiseSimd() { return std::make_unique<PointwiseSimd>(); }
 

@@ -138,10 +138,42 @@ HWY_INLINE V logV(D d, V x) {
   return hn::IfThenElse(hn::Or(hn::Eq(x, inf), hn::IsNaN(x)), x, y);
 }
 
+// erf as t · P(t²) / Q(t²), half of erfV's work at up to 6 ulp (with fused multiply-add): enough where 1 is added. Fitted by least squares, reweighted
+// until the relative error was level (Lawson 1961), over |t| ≤ 3.9; beyond, ±1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V erfNearV(D d, V x) {
+  const V end = hn::Set(d, 3.9f), one = hn::Set(d, 1.0f);
+  const V t = hn::Min(end, hn::Max(hn::Neg(end), x));  // NaN stays: the second operand wins
+  const V s = hn::Mul(t, t);
+  V p = hn::MulAdd(s, hn::Set(d, 2.06647246e-06f), hn::Set(d, 2.8506064e-04f));
+  V q = hn::MulAdd(s, hn::Set(d, 3.82699327e-05f), hn::Set(d, 1.15736469e-03f));
+  p = hn::MulAdd(p, s, hn::Set(d, 3.73830274e-03f));
+  q = hn::MulAdd(q, s, hn::Set(d, 1.49141895e-02f));
+  p = hn::MulAdd(p, s, hn::Set(d, 5.26679456e-02f));
+  q = hn::MulAdd(q, s, hn::Set(d, 1.13818564e-01f));
+  p = hn::MulAdd(p, s, hn::Set(d, 1.89665899e-01f));
+  q = hn::MulAdd(q, s, hn::Set(d, 5.01419783e-01f));
+  p = hn::MulAdd(p, s, hn::Set(d, 1.12837911f));
+  q = hn::MulAdd(q, s, one);
+  const V n = hn::Mul(t, p);
+#if HWY_TARGET <= HWY_AVX3
+  const V r = reciprocalV(d, q), first = hn::Mul(n, r);
+  const V y = hn::MulAdd(r, hn::NegMulAdd(first, q, n), first);
+#else
+  const V y = hn::Div(n, q);
+#endif
+  return hn::IfThenElse(hn::Gt(hn::Abs(x), end), hn::CopySign(one, x), y);
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V geluErfV(D d, V x) {
   const V half = hn::Mul(x, hn::Set(d, 0.5f));
-  return hn::MulAdd(half, erfV(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f))), half);
+  const V t = hn::Mul(x, hn::Set(d, 0.70710678118654752f));
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MulAdd(half, erfNearV(d, t), half);
+#else
+  return hn::MulAdd(half, erfV(d, t), half);
+#endif
 }
 
 template <class D, class V = hn::Vec<D>>
