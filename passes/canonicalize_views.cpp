@@ -106,34 +106,49 @@ Value* writeNarrow(NodeWriter& write, const Ints&) {
   return write.make("aten::slice", {node->input(0), node->input(1), node->input(2), end, write.number(1)}, *result);
 }
 
-// Dimensions of `x` repeated, dimension by dimension, as wholes (or each element on its own).
-Value* repeated(NodeWriter& write, Value* x, const Ints& times, bool elements) {
-  for (std::size_t axis = 0; axis < times.size(); ++axis) {
-    if (times[axis] == 1) continue;
-    Ints sizes = *knownSizes(x);
-    const std::size_t at = axis + (elements ? 1 : 0);
-    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), 1);
-    x = write.make("aten::unsqueeze", {x, write.number(static_cast<std::int64_t>(at))}, sizes);
-    Ints shape(sizes.size(), -1);
-    shape[at] = sizes[at] = times[axis];
-    x = write.make("aten::expand", {x, write.ints(shape), write.no()}, sizes);
-    x = write.flatten(x, axis);
-  }
-  return x;
+// Dimension `axis` of `x` repeated as a whole, or each element on its own; `times`, found at run time, was `seen`.
+Value* repeated(NodeWriter& write, Value* x, std::size_t axis, Value* times, std::int64_t seen, bool elements) {
+  Ints sizes = *knownSizes(x);
+  const std::size_t at = axis + (elements ? 1 : 0);
+  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), 1);
+  x = write.make("aten::unsqueeze", {x, write.number(static_cast<std::int64_t>(at))}, sizes);
+  std::vector<Value*> shape;
+  for (std::size_t a = 0; a < sizes.size(); ++a) shape.push_back(a == at ? times : write.number(-1));
+  sizes[at] = seen;
+  x = write.make("aten::expand", {x, write.list(shape), write.no()}, sizes);
+  return write.flatten(x, axis);
 }
 
+// repeat(x, times) and tile(x, times); a number of times may be found at run time.
 Value* writeRepeat(NodeWriter& write, const Ints& sizes) {
-  const auto times = constantInts(write.node()->input(1));
-  if (!times || times->size() < sizes.size()) return nullptr;
-  const bool all = std::all_of(times->begin(), times->end(), [](std::int64_t n) { return n >= 1; });
-  if (!all || std::all_of(times->begin(), times->end(), [](std::int64_t n) { return n == 1; })) return nullptr;
-  Value* x = write.node()->input(0);
+  Node* node = write.node();
+  const auto result = knownSizes(node->output());
+  const auto constant = constantInts(node->input(1));
+  const bool listed = node->input(1)->node()->kind() == torch::jit::prim::ListConstruct;
+  const std::vector<Value*> entries = !constant && listed ? node->input(1)->node()->inputs().vec() : std::vector<Value*>();
+  const std::size_t count = constant ? constant->size() : entries.size();
+  if (!result || count < sizes.size() || count != result->size()) return nullptr;
+  Ints times;
+  bool changes = false;
+  for (std::size_t axis = 0; axis < count; ++axis) {
+    const auto known = constant ? std::optional<std::int64_t>((*constant)[axis]) : constantInt(entries[axis]);
+    if (known && *known < 1) return nullptr;
+    times.push_back(known.value_or(0));
+    changes = changes || times.back() != 1;
+  }
+  if (!changes) return nullptr;
+  Value* x = node->input(0);
   Ints grown = sizes;
-  for (std::size_t axis = sizes.size(); axis < times->size(); ++axis) {
+  for (std::size_t axis = sizes.size(); axis < count; ++axis) {
     grown.insert(grown.begin(), 1);
     x = write.make("aten::unsqueeze", {x, write.number(0)}, grown);
   }
-  return repeated(write, x, *times, false);
+  for (std::size_t axis = 0; axis < count; ++axis) {
+    if (times[axis] == 1) continue;
+    const std::int64_t seen = grown[axis] == 0 ? 1 : (*result)[axis] / grown[axis];
+    x = repeated(write, x, axis, times[axis] == 0 ? entries[axis] : write.number(times[axis]), seen, false);
+  }
+  return x;
 }
 
 // repeat_interleave(x, times, dim, output_size?)
@@ -142,9 +157,7 @@ Value* writeRepeatInterleave(NodeWriter& write, const Ints& sizes) {
   if (node->inputs().size() < 3) return nullptr;
   const auto times = constantInt(node->input(1)), given = constantInt(node->input(2));
   if (!times || !given || *times < 2 || !inside(wrapped(*given, sizes.size()), sizes.size())) return nullptr;
-  Ints all(sizes.size(), 1);
-  all[static_cast<std::size_t>(wrapped(*given, sizes.size()))] = *times;
-  return repeated(write, node->input(0), all, true);
+  return repeated(write, node->input(0), static_cast<std::size_t>(wrapped(*given, sizes.size())), write.number(*times), *times, true);
 }
 
 Value* quotient(NodeWriter& write, Value* x, std::size_t axis, std::int64_t by) {

@@ -129,41 +129,82 @@ LoweredNode lowerIdentity(Node* node) {
   return single(spec, {use(node->input(0))}, {node->output()});
 }
 
-// prim::ListUnpack of aten::chunk / split / split_with_sizes / unbind: one view per result.
-LoweredNode lowerListUnpack(Node* unpack) {
-  Node* source = unpack->input()->node();
-  const std::string kind = source->kind().toQualString();
-  const auto count = static_cast<std::int64_t>(unpack->outputs().size());
-  if (kind != "aten::chunk" && kind != "aten::split" && kind != "aten::split_with_sizes" && kind != "aten::unbind") {
+// The pieces that aten::chunk / split / split_with_sizes / unbind cut a tensor into.
+struct Pieces {
+  std::string kind;
+  Value* tensor = nullptr;
+  std::int64_t axis = 0, size = 0, count = 0, each = 0;
+  Ints sizes;  // where they are given one by one
+};
+
+Pieces readPieces(Node* source) {
+  Pieces pieces;
+  pieces.kind = source->kind().toQualString();
+  if (pieces.kind != "aten::chunk" && pieces.kind != "aten::split" && pieces.kind != "aten::split_with_sizes" && pieces.kind != "aten::unbind") {
     decline(reasons::kUnsupportedOperator, "A list that plans cannot take apart.");
   }
-  Value* tensor = source->input(0);
-  const int rank = needRank(tensor);
-  const auto sizes = knownSizes(tensor);
-  const int axis = wrapAxis(needInt(source->inputs().back(), "dim"), rank);
-  const std::int64_t size = (*sizes)[static_cast<std::size_t>(axis)];
+  pieces.tensor = source->input(0);
+  const int rank = needRank(pieces.tensor);
+  pieces.axis = wrapAxis(needInt(source->inputs().back(), "dim"), rank);
+  pieces.size = (*knownSizes(pieces.tensor))[static_cast<std::size_t>(pieces.axis)];
+  const bool one_by_one = pieces.kind == "aten::split" && source->input(1)->type()->kind() == c10::TypeKind::ListType;
+  if (one_by_one) pieces.kind = "aten::split_with_sizes";
+  if (pieces.kind == "aten::unbind") {
+    pieces.count = pieces.size;
+  } else if (pieces.kind == "aten::split_with_sizes") {
+    pieces.sizes = needInts(source->input(1), "split_sizes");
+    pieces.count = static_cast<std::int64_t>(pieces.sizes.size());
+  } else if (pieces.kind == "aten::split") {
+    pieces.each = needInt(source->input(1), "split_size");
+    if (pieces.each < 1) decline(reasons::kUnsupportedAttribute, "Pieces of no size.");
+    pieces.count = std::max<std::int64_t>(1, (pieces.size + pieces.each - 1) / pieces.each);
+  } else {
+    const std::int64_t wished = needInt(source->input(1), "chunks");
+    if (wished < 1) decline(reasons::kUnsupportedAttribute, "No pieces at all.");
+    const std::int64_t each = std::max<std::int64_t>(1, (pieces.size + wished - 1) / wished);
+    pieces.count = std::max<std::int64_t>(1, (pieces.size + each - 1) / each);
+  }
+  return pieces;
+}
+
+LoweredOp pieceOf(const Pieces& pieces, std::int64_t part, Value* result) {
+  OpSpec spec = view(pieces.kind == "aten::unbind" ? OpKind::kSelect : OpKind::kSlice);
+  spec.attributes["axis"] = pieces.axis;
+  if (pieces.kind == "aten::unbind") {
+    spec.attributes["of"] = pieces.size;
+    spec.attributes["index"] = part;
+  } else if (pieces.kind == "aten::split_with_sizes") {
+    const auto before = pieces.sizes.begin() + static_cast<std::ptrdiff_t>(part);
+    const std::int64_t begin = std::accumulate(pieces.sizes.begin(), before, std::int64_t{0});
+    spec.attributes["of"] = pieces.size;
+    spec.attributes["begin"] = begin;
+    spec.attributes["end"] = begin + *before;
+  } else {
+    spec.attributes["parts"] = pieces.count;
+    spec.attributes["part"] = part;
+    if (pieces.kind == "aten::split") spec.attributes["part_size"] = pieces.each;
+  }
+  return {spec, {use(pieces.tensor)}, {}, {result}};
+}
+
+// prim::ListUnpack of such pieces: one view per result.
+LoweredNode lowerListUnpack(Node* unpack) {
+  const Pieces pieces = readPieces(unpack->input()->node());
+  if (pieces.count != static_cast<std::int64_t>(unpack->outputs().size())) decline(reasons::kShapeMismatch, "A list of another length is taken apart.");
   LoweredNode lowered;
-  std::int64_t begin = 0;
-  const Ints given = kind == "aten::split_with_sizes" ? needInts(source->input(1), "split_sizes") : Ints{};
-  for (std::int64_t part = 0; part < count; ++part) {
-    OpSpec spec = view(kind == "aten::unbind" ? OpKind::kSelect : OpKind::kSlice);
-    spec.attributes["axis"] = std::int64_t{axis};
-    if (kind == "aten::unbind") {
-      spec.attributes["of"] = size;
-      spec.attributes["index"] = part;
-    } else if (kind == "aten::split_with_sizes") {
-      spec.attributes["of"] = size;
-      spec.attributes["begin"] = begin;
-      begin += given[static_cast<std::size_t>(part)];
-      spec.attributes["end"] = begin;
-    } else {
-      spec.attributes["parts"] = count;
-      spec.attributes["part"] = part;
-      if (kind == "aten::split") spec.attributes["part_size"] = needInt(source->input(1), "split_size");
-    }
-    lowered.ops.push_back({spec, {use(tensor)}, {}, {unpack->output(static_cast<std::size_t>(part))}});
+  for (std::int64_t part = 0; part < pieces.count; ++part) {
+    lowered.ops.push_back(pieceOf(pieces, part, unpack->output(static_cast<std::size_t>(part))));
   }
   return lowered;
+}
+
+// aten::__getitem__ of such pieces, by a constant index
+LoweredNode lowerListItem(Node* item) {
+  const Pieces pieces = readPieces(item->input(0)->node());
+  const std::int64_t given = needInt(item->input(1), "index");
+  const std::int64_t part = given < 0 ? given + pieces.count : given;
+  if (part < 0 || part >= pieces.count) decline(reasons::kUnsupportedAttribute, "The index is out of range.");
+  return {{pieceOf(pieces, part, item->output())}};
 }
 
 }  // namespace
@@ -181,6 +222,7 @@ void addViewLowerings(Table& table) {
   table["aten::unsqueeze"] = lowerUnsqueeze;
   table["aten::squeeze"] = lowerSqueeze;
   table["prim::ListUnpack"] = lowerListUnpack;
+  table["aten::__getitem__"] = lowerListItem;
 }
 
 }  // namespace ipex_studio::lowering
