@@ -82,11 +82,12 @@ void ParetoPlot::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
   drawPoints(snapshot, x, y, commands);
 }
 
-// What the last click took over, and what can be done with it.
+// Whose decisions are in force, and what can be done with them.
 void ParetoPlot::drawLoaded(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   ImGui::SetCursorPos({ui_.px(14), ui_.px(54)});
-  const auto point = std::find_if(points_.begin(), points_.end(), [&](const ParetoPoint& p) { return p.name == loaded_ && p.decisions; });
-  if (point == points_.end() || !snapshot.overrides.possible || !(*point->decisions == snapshot.overrides.now)) {
+  const Overrides& now = snapshot.overrides.now;
+  const auto point = std::find_if(points_.begin(), points_.end(), [&](const ParetoPoint& p) { return !now.empty() && p.decisions && *p.decisions == now; });
+  if (point == points_.end() || !snapshot.overrides.possible) {
     const bool any = std::any_of(points_.begin(), points_.end(), [](const ParetoPoint& p) { return p.decisions.has_value(); });
     if (any && snapshot.overrides.possible && points_.size() > 1)
       fittedLabel(ui_, ui_.theme.dim, "Click a point to take its precisions over.", ImGui::GetContentRegionAvail().x - ui_.px(8));
@@ -94,7 +95,7 @@ void ParetoPlot::drawLoaded(const StudioSnapshot& snapshot, Selection& selection
   }
   fittedLabel(ui_, ui_.theme.text, point->name, std::min(ImGui::CalcTextSize(point->name.c_str()).x + 1, ImGui::GetContentRegionAvail().x - ui_.px(150)));
   ImGui::SameLine(0, ui_.px(12));
-  if (link(ui_, "measure", "Measure it")) commands.post(OverrideCommand{snapshot.overrides.now, true});
+  if (link(ui_, "measure", "Measure it")) commands.post(OverrideCommand{now, true});
   ImGui::SameLine(0, ui_.px(12));
   if (link(ui_, "export", "Export…")) selection.request("run.export");
 }
@@ -113,11 +114,12 @@ void ParetoPlot::drawPoints(const StudioSnapshot& snapshot, const ChartScale& x,
     const ImVec2 at = {x.at(point.ms), y.at(point.quality)};
     const bool hovered = ImGui::IsWindowHovered() && std::hypot(at.x - mouse.x, at.y - mouse.y) <= ui_.px(9);
     if (hovered) under_mouse = &point;
-    const ImU32 color = point.front || point.chosen || hovered ? ui_.theme.accent : ui_.theme.dim;
+    const bool loaded = !snapshot.overrides.now.empty() && point.decisions && *point.decisions == snapshot.overrides.now;
+    const ImU32 color = point.front || point.chosen || loaded || hovered ? ui_.theme.accent : ui_.theme.dim;
     list->AddCircleFilled(at, ui_.px(point.chosen || hovered ? 5 : 3.5F), color, 16);
-    if (point.chosen) list->AddCircle(at, ui_.px(8), ui_.theme.accent, 20, 1.5F * ui_.scale);
+    if (point.chosen || loaded) list->AddCircle(at, ui_.px(8), ui_.theme.accent, 20, 1.5F * ui_.scale);
     // The ends and the choice have names; the others tell theirs under the mouse.
-    const bool named = points_.size() <= 4 || point.chosen || &point == &points_.front() || &point == &points_.back();
+    const bool named = points_.size() <= 4 || point.chosen || loaded || &point == &points_.front() || &point == &points_.back();
     if (!named) continue;
     const bool at_right = at.x > (x.begin + x.end) / 2;
     chartText(ui_, {at.x + ui_.px(at_right ? 4 : 11), at.y + ui_.px(at_right ? 8 : -7)}, ui_.theme.text, point.name, at_right ? 1 : 0);
@@ -129,7 +131,6 @@ void ParetoPlot::drawPoints(const StudioSnapshot& snapshot, const ChartScale& x,
   if (!loads) return;
   ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   if (!ImGui::IsMouseClicked(ImGuiMouseButton_Left)) return;
-  loaded_ = under_mouse->name;
   commands.post(OverrideCommand{*under_mouse->decisions, false});
 }
 

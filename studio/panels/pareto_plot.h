@@ -34,7 +34,6 @@ class ParetoPlot {
 
   const Ui& ui_;
   std::vector<ParetoPoint> points_;
-  std::string loaded_;  // name of the point that was clicked
 };
 
 }  // namespace ipex_studio
