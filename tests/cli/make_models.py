@@ -149,6 +149,52 @@ class WriteOnLoad(torch.nn.Module):
         torch.save(state[0], state[1])
 
 
+class Rounded(torch.nn.Module):
+    """What eager quantization of PyTorch makes of a small network: a branch, a sum, a concatenation, pools."""
+
+    def __init__(self):
+        super().__init__()
+        self.quantize = torch.quantization.QuantStub()
+        self.dequantize = torch.quantization.DeQuantStub()
+        self.first = torch.nn.Conv2d(3, 16, 3, padding=1)
+        self.relu = torch.nn.ReLU()
+        self.depthwise = torch.nn.Conv2d(16, 16, 3, padding=1, groups=16)
+        self.pointwise = torch.nn.Conv2d(16, 16, 1)
+        self.sum = torch.nn.quantized.FloatFunctional()
+        self.join = torch.nn.quantized.FloatFunctional()
+        self.pool = torch.nn.MaxPool2d(2)
+        self.linear = torch.nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = self.relu(self.first(self.quantize(x)))
+        y = self.sum.add_relu(x, self.pointwise(self.depthwise(x)))
+        x = self.join.cat([self.pool(x), self.pool(y)], 1)
+        x = torch.flatten(torch.nn.functional.adaptive_avg_pool2d(x, 1), 1)
+        return self.dequantize(self.linear(x))
+
+
+def rounded(engine: str) -> torch.jit.ScriptModule:
+    torch.backends.quantized.engine = engine
+    model = torch.quantization.fuse_modules(Rounded().eval(), [["first", "relu"]])
+    model.qconfig = torch.quantization.get_default_qconfig(engine)
+    torch.quantization.prepare(model, inplace=True)
+    for _ in range(4):
+        model(torch.randn(2, 3, 16, 16))
+    torch.quantization.convert(model, inplace=True)
+    return torch.jit.script(model)
+
+
+def fake_rounded() -> torch.jit.ScriptModule:
+    """The same in training, where floats hold what integers will."""
+    model = Rounded().train()
+    model.qconfig = torch.quantization.get_default_qat_qconfig("qnnpack", version=0)
+    torch.quantization.prepare_qat(model, inplace=True)
+    for _ in range(4):
+        model(torch.randn(2, 3, 16, 16))
+    model.eval().apply(torch.quantization.disable_observer)
+    return torch.jit.trace(model, torch.rand(1, 3, 16, 16))
+
+
 def from_file_attack(path: str) -> torch.jit.ScriptModule:
     """forward maps a file of the user's and overwrites it."""
 
@@ -189,6 +235,9 @@ def main() -> None:
 
     small = torch.jit.trace(Small().eval(), torch.rand(1, 3, 16, 16))
     small.save(path("small.pt"))
+    broken = Small().eval()
+    broken.linear.weight.data[1, 2] = float("nan")
+    torch.jit.trace(broken, torch.rand(1, 3, 16, 16), check_trace=False).save(path("nan_weight.pt"))
     torch.jit.script(Two().eval()).save(path("two.pt"))
     torch.jit.script(NoGuess()).save(path("no_guess.pt"))
     torch.jit.script(Endless()).save(path("endless.pt"))
@@ -203,6 +252,12 @@ def main() -> None:
     if os.path.exists(victim):
         os.remove(victim)
     from_file_attack(victim).save(path("from_file.pt"))
+
+    for engine in ["onednn", "qnnpack"]:
+        rounded(engine).save(path(f"rounded_{engine}.pt"))
+    fake_rounded().save(path("fake_rounded.pt"))
+    dynamic = torch.quantization.quantize_dynamic(torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).eval())
+    torch.jit.script(dynamic).save(path("rounded_dynamic.pt"))
 
     torch.save(Small().state_dict(), path("state_dict.pt"))
     with_replaced_code(path("small.pt"), path("unknown_op.pt"), b"torch.relu(", b"torch.relu_of_the_future(")

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tests/cli/program.h"
+#include "tests/cli/samples.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -21,36 +22,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-
-constexpr int kElements = 3 * 8 * 8;
-
-void writeNpy(const std::string& path, const char* descr, const std::string& shape, const std::string& bytes) {
-  std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
-  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
-  header += '\n';
-  std::ofstream file(path, std::ios::binary);
-  file.write("\x93NUMPY\x01\x00", 8);
-  file.put(static_cast<char>(header.size() & 0xff)).put(static_cast<char>(header.size() >> 8));
-  file << header << bytes;
-}
-
-// Images of small.pt: the same numbers every time.
-std::string samples(int count, float scale = 1) {
-  std::vector<float> values(static_cast<std::size_t>(count) * kElements);
-  std::uint32_t state = 1;
-  for (float& value : values) {
-    state = state * 1664525u + 1013904223u;
-    value = scale * (static_cast<float>(state >> 8) / 8388608.f - 1);
-  }
-  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-}
+using ::testing::Not;
 
 class PrecisionTest : public ::testing::Test {
  protected:
   std::string data(int count, float scale = 1) const {
-    const std::string path = pit_.path("data.npy");
-    writeNpy(path, "<f4", "(" + std::to_string(count) + ", 3, 8, 8)", samples(count, scale));
-    return path;
+    return writeSamples(pit_.path("data.npy"), count, scale);
   }
   // One sentence on the last line, the given code, no recipe or model left behind.
   void refused(std::vector<std::string> arguments, int code, const std::string& part) const {
@@ -176,6 +153,88 @@ TEST_F(PrecisionTest, ConstantActivationsAreCalibrated) {
   const Outcome run = pit_.run({"bench", modelFile("small.pt"), "--recipe", recipe, "--data", data(8, 0), "--precision", "int8", "--iterations", "10",
                                 "--warmup", "0", "--threads", "1"});
   EXPECT_EQ(run.code, 0) << run.err;
+}
+
+// Their accuracy would say nothing, and that is said; one sample less is none.
+TEST_F(PrecisionTest, LabelsThatTellNothingAreSaid) {
+  const std::string model = modelFile("small.pt");
+  for (const char* name : {"", "/cat"}) fs::create_directory(pit_.path("one") + name);
+  const Outcome image = pit_.runProgram({"/usr/bin/python3", "-c",
+                                         "import sys, zlib, struct\n"
+                                         "row = b'\\0' + bytes(24)\n"
+                                         "part = lambda name, data: struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))\n"
+                                         "head = part(b'IHDR', struct.pack('>IIBBBBB', 8, 8, 8, 2, 0, 0, 0))\n"
+                                         "png = b'\\x89PNG\\r\\n\\x1a\\n' + head + part(b'IDAT', zlib.compress(row * 8)) + part(b'IEND', b'')\n"
+                                         "[open(f'{sys.argv[1]}/{i}.png', 'wb').write(png) for i in range(3)]\n",
+                                         pit_.path("one/cat")});
+  ASSERT_EQ(image.code, 0) << image.err;
+  refused({"bench", model, "--data", pit_.path("one"), "--metric", "top-1"}, 2, "All 3 samples of ");
+  refused({"tune", model, "--data", pit_.path("one"), "-o", pit_.path("out.pt")}, 2, "are of one class");
+  writeNpy(pit_.path("none.npy"), "<f4", "(0, 3, 8, 8)", "");
+  refused({"calibrate", model, "--data", pit_.path("none.npy"), "-o", pit_.path("out.json")}, 2, "holds no samples");
+}
+
+TEST_F(PrecisionTest, WeightsThatAreNotFiniteKeepFP32) {
+  const std::string model = modelFile("nan_weight.pt"), recipe = pit_.path("recipe.json");
+  const Outcome calibrated = pit_.run({"calibrate", model, "--data", data(8), "-o", recipe});
+  ASSERT_EQ(calibrated.code, 0) << calibrated.err;
+  const Outcome run = pit_.run({"bench", model, "--recipe", recipe, "--data", data(8), "--precision", "int8", "--iterations", "10", "--warmup", "0",
+                                "--threads", "1", "--db", pit_.path("nan.db")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  const Outcome remarks = pit_.runProgram({"sqlite3", pit_.path("nan.db"), "SELECT text FROM remark WHERE pass = 'insert-quantize'"});
+  EXPECT_THAT(remarks.out, HasSubstr("NaN or infinity"));
+}
+
+TEST_F(PrecisionTest, ConfigurationsOfOtherModelsAreRefused) {
+  const std::string out = pit_.path("out.pt");
+  // As Intel Extension for PyTorch writes it, for a network with other modules.
+  std::ofstream(pit_.path("int8_conf.json")) << R"({"encoder": {"q_op_infos": {"0": {"op_type": "<class 'torch.nn.modules.linear.Linear'>",
+      "op_type_is_module": true, "fqn": "encoder.dense",
+      "input_tensor_infos": [{"id": 0, "orig_dtype": "torch.float32", "inf_dtype": "torch.quint8", "force_dtype": "torch.quint8", "scale": 0.02, "zero_point": 10}],
+      "weight_tensor_infos": [{"orig_dtype": "torch.float32", "inf_dtype": "torch.qint8", "scale": [0.1], "zero_point": [0]}],
+      "output_tensor_infos": [{"id": 1, "orig_dtype": "torch.float32", "inf_dtype": "torch.float32"}]}},
+      "nonq_op_infos": {}, "layer_output_infos": []}})";
+  refused({"quantize", modelFile("small.pt"), "--recipe", pit_.path("int8_conf.json"), "-o", out}, 2, "model");
+}
+
+TEST_F(PrecisionTest, AKilledSearchGoesOn) {
+  const std::string set = data(2000), out = pit_.path("t.pt"), state = out + ".interrupted";
+  const std::vector<std::string> command{"tune", modelFile("small.pt"), "--data", set, "--min-sqnr", "10", "--time-budget", "60", "--threads", "1",
+                                         "-o", out};
+  const pid_t pid = pit_.start(command);
+  const auto searching = [&] { return fs::exists(state) && readText(state).find("\"recipe\":\"{") != std::string::npos; };
+  for (int i = 0; i < 6000 && !searching() && !fs::exists(out); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::kill(pid, SIGKILL);
+  waitFor(pid);
+  if (!fs::exists(state)) GTEST_SKIP() << "it was done before it could be killed";
+  EXPECT_FALSE(fs::exists(out));
+  const Outcome resumed = pit_.run(command);
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, Not(HasSubstr("calibrate, ")));
+  EXPECT_THAT(resumed.err, Not(HasSubstr("Calibrated on ")));
+  EXPECT_TRUE(fs::exists(out));
+  EXPECT_FALSE(fs::exists(state));
+}
+
+// What PyTorch's own quantization wrote, static and dynamic, is computed by the same integers.
+TEST_F(PrecisionTest, ModelsThatAreQuantizedAlreadyRun) {
+  for (const char* name : {"rounded_onednn.pt", "rounded_qnnpack.pt", "fake_rounded.pt"}) {
+    SCOPED_TRACE(name);
+    const std::string model = modelFile(name), out = pit_.path(std::string("fast_") + name);
+    const Outcome inspected = pit_.run({"inspect", model});
+    EXPECT_EQ(inspected.code, 0) << inspected.err;
+    const Outcome shown = pit_.run({"show", model, "--input", "x:2x3x16x16"});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    const Outcome run = pit_.run({"run", model, "--input", "x:2x3x16x16", "--iterations", "10", "--warmup", "0", "--threads", "1", "--tune", "off", "--json", "-o", out});
+    ASSERT_EQ(run.code, 0) << run.err;
+    const json optimized = json::parse(run.out)["runs"][1];
+    EXPECT_GT(optimized["accuracy"]["sqnr_db"].get<double>(), 30);
+    EXPECT_GE(optimized["coverage"]["nodes"].get<double>(), 0.9);
+    EXPECT_TRUE(fs::exists(out));
+  }
+  const Outcome dynamic = pit_.run({"run", modelFile("rounded_dynamic.pt"), "--input", "input:5x6", "--iterations", "10", "--warmup", "0", "--threads", "1",
+                                    "--tune", "off", "-o", pit_.path("dynamic.pt")});
+  EXPECT_EQ(dynamic.code, 0) << dynamic.err;
 }
 
 }  // namespace
