@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/graph/fused_op.h"
 #include "core/graph/node_runner.h"
@@ -44,12 +45,34 @@ std::optional<AffineParameters> affineOf(Value* value) {
 
 // Writes a value in another form and computes nothing.
 bool converts(Node* node) {
-  if (node->kind() == c10::Symbol::fromQualString("aten::to")) return true;
+  if (node->kind() == c10::Symbol::fromQualString("aten::to") || node->kind() == c10::Symbol::fromQualString("aten::type_as")) return true;
   const auto op = readFusedOp(node);
   if (!op || op->spec.kind != OpKind::kPointwise) return false;
   const bool scales = std::all_of(op->post_args.begin(), op->post_args.end(), [](const Value* operand) { return constantTensor(operand).has_value(); });
   const auto linear = [](const PostOp& post_op) { return post_op.kind == PostOpKind::kLinear || post_op.kind == PostOpKind::kMul; };
   return scales && std::all_of(op->spec.post_ops.begin(), op->spec.post_ops.end(), linear);
+}
+
+// Pools and resizes of libtorch know no integers: here they work on the floats that hold them.
+void runOnFloats(torch::jit::Graph& graph) {
+  static const std::unordered_set<std::string> kMoves = {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d", "aten::upsample_nearest1d",
+                                                         "aten::upsample_nearest2d", "aten::upsample_nearest3d"};
+  static const std::unordered_set<std::string> kAverages = {"aten::mean", "aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d",
+                                                            "aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d"};
+  const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
+  for (Node* node : nodes) {
+    const bool moves = kMoves.count(node->kind().toQualString()) != 0;
+    if (!moves && kAverages.count(node->kind().toQualString()) == 0) continue;
+    Value* source = node->input(0);
+    torch::jit::WithInsertPoint before(node);
+    Value* no = graph.insertConstant(false);
+    Value* real = graph.insert(c10::Symbol::fromQualString("aten::to"), {source, static_cast<std::int64_t>(at::kFloat), no, no});
+    node->replaceInput(0, real);
+    if (!moves) continue;
+    torch::jit::WithInsertPoint behind(node->next());
+    Value* same = graph.insert(c10::Symbol::fromQualString("aten::type_as"), {node->output(), source});
+    node->output()->replaceAllUsesAfterNodeWith(same->node(), same);
+  }
 }
 
 AccuracyRecord compare(const at::Tensor& actual, const at::Tensor& reference) {
@@ -68,7 +91,7 @@ AccuracyRecord compare(const at::Tensor& actual, const at::Tensor& reference) {
 class Comparison {
  public:
   Comparison(const torch::jit::Module& rewritten, const std::vector<std::vector<OriginId>>& origins, std::map<OriginId, at::Tensor> expected)
-      : rewritten_(rewritten), graph_(*rewritten_.get_method("forward").graph()), expected_(std::move(expected)) {
+      : rewritten_(rewritten.clone()), graph_(*rewritten_.get_method("forward").graph()), expected_(std::move(expected)) {
     std::size_t place = 0;
     for (Node* node : graph_.nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
@@ -81,6 +104,7 @@ class Comparison {
       if (found == origins_.end() || found->second.empty() || node->outputs().size() != 1 || converts(node)) continue;
       giver_[found->second.back()] = node;
     }
+    runOnFloats(graph_);
   }
 
   std::vector<AccuracyRecord> run(const Inputs& inputs) {

@@ -61,7 +61,7 @@ bool onGrid(const float* row, std::int64_t count, float scale) {
 float gridScale(const float* row, std::int64_t count) {
   const float absmax = absmaxOf(row, count);
   if (!std::isfinite(absmax)) return 0;
-  if (!(absmax > 1e-30f)) return 1;
+  if (!(absmax > 1e-30f)) return onGrid(row, count, 1) ? 1 : 0;  // not where all is NaN
   for (int levels = 1; levels <= 128; ++levels) {
     const float scale = absmax / static_cast<float>(levels);
     if (onGrid(row, count, scale)) return scale;

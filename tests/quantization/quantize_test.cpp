@@ -8,6 +8,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
 #include "core/plan/error.h"
+#include "core/quantization/node_accuracy.h"
 #include "core/quantization/quantized_value.h"
 #include "core/quantization/weights.h"
 #include "tests/quantization/models.h"
@@ -275,6 +276,58 @@ TEST(QuantizeTest, BiasShiftIsWhatRoundingDoesToTheMean) {
   const at::Tensor shift = biasShift(weights, made, means, 2);
   const at::Tensor exact = at::conv2d(x, weights - restored, {}, at::IntArrayRef{1, 1}, at::IntArrayRef{0, 0}, at::IntArrayRef{1, 1}, 2).mean({0, 2, 3});
   EXPECT_LT((shift - exact).abs().max().item<double>(), 1e-5);
+}
+
+// Rounded weights are found again after a factor per channel, as folding gives them.
+TEST(QuantizeTest, WeightsThatWereRoundedAreFoundAgain) {
+  torch::manual_seed(3);
+  const at::Tensor integers = at::randint(-128, 128, {16, 8, 3, 3}).to(at::kFloat);
+  const at::Tensor scales = at::rand({16, 1, 1, 1}) * 0.01 + 0.001, factors = at::rand({16, 1, 1, 1}) + 0.5;
+  const at::Tensor weights = integers * scales * factors;
+  const auto found = weightsOnGrid(weights);
+  ASSERT_TRUE(found);
+  const at::Tensor restored = found->integers.to(at::kFloat) * found->scales.reshape({16, 1, 1, 1});
+  EXPECT_LT((restored - weights).abs().max().item<double>(), 1e-5 * weights.abs().max().item<double>());
+  EXPECT_FALSE(weightsOnGrid(at::randn({16, 8, 3, 3})));
+  EXPECT_FALSE(weightsOnGrid(at::full({2, 4}, std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_TRUE(weightsOnGrid(at::zeros({2, 4})));
+}
+
+TEST(QuantizeTest, EachOperationIsComparedAloneAndTogether) {
+  Module network = residualNetwork();
+  const std::vector<Inputs> data = images(4);
+  OptimizedModel model = quantized(network, data[0], calibrate(network, data).recipe);
+  const auto records = nodeAccuracy(freezeForPasses(network, {}), model.rewritten, model.rewritten_origins, data[0]);
+  int alone = 0, together = 0;
+  double worst_alone = 999, worst_together = 999;
+  for (const AccuracyRecord& record : records) {
+    EXPECT_FALSE(record.origins.empty());
+    EXPECT_GT(record.cosine, 0.99) << record.reference;
+    const bool is_alone = record.reference == "fp32, alone";
+    (is_alone ? alone : together) += 1;
+    double& worst = is_alone ? worst_alone : worst_together;
+    worst = std::min(worst, record.sqnr_db);
+  }
+  EXPECT_GE(alone, 5);
+  EXPECT_GE(together, 5);
+  EXPECT_GT(worst_alone, 25);
+  EXPECT_LE(worst_together, worst_alone + 1);
+}
+
+TEST(QuantizeTest, LinearLayersNeedNoCalibration) {
+  Module network = transformerNetwork();
+  const std::vector<Inputs> data = tokens(3);
+  for (const QuantizationMode mode : {QuantizationMode::kDynamic, QuantizationMode::kWeightOnly}) {
+    Recipe recipe;
+    recipe.mode = mode;
+    OptimizedModel model = quantized(network, data[0], recipe);
+    EXPECT_GE(integerProducts(model), 3);
+    const at::Tensor reference = network.forward(data[1]).toTensor();
+    EXPECT_GT(sqnrOf(model.module.forward(data[1]).toTensor(), reference), 28);
+    std::stringstream file;
+    exportModule(model, file, ExportForm::kCompiled);
+    EXPECT_GT(sqnrOf(torch::jit::load(file).forward(data[1]).toTensor(), reference), 28);
+  }
 }
 
 }  // namespace
