@@ -93,7 +93,12 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
   if (run.run == nullptr) return rows;
   const auto times = timesByOrigin(snapshot);
   const auto sensitivities = byOrigin(snapshot.job->sensitivities);
-  const auto accuracies = byOrigin(run.run->node_accuracy);
+  // What has added up until an operation is a record of its own, behind what the operation does alone.
+  std::vector<AccuracyRecord> added_up;
+  for (const AccuracyRecord& record : run.run->node_accuracy) {
+    if (record.reference == "fp32") added_up.push_back(record);
+  }
+  const auto accuracies = byOrigin(run.run->node_accuracy), together = byOrigin(added_up);
   for (const OperationRow& operation : run.rows) {
     // What only moves data has no precision of its own to choose.
     if (operation.group == KindGroup::kReorder || operation.origins.empty()) continue;
@@ -124,6 +129,7 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
       row.max_abs = found->max_abs;
       if (std::isnan(row.alone_db)) row.alone_db = found->sqnr_db;
     }
+    if (const AccuracyRecord* found = find(together, operation.origins); found != nullptr && std::isnan(row.together_db)) row.together_db = found->sqnr_db;
     if (row.why.empty()) row.why = whyNotLower(snapshot, operation.origins);
     rows.push_back(std::move(row));
   }
