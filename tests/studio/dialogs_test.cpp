@@ -31,6 +31,29 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// A search with three assignments over two modules of the network.
+SnapshotPtr searched(std::vector<std::string> assignments) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  for (const OriginId origin : {0, 3}) {
+    SensitivityRecord sensitivity;
+    sensitivity.origins = {origin};
+    sensitivity.key = "layer:aten::conv2d#" + std::to_string(origin);
+    sensitivity.precision = "int8";
+    job->sensitivities.push_back(sensitivity);
+  }
+  for (const char* name : {"fp32", "int8", "int8, 1 operation in fp32"}) {
+    TradeoffRecord tried;
+    tried.name = name;
+    tried.elapsed_ns = 50000000 - 10000000 * static_cast<std::int64_t>(job->tradeoffs.size());
+    tried.sqnr_db = 100 - 30 * static_cast<double>(job->tradeoffs.size());
+    job->tradeoffs.push_back(tried);
+  }
+  SnapshotParts parts = testing::donePartsOf(*job);
+  parts.overrides.possible = true;
+  parts.work.tuning = {true, "", false, false, std::move(assignments)};
+  return makeSnapshot(job, std::move(parts), nullptr);
+}
+
 class DialogsTest : public ::testing::Test {
  protected:
   DialogsTest() : ui_(1600, 900), app_({1, "dark", "", {}}, [] {}) {
@@ -199,6 +222,23 @@ TEST_F(DialogsTest, LinksBesideTheTabsSaveWhatTheTabShows) {
   EXPECT_THAT(paths, ElementsAre("resnet50-operations.csv", "resnet50-operations.json"));
 }
 
+TEST_F(DialogsTest, AClickOnAPointTakesItsPrecisionsOver) {
+  snapshot_ = searched({"00", "11", "10"});
+  app_.selection().front_panel = "precision";
+  settle();
+  std::set<std::size_t> taken;  // counts of decisions
+  for (float y = 690; y < 890; y += 6) {
+    for (float x = 1240; x < 1590; x += 6) {
+      ui_.click(x, y, [&] { app_.frame(*snapshot_, commands_); });
+      for (const OverrideCommand& command : posted<OverrideCommand>()) {
+        EXPECT_FALSE(command.measure);
+        taken.insert(command.next.precisions.size());
+      }
+    }
+  }
+  EXPECT_THAT(taken, ElementsAre(1U, 3U));
+}
+
 TEST(Report, HoldsNothingThatIsNotText) {
   const auto job = testing::hostileJob();
   auto evil = std::make_shared<JobRecord>(*job);
@@ -227,29 +267,6 @@ TEST(Base64, IsThatOfTheStandard) {
   for (int i = 0; i < 1000; ++i) all += static_cast<char>(i * 7);
   EXPECT_EQ(fromBase64(toBase64(all)), all);
   for (const char* bad : {"Zg=", "Zg=a", "Z===", "Zg==Zg==", "Zm 9", "\xff\xff\xff\xff"}) EXPECT_FALSE(fromBase64(bad)) << bad;
-}
-
-// A search with three assignments over two modules of the network.
-SnapshotPtr searched(std::vector<std::string> assignments) {
-  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
-  for (const OriginId origin : {0, 3}) {
-    SensitivityRecord sensitivity;
-    sensitivity.origins = {origin};
-    sensitivity.key = "layer:aten::conv2d#" + std::to_string(origin);
-    sensitivity.precision = "int8";
-    job->sensitivities.push_back(sensitivity);
-  }
-  for (const char* name : {"fp32", "int8", "int8, 1 operation in fp32"}) {
-    TradeoffRecord tried;
-    tried.name = name;
-    tried.elapsed_ns = 50000000 - 10000000 * static_cast<std::int64_t>(job->tradeoffs.size());
-    tried.sqnr_db = 100 - 30 * static_cast<double>(job->tradeoffs.size());
-    job->tradeoffs.push_back(tried);
-  }
-  SnapshotParts parts = testing::donePartsOf(*job);
-  parts.overrides.possible = true;
-  parts.work.tuning = {true, "", false, false, std::move(assignments)};
-  return makeSnapshot(job, std::move(parts), nullptr);
 }
 
 TEST(Pareto, PointsBecomeDecisions) {
