@@ -78,8 +78,8 @@ class QuantizedReader {
         {"aten::hardtanh", &Q::activation},
         {"aten::clamp", &Q::activation},
         {"aten::max_pool2d", &Q::move},
-        {"aten::avg_pool2d", &Q::move},
-        {"aten::adaptive_avg_pool2d", &Q::move},
+        {"aten::avg_pool2d", &Q::average},
+        {"aten::adaptive_avg_pool2d", &Q::average},
         {"aten::mean", &Q::average},
         {"aten::upsample_nearest2d", &Q::move},
         {"aten::flatten", &Q::move},
@@ -342,7 +342,7 @@ class QuantizedReader {
     return {};
   }
 
-  // A mean of integers in their unit, which is rounded behind it.
+  // A mean of integers in their unit, which is rounded behind it: a portable export has floats there, which would keep the rest.
   Decline average(Node* node) {
     const AffineParameters* source = affineOf(node->input(0));
     if (source == nullptr) return notConstant("operand's scale");
