@@ -70,6 +70,17 @@ HWY_INLINE void mapScalar(const PointwiseRows& rows, const F& f) {
   }
 }
 
+// The library's sine and cosine reduce their argument in single precision: up to 39000. Beyond, and for inf and NaN, libm's.
+template <class Near, class Far>
+HWY_INLINE VF periodicV(VF x, const Near& near, const Far& far) {
+  const F32 d;
+  if (HWY_LIKELY(hn::AllTrue(d, hn::Le(hn::Abs(x), hn::Set(d, 39000.0f))))) return near(x);
+  HWY_ALIGN float lanes[hn::MaxLanes(d)];
+  hn::Store(x, d, lanes);
+  for (float& lane : lanes) lane = far(lane);
+  return hn::Load(d, lanes);
+}
+
 inline void applyUnaryRows(const PostOp& op, const PointwiseRows& rows) {
   const F32 d;
   const VF zero = hn::Zero(d), one = hn::Set(d, 1.0f);
@@ -137,9 +148,13 @@ inline void applyUnaryRows(const PostOp& op, const PointwiseRows& rows) {
       if (op.alpha == 0.5) return run([=](VF v) HWY_ATTR { return hn::Sqrt(v); });
       return mapScalar(rows, [&](float v) { return static_cast<float>(std::pow(static_cast<double>(v), op.alpha)); });
     case PostOpKind::kSin:
-      return mapScalar(rows, [](float v) { return std::sin(v); });
+      return run([=](VF v) HWY_ATTR {
+        return periodicV(v, [=](VF x) HWY_ATTR { return hn::Sin(d, x); }, [](float x) { return std::sin(x); });
+      });
     case PostOpKind::kCos:
-      return mapScalar(rows, [](float v) { return std::cos(v); });
+      return run([=](VF v) HWY_ATTR {
+        return periodicV(v, [=](VF x) HWY_ATTR { return hn::Cos(d, x); }, [](float x) { return std::cos(x); });
+      });
     default:
       return run([=](VF v) HWY_ATTR { return hn::MulAdd(v, a, b); });  // linear
   }

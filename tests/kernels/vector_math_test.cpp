@@ -66,6 +66,10 @@ TEST_P(VectorMath, StaysNearLibm) {
                                 {"softplus(1.0,20.0)", -20, 30, 6},
                                 {"elu(1.0)", -20, 5, 6},
                                 {"hardswish", -5, 5, 4},
+                                {"sin", -7, 7, 4},
+                                {"sin", -39000, 39000, 4},
+                                {"cos", -7, 7, 4},
+                                {"cos", -39000, 39000, 4},
                                 {"sqrt", 0, 100, 0.51},
                                 {"rsqrt", 0.01f, 100, 2}};
   constexpr int kPoints = 40001;
@@ -102,7 +106,7 @@ TEST_P(VectorMath, GeluIsRightToItsLargestTerm) {
 TEST_P(VectorMath, EndsOfTheRange) {
   const std::vector<float> x = {kInf, -kInf, kNan, 0.0f, -0.0f, 200, -200, 1e30f, -1e30f, 1e-40f, 89, -110};
   for (const char* chain : {"exp", "log", "tanh", "erf", "sigmoid", "relu", "clip(-1.0,1.0)", "elu(1.0)", "abs", "sqrt",
-                            "square", "reciprocal", "softplus(1.0,20.0)", "leaky_relu(0.1)", "floor", "round"}) {
+                            "square", "reciprocal", "softplus(1.0,20.0)", "leaky_relu(0.1)", "floor", "round", "sin", "cos"}) {
     const std::vector<float> y = apply(chain, x, GetParam());
     const PostOp op = parseOpSpec(std::string("pointwise{}|") + chain).post_ops[0];
     for (std::size_t i = 0; i < x.size(); ++i) {
