@@ -67,7 +67,13 @@ TEST(Export, NeverReplacesAFileByADamagedOne) {
 
 class SessionTest : public ::testing::Test {
  protected:
-  SessionOptions optionsFor(const std::string& file) const { return {file, pit_.path("studio.db"), quickRequest()}; }
+  SessionOptions optionsFor(const std::string& file) const {
+    SessionOptions options;
+    options.file = file;
+    options.database_path = pit_.path("studio.db");
+    options.request = quickRequest();
+    return options;
+  }
 
   // The first snapshot in another state than kWorking.
   static SnapshotPtr settled(Session& session) {
