@@ -11,7 +11,8 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // Before the memory is touched. `begin` lies on a huge page; the last part of `bytes` stays on small pages.
 void wantHugePages(void* begin, std::size_t bytes);
 
-// Memory that others filled: its contents move (Linux 6.1, MADV_COLLAPSE), its addresses stay. About 0.3 ms per page.
+// Memory that others filled: its contents move (Linux 6.1, MADV_COLLAPSE), its addresses stay. Costs some milliseconds per
+// page, once.
 void collapseIntoHugePages(const void* begin, std::size_t bytes);
 
 }  // namespace ipex_studio
