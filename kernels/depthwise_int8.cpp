@@ -32,10 +32,13 @@ struct BytePlace {
 void runByteTail(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const BytePlace& place, std::int64_t pixels, std::int64_t lanes,
                  float* values) {
   float operand[kInt8DepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
-  const auto count = static_cast<std::size_t>(pixels * lanes);
+  PointwiseRows rows;
+  rows.in = rows.out = values;
+  rows.other = operand;
+  rows.count = static_cast<std::size_t>(pixels * lanes);
   for (const PostOp& op : job.chain.tail) {
     if (!isBinary(op.kind)) {
-      job.unary(op, values, values, count);
+      job.pointwise(op, rows);
       continue;
     }
     const GemmOperand& o = job.operands[op.operand];
@@ -45,7 +48,7 @@ void runByteTail(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, con
       const std::int64_t at = place.image * o.image_stride + (place.pixel + p) * o.pixel_stride + place.channel * o.column_stride;
       gatherValues(dtype, static_cast<const char*>(call.src[o.src]) + at * element, o.column_stride, operand + p * lanes, lanes);
     }
-    job.binary(op, values, operand, values, count);
+    job.pointwise(op, rows);
   }
 }
 
@@ -312,8 +315,7 @@ class DepthwiseInt8 final : public Kernel {
       job.operand_types.push_back(layout.dtype);
     }
     if (job.chain.addend >= 0 && job.operand_types[job.chain.addend] == DType::kBf16) return false;
-    job.unary = pointwiseUnary(args.target.isa);
-    job.binary = pointwiseBinary(args.target.isa);
+    job.pointwise = pointwiseApply(args.target.isa);
     return true;
   }
 

@@ -27,8 +27,7 @@ struct DepthwiseJob {
   float low = 0, high = 0;
   std::vector<PostOp> tail;
   std::vector<GemmOperand> operands;
-  PointwiseUnary unary = nullptr;
-  PointwiseBinary binary = nullptr;
+  PointwiseApply pointwise = nullptr;
 
   // Working memory of a thread: as many lines as a window is high, and where its lines of taps lie.
   std::int64_t ring_lines = 1, ring_width = 1;

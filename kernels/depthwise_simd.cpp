@@ -263,8 +263,7 @@ class DepthwiseSimd final : public Kernel {
     job.high = chain.high;
     job.tail = std::move(chain.tail);
     job.operands = std::move(chain.operands);
-    job.unary = pointwiseUnary(args.target.isa);
-    job.binary = pointwiseBinary(args.target.isa);
+    job.pointwise = pointwiseApply(args.target.isa);
     return true;
   }
 

@@ -79,9 +79,13 @@ void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t im
              std::int64_t pixels, std::int64_t channel, std::int64_t lanes, float* values) {
   float operand[kDepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
   const std::int64_t count = pixels * lanes;
+  PointwiseRows rows;
+  rows.in = rows.out = values;
+  rows.other = operand;
+  rows.count = static_cast<std::size_t>(count);
   for (const PostOp& op : job.tail) {
     if (!isBinary(op.kind)) {
-      job.unary(op, values, values, count);
+      job.pointwise(op, rows);
       continue;
     }
     const GemmOperand& o = job.operands[op.operand];
@@ -90,7 +94,7 @@ void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t im
     for (std::int64_t i = 0; i < count; ++i) {
       operand[i] = from[(pixel + i / lanes) * o.pixel_stride + i % lanes * o.column_stride];
     }
-    job.binary(op, values, operand, values, count);
+    job.pointwise(op, rows);
   }
 }
 

@@ -30,8 +30,7 @@ struct Int8DepthwiseJob {
   std::vector<std::int32_t> start;  // one per channel; scale and offset are the chain's
   std::vector<GemmOperand> operands;
   std::vector<DType> operand_types;
-  PointwiseUnary unary = nullptr;
-  PointwiseBinary binary = nullptr;
+  PointwiseApply pointwise = nullptr;
 
   // Working memory of a thread: per vector of a piece as many lines as a window is high and one outside; where a window's
   // lines lie.

@@ -329,7 +329,7 @@ bool mayUseVnni(const std::string& isa) {
 
 Int8GemmCode int8GemmCode(const std::string& isa) {
   Int8GemmCode code = IPEX_SELECT_TARGET(int8Code, isa)(mayUseVnni(isa));
-  code.pointwise = pointwiseRows(isa);
+  code.pointwise = pointwiseApply(isa);
   return code;
 }
 

@@ -95,7 +95,7 @@ struct Int8GemmCode {
   Int8GemmRun run = nullptr;
   WordPaddingRun pad = nullptr;
   RowRoundingRun round = nullptr;
-  PointwiseRowsRun pointwise = nullptr;
+  PointwiseApply pointwise = nullptr;
 };
 Int8GemmCode int8GemmCode(const std::string& isa);
 

@@ -101,7 +101,6 @@ void runTail(const GemmJob& job, const GemmCall& call, const GemmPanel& panel, s
   values.in = values.out = buffers.values;
   values.other = buffers.operand;
   values.in_stride = values.other_stride = values.out_stride = panel.width;
-  values.rows = 1;
   values.count = static_cast<std::size_t>(rows * panel.width);
   const bool whole = panel.columns == panel.width && !job.tail.empty();
   for (const PostOp& op : job.tail) {
@@ -227,7 +226,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   job.panels = cutIntoPanels(job.columns / groups, groups, depth, traits);
   planPostOps(args.spec.post_ops, &job);
   planRows(args.target.threads, &job);
-  job.pointwise = pointwiseRows(args.target.isa);
+  job.pointwise = pointwiseApply(args.target.isa);
 
   auto op = std::make_unique<PackedGemmOp>();
   op->src = std::move(layouts);

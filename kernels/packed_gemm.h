@@ -98,7 +98,7 @@ struct GemmJob {
   float low = 0, high = 0;
   std::vector<PostOp> tail;
   std::vector<GemmOperand> operands;  // by post operand
-  PointwiseRowsRun pointwise = nullptr;
+  PointwiseApply pointwise = nullptr;
 
   std::int64_t blocksPerPlane() const { return (plane_rows + block_rows - 1) / block_rows; }
   // Floats of working memory per thread: copied rows, a tile, an operand's tile.

@@ -81,7 +81,7 @@ HWY_INLINE VF periodicV(VF x, const Near& near, const Far& far) {
   return hn::Load(d, lanes);
 }
 
-inline void applyUnaryRows(const PostOp& op, const PointwiseRows& rows) {
+inline void applyUnary(const PostOp& op, const PointwiseRows& rows) {
   const F32 d;
   const VF zero = hn::Zero(d), one = hn::Set(d, 1.0f);
   const VF a = hn::Set(d, static_cast<float>(op.alpha)), b = hn::Set(d, static_cast<float>(op.beta));
@@ -160,7 +160,7 @@ inline void applyUnaryRows(const PostOp& op, const PointwiseRows& rows) {
   }
 }
 
-inline void applyBinaryRows(const PostOp& op, const PointwiseRows& rows) {
+inline void applyBinary(const PostOp& op, const PointwiseRows& rows) {
   const F32 d;
   const VF a = hn::Set(d, static_cast<float>(op.alpha)), zero = hn::Zero(d), one = hn::Set(d, 1.0f);
   const bool plain = op.alpha == 1;
@@ -202,29 +202,12 @@ inline void applyBinaryRows(const PostOp& op, const PointwiseRows& rows) {
   }
 }
 
-inline void applyRows(const PostOp& op, const PointwiseRows& rows) {
+inline void applyPointwise(const PostOp& op, const PointwiseRows& rows) {
   if (isBinary(op.kind)) {
-    applyBinaryRows(op, rows);
+    applyBinary(op, rows);
   } else {
-    applyUnaryRows(op, rows);
+    applyUnary(op, rows);
   }
-}
-
-inline void applyUnary(const PostOp& op, const float* in, float* out, std::size_t count) {
-  PointwiseRows row;
-  row.in = in;
-  row.out = out;
-  row.count = count;
-  applyUnaryRows(op, row);
-}
-
-inline void applyBinary(const PostOp& op, const float* in, const float* other, float* out, std::size_t count) {
-  PointwiseRows row;
-  row.in = in;
-  row.other = other;
-  row.out = out;
-  row.count = count;
-  applyBinaryRows(op, row);
 }
 
 }  // namespace HWY_NAMESPACE

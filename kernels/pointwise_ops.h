@@ -8,12 +8,8 @@
 
 namespace ipex_studio {
 
-// out[i] = op(in[i]); out may be in.
-using PointwiseUnary = void (*)(const PostOp& op, const float* in, float* out, std::size_t count);
-// out[i] = op(in[i], other[i]); out may be in or other.
-using PointwiseBinary = void (*)(const PostOp& op, const float* in, const float* other, float* out, std::size_t count);
-
-// The same over `rows` rows of `count` values; strides in values.
+// Rows of `count` values; strides in values. out[i] = op(in[i]), or op(in[i], other[i]) of binary operations; out may be in
+// or other.
 struct PointwiseRows {
   const float* in = nullptr;
   std::ptrdiff_t in_stride = 0;
@@ -23,11 +19,9 @@ struct PointwiseRows {
   std::ptrdiff_t out_stride = 0;
   std::size_t rows = 1, count = 0;
 };
-using PointwiseRowsRun = void (*)(const PostOp& op, const PointwiseRows& rows);
+using PointwiseApply = void (*)(const PostOp& op, const PointwiseRows& rows);
 
 // For the best instruction set that `isa` allows.
-PointwiseUnary pointwiseUnary(const std::string& isa);
-PointwiseBinary pointwiseBinary(const std::string& isa);
-PointwiseRowsRun pointwiseRows(const std::string& isa);
+PointwiseApply pointwiseApply(const std::string& isa);
 
 }  // namespace ipex_studio

@@ -95,11 +95,12 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     for (std::size_t i = 0; i < ops; ++i) {
       const PostOp& op = job.ops[i];
       float* const to = i + 1 == job.ops.size() ? out : scratch;  // tensor 0's buffer holds what is in between
-      if (isBinary(op.kind)) {
-        applyBinary(op, value, tile(2 + op.operand), to, count);
-      } else {
-        applyUnary(op, value, to, count);
-      }
+      PointwiseRows values;
+      values.in = value;
+      if (isBinary(op.kind)) values.other = tile(2 + op.operand);
+      values.out = to;
+      values.count = static_cast<std::size_t>(count);
+      applyPointwise(op, values);
       value = to;
     }
     if (!narrow_result) continue;
@@ -128,9 +129,7 @@ namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(runPointwise);
-HWY_EXPORT(applyUnary);
-HWY_EXPORT(applyBinary);
-HWY_EXPORT(applyRows);
+HWY_EXPORT(applyPointwise);
 
 std::int64_t costOf(const PostOp& op) {
   switch (op.kind) {
@@ -365,9 +364,7 @@ class PointwiseSimd final : public Kernel {
 
 }  // namespace
 
-PointwiseUnary pointwiseUnary(const std::string& isa) { return IPEX_SELECT_TARGET(applyUnary, isa); }
-PointwiseBinary pointwiseBinary(const std::string& isa) { return IPEX_SELECT_TARGET(applyBinary, isa); }
-PointwiseRowsRun pointwiseRows(const std::string& isa) { return IPEX_SELECT_TARGET(applyRows, isa); }
+PointwiseApply pointwiseApply(const std::string& isa) { return IPEX_SELECT_TARGET(applyPointwise, isa); }
 
 std::unique_ptr<Kernel> makePointwiseSimd() { return std::make_unique<PointwiseSimd>(); }
 
