@@ -10,6 +10,7 @@
 // product.
 #include <cmath>
 
+#include "core/graph/node_facts.h"
 #include "core/graph/pass.h"
 #include "passes/node_writer.h"
 #include "passes/pass_list.h"
@@ -37,8 +38,8 @@ struct Layer {
   Value* linear[2][2] = {};                                // of the two products behind the attention
 };
 
-bool isNative(const Node* node) { return std::string(node->kind().toQualString()) == "aten::_native_multi_head_attention"; }
-bool isLayer(const Node* node) { return std::string(node->kind().toQualString()) == "aten::_transformer_encoder_layer_fwd"; }
+bool isNative(const Node* node) { return isKind(node, "aten::_native_multi_head_attention"); }
+bool isLayer(const Node* node) { return isKind(node, "aten::_transformer_encoder_layer_fwd"); }
 
 Decline checkAttention(const Attention& attention, std::optional<std::int64_t> width) {
   const auto sizes = knownSizes(attention.x);

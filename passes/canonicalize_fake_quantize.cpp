@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
 #include "passes/quantize_chain.h"
 
@@ -41,7 +42,7 @@ bool canonicalizeFakeQuantize(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
   for (Node* node : nodes) {
-    if (std::string(node->kind().toQualString()) != "aten::fake_quantize_per_tensor_affine") continue;
+    if (!isKind(node, "aten::fake_quantize_per_tensor_affine")) continue;
     const Decline why = rewrite(node, context, &changed);
     if (why) context.missed(node, why);
   }

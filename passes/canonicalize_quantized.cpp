@@ -137,8 +137,13 @@ class QuantizedReader {
     return made->output();
   }
 
+  // `post_ops` of real values, and their rounding.
   Decline chain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands, const AffineParameters& result) {
     appendPostOp(&post_ops, toInteger(result));
+    return wholeChain(node, x, std::move(post_ops), operands, result);
+  }
+
+  Decline wholeChain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands, const AffineParameters& result) {
     Value* made = writePointwise(rewriter_, x, std::move(post_ops), operands, at::kByte, node);
     made->setType(node->output()->type());
     setDtype(made, at::kByte);
@@ -311,11 +316,7 @@ class QuantizedReader {
     const auto read = readQuantizedActivation(node, *source);
     if (!read) return notConstant("scale or bound");
     if (!rewriter_.permit()) return {};
-    Value* made = writePointwise(rewriter_, node->input(0), read->post_ops, {}, at::kByte, node);
-    made->setType(node->output()->type());
-    setDtype(made, at::kByte);
-    finish(node, made, read->result, "computes on integers");
-    return {};
+    return wholeChain(node, node->input(0), read->post_ops, {}, read->result);
   }
 
   // The operation stays and moves or averages integers; where plans cannot do that it keeps quantized tensors.

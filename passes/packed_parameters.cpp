@@ -42,18 +42,14 @@ bool fill(const std::vector<IValue>& unpacked, PackedParameters* parameters, std
   return true;
 }
 
-}  // namespace
-
-std::optional<PackedParameters> unpackConvolution2d(const torch::jit::Value* packed, std::string* why) {
+// What `read` makes of packed weights that are constant.
+template <class Read>
+std::optional<PackedParameters> unpack(const torch::jit::Value* packed, std::string* why, const Read& read) {
   const auto object = constantObject(packed, why);
   if (!object) return std::nullopt;
   try {
     PackedParameters parameters;
-    if (!fill(ask("quantized::conv2d_unpack", *object), &parameters, why)) return std::nullopt;
-    parameters.stride = ask("quantized::conv2d_stride", *object).at(0).toIntVector();
-    parameters.padding = ask("quantized::conv2d_padding", *object).at(0).toIntVector();
-    parameters.dilation = ask("quantized::conv2d_dilation", *object).at(0).toIntVector();
-    parameters.groups = ask("quantized::conv2d_groups", *object).at(0).toInt();
+    if (!read(*object, &parameters)) return std::nullopt;
     return parameters;
   } catch (const std::exception&) {
     *why = "Its packed weights cannot be unpacked.";
@@ -61,17 +57,23 @@ std::optional<PackedParameters> unpackConvolution2d(const torch::jit::Value* pac
   }
 }
 
+}  // namespace
+
+std::optional<PackedParameters> unpackConvolution2d(const torch::jit::Value* packed, std::string* why) {
+  return unpack(packed, why, [&](const IValue& object, PackedParameters* parameters) {
+    if (!fill(ask("quantized::conv2d_unpack", object), parameters, why)) return false;
+    parameters->stride = ask("quantized::conv2d_stride", object).at(0).toIntVector();
+    parameters->padding = ask("quantized::conv2d_padding", object).at(0).toIntVector();
+    parameters->dilation = ask("quantized::conv2d_dilation", object).at(0).toIntVector();
+    parameters->groups = ask("quantized::conv2d_groups", object).at(0).toInt();
+    return true;
+  });
+}
+
 std::optional<PackedParameters> unpackLinear(const torch::jit::Value* packed, std::string* why) {
-  const auto object = constantObject(packed, why);
-  if (!object) return std::nullopt;
-  try {
-    PackedParameters parameters;
-    if (!fill(ask("quantized::linear_unpack", *object), &parameters, why)) return std::nullopt;
-    return parameters;
-  } catch (const std::exception&) {
-    *why = "Its packed weights cannot be unpacked.";
-    return std::nullopt;
-  }
+  return unpack(packed, why, [&](const IValue& object, PackedParameters* parameters) {
+    return fill(ask("quantized::linear_unpack", object), parameters, why);
+  });
 }
 
 }  // namespace ipex_studio
