@@ -5,6 +5,8 @@
 #include <cmath>
 #include <ctime>
 
+#include "core/plan/records.h"
+
 namespace ipex_studio {
 namespace {
 
@@ -131,6 +133,10 @@ std::string dateText(std::int64_t unix_ns) {
   return std::string(text, length);
 }
 
+bool endsIn(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 std::string fileName(std::string_view path) {
   const std::size_t slash = path.find_last_of('/');
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
@@ -138,7 +144,7 @@ std::string fileName(std::string_view path) {
 
 std::string accuracyText(double sqnr_db) {
   if (!std::isfinite(sqnr_db)) return "not finite";
-  return sqnr_db >= 999 ? "equal" : fmt::format("{:.1f} dB", sqnr_db);
+  return sqnr_db >= kSqnrOfEqual ? "equal" : fmt::format("{:.1f} dB", sqnr_db);
 }
 
 }  // namespace ipex_studio

@@ -1,10 +1,14 @@
 // See overrides.h.
 #include "studio/overrides.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/plan/records_json.h"
+#include "core/plan/options.h"
 #include "core/plan/tuning_store.h"
+#include "studio/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {
@@ -56,6 +60,47 @@ void OverrideHistory::set(Overrides next) {
   if (states_.size() >= kMostStates) states_.erase(states_.begin());
   states_.push_back(std::move(next));
   at_ = states_.size() - 1;
+}
+
+std::vector<DecisionRecord> decisionRecords(const Overrides& overrides, const std::string& base) {
+  std::vector<DecisionRecord> records;
+  const auto whole = [](const PrecisionOverride& override) { return override.what == "*"; };
+  if (std::none_of(overrides.precisions.begin(), overrides.precisions.end(), whole)) records.push_back({"*", base, "", "", "", ""});
+  for (const PrecisionOverride& override : overrides.precisions) records.push_back({override.what, override.precision, "", "", "", ""});
+  for (const KernelPin& pin : overrides.pins) records.push_back({pin.step, "", pin.spec, pin.dst_shape, pin.kernel, pin.layout});
+  return records;
+}
+
+Overrides overridesFrom(const std::vector<DecisionRecord>& records, const std::string& base) {
+  Overrides overrides;
+  for (const DecisionRecord& record : records) {
+    if (record.precision.empty()) {
+      const KernelPin pin{record.spec, record.dst_shape, record.kernel, record.layout, record.what};
+      if (!pin.spec.empty() && !pin.kernel.empty()) overrides.pins.push_back(pin);
+    } else if (precisionFromName(record.precision) && !record.what.empty()) {
+      overrides.precisions.push_back({record.what, record.precision});
+    }
+  }
+  auto& precisions = overrides.precisions;
+  if (!precisions.empty() && precisions.front() == PrecisionOverride{"*", base}) precisions.erase(precisions.begin());
+  return overrides;
+}
+
+std::string decisionsText(const Overrides& overrides, std::size_t most) {
+  constexpr std::size_t kNameBytes = 48;
+  std::string text;
+  std::size_t count = 0;
+  const auto add = [&](const std::string& decision) {
+    if (count++ < most) text += (text.empty() ? "" : ", ") + decision;
+  };
+  for (const PrecisionOverride& override : overrides.precisions) {
+    const bool kind = override.what.compare(0, 5, "kind:") == 0;
+    const std::string what = override.what == "*" ? "all" : kind ? "all " + override.what.substr(5) : override.what.substr(0, override.what.find(':'));
+    add(fmt::format("{} in {}", displayText(what, kNameBytes), displayText(override.precision, 12)));
+  }
+  for (const KernelPin& pin : overrides.pins) add(fmt::format("{} for {}", displayText(pin.kernel, kNameBytes), displayText(pin.step, kNameBytes)));
+  if (count > most) text += fmt::format(" and {} more", count - most);
+  return text;
 }
 
 std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins) {

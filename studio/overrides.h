@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/records.h"
+
 namespace ipex_studio {
 
 // A step that takes this kernel instead of the one that measuring chose. Equal steps (same spec and sizes) follow.
@@ -81,6 +83,15 @@ struct WhatIf {
   // The interval spans zero.
   bool noDifference() const { return delta_low_ns <= 0 && delta_high_ns >= 0; }
 };
+
+// As they are recorded: with the precision of the whole first, so that they mean the same whatever is chosen later.
+// `base`: that precision where nothing is decided for all.
+std::vector<DecisionRecord> decisionRecords(const Overrides& overrides, const std::string& base);
+// The same back, without what `base` says already. Trusts nothing: unknown precisions are left out.
+Overrides overridesFrom(const std::vector<DecisionRecord>& records, const std::string& base);
+
+// "2 operations in bf16", "layer1.0.conv3 in int8, convolution_simd for layer2.0.conv1": for people, at most `most` of them.
+std::string decisionsText(const Overrides& overrides, std::size_t most);
 
 // Is this the text that a step's measurements are filed under, given its spec and the sizes of its result?
 bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape);

@@ -156,6 +156,13 @@ void Script::expect(const Step& step, const Frame& frame) const {
   } else if (key == "message") {
     found = displayText(frame.snapshot.status.message, 300);
     good = found.find(value) != std::string::npos;
+  } else if (key == "kernel") {
+    const RunIndex& run = frame.snapshot.index->optimized;
+    for (const std::int32_t r : rowsOf(run, frame.selection.origins())) {
+      const std::string& kernel = run.rows[static_cast<std::size_t>(r)].kernel;
+      if (!kernel.empty()) found += (found.empty() ? "" : ", ") + kernel;
+    }
+    good = found.find(value) != std::string::npos;
   } else if (key == "blocked") {
     found = std::to_string(frame.statistics.blocked);
   } else if (const auto fact = workFact(frame.snapshot, key, value, &good)) {

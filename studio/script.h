@@ -7,8 +7,8 @@
 //   select WORDS         the first node after that pass that contains all words
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
-//                        message (contains VALUE), blocked (frames of ours over 100 ms), and at least so many: findings,
-//                        tradeoffs, decisions, tries; export (done, failed …), recipe (contains VALUE)
+//                        blocked (frames of ours over 100 ms), export (done, failed …); message, recipe, kernel (of what is
+//                        selected) contain VALUE; findings, tradeoffs, decisions, tries are at least so many
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse

@@ -168,6 +168,9 @@ void Session::closeModel() {
   measured_overrides_ = Overrides();
   parts_.tries.clear();
   parts_.work = WorkState();
+  tried_key_.clear();
+  tried_sensitivities_.clear();
+  tried_tradeoffs_.clear();
 }
 
 void Session::open(const std::string& path) {
@@ -191,6 +194,7 @@ void Session::open(const std::string& path) {
   options_.request.remote = !model_->worker.empty();
   options_.request.isa = options_.request.remote ? model_->machine.isa : "";
   parts_.work.file = path;
+  parts_.work.remote = options_.request.remote;
   for (const Finding& finding : model_->report.findings) {
     log(finding.dangerous ? LogLevel::kWarning : LogLevel::kInfo, finding.text);
   }
@@ -219,6 +223,7 @@ void Session::showJob(const Database& database, std::int64_t id) {
   overrides_ = OverrideHistory();
   measured_overrides_ = Overrides();
   parts_.tries.clear();
+  readTried(database, job);
   setOverrides();
   measureRoofs(job.machine, job.runs.empty() ? 1 : job.runs.back().threads);
   parts_.status = JobStatus{JobState::kRecorded, "", 1, -1, ""};
@@ -248,12 +253,15 @@ void Session::startJob(PrecisionSearchResult* found) {
   if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
   job_->measure();
   if (found != nullptr) job_->addSearch(std::move(found->sensitivities), std::move(found->tradeoffs));
-  parts_.work.tuning.assignments = found != nullptr ? std::move(found->assignments) : std::vector<std::string>();
   measured_overrides_ = overrides_.now();
   const auto id = database.record(job_->job(), request.inputs_path.empty());
   if (id) log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
   if (database.problem()) log(LogLevel::kError, fmt::format("The run is not recorded. {}", database.problem()->what()));
-  if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
+  if (database.database() != nullptr) {
+    readHistory(*database.database(), id.value_or(0));
+    if (found != nullptr) tried_key_.clear();
+    readTried(*database.database(), job_->job());
+  }
   measureRoofs(model_->machine, parts_.choices.threads);
   parts_.status =
       JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()};
@@ -289,7 +297,12 @@ void Session::log(LogLevel level, const std::string& text) {
 
 void Session::publishRecord(const JobRecord& job) {
   setOverrides();
-  publish(makeSnapshot(std::make_shared<const JobRecord>(job), parts_, latest()));
+  auto shown = std::make_shared<JobRecord>(job);
+  if (shown->tradeoffs.empty()) {
+    shown->tradeoffs = tried_tradeoffs_;
+    shown->sensitivities = tried_sensitivities_;
+  }
+  publish(makeSnapshot(std::move(shown), parts_, latest()));
 }
 
 void Session::publishStatus() {

@@ -76,6 +76,8 @@ class Session : public SnapshotSource, private JobEvents {
   void setOverrides();
   // What the database knows about the shown job's model. `job`: its number there, 0: it is not there.
   void readHistory(const Database& database, std::int64_t job);
+  // What was tried on this job's model under the same conditions; kept while they last.
+  void readTried(const Database& database, const JobRecord& job);
   void measureRoofs(const MachineFacts& machine, std::int32_t threads);
   // Runs `action`; an Error becomes the status.
   void guarded(const std::function<void()>& action);
@@ -98,6 +100,9 @@ class Session : public SnapshotSource, private JobEvents {
   std::unique_ptr<ModelJob> job_;
   bool trusted_ = false;         // the open model runs without the sandbox, as its user said
   std::string history_path_;     // of the database the history came from
+  std::string tried_key_;        // the conditions that what follows is of
+  std::vector<SensitivityRecord> tried_sensitivities_;  // of the newest search
+  std::vector<TradeoffRecord> tried_tradeoffs_;
   OverrideHistory overrides_;
   Overrides measured_overrides_;  // in force in job_
   std::chrono::steady_clock::time_point last_record_{};

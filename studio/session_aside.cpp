@@ -1,4 +1,4 @@
-// What a session does beside its job: history, comparisons, tables as files, decisions and what they give.
+// What a session does beside its job: history, comparisons, tables as files, decisions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,9 +6,10 @@
 
 #include "core/plan/machine_facts.h"
 #include "core/plan/records_json.h"
+#include "profiler/text.h"
+#include "studio/protocol.h"
 #include "studio/screenshot.h"
 #include "studio/session.h"
-#include "studio/protocol.h"
 #include "studio/session_request.h"
 #include "studio/snapshot_precision.h"
 #include "studio/snapshot_report.h"
@@ -18,27 +19,6 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::int64_t kMostJobs = 1000;
-// A what-if is asked to be quick: what is not told apart in so long is "no difference".
-constexpr double kTrySeconds = 1.0;
-constexpr double kTryWarmupSeconds = 0.2;
-constexpr std::int64_t kTrySamples = 64;
-
-std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
-
-// Which precision the whole is optimized for so that everything decided is possible.
-Precision widened(Precision base, const std::vector<PrecisionOverride>& overrides) {
-  const auto wants = [&](const char* precision) {
-    return std::any_of(overrides.begin(), overrides.end(),
-                       [&](const PrecisionOverride& o) { return o.precision == precision; });
-  };
-  if (base == Precision::kFp32 && wants("int8")) return Precision::kInt8;
-  if (base == Precision::kFp32 && wants("bf16")) return Precision::kBf16;
-  return base;
-}
-
-bool endsIn(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 }  // namespace
 
@@ -149,90 +129,6 @@ void Session::measureRoofs(const MachineFacts& machine, std::int32_t threads) {
   parts_.peaks = MachinePeaks();
   if ((model_ && !model_->worker.empty()) || machine.cpu != here.cpu || machine.isa != here.isa || cancellation_.requested()) return;
   parts_.peaks = measurePeaks(std::clamp(threads, 1, usableCores()));
-}
-
-JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& database) const {
-  JobRequest request = options_.request;
-  request.command = "studio";
-  request.trust = request.trust || trusted_;
-  if (request.inputs.empty() && request.inputs_path.empty())
-    request.remembered = database.rememberedInputs(model_->report.sha256);
-  OptimizeOptions& optimize = request.optimize;
-  if (!overrides.pins.empty() && optimize.tune == TuneMode::kOff) optimize.tune = TuneMode::kQuick;
-  if (optimize.tune != TuneMode::kOff) optimize.tuning_record = database.rememberedTuning();
-  if (!overrides.pins.empty()) optimize.tuning_record = pinnedTuning(optimize.tuning_record, overrides.pins);
-  // A decision for everything is the precision of the whole, and makes those before it void.
-  std::vector<PrecisionOverride> decided = overrides.precisions;
-  const auto all = std::find_if(decided.rbegin(), decided.rend(), [](const PrecisionOverride& o) { return o.what == "*"; });
-  if (all != decided.rend()) {
-    optimize.precision = precisionFromName(all->precision).value_or(optimize.precision);
-    decided.erase(decided.begin(), all.base());
-  }
-  const Precision base = optimize.precision;
-  optimize.precision = widened(base, decided);
-  if (optimize.precision != base) optimize.precision_overrides.push_back("*=fp32");
-  for (const PrecisionOverride& override : decided) optimize.precision_overrides.push_back(overrideText(override));
-  return request;
-}
-
-void Session::tryOverrides() {
-  if (!model_ || !job_) throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
-  if (overrides_.now() == measured_overrides_) {
-    log(LogLevel::kInfo, "These decisions are in force already.");
-    publishStatus();
-    return;
-  }
-  const JobRecord previous = job_->job();
-  const auto shown_before = latest()->job;
-  setState(JobState::kWorking, "");
-  job_.reset();
-  JobDatabase database(options_.database_path);
-  JobRequest after = requestWith(overrides_.now(), database);
-  JobRequest before = requestWith(measured_overrides_, database);
-  for (JobRequest* request : {&after, &before}) {
-    request->command = "what-if";
-    request->measure.duration_s = std::min(request->measure.duration_s, kTrySeconds);
-    request->measure.warmup_s = std::min(request->measure.warmup_s, kTryWarmupSeconds);
-    if (!request->data.path.empty()) request->data.samples = request->data.samples > 0 ? std::min(request->data.samples, kTrySamples) : kTrySamples;
-  }
-  job_ = std::make_unique<ModelJob>(*model_, after, before, static_cast<JobEvents&>(*this), cancellation_);
-  job_->optimize();
-  job_->measure();
-  const JobRecord& tried = job_->job();
-  const RunRecord& old_run = tried.runs.front();
-  const RunRecord& new_run = tried.runs.back();
-  const Interval ratio = medianRatio({new_run.latency_ns, new_run.turn}, {old_run.latency_ns, old_run.turn});
-  WhatIf result;
-  result.tried = overrides_.now();
-  result.before_ns = static_cast<double>(median(old_run.latency_ns));
-  result.after_ns = static_cast<double>(median(new_run.latency_ns));
-  result.delta_ns = (ratio.value - 1) * result.before_ns;
-  result.delta_low_ns = (ratio.low - 1) * result.before_ns;
-  result.delta_high_ns = (ratio.high - 1) * result.before_ns;
-  result.before_db = previous.runs.empty() ? 0 : previous.runs.back().accuracy.sqnr_db;
-  result.after_db = new_run.accuracy.sqnr_db;
-  result.accurate = new_run.accuracy.pass;
-  parts_.tries.push_back(result);
-  measured_overrides_ = overrides_.now();
-  const auto id = database.record(tried, false);
-  if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
-  if (!previous.runs.empty()) {
-    // Operations beside those of the job before, which were timed; the verdict is that of the turns taken now.
-    auto set = std::make_shared<RunSet>(
-        compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}));
-    set->ratio.back() = medianRatio({old_run.latency_ns, old_run.turn}, {new_run.latency_ns, new_run.turn});
-    parts_.comparison = std::move(set);
-  }
-  // The window goes on comparing with the model as it is, and showing what a search has found.
-  JobRecord shown = tried;
-  shown.sensitivities = shown_before->sensitivities;
-  shown.tradeoffs = shown_before->tradeoffs;
-  const auto baseline = std::find_if(previous.runs.begin(), previous.runs.end(),
-                                     [](const RunRecord& run) { return run.variant == "baseline"; });
-  if (baseline != previous.runs.end()) shown.runs.front() = *baseline;
-  parts_.status = JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
-                            result.noDifference() ? "The decisions make no difference in time." : job_->accuracySentence()};
-  publishRecord(shown);
 }
 
 }  // namespace ipex_studio

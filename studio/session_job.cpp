@@ -91,6 +91,7 @@ void ModelJob::prepare() {
   job_.started_unix_ns = unixNow();
   job_.model = modelRecord(model_);
   job_.machine = model_.machine;
+  job_.decisions = request_.decisions;
   const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, folder_, threads());
   json options = toJson(described);
   for (const char* internal : {"type", "kind", "job_folder", "guessed"}) options.erase(internal);

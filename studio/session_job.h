@@ -27,6 +27,7 @@ struct JobRequest {
   DataRequest data;             // --data, what the results are judged on; paths as the user wrote them
   CalibrationRequest calibration;
   SearchRequest search;
+  std::vector<DecisionRecord> decisions;  // that `optimize` holds; for the record
   MeasureOptions measure;
   bool force_precision = false;  // also where this machine emulates it
   bool trust = false;        // no sandbox

@@ -132,8 +132,6 @@ PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobReque
   result.recipe = messageText(answer, "recipe", kMaxTextBytes);
   result.sensitivities = recordsOf<SensitivityRecord>(answer, "sensitivities");
   result.tradeoffs = recordsOf<TradeoffRecord>(answer, "tradeoffs");
-  result.assignments = messageTexts(answer, "assignments");
-  if (result.assignments.size() != result.tradeoffs.size()) unexpectedMessage("result");
   return result;
 }
 

@@ -40,7 +40,6 @@ struct PrecisionSearchResult {
   std::string recipe;
   std::vector<SensitivityRecord> sensitivities;
   std::vector<TradeoffRecord> tradeoffs;
-  std::vector<std::string> assignments;  // of the tradeoffs, as TuningState has them
 };
 
 // The assignments that a search's state holds, in no order; empty when it is none.

@@ -125,7 +125,7 @@ std::string whyNotPrecision(Precision precision, const JobRequest& request) {
   if (precision == Precision::kFp32 || precision == Precision::kInt8) return "";
   if (precision != Precision::kBf16) return "this version computes in fp32, bf16 and int8";
   const std::string isa = request.isa.empty() ? machineFacts().isa : request.isa;
-  const bool native = isa == "avx512_core_bf16" || isa == "avx512_core_amx";
+  const bool native = hasBf16(isa);
   if (native || request.force_precision) return "";
   return "this CPU has no BF16 instructions and would emulate them, slower than FP32; use --precision fp32, or add "
          "--force-precision to do it all the same";

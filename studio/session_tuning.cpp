@@ -90,7 +90,6 @@ void Session::searchAssignments(const TuneCommand& command, const JobRequest& re
   const StateFile state(statePath("search"), command.restart);
   TuningState& tuning = parts_.work.tuning;
   tuning.search_waits = true;
-  tuning.assignments.clear();
   PrecisionSearchResult found = searchPrecisions(*model_, request, state, *this, cancellation_);
   if (!command.save_recipe.empty()) writeFileAtomically(command.save_recipe, found.recipe);
   tuning.recipe = fmt::format("Found by a search on {}.", command.data);

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "core/plan/machine_facts.h"
+
 namespace ipex_studio {
 namespace {
 
@@ -151,7 +153,7 @@ void adviseOnPrecision(const JobRecord& job, const JobIndex& index, std::vector<
   const auto has = [&](const char* word) {
     return std::any_of(features.begin(), features.end(), [&](const std::string& name) { return name.find(word) != std::string::npos; });
   };
-  if (job.machine.isa == "avx512_core_bf16" || job.machine.isa == "avx512_core_amx") {
+  if (hasBf16(job.machine.isa)) {
     Advice bf16{Advice::Tone::kGood, "This CPU computes BF16 natively; it was not tried.", "", {}, "", {}, "", "Try BF16"};
     bf16.try_it.precisions.push_back({"*", "bf16"});
     advice->push_back(std::move(bf16));

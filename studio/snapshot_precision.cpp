@@ -137,10 +137,10 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
 }
 
 std::optional<Overrides> overridesOf(const StudioSnapshot& snapshot, std::size_t place) {
-  const auto& assignments = snapshot.work.tuning.assignments;
+  const auto& tradeoffs = snapshot.job->tradeoffs;
   const auto& sensitivities = snapshot.job->sensitivities;
-  if (place >= assignments.size()) return std::nullopt;
-  const std::string& assignment = assignments[place];
+  if (place >= tradeoffs.size() || tradeoffs[place].assignment.empty()) return std::nullopt;
+  const std::string& assignment = tradeoffs[place].assignment;
   Overrides overrides;
   if (assignment == "bf16") {
     overrides.precisions.push_back({"*", "bf16"});

@@ -193,6 +193,31 @@ void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+// Assignments of a search, then what was tried by hand.
+PanelTable triedTable(const StudioSnapshot& snapshot) {
+  constexpr std::size_t kMostDecisions = 1000;
+  PanelTable table;
+  table.panel = "tried";
+  table.columns = {"name", "time_ms", "delta_ms", "delta_low_95_ms", "delta_high_95_ms", "sqnr_db", "metric", "int8_operations", "bf16_operations",
+                   "fp32_operations", "allowed", "on_front", "chosen", "decisions"};
+  const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
+  const auto& tradeoffs = snapshot.job->tradeoffs;
+  for (std::size_t t = 0; t < tradeoffs.size(); ++t) {
+    const TradeoffRecord& tried = tradeoffs[t];
+    const auto decisions = overridesOf(snapshot, t);
+    table.rows.push_back({tried.name, ms(whole(tried.elapsed_ns)), kUnknown, kUnknown, kUnknown, tried.sqnr_db, tried.metric, whole(tried.int8_nodes),
+                          whole(tried.bf16_nodes), whole(tried.fp32_nodes), yes(tried.allowed), yes(tried.on_front), yes(tried.chosen),
+                          decisions ? decisionsText(*decisions, kMostDecisions) : std::string()});
+  }
+  for (std::size_t t = 0; t < snapshot.tries->size(); ++t) {
+    const WhatIf& tried = (*snapshot.tries)[t];
+    table.rows.push_back({fmt::format("try {}", t + 1), ms(tried.after_ns), ms(tried.delta_ns), ms(tried.delta_low_ns), ms(tried.delta_high_ns),
+                          tried.after_db, kUnknown, kUnknown, kUnknown, kUnknown, yes(tried.accurate), std::string(), std::string(),
+                          decisionsText(tried.tried, kMostDecisions)});
+  }
+  return table;
+}
+
 void fillPrecision(const StudioSnapshot& snapshot, PanelTable* table) {
   table->columns = {"operation", "kind", "module", "now", "fp32_ms", "bf16_ms", "int8_ms",
                     "alone_db", "together_db", "cosine", "max_abs", "why_not_lower"};
@@ -201,6 +226,7 @@ void fillPrecision(const StudioSnapshot& snapshot, PanelTable* table) {
                            orUnknown(ms(row.time_ns[1])), orUnknown(ms(row.time_ns[2])), row.alone_db, row.together_db,
                            row.cosine, row.max_abs, row.why});
   }
+  table->more.push_back(triedTable(snapshot));
 }
 
 void fillRemarks(const StudioSnapshot& snapshot, PanelTable* table) {
@@ -285,10 +311,13 @@ std::string tableCsv(const PanelTable& table) {
     }
     text += "\r\n";
   }
+  for (const PanelTable& more : table.more) text += "\r\n" + tableCsv(more);
   return text;
 }
 
-nlohmann::json tableJson(const PanelTable& table) {
+namespace {
+
+nlohmann::json rowsJson(const PanelTable& table) {
   nlohmann::json rows = nlohmann::json::array();
   for (const auto& row : table.rows) {
     nlohmann::json object = nlohmann::json::object();
@@ -302,7 +331,15 @@ nlohmann::json tableJson(const PanelTable& table) {
     }
     rows.push_back(std::move(object));
   }
-  return {{"schema", 1}, {"panel", table.panel}, {"rows", std::move(rows)}};
+  return rows;
+}
+
+}  // namespace
+
+nlohmann::json tableJson(const PanelTable& table) {
+  nlohmann::json all = {{"schema", 1}, {"panel", table.panel}, {"rows", rowsJson(table)}};
+  for (const PanelTable& more : table.more) all[more.panel] = rowsJson(more);
+  return all;
 }
 
 std::string tableFileName(const StudioSnapshot& snapshot, const std::string& panel) {

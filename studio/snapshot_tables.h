@@ -24,14 +24,16 @@ struct PanelTable {
   std::string panel;
   std::vector<std::string> columns;  // with units: "time_ms"
   std::vector<std::vector<TableCell>> rows;
+  std::vector<PanelTable> more;      // what else the panel shows, each under its name
 };
 
 // `panel` as in --panel. Throws Error(kUsage) naming all panels for an unknown one. Empty tables are fine.
 PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot);
 
-// RFC 4180, header first. Text that a spreadsheet would take for a formula gets a leading apostrophe.
+// RFC 4180, header first. Text that a spreadsheet would take for a formula gets a leading apostrophe. What else the panel
+// shows follows after an empty line, with a header of its own.
 std::string tableCsv(const PanelTable& table);
-// {"schema":1,"panel":…,"rows":[{column: value, …}, …]}; null where a number is not known. Text is UTF-8 whatever the
+// {"schema":1,"panel":…,"rows":[{column: value, …}, …]}, and rows of what else it shows under their name; null where a number is not known. Text is UTF-8 whatever the
 // model's names hold.
 nlohmann::json tableJson(const PanelTable& table);
 

@@ -33,13 +33,11 @@ struct TuningState {
   std::string recipe;         // where the recipe for INT8 comes from, as a sentence; empty: there is none
   bool calibration_waits = false;  // was interrupted and can go on
   bool search_waits = false;
-  // What each of JobRecord::tradeoffs computes in, per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or "bf16" for all.
-  // Empty: not known.
-  std::vector<std::string> assignments;
 };
 
 struct WorkState {
   std::string file;  // as it was opened; empty: nothing is open
+  bool remote = false;  // another machine runs it; data lie there
   TrustQuestion trust;
   ExportResult exported;
   TuningState tuning;

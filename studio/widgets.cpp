@@ -167,6 +167,20 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   return clicked;
 }
 
+const char* precisionLabel(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "FP32";
+    case Precision::kBf16:
+      return "BF16";
+    case Precision::kFp16:
+      return "FP16";
+    case Precision::kInt8:
+      return "INT8";
+  }
+  return "?";
+}
+
 void panelHead(const Ui& ui, const std::string& text) {
   const ImVec2 at = ImGui::GetWindowPos();
   const float height = std::floor(ui.px(kHeadPoints));

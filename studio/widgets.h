@@ -3,10 +3,13 @@
 
 #include <imgui.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "core/plan/options.h"
 #include "studio/fonts.h"
 #include "studio/theme.h"
 
@@ -45,6 +48,16 @@ enum class ButtonLook { kPlain, kPrimary, kQuiet, kChosen };
 bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, bool enabled = true,
             ImFont* font = nullptr);
 ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font = nullptr);
+
+// What an input field holds from now on, cut to its size.
+template <std::size_t N>
+void setField(std::array<char, N>* field, const std::string& text) {
+  field->fill(0);
+  std::copy_n(text.begin(), std::min(text.size(), N - 1), field->begin());
+}
+
+// As the chips say it: "BF16".
+const char* precisionLabel(Precision precision);
 
 // The head of a panel: semibold dim text over a hairline, 34 points high, over the width of the window.
 // Leaves the cursor below it.

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::pair<MetricKind, const char*> kNames[] = {{MetricKind::kTop1, "top-1"},     {MetricKind::kTop5, "top-5"}, {MetricKind::kMse, "mse"},
                                                          {MetricKind::kCosine, "cosine"}, {MetricKind::kSqnr, "sqnr"},  {MetricKind::kUser, "metric"}};
-constexpr double kSqnrOfEqual = 999;  // as in AccuracyRecord
 
 std::string firstBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -44,7 +44,6 @@ std::vector<at::Tensor> tensorsOf(const IValue& result) {
 
 double maxAbs(const at::Tensor& tensor) { return tensor.numel() == 0 ? 0 : tensor.abs().max().item<double>(); }
 
-constexpr double kExactSqnr = 999;
 
 void fillDistances(const at::Tensor& actual, const at::Tensor& reference, AccuracyRecord& record) {
   const at::Tensor delta = actual - reference;
@@ -53,7 +52,7 @@ void fillDistances(const at::Tensor& actual, const at::Tensor& reference, Accura
   record.max_rel = scale > 0 ? record.max_abs / scale : record.max_abs;
   const double signal = reference.square().sum().item<double>();
   const double noise = delta.square().sum().item<double>();
-  record.sqnr_db = noise > 0 ? 10 * std::log10(std::max(signal, 1e-300) / noise) : kExactSqnr;
+  record.sqnr_db = noise > 0 ? 10 * std::log10(std::max(signal, 1e-300) / noise) : kSqnrOfEqual;
   const double norms = std::sqrt(signal) * std::sqrt(actual.square().sum().item<double>());
   record.cosine = norms > 0 ? (actual * reference).sum().item<double>() / norms : 1;
 }
@@ -217,7 +216,7 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
   std::vector<at::Tensor> references = fp64 != nullptr ? tensorsOf(*fp64) : std::vector<at::Tensor>{};
   std::vector<AccuracyRecord> records;
   AccuracyRecord worst;
-  worst.sqnr_db = kExactSqnr;
+  worst.sqnr_db = kSqnrOfEqual;
   if (results.size() != own.size()) {
     worst = refuse(worst, fmt::format("The optimized model gives {} tensors, the model {}.", results.size(), own.size()));
   } else {

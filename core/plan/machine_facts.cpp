@@ -197,6 +197,8 @@ int usableCores() {
   return quota > 0 ? std::min(quota, cores) : cores;
 }
 
+bool hasBf16(const std::string& isa) { return isa == "avx512_core_bf16" || isa == "avx512_core_amx"; }
+
 MachineFacts machineFacts() {
   MachineFacts facts;
   facts.cpu = cpuBrand();

@@ -11,6 +11,9 @@ namespace ipex_studio {
 // throws: what cannot be found out stays empty or 0. Thread-safe.
 MachineFacts machineFacts();
 
+// Does this tier (MachineFacts::isa) compute in BF16 natively?
+bool hasBf16(const std::string& isa);
+
 // Cores in the affinity mask, but no more than the cgroup's CPU quota (rounded up); at least 1. This is what "all
 // cores" means everywhere in the project.
 int usableCores();

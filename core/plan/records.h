@@ -137,6 +137,8 @@ struct MachineFacts {
   std::int64_t memory_bytes = 0;
 };
 
+constexpr double kSqnrOfEqual = 999;  // dB, for what does not differ at all
+
 // How far results are from their reference. Per output of a model, or per node when `origins` is set.
 struct AccuracyRecord {
   std::vector<OriginId> origins;  // empty: a model output
@@ -144,7 +146,7 @@ struct AccuracyRecord {
   std::string reference;          // "fp64", "eager"
   double max_abs = 0;
   double max_rel = 0;             // max |Δ| / max |ref|
-  double sqnr_db = 0;             // 10·log10(Σref² / ΣΔ²); 999 when Δ is zero everywhere
+  double sqnr_db = 0;             // 10·log10(Σref² / ΣΔ²); kSqnrOfEqual when Δ is zero everywhere
   double cosine = 1;
   bool pass = true;
   std::string text;               // the rule and its bound, as a sentence
@@ -182,6 +184,18 @@ struct TradeoffRecord {
   bool allowed = false;           // within the budget
   bool on_front = false;          // nothing else is both faster and better
   bool chosen = false;
+  std::string assignment;         // what it computes in, a digit per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or
+                                  // "bf16" for all; empty: not known
+};
+
+// What a user decided against the optimizer: a precision, or a kernel where `precision` is empty.
+struct DecisionRecord {
+  std::string what;               // module, "kind:convolution", "*" or one operation; of a kernel: the step's name
+  std::string precision;          // "fp32", "bf16", "int8"
+  std::string spec;               // of the step, as StepRecord has it
+  std::string dst_shape;
+  std::string kernel;
+  std::string layout;             // empty: any
 };
 
 struct Coverage {
@@ -244,6 +258,7 @@ struct JobRecord {
   std::vector<RunRecord> runs;
   std::vector<SensitivityRecord> sensitivities;  // of a search over precisions; else empty
   std::vector<TradeoffRecord> tradeoffs;
+  std::vector<DecisionRecord> decisions;         // in force in the last run; of those that contradict the last holds
 };
 
 // What the engine reports while it works. The default does nothing, so off means no cost.

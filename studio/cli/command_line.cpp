@@ -80,8 +80,8 @@ CLI::App* addCommand(CLI::App& app, CommandLine& line, CommandKind kind, const c
 
 void addWorkerFlag(CLI::App& app, CommandLine& line, const char* group) {
   app.add_option("--worker", line.worker,
-                 "Run the model by this command, which starts an ipex-studio elsewhere: \"ssh host ipex-studio\". All paths but those of "
-                 "outputs and the database are that machine's. No shell reads the words.")
+                 "Run the model by this command, which starts an ipex-studio elsewhere: \"ssh host ipex-studio\". The paths of model, inputs, "
+                 "data and metric are that machine's, all others this one's. No shell reads the words.")
       ->type_name("COMMAND")
       ->group(group);
 }
@@ -154,6 +154,7 @@ void addPrecisionCommands(CLI::App& app, CommandLine& line) {
     command->add_option("--threads", line.measure.threads, "0: all usable cores.")->check(CLI::Range(0, 4096))->group(kMeasureGroup);
     command->add_option("--seed", line.measure.seed, "Which samples are drawn.")->group(kMeasureGroup);
     addJson(*command, line);
+    addWorkerFlag(*command, line, kSharedGroup);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/plan/machine_facts.h"
 #include "core/plan/records_json.h"
 #include "profiler/export_json.h"
 #include "profiler/precision_table.h"
@@ -16,6 +15,7 @@
 #include "studio/session_database.h"
 #include "studio/session_files.h"
 #include "studio/session_request.h"
+#include "studio/session_worker.h"
 
 namespace ipex_studio {
 namespace {
@@ -62,7 +62,7 @@ bool usesInt8(const JobRequest& request) {
 }
 
 void addRecipe(const CommandLine& line, const CheckedModel& model, JobRequest* request, TerminalProgress& progress, const Cancellation& cancellation) {
-  const std::vector<std::string> features = machineFacts().features;
+  const std::vector<std::string>& features = model.machine.features;
   const bool vnni = std::any_of(features.begin(), features.end(), [](const std::string& name) { return name.find("vnni") != std::string::npos; });
   if (!vnni) {
     progress.onLog("This CPU has no VNNI: weights are kept within 7 bits, so that sums of two products fit 16 bits, and INT8 gains less.", true);
@@ -80,7 +80,7 @@ int calibrateAndSave(const CommandLine& line) {
   const JobRequest request = jobRequest(line, "calibrate");
   checkRequest(request);
   checkOutputPath(line.output);
-  const CheckedModel model = checkModel(line.model);
+  const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
   TerminalProgress progress;
   const StateFile state(statePath(line.output), line.restart);
   const CalibrationResult result = keepingState(state, progress, [&] { return calibrateModel(model, request, state, progress, cancellation); });
@@ -104,7 +104,8 @@ int quantizeAndExport(const CommandLine& line) {
   }
   checkRequest(request);
   checkOutputPath(line.output);
-  const CheckedModel model = checkModel(line.model);
+  const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
+  if (!model.worker.empty()) request.isa = model.machine.isa;
   JobDatabase database(line.database);
   if (request.inputs.empty() && request.inputs_path.empty()) request.remembered = database.rememberedInputs(model.report.sha256);
   TerminalProgress progress;
@@ -127,7 +128,8 @@ int tunePrecision(const CommandLine& line) {
   checkRequest(request);
   checkOutputPath(line.output);
   if (!line.save_recipe.empty()) checkOutputPath(line.save_recipe);
-  const CheckedModel model = checkModel(line.model);
+  const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
+  if (!model.worker.empty()) request.isa = model.machine.isa;
   JobDatabase database(line.database);
   request.optimize.tuning_record = database.rememberedTuning();
   TerminalProgress progress;
@@ -135,7 +137,7 @@ int tunePrecision(const CommandLine& line) {
   PrecisionSearchResult found = keepingState(state, progress, [&] { return searchPrecisions(model, request, state, progress, cancellation); });
   if (!line.save_recipe.empty()) writeFileAtomically(line.save_recipe, found.recipe);
   request.optimize.precision = found.precision;
-  request.optimize.quantization_recipe = found.precision == Precision::kInt8 ? found.recipe : "";
+  request.optimize.quantization_recipe = found.recipe;  // recorded also where the choice does without
   ModelJob job(model, request, true, progress, cancellation);
   job.optimize();
   database.recordTuning(job.tuning());

@@ -139,8 +139,7 @@ class Search {
 
   // Step by step in FP32 and with everything lowered.
   void measureCosts() {
-    const std::string isa = job_.optimize.device == "cpu" ? machineFacts().isa : "";
-    has_bf16_ = isa == "avx512_core_bf16" || isa == "avx512_core_amx";
+    has_bf16_ = job_.optimize.device == "cpu" && hasBf16(machineFacts().isa);
     measureTimes("FP32", kInFp32, &PrecisionChoice::fp32_ns);
     measureTimes("INT8", kInInt8, &PrecisionChoice::low_ns);
     if (has_bf16_) measureTimes("BF16", kInBf16, &PrecisionChoice::bf16_ns);
@@ -172,7 +171,7 @@ class Search {
   }
 
   void measureSensitivities() {
-    double worst_db = 999;
+    double worst_db = kSqnrOfEqual;
     std::vector<std::size_t> missing;
     for (std::size_t c = 0; c < choices_.size(); ++c) {
       const std::string& key = choices_[c].node.key;
@@ -256,6 +255,7 @@ class Search {
       }
     }
     trial.record.name = name;
+    trial.record.assignment = key;
     trial.record.int8_nodes = countOf(assignment, kInInt8);
     trial.record.bf16_nodes = countOf(assignment, kInBf16);
     trial.record.fp32_nodes = countOf(assignment, kInFp32);
@@ -352,7 +352,7 @@ class Search {
     markFront();
     best->record.chosen = true;
     const std::string precision = best->record.int8_nodes > 0 ? "int8" : best->record.bf16_nodes > 0 ? "bf16" : "fp32";
-    nlohmann::json sensitivities = nlohmann::json::array(), tradeoffs = nlohmann::json::array(), assignments = nlohmann::json::array();
+    nlohmann::json sensitivities = nlohmann::json::array(), tradeoffs = nlohmann::json::array();
     for (std::size_t c = 0; c < choices_.size(); ++c) {
       const PrecisionChoice& choice = choices_[c];
       const char own = best->assignment[c];
@@ -370,16 +370,12 @@ class Search {
       if (own != kInInt8 && precision == "int8") forcePrecision(recipe_, {record.key}, record.chosen, record.reason);
       sensitivities.push_back(toJson(record));
     }
-    for (const Trial& trial : trials_) {
-      tradeoffs.push_back(toJson(trial.record));
-      assignments.push_back(SearchState::assignmentKey(trial.assignment));
-    }
+    for (const Trial& trial : trials_) tradeoffs.push_back(toJson(trial.record));
     channel_.send({{"type", "result"},
                    {"precision", precision},
                    {"recipe", recipeToText(recipe_)},
                    {"sensitivities", std::move(sensitivities)},
-                   {"tradeoffs", std::move(tradeoffs)},
-                   {"assignments", std::move(assignments)}});
+                   {"tradeoffs", std::move(tradeoffs)}});
   }
 
   const EngineJob& job_;

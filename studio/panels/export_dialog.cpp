@@ -14,10 +14,6 @@ namespace {
 constexpr const char* kTitle = "Export";
 constexpr float kLinePoints = 96;
 
-const char* precisionText(Precision precision) {
-  return precision == Precision::kFp32 ? "FP32" : precision == Precision::kBf16 ? "BF16" : precision == Precision::kInt8 ? "INT8" : "FP16";
-}
-
 std::string exportName(const std::string& path) {
   const std::size_t dot = path.rfind(".pt");
   return (dot == std::string::npos ? path : path.substr(0, dot)) + ".optimized.pt";
@@ -26,9 +22,7 @@ std::string exportName(const std::string& path) {
 }  // namespace
 
 void ExportDialog::open(const StudioSnapshot& snapshot) {
-  const std::string path = exportName(snapshot.job->model.path);
-  path_.fill(0);
-  std::copy_n(path.begin(), std::min(path.size(), path_.size() - 1), path_.begin());
+  setField(&path_, exportName(snapshot.job->model.path));
   precision_.reset();
   tuned_.reset();
   opening_ = true;
@@ -66,11 +60,7 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   ImGui::SameLine();
   const bool escape = keyPressed(ImGuiKey_Escape) && ImGui::IsWindowFocused();
   if (button(ui_, "close", "Close", ButtonLook::kPlain) || escape) ImGui::CloseCurrentPopup();
-  if (browser_.draw()) {
-    path_.fill(0);
-    const std::string& path = browser_.path();
-    std::copy_n(path.begin(), std::min(path.size(), path_.size() - 1), path_.begin());
-  }
+  if (browser_.draw()) setField(&path_, browser_.path());
   endDialog();
 }
 
@@ -100,7 +90,7 @@ void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
     if (!choice.available || !recipe) continue;
     if (!first) ImGui::SameLine(0, ui_.px(4));
     first = false;
-    const char* text = precisionText(choice.precision);
+    const char* text = precisionLabel(choice.precision);
     if (button(ui_, text, text, choice.precision == chosen ? ButtonLook::kChosen : ButtonLook::kQuiet)) precision_ = choice.precision;
   }
   dialogLine(ui_, "kernels", kLinePoints);
@@ -131,7 +121,7 @@ void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
   const AccuracyRecord& accuracy = *result.accuracy;
   paragraph(ui_.theme.text, fmt::format("{}. Read again and run against the original: SQNR {}, largest difference {:.2g} absolute, {:.2g} relative.",
                                         formatBytes(result.bytes),
-                                        accuracy.sqnr_db >= 999 ? std::string("identical") : fmt::format("{:.0f} dB", accuracy.sqnr_db),
+                                        accuracy.sqnr_db >= kSqnrOfEqual ? std::string("identical") : fmt::format("{:.0f} dB", accuracy.sqnr_db),
                                         accuracy.max_abs, accuracy.max_rel));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "profiler/text.h"
 #include "studio/imgui_compat.h"
 #include "studio/snapshot_index.h"
 
@@ -17,9 +18,7 @@ constexpr float kListPoints = 380;
 constexpr float kRowPoints = 26;
 constexpr const char* kModelEnds[] = {".pt", ".pth", ".ts", ".jit", ".torchscript", ".db"};
 
-bool endsIn(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
+std::string inFolder(const std::string& folder, const std::string& name) { return (folder == "/" ? "" : folder) + "/" + name; }
 
 }  // namespace
 
@@ -34,11 +33,10 @@ void FileDialog::open(const std::string& title, FileWish wish, const std::string
   wish_ = wish;
   taken_ = false;
   chosen_.clear();
-  name_.fill(0);
   if (!reader_) reader_ = std::make_unique<FolderReader>(ui_.wake);
   std::error_code ignored;
   auto [folder, name] = splitPath(start);
-  if (wish == FileWish::kSave) std::copy_n(name.begin(), std::min(name.size(), name_.size() - 1), name_.begin());
+  setField(&name_, wish == FileWish::kSave ? name : "");
   if (folder.empty()) folder = std::filesystem::current_path(ignored).string();
   enter(folder);
   opening_ = true;
@@ -141,14 +139,12 @@ void FileDialog::drawPlaces() {
 }
 
 void FileDialog::clickEntry(const FolderEntry& entry, bool twice) {
-  const std::string inside = (shown_->path == "/" ? "" : shown_->path) + "/" + entry.name;
   if (entry.folder && (twice || wish_ != FileWish::kFileOrFolder)) {
-    enter(inside);
+    enter(inFolder(shown_->path, entry.name));
     return;
   }
   chosen_ = entry.name;
-  name_.fill(0);
-  std::copy_n(entry.name.begin(), std::min(entry.name.size(), name_.size() - 1), name_.begin());
+  setField(&name_, entry.name);
   taken_ = twice && wish_ != FileWish::kSave;
 }
 
@@ -210,10 +206,10 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
   if (wish_ != FileWish::kSave && entries_.size() == 1 && typed.find('/') == std::string::npos) name = listing->entries[entries_[0]].name;
   const auto entry = std::find_if(listing->entries.begin(), listing->entries.end(), [&](const FolderEntry& e) { return e.name == name; });
   if (wish_ != FileWish::kFileOrFolder && entry != listing->entries.end() && entry->folder) {
-    enter((listing->path == "/" ? "" : listing->path) + "/" + name);
+    enter(inFolder(listing->path, name));
     return false;
   }
-  path_ = folder_itself ? listing->path : name[0] == '/' ? name : (listing->path == "/" ? "" : listing->path) + "/" + name;
+  path_ = folder_itself ? listing->path : name[0] == '/' ? name : inFolder(listing->path, name);
   return true;
 }
 

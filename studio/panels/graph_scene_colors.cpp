@@ -213,7 +213,7 @@ void SceneBuilder::colorByError() {
       continue;
     }
     any = true;
-    node.corner_text = worst[n] >= 999 ? "exact" : fmt::format("{:.0f} dB", worst[n]);
+    node.corner_text = worst[n] >= kSqnrOfEqual ? "exact" : fmt::format("{:.0f} dB", worst[n]);
     node.heat = static_cast<float>(std::clamp((kHarmlessDb - worst[n]) / (kHarmlessDb - kWorstDb), 0.0, 1.0));
   }
   scene_->legend.push_back({kNeutralTint, any ? "signal over error of each result; a longer bar is a larger error"

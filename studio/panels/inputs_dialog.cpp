@@ -14,12 +14,6 @@ constexpr const char* kDtypes[] = {"float32", "float64", "float16", "bfloat16", 
                                    "bool"};
 constexpr std::size_t kMostInputs = 64;
 
-template <std::size_t N>
-void fill(std::array<char, N>* field, const std::string& text) {
-  field->fill(0);
-  std::copy_n(text.begin(), std::min(text.size(), N - 1), field->begin());
-}
-
 // "1x3x224x224", also with ranges: "1..32x3x224x224".
 bool isShape(const std::string& text) {
   bool digit = false;
@@ -80,9 +74,9 @@ void InputsDialog::open(const std::vector<InputRecord>& inputs) {
   for (std::size_t i = 0; i < std::min(inputs.size(), kMostInputs); ++i) {
     Row row;
     row.choice = inputChoice(inputs[i]);
-    fill(&row.shape, row.choice.shape);
-    fill(&row.dtype, row.choice.dtype);
-    fill(&row.range, row.choice.range);
+    setField(&row.shape, row.choice.shape);
+    setField(&row.dtype, row.choice.dtype);
+    setField(&row.range, row.choice.range);
     rows_.push_back(std::move(row));
   }
   opening_ = true;

@@ -60,6 +60,7 @@ class KernelsPanel : public Panel {
       return;
     }
     const int selected = selectedStep(run, selection);
+    act(snapshot, choices_[static_cast<std::size_t>(selected < 0 ? 0 : selected)], selection, commands);
     const float width = ImGui::GetWindowWidth();
     const float list = std::min(ui_.px(kListPoints), width * 0.45F);
     const float top = ImGui::GetCursorPosY();
@@ -173,6 +174,41 @@ class KernelsPanel : public Panel {
     });
   }
 
+  // By key, palette or script: marks another candidate of the shown step, and pins the marked one.
+  void act(const StudioSnapshot& snapshot, const StepChoices& choices, Selection& selection, Commands& commands) {
+    const StepRecord& step = stepOf(snapshot, choices);
+    if (marked_step_ != step.index) marked_ = -1;
+    marked_step_ = step.index;
+    const auto count = static_cast<int>(choices.candidates.size());
+    const auto can_pin = [&](int c) {
+      const DispatchRecord& candidate = *choices.candidates[static_cast<std::size_t>(c)];
+      return candidate.elapsed_ns > 0 && !candidate.chosen;
+    };
+    const auto mark = [&](int step_by) {
+      for (int c = marked_ + step_by; c >= 0 && c < count; c += step_by) {
+        if (!can_pin(c)) continue;
+        marked_ = c;
+        candidates_.scrollTo(c);
+        return;
+      }
+    };
+    if (marked_ >= count) marked_ = -1;
+    if (selection.take("kernel.next")) mark(1);
+    if (selection.take("kernel.previous")) mark(-1);
+    if (!selection.take("kernel.pin") || !snapshot.overrides.possible) return;
+    if (marked_ < 0) mark(1);
+    if (marked_ >= 0) commands.post(OverrideCommand{snapshot.overrides.now.with(pinOf(step, *choices.candidates[static_cast<std::size_t>(marked_)])), true});
+  }
+
+  static const StepRecord& stepOf(const StudioSnapshot& snapshot, const StepChoices& choices) {
+    const RunIndex& run = snapshot.index->optimized;
+    return run.run->steps[static_cast<std::size_t>(run.rows[static_cast<std::size_t>(choices.row)].step)];
+  }
+
+  static KernelPin pinOf(const StepRecord& step, const DispatchRecord& candidate) {
+    return {step.spec, step.dst_shape, candidate.kernel, candidate.layout, displayText(step.name, 80)};
+  }
+
   int selectedStep(const RunIndex& run, Selection& selection) {
     int current = -1;
     for (std::size_t c = 0; c < choices_.size() && !selection.empty(); ++c) {
@@ -219,7 +255,7 @@ class KernelsPanel : public Panel {
     for (const DispatchRecord* candidate : choices.candidates) {
       if (candidate->chosen) chosen_ns = static_cast<double>(candidate->elapsed_ns);
     }
-    const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
+    const StepRecord& step = stepOf(snapshot, choices);
     const bool resort =
         candidates_.draw("candidates", ImGui::GetContentRegionAvail().y, static_cast<int>(choices.candidates.size()), [&](int i) {
           drawCandidate(snapshot, *choices.candidates[static_cast<std::size_t>(i)], step, chosen_ns, i, commands);
@@ -231,11 +267,11 @@ class KernelsPanel : public Panel {
   void drawCandidate(const StudioSnapshot& snapshot, const DispatchRecord& candidate, const StepRecord& step,
                      double chosen_ns, int position, Commands& commands) {
     const bool timed = candidate.elapsed_ns > 0;
-    const KernelPin pin{step.spec, step.dst_shape, candidate.kernel, candidate.layout, displayText(step.name, 80)};
+    const KernelPin pin = pinOf(step, candidate);
     const auto& pins = snapshot.overrides.now.pins;
     const bool pinned = std::find(pins.begin(), pins.end(), pin) != pins.end();
     const ImU32 ink = candidate.chosen ? ui_.theme.text : timed ? ui_.theme.dim : withAlpha(ui_.theme.dim, 0.8F);
-    candidates_.beginRow(position, candidate.chosen, displayText(candidate.kernel, 60), ink, 0);
+    candidates_.beginRow(position, candidate.chosen || position == marked_, displayText(candidate.kernel, 60), ink, 0);
     candidates_.text(1, ui_.theme.dim, displayText(candidate.layout, 32), ui_.fonts.mono);
     const auto ns = static_cast<double>(candidate.elapsed_ns);
     candidates_.number(2, ink, timed ? fmt::format("{:.3f}", ns / 1e6) : "–");
@@ -259,6 +295,8 @@ class KernelsPanel : public Panel {
   std::deque<DispatchRecord> measured_;  // made of tuning entries
   std::vector<StepChoices> choices_;  // into the record of shown_index_
   std::uint64_t reveal_generation_ = 0;
+  int marked_ = -1;                 // candidate that keys have reached; -1: none
+  std::int32_t marked_step_ = -1;   // whose
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ enum Column { kName, kKind, kNow, kFp32, kBf16, kInt8, kAlone, kTogether, kWhy, 
 
 std::string decibels(double db) {
   if (std::isnan(db)) return "–";
-  return db >= 999 ? "equal" : fmt::format("{:.0f}", db);
+  return db >= kSqnrOfEqual ? "equal" : fmt::format("{:.0f}", db);
 }
 
 const char* precisionText(Precision precision) {

@@ -15,20 +15,6 @@ namespace {
 
 constexpr std::size_t kMostRecentShown = 10;
 
-const char* precisionLabel(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-      return "FP32";
-    case Precision::kBf16:
-      return "BF16";
-    case Precision::kFp16:
-      return "FP16";
-    case Precision::kInt8:
-      return "INT8";
-  }
-  return "?";
-}
-
 std::string fileName(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   return displayText(slash == std::string::npos ? path : path.substr(slash + 1), 48);
@@ -321,7 +307,7 @@ class RunBar : public Panel {
 
   template <class Place>
   void drawAccuracy(const AccuracyRecord& accuracy, const Place& place) {
-    const std::string measure = accuracy.sqnr_db >= 999 ? "identical" : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
+    const std::string measure = accuracy.sqnr_db >= kSqnrOfEqual ? "identical" : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
     const std::string text = accuracy.pass ? "ok · " + measure : "wrong · " + measure;
     place(ui_.fonts.text, accuracy.pass ? ui_.theme.good : ui_.theme.bad, text, 14);
     if (ImGui::IsItemHovered()) {

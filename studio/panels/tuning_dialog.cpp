@@ -95,14 +95,10 @@ void TuningDialog::draw(const StudioSnapshot& snapshot, Selection& selection, Co
   label(ui_.theme.text, "Make it faster", ui_.fonts.strong);
   ImGui::Dummy({1, ui_.px(4)});
   drawGoals(snapshot);
-  if (goal_ != TuneGoal::kKernels) drawData();
+  if (goal_ != TuneGoal::kKernels) drawData(snapshot.work.remote);
   if (goal_ == TuneGoal::kSearch) drawBudget();
   drawFoot(snapshot, selection, commands);
-  if (browser_.draw() && browsed_ != nullptr) {
-    browsed_->fill(0);
-    const std::string& path = browser_.path();
-    std::copy_n(path.begin(), std::min(path.size(), browsed_->size() - 1), browsed_->begin());
-  }
+  if (browser_.draw() && browsed_ != nullptr) setField(browsed_, browser_.path());
   endDialog();
 }
 
@@ -139,8 +135,15 @@ void TuningDialog::number(const char* id, const char* text, const char* unit, st
   label(ui_.theme.dim, unit);
 }
 
-void TuningDialog::drawData() {
-  pathField("data", "data", "images in folders by class, .npy, .npz, .pt, CIFAR-10, MNIST", &data_, FileWish::kFileOrFolder);
+void TuningDialog::drawData(bool remote) {
+  if (remote) {
+    // Nothing here could list that machine's folders.
+    const float width = dialogLine(ui_, "data", kLinePoints);
+    ImGui::SetNextItemWidth(width);
+    ImGui::InputTextWithHint("##remote", "a path on the machine that runs the model", data_.data(), data_.size());
+  } else {
+    pathField("data", "data", "images in folders by class, .npy, .npz, .pt, CIFAR-10, MNIST", &data_, FileWish::kFileOrFolder);
+  }
   pathField("preprocess", "preprocessing", "a TOML file with resize, crop, mean, std; empty: pixels to 0..1", &preprocess_, FileWish::kFile);
   number("##samples", "samples", "empty: 1000 to calibrate on, all to judge on", &samples_);
   const auto choice = [&](const char* text, const char* const* names, int count, int* chosen) {

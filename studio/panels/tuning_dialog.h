@@ -25,7 +25,7 @@ class TuningDialog {
  private:
   using Field = std::array<char, 1024>;
   void drawGoals(const StudioSnapshot& snapshot);
-  void drawData();
+  void drawData(bool remote);
   void drawBudget();
   void drawFoot(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
   void pathField(const char* id, const char* text, const char* hint, Field* field, FileWish wish);

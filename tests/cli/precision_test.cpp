@@ -85,11 +85,18 @@ TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
     chosen += trial["chosen"].get<bool>() ? 1 : 0;
     front += trial["on_front"].get<bool>() ? 1 : 0;
     EXPECT_TRUE(trial["allowed"].get<bool>() || !trial["chosen"].get<bool>());
+    EXPECT_FALSE(trial["assignment"].get<std::string>().empty());
   }
   EXPECT_EQ(chosen, 1);
   EXPECT_GE(front, 1);
   EXPECT_TRUE(fs::exists(pit_.path("t.pt")));
   EXPECT_FALSE(fs::exists(pit_.path("t.pt.interrupted")));
+  // The window finds what was tried here.
+  const Outcome table = pit_.run({pit_.path("data/ipex-studio/profile.db"), "--panel", "precision", "--json"});
+  ASSERT_EQ(table.code, 0) << table.err;
+  const json tried = json::parse(table.out)["tried"];
+  ASSERT_EQ(tried.size(), result["tradeoffs"].size());
+  for (const json& each : tried) EXPECT_FALSE(each["decisions"].get<std::string>().empty()) << each["name"];
 }
 
 TEST_F(PrecisionTest, AKilledCalibrationGoesOnToTheSameRecipe) {

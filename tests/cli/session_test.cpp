@@ -15,20 +15,13 @@
 #include "core/plan/machine_facts.h"
 #include "studio/cli/commands.h"
 #include "tests/cli/program.h"
+#include "tests/cli/quick_request.h"
 
 namespace ipex_studio::testing {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-JobRequest quickRequest() {
-  JobRequest request;
-  request.measure.threads = 1;
-  request.measure.warmup_s = 0.01;
-  request.measure.iterations = 10;
-  return request;
-}
 
 TEST(ModelJob, ExportsWithoutLandlockThroughTheOpenDescriptor) {
   const Sandpit pit;

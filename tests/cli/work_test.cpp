@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "studio/cli/commands.h"
 #include "studio/session.h"
 #include "studio/window.h"
 #include "tests/cli/program.h"
+#include "tests/cli/quick_request.h"
 #include "tests/cli/samples.h"
 #include "tests/studio/display.h"
 
@@ -86,6 +88,23 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
             "");
   EXPECT_TRUE(fs::exists(recipe));
   EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
+  // Another window knows what was tried, and points can be taken over and measured in it.
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexpect tradeoffs 2\nexpect tries 1\nexpect recipe From the search of\n"
+                                        "load int8\nwait settled\nexpect decisions 2\ndo override.try\nwait settled\nexpect tries 2\nexpect tradeoffs 2\n"),
+            "");
+  // So does whoever asks without one.
+  const Outcome table = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--json"});
+  ASSERT_EQ(table.code, 0) << table.err;
+  int searched = 0, by_hand = 0;
+  for (const nlohmann::json& tried : nlohmann::json::parse(table.out)["tried"]) {
+    EXPECT_GT(tried["time_ms"].get<double>(), 0);
+    EXPECT_FALSE(tried["decisions"].get<std::string>().empty());
+    (tried["delta_ms"].is_null() ? searched : by_hand) += 1;
+  }
+  EXPECT_GE(searched, 2);
+  EXPECT_EQ(by_hand, 2);
+  const Outcome csv = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--csv"});
+  EXPECT_THAT(csv.out, HasSubstr("\r\n\r\nname,time_ms,delta_ms,"));
   EXPECT_THAT(walk(modelFile("small.pt"), "wait settled\ntune search data=/nonexistent\nwait settled\nexpect state done\n"), HasSubstr("it is 'failed'"));
 }
 
@@ -93,14 +112,6 @@ class WorkTest : public ::testing::Test {
  protected:
   const Sandpit pit_;
 };
-
-JobRequest quickRequest() {
-  JobRequest request;
-  request.measure.threads = 1;
-  request.measure.warmup_s = 0.01;
-  request.measure.iterations = 10;
-  return request;
-}
 
 // Waits until `done`; the last snapshot.
 template <class Done>
@@ -146,7 +157,7 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
   const SnapshotPtr done = waitFor(session, finished);
   EXPECT_EQ(done->status.state, JobState::kDone) << done->status.message;
   EXPECT_GE(done->job->tradeoffs.size(), 2U);
-  EXPECT_EQ(done->work.tuning.assignments.size(), done->job->tradeoffs.size());
+  for (const TradeoffRecord& tried : done->job->tradeoffs) EXPECT_FALSE(tried.assignment.empty()) << tried.name;
   EXPECT_FALSE(done->work.tuning.search_waits);
 }
 

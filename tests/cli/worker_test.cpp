@@ -9,6 +9,8 @@
 #include "studio/session.h"
 #include "studio/session_worker.h"
 #include "tests/cli/program.h"
+#include "tests/cli/quick_request.h"
+#include "tests/cli/samples.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -97,6 +99,76 @@ TEST(Worker, ServesTheWindow) {
   session.post(ExportCommand{pit.path("fast.pt"), ExportForm::kPortable, {}, {}});
   EXPECT_EQ(settle()->work.exported.state, ExportResult::State::kDone) << session.latest()->work.exported.problem;
   EXPECT_NO_THROW(checkModel(pit.path("fast.pt")));
+}
+
+// Calibration, INT8, a search and kernels measured at length, all there; recipes and what was tried are here.
+TEST(Worker, TunesForTheWindow) {
+  const Sandpit pit;
+  SessionOptions options;
+  options.file = modelFile("small.pt");
+  options.database_path = pit.path("studio.db");
+  options.worker = {programPath()};
+  options.request = quickRequest();
+  options.request.remote = true;
+  Session session(options);
+  const auto settle = [&] {
+    for (int i = 0; i < 12000 && !(session.idle() && session.latest()->status.state != JobState::kWorking); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return session.latest();
+  };
+  ASSERT_EQ(settle()->status.state, JobState::kDone) << session.latest()->status.message;
+  EXPECT_TRUE(session.latest()->work.remote);
+  TuneCommand tune;
+  tune.data = writeSamples(pit.path("data.npy"), 32);
+  tune.save_recipe = pit.path("recipe.json");
+  session.post(tune);
+  EXPECT_THAT(settle()->work.tuning.recipe, HasSubstr("32 samples")) << session.latest()->status.message;
+  EXPECT_TRUE(fs::exists(tune.save_recipe));
+  tune.goal = TuneGoal::kQuantize;
+  tune.recipe = tune.save_recipe;
+  tune.save_recipe.clear();
+  session.post(tune);
+  const SnapshotPtr lowered = settle();
+  ASSERT_EQ(lowered->status.state, JobState::kDone) << lowered->status.message;
+  EXPECT_EQ(lowered->index->optimized.run->precision, "int8");
+  EXPECT_FALSE(lowered->index->optimized.run->metrics.empty()) << "judged on the data there";
+  tune.goal = TuneGoal::kSearch;
+  tune.recipe.clear();
+  tune.min_sqnr_db = 1;
+  tune.time_budget_s = 20;
+  session.post(tune);
+  const SnapshotPtr searched = settle();
+  ASSERT_EQ(searched->status.state, JobState::kDone) << searched->status.message;
+  EXPECT_GE(searched->job->tradeoffs.size(), 2U);
+  TuneCommand kernels;
+  kernels.goal = TuneGoal::kKernels;
+  session.post(kernels);
+  const SnapshotPtr measured = settle();
+  ASSERT_EQ(measured->status.state, JobState::kDone) << measured->status.message;
+  EXPECT_FALSE(measured->index->optimized.run->dispatches.empty());
+  // Data that are not there are a sentence here.
+  tune.data = "/nonexistent/data.npy";
+  session.post(tune);
+  EXPECT_EQ(settle()->status.state, JobState::kFailed);
+  EXPECT_THAT(session.latest()->status.message, HasSubstr("/nonexistent/data.npy"));
+}
+
+TEST(Worker, CalibratesQuantizesAndTunesFromTheCommandLine) {
+  const Sandpit pit;
+  const std::string model = modelFile("small.pt"), data = writeSamples(pit.path("data.npy"), 32), recipe = pit.path("recipe.json");
+  const auto there = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--worker", programPath(), "--threads", "1"});
+    const Outcome outcome = pit.run(words);
+    EXPECT_EQ(outcome.code, 0) << words[0] << ": " << outcome.err;
+  };
+  there({"calibrate", model, "--data", data, "-o", recipe});
+  there({"quantize", model, "--recipe", recipe, "-o", pit.path("int8.pt")});
+  there({"tune", model, "--data", data, "--min-sqnr", "1", "--time-budget", "20", "-o", pit.path("fast.pt")});
+  for (const char* written : {"int8.pt", "fast.pt"}) {
+    EXPECT_NO_THROW(checkModel(pit.path(written)));
+    const Outcome verified = pit.run({"verify", model, pit.path(written), "--precision", "int8", "--threads", "1"});
+    EXPECT_EQ(verified.code, 0) << written << ": " << verified.err;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,161 @@
+// What-ifs: decisions measured against those before, and what was tried on this model in other sessions.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/plan/records_json.h"
+#include "profiler/text.h"
+#include "studio/session.h"
+
+namespace ipex_studio {
+namespace {
+
+// A what-if is asked to be quick: what is not told apart in so long is "no difference".
+constexpr double kTrySeconds = 1.0;
+constexpr double kTryWarmupSeconds = 0.2;
+constexpr std::int64_t kTrySamples = 64;
+
+std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
+
+// Which precision the whole is optimized for so that everything decided is possible.
+Precision widened(Precision base, const std::vector<PrecisionOverride>& overrides) {
+  const auto wants = [&](const char* precision) {
+    return std::any_of(overrides.begin(), overrides.end(),
+                       [&](const PrecisionOverride& o) { return o.precision == precision; });
+  };
+  if (base == Precision::kFp32 && wants("int8")) return Precision::kInt8;
+  if (base == Precision::kFp32 && wants("bf16")) return Precision::kBf16;
+  return base;
+}
+
+// Needs both runs, the older first.
+WhatIf whatIfOf(const JobRecord& job) {
+  const RunRecord& before = job.runs.front();
+  const RunRecord& after = job.runs.back();
+  const Interval ratio = medianRatio({after.latency_ns, after.turn}, {before.latency_ns, before.turn});
+  WhatIf result;
+  result.before_ns = static_cast<double>(median(before.latency_ns));
+  result.after_ns = static_cast<double>(median(after.latency_ns));
+  result.delta_ns = (ratio.value - 1) * result.before_ns;
+  result.delta_low_ns = (ratio.low - 1) * result.before_ns;
+  result.delta_high_ns = (ratio.high - 1) * result.before_ns;
+  result.before_db = before.accuracy.sqnr_db;
+  result.after_db = after.accuracy.sqnr_db;
+  result.accurate = after.accuracy.pass;
+  return result;
+}
+
+// The recipe that a job was given; empty where it had none.
+std::string recipeOf(const std::string& options) {
+  try {
+    const nlohmann::json all = parseRecordText(options);
+    return all.at("optimize").at("quantization_recipe").get<std::string>();
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& database) const {
+  JobRequest request = options_.request;
+  request.command = "studio";
+  request.trust = request.trust || trusted_;
+  if (request.inputs.empty() && request.inputs_path.empty())
+    request.remembered = database.rememberedInputs(model_->report.sha256);
+  OptimizeOptions& optimize = request.optimize;
+  if (!overrides.pins.empty() && optimize.tune == TuneMode::kOff) optimize.tune = TuneMode::kQuick;
+  if (optimize.tune != TuneMode::kOff) optimize.tuning_record = database.rememberedTuning();
+  if (!overrides.pins.empty()) optimize.tuning_record = pinnedTuning(optimize.tuning_record, overrides.pins);
+  // A decision for everything is the precision of the whole, and makes those before it void.
+  std::vector<PrecisionOverride> decided = overrides.precisions;
+  const auto all = std::find_if(decided.rbegin(), decided.rend(), [](const PrecisionOverride& o) { return o.what == "*"; });
+  if (all != decided.rend()) {
+    optimize.precision = precisionFromName(all->precision).value_or(optimize.precision);
+    decided.erase(decided.begin(), all.base());
+  }
+  const Precision base = optimize.precision;
+  if (!overrides.empty()) request.decisions = decisionRecords(overrides, precisionName(options_.request.optimize.precision));
+  optimize.precision = widened(base, decided);
+  if (optimize.precision != base) optimize.precision_overrides.push_back("*=fp32");
+  for (const PrecisionOverride& override : decided) optimize.precision_overrides.push_back(overrideText(override));
+  return request;
+}
+
+void Session::tryOverrides() {
+  if (!model_ || !job_) throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
+  if (overrides_.now() == measured_overrides_) {
+    log(LogLevel::kInfo, "These decisions are in force already.");
+    publishStatus();
+    return;
+  }
+  const JobRecord previous = job_->job();
+  const auto shown_before = latest()->job;
+  setState(JobState::kWorking, "");
+  job_.reset();
+  JobDatabase database(options_.database_path);
+  JobRequest after = requestWith(overrides_.now(), database);
+  JobRequest before = requestWith(measured_overrides_, database);
+  after.decisions = decisionRecords(overrides_.now(), precisionName(options_.request.optimize.precision));
+  for (JobRequest* request : {&after, &before}) {
+    request->command = "what-if";
+    request->measure.duration_s = std::min(request->measure.duration_s, kTrySeconds);
+    request->measure.warmup_s = std::min(request->measure.warmup_s, kTryWarmupSeconds);
+    if (!request->data.path.empty()) request->data.samples = request->data.samples > 0 ? std::min(request->data.samples, kTrySamples) : kTrySamples;
+  }
+  job_ = std::make_unique<ModelJob>(*model_, after, before, static_cast<JobEvents&>(*this), cancellation_);
+  job_->optimize();
+  job_->measure();
+  JobRecord tried = job_->job();
+  const RunRecord& old_run = tried.runs.front();
+  const RunRecord& new_run = tried.runs.back();
+  // It was judged when it was new.
+  if (!previous.runs.empty()) tried.runs.front().accuracy = previous.runs.back().accuracy;
+  WhatIf result = whatIfOf(tried);
+  result.tried = overrides_.now();
+  parts_.tries.push_back(result);
+  measured_overrides_ = overrides_.now();
+  const auto id = database.record(tried, false);
+  if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
+  if (!previous.runs.empty()) {
+    // Operations beside those of the job before, which were timed; the verdict is that of the turns taken now.
+    auto set = std::make_shared<RunSet>(
+        compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}));
+    set->ratio.back() = medianRatio({old_run.latency_ns, old_run.turn}, {new_run.latency_ns, new_run.turn});
+    parts_.comparison = std::move(set);
+  }
+  // The window goes on comparing with the model as it is, and showing what a search has found.
+  JobRecord shown = tried;
+  shown.sensitivities = shown_before->sensitivities;
+  shown.tradeoffs = shown_before->tradeoffs;
+  const auto baseline = std::find_if(previous.runs.begin(), previous.runs.end(),
+                                     [](const RunRecord& run) { return run.variant == "baseline"; });
+  if (baseline != previous.runs.end()) shown.runs.front() = *baseline;
+  parts_.status = JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
+                            result.noDifference() ? "The decisions make no difference in time." : job_->accuracySentence()};
+  publishRecord(shown);
+}
+
+void Session::readTried(const Database& database, const JobRecord& job) {
+  if (job.runs.empty()) return;
+  const RunRecord& run = job.runs.back();
+  const std::string base = model_ ? precisionName(options_.request.optimize.precision) : "";
+  const std::string key = fmt::format("{} {} {} {} {} {}", job.model.sha256, job.machine.cpu, job.machine.isa, run.threads, run.instances, base);
+  if (key == tried_key_) return;
+  tried_key_ = key;
+  TriedBefore before = database.tried(job.model.sha256, job.machine, run.threads, run.instances);
+  tried_sensitivities_ = std::move(before.sensitivities);
+  tried_tradeoffs_ = std::move(before.tradeoffs);
+  parts_.tries.clear();
+  for (const JobRecord& what_if : before.what_ifs) {
+    parts_.tries.push_back(whatIfOf(what_if));
+    parts_.tries.back().tried = overridesFrom(what_if.decisions, base);
+  }
+  // Points in INT8 can be taken over only with the scales they were found with.
+  std::string& recipe = options_.request.optimize.quantization_recipe;
+  if (!model_ || !recipe.empty() || before.options.empty()) return;
+  recipe = recipeOf(before.options);
+  if (!recipe.empty()) parts_.work.tuning.recipe = fmt::format("From the search of {}.", dateText(before.started_unix_ns));
+}
+
+}  // namespace ipex_studio
