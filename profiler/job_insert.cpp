@@ -213,6 +213,7 @@ std::int64_t insertJob(Connection& connection, const JobRecord& job) {
   position = 0;
   for (const RunRecord& run : job.runs) insertRun(connection, job_id, position++, run);
   insertSearch(connection, job_id, job);
+  insertDecisions(connection, job_id, job);
   return job_id;
 }
 

@@ -197,6 +197,7 @@ JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts, std
     selectPasses(connection, id, parts, job);
     selectRuns(connection, id, only_run, job);
     selectSearch(connection, id, job);
+    selectDecisions(connection, id, job);
     checkRecord(job);
     return job;
   } catch (const Error& error) {

@@ -9,6 +9,7 @@ namespace ipex_studio {
 namespace {
 
 bool hasTables(Connection& connection) { return connection.integer("PRAGMA user_version") >= kPrecisionSchemaVersion; }
+bool hasDecisions(Connection& connection) { return connection.integer("PRAGMA user_version") >= kDecisionSchemaVersion; }
 
 }  // namespace
 
@@ -25,13 +26,20 @@ void insertSearch(Connection& connection, std::int64_t job_id, const JobRecord& 
     const std::string origins = dumpJson(nlohmann::json(s.origins));
     sensitivity.bind(job_id, position++, s.key, s.name, origins, s.precision, s.sqnr_db, s.cumulative_db, s.fp32_ns, s.low_ns, s.chosen, s.reason).run();
   }
-  Statement tradeoff(connection, "INSERT INTO tradeoff VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
+  Statement tradeoff(connection, "INSERT INTO tradeoff VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
   position = 0;
   for (const TradeoffRecord& t : job.tradeoffs) {
     tradeoff
-        .bind(job_id, position++, t.name, t.elapsed_ns, t.metric, t.sqnr_db, t.fp32_nodes, t.bf16_nodes, t.int8_nodes, t.allowed, t.on_front, t.chosen)
+        .bind(job_id, position++, t.name, t.elapsed_ns, t.metric, t.sqnr_db, t.fp32_nodes, t.bf16_nodes, t.int8_nodes, t.allowed, t.on_front, t.chosen,
+              t.assignment)
         .run();
   }
+}
+
+void insertDecisions(Connection& connection, std::int64_t job_id, const JobRecord& job) {
+  Statement insert(connection, "INSERT INTO decision VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+  std::int64_t position = 0;
+  for (const DecisionRecord& d : job.decisions) insert.bind(job_id, position++, d.what, d.precision, d.spec, d.dst_shape, d.kernel, d.layout).run();
 }
 
 void selectMetrics(Connection& connection, std::int64_t run_id, RunRecord& run) {
@@ -61,9 +69,10 @@ void selectSearch(Connection& connection, std::int64_t job_id, JobRecord& job) {
     s.reason = row.text(9);
     job.sensitivities.push_back(std::move(s));
   }
-  Statement tradeoff(connection,
-                     "SELECT name, elapsed_ns, metric, sqnr_db, fp32_nodes, bf16_nodes, int8_nodes, allowed, on_front, chosen FROM tradeoff "
-                     "WHERE job_id = ?1 ORDER BY position");
+  const std::string assignment = hasDecisions(connection) ? "assignment" : "''";
+  Statement tradeoff(connection, ("SELECT name, elapsed_ns, metric, sqnr_db, fp32_nodes, bf16_nodes, int8_nodes, allowed, on_front, chosen, " + assignment +
+                                  " FROM tradeoff WHERE job_id = ?1 ORDER BY position")
+                                     .c_str());
   for (tradeoff.bind(job_id); tradeoff.next();) {
     TradeoffRecord t;
     t.name = tradeoff.text(0);
@@ -76,8 +85,15 @@ void selectSearch(Connection& connection, std::int64_t job_id, JobRecord& job) {
     t.allowed = tradeoff.integer(7) != 0;
     t.on_front = tradeoff.integer(8) != 0;
     t.chosen = tradeoff.integer(9) != 0;
+    t.assignment = tradeoff.text(10);
     job.tradeoffs.push_back(std::move(t));
   }
+}
+
+void selectDecisions(Connection& connection, std::int64_t job_id, JobRecord& job) {
+  if (!hasDecisions(connection)) return;
+  Statement row(connection, "SELECT what, precision, spec, dst_shape, kernel, layout FROM decision WHERE job_id = ?1 ORDER BY position");
+  for (row.bind(job_id); row.next();) job.decisions.push_back({row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)});
 }
 
 }  // namespace ipex_studio

@@ -178,6 +178,17 @@ void describe(V& v, TradeoffRecord& r) {
   v("allowed", r.allowed);
   v("on_front", r.on_front);
   v("chosen", r.chosen);
+  v("assignment", r.assignment);
+}
+
+template <class V>
+void describe(V& v, DecisionRecord& r) {
+  v("what", r.what);
+  v("precision", r.precision);
+  v("spec", r.spec);
+  v("dst_shape", r.dst_shape);
+  v("kernel", r.kernel);
+  v("layout", r.layout);
 }
 
 template <class V>
@@ -242,6 +253,7 @@ void describe(V& v, JobRecord& r) {
   v("runs", r.runs);
   v("sensitivities", r.sensitivities);
   v("tradeoffs", r.tradeoffs);
+  v("decisions", r.decisions);
 }
 
 }  // namespace ipex_studio

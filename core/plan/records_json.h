@@ -33,6 +33,7 @@ nlohmann::json toJson(const AccuracyRecord& record);
 nlohmann::json toJson(const MetricRecord& record);
 nlohmann::json toJson(const SensitivityRecord& record);
 nlohmann::json toJson(const TradeoffRecord& record);
+nlohmann::json toJson(const DecisionRecord& record);
 nlohmann::json toJson(const Coverage& record);
 nlohmann::json toJson(const RunRecord& record);
 nlohmann::json toJson(const InputRecord& record);

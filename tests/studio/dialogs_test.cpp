@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A search with three assignments over two modules of the network.
-SnapshotPtr searched(std::vector<std::string> assignments) {
+SnapshotPtr searched(const std::vector<std::string>& assignments) {
   auto job = std::make_shared<JobRecord>(*testing::resnetJob());
   for (const OriginId origin : {0, 3}) {
     SensitivityRecord sensitivity;
@@ -46,11 +46,12 @@ SnapshotPtr searched(std::vector<std::string> assignments) {
     tried.name = name;
     tried.elapsed_ns = 50000000 - 10000000 * static_cast<std::int64_t>(job->tradeoffs.size());
     tried.sqnr_db = 100 - 30 * static_cast<double>(job->tradeoffs.size());
+    if (job->tradeoffs.size() < assignments.size()) tried.assignment = assignments[job->tradeoffs.size()];
     job->tradeoffs.push_back(tried);
   }
   SnapshotParts parts = testing::donePartsOf(*job);
   parts.overrides.possible = true;
-  parts.work.tuning = {true, "", false, false, std::move(assignments)};
+  parts.work.tuning = {true, "", false, false};
   return makeSnapshot(job, std::move(parts), nullptr);
 }
 

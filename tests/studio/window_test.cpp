@@ -1,6 +1,7 @@
 // The real window, under Xvfb where there is no display: screenshots have the right size and a picture in them.
 #include "studio/window.h"
 
+#include <GLFW/glfw3.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stb_image.h>
@@ -161,6 +162,29 @@ TEST_F(WindowTest, BadRequestsAreRefused) {
   options.theme = "dark";
   options.width = 3;
   EXPECT_EQ(codeOf(options), ExitCode::kUsage);
+}
+
+// The window that is current in a frame is the real one, with the callbacks that the window system calls.
+TEST_F(WindowTest, FilesDroppedOntoTheWindowAreOpened) {
+  WindowOptions options;
+  testing::FixedSource source(testing::resnetSnapshot());
+  int frames = 0;
+  options.after_frame = [&](const FrameStatistics&) {
+    GLFWwindow* window = glfwGetCurrentContext();
+    const GLFWdropfun dropped = glfwSetDropCallback(window, nullptr);
+    EXPECT_NE(dropped, nullptr);
+    glfwSetDropCallback(window, dropped);
+    if (dropped == nullptr) return false;
+    const char* const first[] = {"/models/a b%n\n.pt", "/models/second.pt"};
+    if (frames == 0) dropped(window, 0, nullptr);
+    if (frames == 1) dropped(window, 2, const_cast<const char**>(first));
+    source.wake();
+    return ++frames < 3;
+  };
+  EXPECT_EQ(runWindow(options, source), 0);
+  ASSERT_EQ(source.posted.size(), 1U) << "nothing for nothing, and the first of several";
+  ASSERT_TRUE(std::holds_alternative<OpenCommand>(source.posted[0]));
+  EXPECT_EQ(std::get<OpenCommand>(source.posted[0]).path, "/models/a b%n\n.pt");
 }
 
 TEST_F(WindowTest, WithoutADisplayTheErrorSaysWhatToDo) {

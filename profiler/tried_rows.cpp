@@ -1,0 +1,86 @@
+// What was tried on a model before: searches over precisions, and what-ifs.
+#include <algorithm>
+
+#include "core/plan/error.h"
+#include "core/plan/records_json.h"
+#include "profiler/database.h"
+#include "profiler/precision_rows.h"
+#include "profiler/row_lists.h"
+#include "profiler/sqlite.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::int64_t kMostWhatIfs = 50;
+
+// Jobs on a model that ran under comparable conditions, newest first; `?1` to `?5` say which.
+std::string jobsThat(const char* condition) {
+  return "SELECT job.id, command, options, started_unix_ns FROM job JOIN model ON model.id = model_id JOIN machine ON machine.id = machine_id "
+         "WHERE sha256 = ?1 AND cpu = ?2 AND isa = ?3 AND EXISTS (SELECT 1 FROM run WHERE run.job_id = job.id AND variant = 'optimized' "
+         "AND threads = ?4 AND instances = ?5) AND " +
+         std::string(condition) + " ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?6";
+}
+
+// Latencies and the verdict, nothing of the steps.
+std::vector<RunRecord> outlinesOfRuns(Connection& connection, std::int64_t job_id) {
+  Statement row(connection, "SELECT id, variant, precision, threads, instances, latency_ns, turn FROM run WHERE job_id = ?1 ORDER BY position");
+  Statement accuracy(connection, "SELECT sqnr_db, pass, text FROM accuracy WHERE run_id = ?1 AND position = 0");
+  std::vector<RunRecord> runs;
+  for (row.bind(job_id); row.next();) {
+    RunRecord run;
+    run.variant = row.text(1);
+    run.precision = row.text(2);
+    run.threads = row.integer32(3);
+    run.instances = row.integer32(4);
+    run.latency_ns = parseArray<std::int64_t>(connection, row.view(5));
+    run.turn = parseArray<std::int32_t>(connection, row.view(6));
+    if (accuracy.bind(row.integer(0)).next()) {
+      run.accuracy.sqnr_db = accuracy.real(0);
+      run.accuracy.pass = accuracy.integer(1) != 0;
+      run.accuracy.text = accuracy.text(2);
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace
+
+TriedBefore Database::tried(const std::string& sha256, const MachineFacts& machine, std::int32_t threads, std::int32_t instances) const {
+  TriedBefore before;
+  Connection& connection = *connection_;
+  const std::int64_t version = connection.integer("PRAGMA user_version");
+  try {
+    JobRecord search;
+    if (version >= kPrecisionSchemaVersion) {
+      Statement row(connection, jobsThat("EXISTS (SELECT 1 FROM tradeoff WHERE tradeoff.job_id = job.id)").c_str());
+      if (row.bind(sha256, machine.cpu, machine.isa, threads, instances, std::int64_t{1}).next()) {
+        selectSearch(connection, row.integer(0), search);
+        before.options = row.text(2);
+        before.started_unix_ns = row.integer(3);
+      }
+    }
+    before.sensitivities = std::move(search.sensitivities);
+    before.tradeoffs = std::move(search.tradeoffs);
+    if (version < kDecisionSchemaVersion) return before;
+    Statement row(connection, jobsThat("command = 'what-if' AND EXISTS (SELECT 1 FROM decision WHERE decision.job_id = job.id)").c_str());
+    for (row.bind(sha256, machine.cpu, machine.isa, threads, instances, kMostWhatIfs); row.next();) {
+      JobRecord job;
+      job.command = row.text(1);
+      job.started_unix_ns = row.integer(3);
+      job.runs = outlinesOfRuns(connection, row.integer(0));
+      selectDecisions(connection, row.integer(0), job);
+      checkRecord(job);
+      // Something else's idea of a what-if.
+      if (job.runs.size() != 2 || job.runs[0].latency_ns.empty() || job.runs[1].latency_ns.empty()) continue;
+      before.what_ifs.push_back(std::move(job));
+    }
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kDatabase) throw;
+    malformed(connection, error.what());
+  }
+  std::reverse(before.what_ifs.begin(), before.what_ifs.end());
+  return before;
+}
+
+}  // namespace ipex_studio
