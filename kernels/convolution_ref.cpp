@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/narrow_weights.h"
 #include "kernels/reference.h"
 
 namespace ipex_studio {
@@ -29,6 +30,26 @@ RowRange roundRow(double* x, std::int64_t count) {
   range.zero = std::nearbyint(-low / range.scale);
   for (std::int64_t k = 0; k < count; ++k) x[k] = std::clamp(std::nearbyint(x[k] / range.scale) + range.zero, 0.0, 255.0);
   return range;
+}
+
+// Weights with a scale per group, of 8 or 4 bits (core/plan/narrow_weights.h).
+void refGroupedLinear(const RefCall& call, std::int64_t group) {
+  const RefTensor &x = call.src[0], &w = call.src[1], &scales = call.src[2], &y = call.dst[0];
+  const std::int64_t columns = w.dims[0], inner = x.dims[x.dims.rank - 1], groups = groupCount(inner, group);
+  const std::int64_t rows = columns == 0 ? 0 : y.dims.count() / columns;
+  const bool four_bits = call.spec.intOr("bits", 8) == 4;
+  const auto weight = [&](std::int64_t c, std::int64_t k) {
+    if (!four_bits) return w.data[c * w.dims[1] + k];
+    const auto byte = static_cast<std::int64_t>(w.data[c * w.dims[1] + nibbleByte(k)]);
+    return static_cast<double>((nibbleIsHigh(k) ? byte / 16 : byte % 16) - kNibbleZero);
+  };
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < inner; ++k) sum += x.data[r * inner + k] * weight(c, k) * scales.data[c * groups + k / group];
+      y.data[r * columns + c] = sum;
+    }
+  }
 }
 
 }  // namespace
@@ -92,6 +113,8 @@ void refDeconvolution(const RefCall& call) {
 
 void refLinear(const RefCall& call) {
   const RefTensor &x = call.src[0], &w = call.src[1], &b = call.src[2], &y = call.dst[0];
+  const std::int64_t group = call.spec.intOr("group", 0);
+  if (group != 0) return refGroupedLinear(call, group);
   const std::int64_t columns = w.dims[0], inner = w.dims[1];
   const std::int64_t rows = columns == 0 ? 0 : y.dims.count() / columns;
   const bool dynamic = call.spec.intOr("dynamic", 0) != 0;

@@ -1,8 +1,10 @@
 // Concatenation, look-ups and views as their definitions say. Indices out of range give NaN rather than foreign memory.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "core/plan/narrow_weights.h"
 #include "kernels/reference.h"
 
 namespace ipex_studio {
@@ -11,6 +13,18 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 bool inside(double index, std::int64_t size) { return index >= 0 && index < static_cast<double>(size); }
+
+// Entry `e` of a table's row; scaled_rows=1: the bytes of scale and offset follow the row's integers.
+double entryAt(const RefCall& call, const RefTensor& table, double index, std::int64_t e) {
+  if (!inside(index, table.dims[0])) return kNan;
+  const double* const row = table.data + static_cast<std::int64_t>(index) * table.dims[1];
+  if (call.spec.intOr("scaled_rows", 0) == 0) return row[e];
+  float parameters[2];
+  std::uint8_t bytes[kRowParameterBytes];
+  for (std::int64_t b = 0; b < kRowParameterBytes; ++b) bytes[b] = static_cast<std::uint8_t>(row[table.dims[1] - kRowParameterBytes + b]);
+  std::memcpy(parameters, bytes, sizeof parameters);
+  return static_cast<double>(parameters[0]) * row[e] + static_cast<double>(parameters[1]);
+}
 
 }  // namespace
 
@@ -30,18 +44,15 @@ void refConcat(const RefCall& call) {
 
 void refEmbedding(const RefCall& call) {
   const RefTensor &ids = call.src[0], &table = call.src[1], &y = call.dst[0];
-  const std::int64_t width = table.dims[1];
+  const std::int64_t width = y.dims[y.dims.rank - 1];
   for (std::int64_t i = 0; i < ids.dims.count(); ++i) {
-    const bool valid = inside(ids.data[i], table.dims[0]);
-    for (std::int64_t e = 0; e < width; ++e) {
-      y.data[i * width + e] = valid ? table.data[static_cast<std::int64_t>(ids.data[i]) * width + e] : kNan;
-    }
+    for (std::int64_t e = 0; e < width; ++e) y.data[i * width + e] = entryAt(call, table, ids.data[i], e);
   }
 }
 
 void refEmbeddingBag(const RefCall& call) {
   const RefTensor &ids = call.src[0], &offsets = call.src[1], &table = call.src[2], &y = call.dst[0];
-  const std::int64_t width = table.dims[1], bags = y.dims[0], count = ids.dims.count();
+  const std::int64_t width = y.dims[1], bags = y.dims[0], count = ids.dims.count();
   const bool mean = call.spec.stringOr("mode", "sum") == "mean";
   for (std::int64_t b = 0; b < bags; ++b) {
     const double first = offsets.data[b];
@@ -51,10 +62,7 @@ void refEmbeddingBag(const RefCall& call) {
         static_cast<std::int64_t>(std::clamp(last, static_cast<double>(begin), static_cast<double>(count)));
     for (std::int64_t e = 0; e < width; ++e) {
       double sum = 0;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const bool valid = inside(ids.data[i], table.dims[0]);
-        sum += valid ? table.data[static_cast<std::int64_t>(ids.data[i]) * width + e] : kNan;
-      }
+      for (std::int64_t i = begin; i < end; ++i) sum += entryAt(call, table, ids.data[i], e);
       y.data[b * width + e] = mean && end > begin ? sum / static_cast<double>(end - begin) : sum;
     }
   }

@@ -66,7 +66,8 @@ class EmbeddingCopy final : public Kernel {
   const char* name() const override { return "embedding_copy"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    return args.dst[0].dtype == args.src[1].dtype ? supportsIndex(args, 0) : Verdict::no("dtype");
+    const bool same = args.dst[0].dtype == args.src[1].dtype && args.spec.intOr("scaled_rows", 0) == 0;
+    return same ? supportsIndex(args, 0) : Verdict::no("dtype");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {

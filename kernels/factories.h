@@ -29,6 +29,7 @@ std::unique_ptr<Kernel> makeConvolutionSimd();
 std::unique_ptr<Kernel> makeConvolutionInt8();
 std::unique_ptr<Kernel> makeLinearInt8();
 std::unique_ptr<Kernel> makeLinearWideWeights(const Kernel* wide);
+std::unique_ptr<Kernel> makeLinearNarrowWeights(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionDepthwiseInt8();
 std::unique_ptr<Kernel> makeConvolutionDepthwiseSimd();
 std::unique_ptr<Kernel> makeLinearSimd();
@@ -48,6 +49,8 @@ std::unique_ptr<Kernel> makeReorderCopy();
 std::unique_ptr<Kernel> makeCastCopy();
 std::unique_ptr<Kernel> makeEmbeddingCopy();
 std::unique_ptr<Kernel> makeEmbeddingBagSimd();
+std::unique_ptr<Kernel> makeEmbeddingRowsSimd();     // tables of u8 with a scale per row
+std::unique_ptr<Kernel> makeEmbeddingBagRowsSimd();
 std::unique_ptr<Kernel> makeGatherCopy();
 std::unique_ptr<Kernel> makePadCopy();
 

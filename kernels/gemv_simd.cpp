@@ -114,6 +114,7 @@ HWY_AFTER_NAMESPACE();
 #include "kernels/factories.h"
 #include "kernels/matrix_rows.h"
 #include "kernels/parallel.h"
+#include "kernels/pointwise_tail.h"
 
 namespace ipex_studio {
 namespace {
@@ -124,42 +125,24 @@ constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
 // With cold weights the library's matmul over packed weights catches up at four rows; its convolution does not.
 constexpr std::int64_t kMaxLinearRows = 3, kMaxImages = kGemvMaxRows;
 
-// The product, then `tail` from scratch memory into the result.
 class GemvOp final : public PreparedOp {
  public:
   GemvJob job;
   GemvRun run = nullptr;
   std::int64_t grain = 1;  // columns
   std::int32_t threads = 1;
-  std::unique_ptr<PreparedOp> tail;      // may be null
-  std::int64_t tail_scratch_offset = 0;  // bytes in scratch; the product lies before
+  PointwiseTail tail;
 
-  class State final : public ExecState {
-   public:
-    std::unique_ptr<ExecState> tail;
-    std::vector<const void*> tail_src;
-  };
+  std::unique_ptr<ExecState> newState() const override { return tail.newState(); }
 
-  std::unique_ptr<ExecState> newState() const override {
-    if (!tail) return nullptr;
-    auto state = std::make_unique<State>();
-    state->tail = tail->newState();
-    state->tail_src.resize(tail->src.size());
-    return state;
-  }
-
-  void execute(ExecState* given, const void* const* from, void* const* to, void* scratch) const override {
+  void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
     const float* const x = static_cast<const float*>(from[kSrc]);
     const float* const w = static_cast<const float*>(from[kWeights]);
     const float* const bias = src[kBias].absent() ? nullptr : static_cast<const float*>(from[kBias]);
-    float* const y = static_cast<float*>(tail ? scratch : to[0]);
+    float* const y = tail.product(to[0], scratch);
     parallelFor(job.columns, grain, threads,
                 [&](std::int64_t begin, std::int64_t end, int) { run(job, x, w, bias, y, begin, end); });
-    if (!tail) return;
-    auto& state = static_cast<State&>(*given);
-    state.tail_src[0] = y;
-    std::copy(from + kFirstPostOperand, from + src.size(), state.tail_src.begin() + 1);
-    tail->execute(state.tail.get(), state.tail_src.data(), to, static_cast<char*>(scratch) + tail_scratch_offset);
+    tail.execute(state, from, to, scratch);
   }
 };
 
@@ -189,7 +172,6 @@ class GemvKernel : public Kernel {
     op->src = args.src;
     op->src[kSrc] = x;
     if (!args.src[kBias].absent()) op->src[kBias] = contiguousDesc(DType::kF32, args.src[kBias].dims);
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
     op->job.columns = w.dims[0];
     op->job.depth = w.dims[1];
@@ -201,42 +183,10 @@ class GemvKernel : public Kernel {
     constexpr std::int64_t kFloatsPerOp = 4;  // vectors do better than the scalar operations that grains count
     op->grain = grainFor(op->job.depth * op->job.rows / kFloatsPerOp);
     op->flops = 2 * args.dst[0].dims.count() * op->job.depth;
-    if (!args.spec.post_ops.empty() && !addTail(args, op.get(), reason)) return nullptr;
-    return op;
+    return op->tail.prepare(*pointwise_, args, kFirstPostOperand, op.get(), reason) ? std::move(op) : nullptr;
   }
 
  private:
-  bool addTail(const PrepareArgs& args, GemvOp* op, std::string* reason) const {
-    PrepareArgs tail;
-    tail.target = args.target;
-    tail.spec.post_ops = args.spec.post_ops;
-    tail.dst = op->dst;
-    tail.src = {op->dst[0]};
-    for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
-      const TensorDesc& operand = args.src[s];
-      // The chain works in the result's row-major layout.
-      tail.src.push_back(operand.block == 0 ? operand : contiguousDesc(operand.dtype, operand.dims));
-    }
-    tail.constant.assign(tail.src.size(), nullptr);
-    tail.src_dies.assign(tail.src.size(), false);
-    const Verdict verdict = pointwise_->supports(tail);
-    if (!verdict.ok) {
-      *reason = verdict.reason;
-      return false;
-    }
-    op->tail = pointwise_->prepare(tail, reason);
-    if (!op->tail) return false;
-    if (!op->tail->dst[0].sameLayout(op->dst[0]) || !op->tail->src[0].sameLayout(op->dst[0])) {
-      *reason = "post-ops";
-      return false;
-    }
-    std::copy(op->tail->src.begin() + 1, op->tail->src.end(), op->src.begin() + kFirstPostOperand);
-    op->tail_scratch_offset = (static_cast<std::int64_t>(op->dst[0].bytes()) + 63) / 64 * 64;
-    op->scratch_bytes = op->tail_scratch_offset + op->tail->scratch_bytes;
-    op->may_alias = op->tail->may_alias;  // x and w are read before the result is written
-    return true;
-  }
-
   const Kernel* pointwise_;
 };
 

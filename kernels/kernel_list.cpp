@@ -23,6 +23,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kConvolution, makeConvolutionDepthwiseSimd());
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
     list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
+    list(OpKind::kLinear, makeLinearNarrowWeights(pointwise));
     const Kernel* linear = list(OpKind::kLinear, makeLinearOnednn(engine_));
     list(OpKind::kLinear, makeLinearWideWeights(linear));
     list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
@@ -43,7 +44,9 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kAttention, makeAttentionSimd());
     list(OpKind::kConcat, makeConcatCopy());
     list(OpKind::kEmbedding, makeEmbeddingCopy());
+    list(OpKind::kEmbedding, makeEmbeddingRowsSimd());
     list(OpKind::kEmbeddingBag, makeEmbeddingBagSimd());
+    list(OpKind::kEmbeddingBag, makeEmbeddingBagRowsSimd());
     listBoth(OpKind::kUpsample, makeUpsampleSimd());
     list(OpKind::kGather, makeGatherCopy());
     listBoth(OpKind::kPad, makePadCopy());

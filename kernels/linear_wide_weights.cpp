@@ -1,7 +1,7 @@
 // y = x·wᵀ of FP32 rows and s8 weights that are numbers: the weights are widened once, while the operation is prepared,
 // then the kernel for FP32 does it.
 //
-// Declines: dtype (not these), dynamic, weights-not-constant, weights-not-packed, and what the kernel for FP32 declines.
+// Declines: dtype (not these), dynamic, groups, weights-not-constant, weights-not-packed, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
 #include "kernels/factories.h"
@@ -22,6 +22,7 @@ class LinearWideWeights final : public Kernel {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[kSrc].dtype != DType::kF32 || args.src[kWeights].dtype != DType::kS8) return Verdict::no("dtype");
     if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
+    if (args.spec.has("group")) return Verdict::no("groups");
     if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
     return wide_->supports(inFloats(args, args.constant[kWeights]));
   }

@@ -33,7 +33,8 @@ enum class OpKind : std::uint8_t {
                    //   [src_zero]
   kLinear,         // x[…,K], w[N,K], [b[N]]; [src_zero]. f32 or bf16 x may meet s8 w: they are numbers. Then dynamic=1
                    //   rounds each row of x to u8 first: scale = (max - min) / 255 over the row and 0, zero =
-                   //   round(-min / scale)
+                   //   round(-min / scale). group=g: scales f32 [N,ceil(K/g)] stand in the place of b, each for g weights
+                   //   of a row; then also bits=4, depth=K (narrow_weights.h)
   kMatmul,         // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale],
                    //   [src_zero] of a, [weight_zero] of b (s8, or u8 where a is an integer)
   kPool,           // x; mode=max|avg|avg_exclude_pad, kernel, stride, padding, dilation, ceil_mode
@@ -49,8 +50,8 @@ enum class OpKind : std::uint8_t {
                    //   zero, keep=a: where it is zero, instead of the sum. heads_last=1: the result [N,H,S,E] will be read
                    //   as [N,S,H,E], a kernel may lay it out so
   kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
-  kEmbedding,      // ids(s64/s32), table[V,E]
-  kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset
+  kEmbedding,      // ids(s64/s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (narrow_weights.h)
+  kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]
   kUpsample,       // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kGather,         // x, index(s64); axis — index_select
   kPad,            // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/plan/narrow_weights.h"
 #include "core/plan/shape_rules.h"
 #include "core/plan/shape_views.h"
 
@@ -66,7 +67,25 @@ bool isBias(const TensorDesc& bias, std::int64_t size) {
 
 namespace {
 
+Verdict inferGroupedLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims &x = src[0].dims, &w = src[1].dims, &scales = src[2].dims;
+  const std::int64_t group = spec.intOr("group", 0), bits = spec.intOr("bits", 8);
+  const bool known = group > 0 && group <= kLargestGroup && group % kNibbleBlock == 0 && (bits == 8 || bits == 4);
+  if (!known || x.rank < 1 || w.rank != 2) return Verdict::no("groups of weights are wrong");
+  const std::int64_t depth = x[x.rank - 1];
+  if (bits == 4 && spec.intOr("depth", -1) != depth) return Verdict::no("source and weight do not fit");
+  if (w[1] != (bits == 4 ? nibbleRowBytes(depth) : depth)) return Verdict::no("source and weight do not fit");
+  const bool types = (src[0].dtype == DType::kF32 || src[0].dtype == DType::kBf16) && src[1].dtype == (bits == 4 ? DType::kU8 : DType::kS8);
+  if (!types || spec.intOr("dynamic", 0) != 0 || spec.intOr("src_zero", 0) != 0) return Verdict::no("groups of weights are for floats");
+  const bool fit = src[2].dtype == DType::kF32 && scales.rank == 2 && scales[0] == w[0] && scales[1] == groupCount(depth, group);
+  if (!fit) return Verdict::no("scales do not fit the weights");
+  Dims y = x;
+  y[x.rank - 1] = w[0];
+  return addResult(computedDtype(spec, src[0].dtype), y, dst);
+}
+
 Verdict inferLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
+  if (spec.has("group") || spec.has("bits")) return inferGroupedLinear(spec, src, dst);
   const Dims& x = src[0].dims;
   const Dims& w = src[1].dims;
   if (x.rank < 1 || w.rank != 2 || x[x.rank - 1] != w[1]) return Verdict::no("source and weight do not fit");
@@ -233,22 +252,33 @@ Verdict inferConcat(const OpSpec& spec, const Descs& src, Descs* dst) {
   return addResult(src[0].dtype, y, dst);
 }
 
+// What a row of a table gives; negative: the table is none.
+std::int64_t rowWidth(const OpSpec& spec, const TensorDesc& table) {
+  if (table.dims.rank != 2) return -1;
+  if (spec.intOr("scaled_rows", 0) == 0) return table.dims[1];
+  return table.dtype == DType::kU8 ? table.dims[1] - kRowParameterBytes : -1;
+}
+
+DType rowDtype(const OpSpec& spec, const TensorDesc& table) {
+  return resultDtype(spec, spec.intOr("scaled_rows", 0) != 0 ? DType::kF32 : table.dtype);
+}
+
 bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
 
 Verdict inferEmbedding(const OpSpec& spec, const Descs& src, Descs* dst) {
-  if (!isIndex(src[0].dtype) || src[1].dims.rank != 2) return Verdict::no("ids or table are wrong");
+  if (!isIndex(src[0].dtype) || rowWidth(spec, src[1]) < 0) return Verdict::no("ids or table are wrong");
   if (src[0].dims.rank >= kMaxRank) return Verdict::no("too many dimensions");
   Dims y = src[0].dims;
-  y[y.rank++] = src[1].dims[1];
-  return addResult(resultDtype(spec, src[1].dtype), y, dst);
+  y[y.rank++] = rowWidth(spec, src[1]);
+  return addResult(rowDtype(spec, src[1]), y, dst);
 }
 
 Verdict inferEmbeddingBag(const OpSpec& spec, const Descs& src, Descs* dst) {
   const bool fits = isIndex(src[0].dtype) && src[0].dims.rank == 1 && src[1].dtype == src[0].dtype &&
-                    src[1].dims.rank == 1 && src[2].dims.rank == 2;
+                    src[1].dims.rank == 1 && rowWidth(spec, src[2]) >= 0;
   if (!fits) return Verdict::no("ids, offsets or table are wrong");
   const std::int64_t bags = src[1].dims[0] - (spec.intOr("include_last_offset", 0) != 0 ? 1 : 0);
-  return addResult(resultDtype(spec, src[2].dtype), Dims{bags, src[2].dims[1]}, dst);
+  return addResult(rowDtype(spec, src[2]), Dims{bags, rowWidth(spec, src[2])}, dst);
 }
 
 Verdict inferGather(const OpSpec& spec, const Descs& src, Descs* dst) {

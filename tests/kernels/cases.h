@@ -12,8 +12,8 @@ namespace ipex_studio::kernel_test {
 
 // What fills a source.
 // kBytes: all integers of u8 or s8. kExtreme: their lowest and highest (or
-// ±limit), in runs. kSmall: around 0.004, as scales are.
-enum class Fill { kNormal, kPositive, kIndex, kOffsets, kBytes, kExtreme, kSmall };
+// ±limit), in runs. kSmall: around 0.004, as scales are. kRows: bytes, then scale and offset of the row as f32.
+enum class Fill { kNormal, kPositive, kIndex, kOffsets, kBytes, kExtreme, kSmall, kRows };
 
 struct Source {
   Dims dims;  // rank 0 and absent: see none()
@@ -47,6 +47,19 @@ struct Source {
     s.constant = true;
     return s;
   }
+  // Two weights of 4 bits in each byte.
+  static Source nibbleWeight(Dims dims) {
+    Source s{dims, DType::kU8, Fill::kBytes};
+    s.constant = true;
+    return s;
+  }
+  // A table whose rows carry scale and offset.
+  static Source scaledRows(Dims dims) {
+    Source s{dims, DType::kU8, Fill::kRows};
+    s.constant = true;
+    return s;
+  }
+  static Source bf16(Dims dims) { return {dims, DType::kBf16}; }
   // Scales of channels, constant.
   static Source scales(Dims dims) {
     Source s{dims, DType::kF32, Fill::kSmall};
@@ -90,5 +103,6 @@ const std::vector<Case>& movementCases();
 const std::vector<Case>& integerProductCases();
 const std::vector<Case>& integerExtremeCases();
 const std::vector<Case>& integerChainCases();
+const std::vector<Case>& narrowWeightCases();
 
 }  // namespace ipex_studio::kernel_test

@@ -53,6 +53,20 @@ Values fill(const Source& source, std::mt19937* random) {
     case Fill::kSmall:
       for (double& v : values) v = 0.001 + 0.0001 * static_cast<double>((*random)() % 64);
       break;
+    case Fill::kRows: {
+      constexpr std::size_t kParameters = 2 * sizeof(float);
+      const auto row = static_cast<std::size_t>(source.dims[1]);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<double>((*random)() % 256);
+        if (i % row + kParameters != row) continue;
+        const float parameters[2] = {0.001f * static_cast<float>(1 + (*random)() % 64), normal(*random)};
+        unsigned char bytes[kParameters];
+        std::memcpy(bytes, parameters, kParameters);
+        for (const unsigned char byte : bytes) values[i++] = byte;
+        --i;
+      }
+      break;
+    }
     case Fill::kOffsets:
       for (double& v : values) v = static_cast<double>((*random)() % (source.limit + 1));
       std::sort(values.begin(), values.end());
