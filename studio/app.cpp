@@ -159,6 +159,8 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
                                  ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("studio", nullptr, flags);
   const bool popup = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
+  // Outside dialogs arrows scrub and letters act.
+  ImGui::GetIO().ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive() && !popup) selection_.clear();
   const Action* action = popup ? nullptr : pressedAction(ImGui::GetIO().WantTextInput);
   if (action != nullptr) selection_.request(action->name);
@@ -187,9 +189,9 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   };
   WindowSettings& set = settings_;
   if (!selection_.front_panel.empty()) set.hide_bottom = false;
-  const float left = extent(set.hide_left, set.left, 300, points_wide, 0.17F, 210);
+  const float left = extent(set.hide_left, set.left, 300, points_wide, 0.17F, 232);
   const float right = extent(set.hide_right, set.right, 360, points_wide, 0.2F, 250);
-  const float bottom = extent(set.hide_bottom, set.bottom, 300, points_high, 0.29F, 150);
+  const float bottom = extent(set.hide_bottom, set.bottom, 300, points_high, 0.31F, 212);
   const float top = std::floor(ui_.px(kTopPoints));
   const float middle = std::max(size.y - top - bottom, ui_.px(80));
   const float centre = std::max(size.x - left - right, ui_.px(120));

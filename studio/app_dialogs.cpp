@@ -48,7 +48,7 @@ void AppDialogs::drawTrust(const StudioSnapshot& snapshot, Commands& commands) {
                                                      : "This kernel has no Landlock: the sandbox keeps it from writing and from the network, but not from reading.");
   ImGui::Dummy({1, ui_.px(6)});
   std::optional<TrustAnswer> answer;
-  if (button(ui_, "sandbox", "Run in the sandbox", ButtonLook::kPrimary)) answer = TrustAnswer::kSandbox;
+  if (confirmButton(ui_, "sandbox", "Run in the sandbox", true)) answer = TrustAnswer::kSandbox;
   ImGui::SameLine();
   if (button(ui_, "trust", "Trust and run without", ButtonLook::kPlain)) answer = TrustAnswer::kTrust;
   ImGui::SameLine();

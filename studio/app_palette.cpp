@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "studio/app_actions.h"
+#include "studio/graph_canvas.h"
 #include "studio/imgui_compat.h"
 
 namespace ipex_studio {
@@ -44,8 +45,8 @@ bool Palette::drawRow(const char* title, const char* keys, bool chosen, float wi
   if (chosen || ImGui::IsItemHovered())
     list->AddRectFilled(at, {at.x + width, at.y + height}, chosen ? ui_.theme.selection : ui_.theme.line, ui_.px(4));
   const float text_y = at.y + std::floor((height - ui_.fonts.text->FontSize) / 2);
-  list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {at.x + ui_.px(10), text_y}, ui_.theme.text, title);
   const float keys_width = ui_.fonts.mono->CalcTextSizeA(ui_.fonts.mono->FontSize, 1e6F, 0, keys).x;
+  drawFittedText(list, ui_.fonts.text, ui_.fonts.text->FontSize, {at.x + ui_.px(10), text_y}, width - keys_width - ui_.px(34), ui_.theme.text, title);
   list->AddText(ui_.fonts.mono, ui_.fonts.mono->FontSize, {std::floor(at.x + width - keys_width - ui_.px(10)), text_y},
                 ui_.theme.dim, keys);
   return clicked;
@@ -85,13 +86,15 @@ void Palette::drawPalette(Selection& selection) {
 
 void Palette::drawShortcuts() {
   const ImVec2 display = ImGui::GetIO().DisplaySize;
-  const float column = ui_.px(390);
-  const auto columns = std::clamp(static_cast<int>((display.x - ui_.px(60)) / column), 1, 3);
+  const float column = std::min(ui_.px(430), (display.x - ui_.px(48)) / std::max(1.F, std::floor((display.x - ui_.px(48)) / ui_.px(330))));
+  const auto columns = std::clamp(static_cast<int>((display.x - ui_.px(48)) / column + 0.01F), 1, 4);
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSizeConstraints({0, 0}, {display.x - ui_.px(24), display.y - ui_.px(24)});
   if (!ImGui::BeginPopup("shortcuts", kPopupFlags)) return;
   open_ = true;
   label(ui_.theme.text, "Keyboard shortcuts", ui_.fonts.strong);
+  ImGui::SameLine(0, ui_.px(12));
+  label(ui_.theme.dim, "Ctrl+P finds everything else by name. In dialogs: arrows, Tab, Space, Enter, Escape.");
   ImGui::Dummy({1, ui_.px(4)});
   std::vector<const Action*> shown;
   for (const Action& action : allActions()) {

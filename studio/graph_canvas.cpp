@@ -12,6 +12,7 @@ namespace {
 constexpr float kLeastZoom = 0.005F;
 constexpr float kMostZoom = 3;
 constexpr float kFitMargin = 0.96F;
+constexpr float kLeastStart = 0.72F;  // names and facts of nodes can still be read
 // The minimap has a strip of its own, so that it hides nothing: at the right of tall graphs, below wide ones.
 constexpr float kMapStrip = 72;
 constexpr float kMapPad = 8;
@@ -56,18 +57,29 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
     setZoom(std::min({1.F, size.x / scale / layout.width * kFitMargin, size.y / scale / layout.height * kFitMargin}));
     centre_ = {layout.width / 2, layout.height / 2};
   }
-  if (request_ == Request::kStart && !scene.nodes.empty()) {
-    setZoom(1);
-    const CanvasNode& first = scene.nodes.front();
-    centre_.x = first.corner.x + first.size.width / 2;
-    centre_.y = layout.height * scale < size.y ? layout.height / 2 : size.y / scale / 2;
-    // A graph that fits is shown whole, not hung up at its first node.
-    if (layout.width * scale < size.x) centre_.x = layout.width / 2;
-    start_ = centre_;
-  }
+  if (request_ == Request::kStart && !scene.nodes.empty()) applyStart(scene, size, scale);
   if (!scene.nodes.empty()) request_ = Request::kNone;
   if (!reveal_.empty()) applyReveal(scene, size, scale);
   if (!zoom_to_.empty()) applyZoomTo(scene, size, scale);
+}
+
+void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale) {
+  const Layout& layout = scene.layout;
+  const float room = (size.x / scale - kMapStrip) * kFitMargin;
+  // A graph that fits is shown whole, not hung up at its first node.
+  SpatialIndex::Box box = kNowhere;
+  for (setZoom(1); layout.width * zoom_ > room; setZoom(zoom_ * 0.9F)) {
+    box = kNowhere;
+    for (const CanvasNode& node : scene.nodes) {
+      if (node.corner.y < size.y / scale / zoom_ * 0.9F) box = including(box, node);
+    }
+    if ((box.right - box.left) * zoom_ <= room || zoom_ * 0.9F < kLeastStart) break;
+  }
+  if (layout.width * zoom_ <= room) box = {0, 0, layout.width, layout.height};
+  centre_.x = (box.left + box.right) / 2;
+  centre_.y = std::min(layout.height, size.y / scale / zoom_) / 2;
+  start_ = centre_;
+  start_zoom_ = zoom_;
 }
 
 void GraphCanvas::applyReveal(const CanvasScene& scene, ImVec2 size, float scale) {

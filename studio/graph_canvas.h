@@ -108,7 +108,8 @@ class GraphCanvas {
 
   // The following take effect with the next draw.
   void requestFit() { request_ = Request::kFit; }
-  void requestStart() { request_ = Request::kStart; }  // 100 %, the top of the graph in view
+  // The top of the graph, as large as lets what stands there be seen from side to side; never above 100 %.
+  void requestStart() { request_ = Request::kStart; }
   void zoomTo(const std::vector<std::int32_t>& nodes) { zoom_to_ = nodes; }
   // All edges that carry this value (CanvasEdge::value) stand out, with the nodes that read it; -1: none.
   void trace(std::int32_t value) { traced_ = value; }
@@ -121,13 +122,14 @@ class GraphCanvas {
   void lookLike(const GraphCanvas& other) {
     centre_ = other.centre_;
     start_ = other.start_;
+    start_zoom_ = other.start_zoom_;
     zoom_ = other.zoom_;
     request_ = other.request_;
   }
   void showMinimap(bool show) { show_minimap_ = show; }
 
   // Nothing has moved the view since requestStart().
-  bool atStart() const { return zoom_ == 1 && centre_.x == start_.x && centre_.y == start_.y; }
+  bool atStart() const { return zoom_ == start_zoom_ && centre_.x == start_.x && centre_.y == start_.y; }
   float zoom() const { return zoom_; }
   void setZoom(float zoom);
   LayoutPoint centre() const { return centre_; }
@@ -144,6 +146,7 @@ class GraphCanvas {
   struct View;
 
   void applyRequests(const CanvasScene& scene, ImVec2 size, float scale);
+  void applyStart(const CanvasScene& scene, ImVec2 size, float scale);
   void applyReveal(const CanvasScene& scene, ImVec2 size, float scale);
   void applyZoomTo(const CanvasScene& scene, ImVec2 size, float scale);
   void handleInput(ImVec2 origin, ImVec2 size, float scale, bool hovered, bool active);
@@ -163,6 +166,7 @@ class GraphCanvas {
 
   LayoutPoint centre_;  // of the view, in the scene
   LayoutPoint start_;   // where requestStart() put it
+  float start_zoom_ = 1;
   float zoom_ = 1;
   Request request_ = Request::kStart;
   std::vector<std::int32_t> reveal_;

@@ -7,6 +7,7 @@ namespace ipex_studio {
 
 #if IMGUI_VERSION_NUM < 18700
 inline bool keyPressed(ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key)); }
+inline bool keyPressedOnce(ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key), false); }
 inline void feedMousePosition(float x, float y) { ImGui::GetIO().MousePos = {x, y}; }
 inline void feedMouseButton(int button, bool down) { ImGui::GetIO().MouseDown[button] = down; }
 inline void feedMouseWheel(float amount) { ImGui::GetIO().MouseWheel = amount; }
@@ -26,6 +27,7 @@ inline void mapKeysForTests() {
 }
 #else
 inline bool keyPressed(ImGuiKey key) { return ImGui::IsKeyPressed(key); }
+inline bool keyPressedOnce(ImGuiKey key) { return ImGui::IsKeyPressed(key, false); }
 inline void feedMousePosition(float x, float y) { ImGui::GetIO().AddMousePosEvent(x, y); }
 inline void feedMouseButton(int button, bool down) { ImGui::GetIO().AddMouseButtonEvent(button, down); }
 inline void feedMouseWheel(float amount) { ImGui::GetIO().AddMouseWheelEvent(0, amount); }

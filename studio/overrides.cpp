@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/plan/records_json.h"
-#include "core/plan/options.h"
 #include "core/plan/tuning_store.h"
 #include "studio/snapshot_index.h"
 
@@ -14,6 +13,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kMostStates = 200;
+constexpr const char* kPrecisions[] = {"fp32", "bf16", "int8"};
 constexpr char kReason[] = "another one is pinned";
 
 }  // namespace
@@ -77,7 +77,7 @@ Overrides overridesFrom(const std::vector<DecisionRecord>& records, const std::s
     if (record.precision.empty()) {
       const KernelPin pin{record.spec, record.dst_shape, record.kernel, record.layout, record.what};
       if (!pin.spec.empty() && !pin.kernel.empty()) overrides.pins.push_back(pin);
-    } else if (precisionFromName(record.precision) && !record.what.empty()) {
+    } else if (!record.what.empty() && std::find(std::begin(kPrecisions), std::end(kPrecisions), record.precision) != std::end(kPrecisions)) {
       overrides.precisions.push_back({record.what, record.precision});
     }
   }

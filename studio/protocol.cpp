@@ -70,7 +70,9 @@ json toJson(const OptimizeOptions& options) {
           {"tune", tuneModeName(options.tune)},            {"allow_winograd", options.allow_winograd},
           {"precision_overrides", options.precision_overrides},
           {"tuning_record", options.tuning_record},
-          {"quantization_recipe", options.quantization_recipe}};
+          {"quantization_recipe", options.quantization_recipe},
+          {"equalize", options.equalize},
+          {"min_cosine", options.min_cosine}};
 }
 
 OptimizeOptions optimizeOptionsFromJson(const json& source) {
@@ -92,6 +94,8 @@ OptimizeOptions optimizeOptionsFromJson(const json& source) {
   options.precision_overrides = messageTexts(source, "precision_overrides");
   options.tuning_record = messageText(source, "tuning_record", kMaxFrameBytes);
   options.quantization_recipe = messageText(source, "quantization_recipe", kMaxFrameBytes);
+  options.equalize = messageBool(source, "equalize");
+  options.min_cosine = messageNumber(source, "min_cosine");
   return options;
 }
 

@@ -1,6 +1,7 @@
 #include "studio/session.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "core/plan/machine_facts.h"
+#include "profiler/text.h"
 #include "studio/session_request.h"
 #include "studio/session_worker.h"
 
@@ -19,10 +21,11 @@ using Clock = std::chrono::steady_clock;
 // Indexing a record costs tens of milliseconds; more often than this nobody can look.
 constexpr auto kRecordInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxLogLines = 2000;
+constexpr std::int64_t kMostLookedAt = 100;  // jobs of a database, for the one to show first
 
 RunChoices runChoices(const JobRequest& request, std::int32_t cores) {
   RunChoices choices;
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16, Precision::kInt8}) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     PrecisionChoice choice;
     choice.precision = precision;
     choice.reason = whyNotPrecision(precision, request);
@@ -211,14 +214,18 @@ void Session::open(const std::string& path) {
 
 void Session::openDatabase(const std::string& path) {
   const Database database = Database::open(path, OpenMode::kReadOnly);
-  const auto jobs = database.jobs(1);
+  const auto jobs = database.jobs(kMostLookedAt);
   if (jobs.empty()) throw Error(ExitCode::kDatabase, fmt::format("{} holds no recorded runs yet.", path));
-  showJob(database, jobs.front().id);
+  // Rather the newest that measured than a newer one that only wrote a file.
+  const auto measured = std::find_if(jobs.begin(), jobs.end(), [](const JobSummary& job) { return job.optimized_p50_ns > 0; });
+  showJob(database, (measured == jobs.end() ? jobs.front() : *measured).id);
 }
 
 void Session::showJob(const Database& database, std::int64_t id) {
   const JobRecord job = database.job(id);
-  log(LogLevel::kInfo, fmt::format("Opened job {} of {}.", id, database.path()));
+  log(LogLevel::kInfo, fmt::format("Opened job {} of {}, recorded {}.", id, database.path(), dateText(job.started_unix_ns)));
+  parts_.work.recorded_at = dateText(job.started_unix_ns);
+  if (::access(job.model.path.c_str(), R_OK) == 0) parts_.work.recorded_model = job.model.path;
   readHistory(database, id);
   overrides_ = OverrideHistory();
   measured_overrides_ = Overrides();

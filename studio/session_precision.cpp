@@ -135,10 +135,22 @@ PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobReque
   return result;
 }
 
-std::string readRecipeText(const std::string& path) {
+std::string readRecipeText(const std::string& path, const WeightForm& form) {
+  const bool weight_only = path == "weight-only";
+  if (!weight_only && (form.bits != 8 || form.group >= 0)) {
+    throw Error(ExitCode::kUsage, "--bits and --group say how weights are kept with --recipe weight-only; leave them out, or give that.");
+  }
   // Need no ranges, so no file.
-  if (path == "dynamic" || path == "weight-only") {
-    return dumpJson({{"format", "ipex-studio-recipe"}, {"version", 1}, {"mode", path}, {"values", json::array()}, {"nodes", json::array()}});
+  if (path == "dynamic" || weight_only) {
+    constexpr std::int64_t kGroupOfFourBits = 32;
+    const std::int64_t group = form.group >= 0 ? form.group : form.bits == 4 ? kGroupOfFourBits : 0;
+    if (form.bits == 4 && group == 0) throw Error(ExitCode::kUsage, "Weights of 4 bits need scales of their own for every few: give --group 32, 64 or 128.");
+    json recipe = {{"format", "ipex-studio-recipe"}, {"version", 1}, {"mode", path}, {"values", json::array()}, {"nodes", json::array()}};
+    if (weight_only) {
+      recipe["weight_bits"] = form.bits;
+      recipe["group"] = group;
+    }
+    return dumpJson(recipe);
   }
   std::string text = readText(path, "--recipe", kMaxTextBytes);
   if (!json::accept(text)) throw Error(ExitCode::kUsage, fmt::format("--recipe {}: this is no JSON; give what calibrate wrote, or an int8_conf.json.", path));

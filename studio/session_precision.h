@@ -49,8 +49,16 @@ std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, JobEvents& events,
                                        const Cancellation& cancellation);
 
-// The text of a recipe or an int8_conf.json, checked for size and for being JSON. Throws Error(kUsage).
-std::string readRecipeText(const std::string& path);
+// How a weight-only recipe keeps weights. group: so many that follow each other share a scale; 0: a whole row; -1: what fits
+// the bits (8: 0, 4: 32).
+struct WeightForm {
+  std::int32_t bits = 8;
+  std::int64_t group = -1;
+};
+
+// The text of a recipe or an int8_conf.json, checked for size and for being JSON; also of the recipes "dynamic" and
+// "weight-only", which need no file. Throws Error(kUsage).
+std::string readRecipeText(const std::string& path, const WeightForm& form = {});
 
 // The text of a preprocessing. Throws Error(kUsage).
 std::string readPreprocessText(const std::string& path);

@@ -34,6 +34,17 @@ SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const
 
 }  // namespace
 
+std::string pressOptimize(const StudioSnapshot& snapshot) {
+  switch (snapshot.status.state) {
+    case JobState::kEmpty:
+      return "Open a model (Ctrl+O) and press Optimize";
+    case JobState::kRecorded:
+      return "These are recorded runs; open the model itself and press Optimize";
+    default:
+      return "Press Optimize";
+  }
+}
+
 SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous) {
   if (!job) job = std::make_shared<const JobRecord>();
   auto indexed = std::make_shared<IndexedJob>();

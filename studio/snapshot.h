@@ -102,6 +102,9 @@ struct SnapshotParts {
   std::vector<LogLine> log;
 };
 
+// How a sentence on what to press begins: "Press Optimize", or what comes first where only recorded runs are open.
+std::string pressOptimize(const StudioSnapshot& snapshot);
+
 // Builds the indexes: tens of milliseconds for a large job, so call it on a session's thread. `job` may be null.
 // Trusts neither ids nor strings in the records. `previous` may be null; its revision is counted on.
 SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous);

@@ -122,6 +122,12 @@ std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<Ori
 std::string formatTime(double ns, int decimals = 2);
 // "2.17 ± 0.01 ms": a median and half of its interval in one unit.
 std::string formatSpread(const TimeStatistics& time);
+// "0.8 ms unattributed (1.2 %)": what no operation explains of `of_ns`. Timing each operation costs a little, so that together
+// they may take longer than a run; then that is said.
+std::string unattributedText(double ns, double of_ns);
+// Why a kernel was not taken, in words: "no-fast-implementation" as "the library has no fast one for this". Codes that are not
+// known lose their hyphens.
+std::string kernelReason(const std::string& code);
 // "97.5 MB", "12.4 kB", "1.2 GB".
 std::string formatBytes(std::int64_t bytes);
 // "1x64x56x56" and "Float(1, 64, 56, 56)" as "1×64×56×56"; other text as it is.

@@ -1,10 +1,12 @@
 // Text that snapshots and panels share: kind groups, times, shapes, and strings made fit for display.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "studio/snapshot_index.h"
 
@@ -107,6 +109,38 @@ std::string formatTime(double ns, int decimals) {
   if (magnitude >= 1e9) return fmt::format("{:.{}f} s", ns / 1e9, decimals);
   if (magnitude >= 1e5) return fmt::format("{:.{}f} ms", ns / 1e6, decimals);
   return fmt::format("{:.{}f} µs", ns / 1e3, decimals > 1 ? 1 : decimals);
+}
+
+std::string kernelReason(const std::string& code) {
+  static constexpr std::pair<std::string_view, const char*> kReasons[] = {
+      {"dtype", "not for these types of values"},
+      {"layout", "not for this layout"},
+      {"no-fast-implementation", "the library has no fast one for this"},
+      {"post-ops", "cannot do what follows it"},
+      {"not-depthwise", "for depthwise convolutions only"},
+      {"depthwise", "not for depthwise convolutions"},
+      {"not-one-pixel", "for results of one pixel only"},
+      {"one-row", "not for a single row"},
+      {"rows", "for few rows only"},
+      {"transposed", "not for transposed matrices"},
+      {"weights-layout", "not for weights that lie like this"},
+      {"weights-not-packed", "for packed weights only"},
+      {"algorithm", "Winograd would not be exact enough, or does not fit"},
+      {"shape", "not for these sizes"},
+      {"strided", "not for strided tensors"},
+      {"slower", "slower in the plan"}};
+  for (const auto& [known, words] : kReasons) {
+    if (code == known) return words;
+  }
+  std::string words = displayText(code, 120);
+  const bool plain = std::all_of(words.begin(), words.end(), [](unsigned char c) { return std::islower(c) != 0 || c == '-'; });
+  if (plain) std::replace(words.begin(), words.end(), '-', ' ');
+  return words;
+}
+
+std::string unattributedText(double ns, double of_ns) {
+  if (ns < 0) return fmt::format("operations one by one take {:.1f} % longer", -ns / of_ns * 100);
+  return fmt::format("{} unattributed ({:.1f} %)", formatTime(ns, 1), ns / of_ns * 100);
 }
 
 std::string formatSpread(const TimeStatistics& time) {

@@ -38,6 +38,8 @@ struct TuningState {
 struct WorkState {
   std::string file;  // as it was opened; empty: nothing is open
   bool remote = false;  // another machine runs it; data lie there
+  std::string recorded_at;     // of recorded runs: when; empty otherwise
+  std::string recorded_model;  // their model, where it lies on this machine still; empty: it does not
   TrustQuestion trust;
   ExportResult exported;
   TuningState tuning;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "studio/graph_canvas.h"
+#include "studio/imgui_compat.h"
 
 namespace ipex_studio {
 namespace {
@@ -28,6 +29,15 @@ class FontScope {
 ImVec2 sizeOf(const std::string& text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()); }
 
 void unformatted(const std::string& text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
+
+bool reachedByKeys() { return ImGui::IsItemFocused() && ImGui::GetIO().NavVisible; }
+
+// Around what keys have reached.
+void focusRing(const Ui& ui, ImVec2 low, ImVec2 high) {
+  if (!reachedByKeys()) return;
+  const float gap = ui.px(2);
+  ImGui::GetWindowDrawList()->AddRect({low.x - gap, low.y - gap}, {high.x + gap, high.y + gap}, ui.theme.accent, ui.px(6), 0, std::max(1.F, 1.5F * ui.scale));
+}
 
 // Where the line that begins at `begin` ends so that it fits: at a space, and not before a unit or sign that belongs to
 // the number in front of it. A word that is too long stands alone.
@@ -116,9 +126,11 @@ bool link(const Ui& ui, const char* id, const std::string& text) {
   ImGui::PushID(id);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size = sizeOf(text);
-  const bool clicked = ImGui::InvisibleButton("link", {std::max(size.x, 1.F), std::max(size.y, 1.F)});
+  bool clicked = ImGui::InvisibleButton("link", {std::max(size.x, 1.F), std::max(size.y, 1.F)});
+  clicked = clicked || (reachedByKeys() && keyPressedOnce(ImGuiKey_Enter));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddText(at, ui.theme.accent, text.data(), text.data() + text.size());
+  focusRing(ui, at, {at.x + size.x, at.y + size.y});
   if (ImGui::IsItemHovered()) {
     list->AddLine({at.x, at.y + size.y - 1}, {at.x + size.x, at.y + size.y - 1}, ui.theme.accent);
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
@@ -137,7 +149,8 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   const FontScope scope(font);
   ImGui::PushID(id);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const bool clicked = ImGui::InvisibleButton("button", size) && enabled;
+  const bool pressed = ImGui::InvisibleButton("button", size);
+  const bool clicked = enabled && (pressed || (reachedByKeys() && keyPressedOnce(ImGuiKey_Enter)));
   const bool hovered = ImGui::IsItemHovered() && enabled;
   const bool held = ImGui::IsItemActive() && enabled;
   ImGui::PopID();
@@ -163,6 +176,7 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   const ImVec2 extent = sizeOf(text);
   list->AddText({std::floor(at.x + (size.x - extent.x) / 2), std::floor(at.y + (size.y - extent.y) / 2)}, ink,
                 text.data(), text.data() + text.size());
+  focusRing(ui, at, high);
   if (hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   return clicked;
 }
@@ -254,10 +268,19 @@ bool beginDialog(const Ui& ui, const char* id, float width) {
   const bool open = ImGui::BeginPopupModal(id, nullptr, ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
                                                             ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
   ImGui::PopStyleVar(3);
+  // For the next frame; App::frame ends it with the dialog.
+  if (open) ImGui::GetIO().ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   return open;
 }
 
 void endDialog() { ImGui::EndPopup(); }
+
+bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled) {
+  // A field that Enter has just left is no longer active here.
+  const bool entered = ImGui::IsWindowFocused() && !ImGui::IsAnyItemActive() && !ImGui::IsWindowAppearing() && !ImGui::GetIO().NavVisible &&
+                       keyPressedOnce(ImGuiKey_Enter);
+  return button(ui, id, text, ButtonLook::kPrimary, enabled) || (enabled && entered);
+}
 
 float dialogLine(const Ui& ui, const std::string& text, float points) {
   const float left = ImGui::GetCursorPosX();

@@ -73,10 +73,13 @@ void tooltip(const std::string& text);
 // What an empty panel says: one headline and what to do next, in the middle of the window.
 void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next);
 
-// A dialog in the middle of the window that keeps the rest from being used: drawn between the two, and closed by Escape.
+// A dialog in the middle of the window that keeps the rest from being used: drawn between the two, and closed by Escape. Arrow
+// keys go from field to field and button to button, Tab from field to field, Space and Enter press.
 // False: it is not open; endDialog() must follow only where it is. `width` in points.
 bool beginDialog(const Ui& ui, const char* id, float width);
 void endDialog();
+// The button that a dialog is there for: Enter presses it, too, unless keys have gone to another.
+bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled);
 // A line of a dialog: dim text at the left, and the width that is left for what stands at its right.
 float dialogLine(const Ui& ui, const std::string& text, float points = 120);
 

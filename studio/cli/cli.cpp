@@ -77,7 +77,12 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   request.data.samples = line.samples;
   request.data.batch = line.batch;
   request.data.metric = line.metric;
-  if (!line.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(line.recipe);
+  if (!line.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(line.recipe, {line.weight_bits, line.group});
+  if (line.recipe.empty() && (line.weight_bits != 8 || line.group >= 0)) {
+    throw Error(ExitCode::kUsage, "--bits and --group say how weights are kept with --recipe weight-only; add that.");
+  }
+  request.optimize.equalize = line.equalize;
+  request.optimize.min_cosine = line.min_cosine;
   request.calibration.method = line.method;
   request.calibration.percentile = line.percentile;
   request.calibration.samples = line.kind == CommandKind::kCalibrate ? 0 : line.calibration_samples;

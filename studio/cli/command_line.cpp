@@ -109,6 +109,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
     addRecipeFlag(*command, line);
     addCalibrationFlags(*command, line);
     addMetricFlag(*command, line);
+    addCosineFlag(*command, line);
     addWorkerFlag(*command, line, kSharedGroup);
   }
 }
@@ -147,6 +148,7 @@ void addPrecisionCommands(CLI::App& app, CommandLine& line) {
   addRecipeFlag(*tune, line);
   addMetricFlag(*tune, line);
   tune->footer(kTuneExamples);
+  for (CLI::App* command : {quantize, tune}) addCosineFlag(*command, line);
   for (CLI::App* command : {calibrate, quantize, tune}) {
     addCalibrationFlags(*command, line);
     addModelFlags(*command, line);
@@ -188,6 +190,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   verify->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}))
       ->capture_default_str();
+  addCosineFlag(*verify, line);
   verify->add_option("--threads", line.measure.threads, "0: all usable cores.")
       ->check(CLI::Range(0, 4096))
       ->group(kMeasureGroup);

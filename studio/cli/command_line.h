@@ -49,6 +49,10 @@ struct CommandLine {
   bool force_precision = false;
   std::string precision = "fp32";
   std::string recipe;       // --recipe
+  std::int32_t weight_bits = 8;  // --bits
+  std::int64_t group = -1;  // --group; -1: not given
+  bool equalize = false;
+  double min_cosine = 0;    // 0: the precision's own
   std::string data;         // --data
   std::string preprocess;   // --preprocess
   std::string metric;       // --metric

@@ -120,18 +120,38 @@ void addCalibrationFlags(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(50.0, 100.0))
       ->capture_default_str()
       ->group(kDataGroup);
+  app.add_flag("--equalize", line.equalize,
+               "Level the ranges of channels between layers first: where a few channels reach much further than the others, these keep more levels.")
+      ->group(kDataGroup);
   app.add_flag("--restart", line.restart, "Do not go on with what was interrupted.")->group(kDataGroup);
 }
 
 void addRecipeFlag(CLI::App& app, CommandLine& line) {
   app.add_option("--recipe", line.recipe, "For INT8: what calibrate wrote, or an int8_conf.json of Intel Extension for PyTorch; dynamic or weight-only: linear layers "
-                                          "alone, without calibration.")
+                                          "and tables of embeddings alone, without calibration.")
       ->type_name("FILE")
+      ->group(kDataGroup);
+  app.add_option("--bits", line.weight_bits, "With --recipe weight-only: bits of each weight, 8 or 4.")
+      ->type_name("N")
+      ->check(CLI::IsMember({8, 4}))
+      ->capture_default_str()
+      ->group(kDataGroup);
+  app.add_option("--group", line.group, "With --recipe weight-only: so many weights of a row share a scale; 0: the whole row. Without it 0 for 8 bits, 32 for 4.")
+      ->type_name("N")
+      ->check(CLI::IsMember({0, 32, 64, 128, 256}))
       ->group(kDataGroup);
   app.add_option("--calibration-samples", line.calibration_samples, "Without a recipe: calibrate on so many samples of the data.")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
+      ->group(kDataGroup);
+}
+
+void addCosineFlag(CLI::App& app, CommandLine& line) {
+  app.add_option("--min-cosine", line.min_cosine,
+                 "Below fp32 results pass, and are exported, from this cosine with the model's own results on; without it 0.99 for int8, 0.999 for bf16.")
+      ->type_name("X")
+      ->check(CLI::Range(1e-6, 1.0))
       ->group(kDataGroup);
 }
 

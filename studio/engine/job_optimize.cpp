@@ -29,6 +29,8 @@
 namespace ipex_studio {
 namespace {
 
+AccuracyRule accuracyRule(const EngineJob& job) { return {job.optimize.precision, job.optimize.min_cosine}; }
+
 // The worst record over all sequences, from models loaded afresh so that state and memory of the timed ones stay as
 // they are.
 AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, torch::jit::Module& candidate) {
@@ -36,7 +38,7 @@ AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, torch::jit:
   AccuracyRecord worst;
   bool first = true;
   for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
-    for (const AccuracyRecord& record : verifyModule(original.module(), candidate, steps, job.reset_method, job.optimize.precision)) {
+    for (const AccuracyRecord& record : verifyModule(original.module(), candidate, steps, job.reset_method, accuracyRule(job))) {
       if (record.output != -1) continue;
       if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
         worst = record;
@@ -104,7 +106,7 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
 std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs, const OptimizedModel& optimized) {
   const torch::jit::Module frozen = freezeForPasses(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
   try {
-    return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example());
+    return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example(), optimized.divisors);
   } catch (const Error&) {
     return {};
   } catch (const std::exception&) {
@@ -222,7 +224,7 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
   std::vector<AccuracyRecord> all;
   for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
     channel.progress("verify", 0.5);
-    const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method, job.optimize.precision);
+    const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method, accuracyRule(job));
     all.insert(all.end(), found.begin(), found.end());
   }
   // The worst first, whatever sizes it came from.

@@ -33,10 +33,11 @@ OptimizedModel calibrationModel(const torch::jit::Module& module, const Inputs& 
   return optimizeModel(module, example, own, silent);
 }
 
-CalibrationOptions calibrationOptions(const CalibrationRequest& request) {
+CalibrationOptions calibrationOptions(const CalibrationRequest& request, bool equalize) {
   CalibrationOptions options;
   options.observer.kind = observerFromName(request.method);
   options.observer.percentile = request.percentile;
+  options.equalization = equalize;
   return options;
 }
 
@@ -65,7 +66,9 @@ std::string ownRecipe(const std::string& text, const torch::jit::Module& module,
     recipeFromText(text);  // says now what is wrong with it
     return text;
   }
-  const OptimizedModel model = calibrationModel(module, example, options);
+  OptimizeOptions plain = options;
+  plain.equalize = false;  // its ranges are those of the model as it is
+  const OptimizedModel model = calibrationModel(module, example, plain);
   return recipeToText(recipeFromIpexConfiguration(text, *model.calibration, Recipe()));
 }
 
@@ -73,7 +76,7 @@ Recipe calibrate(const EngineJob& job, const torch::jit::Module& module, const D
                  const std::function<void(const std::string&)>& checkpoint, Channel& channel) {
   channel.progress("prepare the calibration", 0);
   OptimizedModel model = calibrationModel(module, inputs.example(), job.optimize);
-  Calibrator calibrator(model.module, *model.calibration, calibrationOptions(job.calibration));
+  Calibrator calibrator(model.module, *model.calibration, calibrationOptions(job.calibration, job.optimize.equalize));
   if (!state.empty()) unwrap(state, data, &calibrator);
   std::int64_t batches = data.batches();
   if (job.calibration.samples > 0) batches = std::min(batches, (job.calibration.samples + job.data.batch - 1) / job.data.batch);

@@ -67,10 +67,18 @@ void chartText(const Ui& ui, ImVec2 at, ImU32 color, const std::string& text, fl
 void drawAxisX(const Ui& ui, const ChartScale& x, float top, float bottom,
                const std::function<std::string(double)>& text) {
   ImDrawList* list = ImGui::GetWindowDrawList();
+  ImFont* font = ui.fonts.head;
+  const float window_end = ImGui::GetWindowPos().x + ImGui::GetWindowWidth();
+  float taken = -1e30F;
   for (const double tick : ticksOf(x, std::abs(x.end - x.begin) / ui.px(90))) {
     const float at = std::floor(x.at(tick));
     list->AddLine({at, top}, {at, bottom}, withAlpha(ui.theme.line, 0.6F));
-    chartText(ui, {at, bottom + ui.px(4)}, ui.theme.dim, text(tick), 0.5F);
+    // What would touch its neighbour or leave the window has its line alone.
+    const std::string words = text(tick);
+    const float half = font->CalcTextSizeA(font->FontSize, 1e6F, 0, words.data(), words.data() + words.size()).x / 2;
+    if (at - half < taken + ui.px(8) || at + half > window_end - ui.px(3)) continue;
+    chartText(ui, {at, bottom + ui.px(4)}, ui.theme.dim, words, 0.5F);
+    taken = at + half;
   }
 }
 

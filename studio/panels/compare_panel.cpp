@@ -41,10 +41,10 @@ class ComparePanel : public Panel {
         history_(ui,
                  {{"", 16},
                   {"run", 40, true},
-                  {"when", 136},
+                  {"when", 136, false, 520},
                   {"variant", 0, false, 0, 1.4F},
                   {"precision", 62},
-                  {"threads", 52, true},
+                  {"threads", 52, true, 520},
                   {"ms", 62, true, 0, 1, "Median latency."},
                   {"speed-up", 64, true, 0, 1, "Over the model as it is, measured in the same job."}},
                  1, true),
@@ -129,11 +129,16 @@ class ComparePanel : public Panel {
     }
     heads_.clear();
     for (std::size_t r = 0; r < set->runs.size(); ++r) heads_.push_back(marks(r) + " ms");
-    std::vector<TableColumn> columns = {{"operation", 0, false, 0, 2}, {"kind", 110, false, 900}};
-    for (const std::string& head : heads_) columns.push_back({head.c_str(), 70, true});
+    // The names keep their room whatever the number of runs.
+    const float runs_points = 76 * static_cast<float>(heads_.size());
+    std::vector<TableColumn> columns = {{"operation", 0, false, 0, 2}, {"kind", 96, false, 650 + runs_points}};
+    for (std::size_t r = 0; r < heads_.size(); ++r) {
+      const bool end = r == 0 || r + 1 == heads_.size();
+      columns.push_back({heads_[r].c_str(), 70, true, end ? 0 : 400 + runs_points});
+    }
     columns.push_back({"Δ ms", 76, true, 0, 1, "The last run less the first: below zero it became faster."});
     columns.push_back({"ratio", 66, true, 0, 1, "The first run over the last: above 1 it became faster."});
-    columns.push_back({"", 130});
+    columns.push_back({"", heads_.size() > 2 ? 80.F : 120.F, false, 480 + runs_points});
     delta_ = DataTable(ui_, std::move(columns), 2 + static_cast<int>(heads_.size()), true);
     sortDelta();
   }
@@ -287,7 +292,8 @@ class ComparePanel : public Panel {
     ImGui::SameLine(0, ui_.px(10));
     ImGui::SetCursorPosY(ui_.px(11));
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
-    for (std::size_t r = 0; r < set.runs.size(); ++r)
+    // Of many the ends, which the verdict is about.
+    for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
       text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]), static_cast<double>(set.runs[r].p50_ns) / 1e6);
     for (std::size_t r = 0; r < set.runs.size(); ++r) {
       const bool timed = std::any_of(set.rows.begin(), set.rows.end(), [r](const RunSetRow& row) { return row.steps[r] > 0; });

@@ -40,7 +40,7 @@ std::string ExportDialog::remeasured(const StudioSnapshot& snapshot) const {
 void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   if (opening_) ImGui::OpenPopup(kTitle);
   opening_ = false;
-  if (!beginDialog(ui_, kTitle, 620)) return;
+  if (!beginDialog(ui_, kTitle, 720)) return;
   label(ui_.theme.text, "Export the optimized model", ui_.fonts.strong);
   ImGui::Dummy({1, ui_.px(6)});
   const float width = dialogLine(ui_, "to", kLinePoints);
@@ -56,7 +56,7 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   drawResult(snapshot);
   ImGui::Dummy({1, ui_.px(6)});
   const bool working = snapshot.status.state == JobState::kWorking;
-  if (button(ui_, "write", "Export and verify", ButtonLook::kPrimary, path_[0] != 0 && !working)) commands.post(command());
+  if (confirmButton(ui_, "write", "Export and verify", path_[0] != 0 && !working)) commands.post(command());
   ImGui::SameLine();
   const bool escape = keyPressed(ImGuiKey_Escape) && ImGui::IsWindowFocused();
   if (button(ui_, "close", "Close", ButtonLook::kPlain) || escape) ImGui::CloseCurrentPopup();

@@ -77,7 +77,7 @@ bool FileDialog::draw() {
   ImGui::Dummy({1, ui_.px(2)});
   drawPlaces();
   const float height = std::min(ui_.px(kListPoints), ImGui::GetIO().DisplaySize.y - ui_.px(240));
-  if (beginArea(ui_, "entries", {0, std::max(height, ui_.px(80))}, ui_.theme.ground, {0, 4})) {
+  if (beginArea(ui_, "entries", {0, std::max(height, ui_.px(80))}, ui_.theme.ground, {0, 4}, ImGuiWindowFlags_NavFlattened)) {
     if (reader_->busy() || !shown_) {
       emptyState(ui_, "Reading the folder", "One moment.");
     } else if (!shown_->problem.empty()) {
@@ -163,7 +163,8 @@ void FileDialog::drawEntries(const FolderListing& listing, float height) {
       ImGui::PushID(i);
       const ImVec2 at = ImGui::GetCursorScreenPos();
       if (ImGui::InvisibleButton("entry", {width, row})) clicked = &entry;
-      const bool hovered = ImGui::IsItemHovered();
+      const bool reached = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+      const bool hovered = ImGui::IsItemHovered() || reached;
       if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
         clicked = &entry;
         twice = true;
@@ -196,7 +197,7 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
   const bool folder_itself = wish_ == FileWish::kFileOrFolder && typed.empty();
   const bool possible = listing != nullptr && (folder_itself || !typed.empty());
   const char* text = wish_ == FileWish::kSave ? "Choose" : folder_itself ? "Choose this folder" : wish_ == FileWish::kModel ? "Open" : "Choose";
-  const bool pressed = button(ui_, "choose", text, ButtonLook::kPrimary, possible);
+  const bool pressed = confirmButton(ui_, "choose", text, possible);
   ImGui::SameLine();
   if (button(ui_, "close", "Cancel", ButtonLook::kPlain)) ImGui::CloseCurrentPopup();
   if (!possible || !(pressed || taken_ || (entered && !typed.empty()))) return false;

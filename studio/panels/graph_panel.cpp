@@ -17,6 +17,7 @@ enum class Arrangement { kBefore, kSplit, kAfter };
 constexpr std::array<const char*, 3> kArrangements = {"before", "split", "after"};
 
 constexpr float kSearchPoints = 170;
+constexpr float kSplitPoints = 660;
 constexpr float kLegendPoints = 26;
 
 class GraphPanel : public Panel {
@@ -35,9 +36,13 @@ class GraphPanel : public Panel {
       drawEmpty(snapshot, selection, commands);
       return;
     }
+    const float width = ImGui::GetWindowWidth();
+    // Side by side needs room; what was chosen by hand stays.
+    if (!arrangement_chosen_) {
+      arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit : index.stages.size() < 2 ? Arrangement::kBefore : Arrangement::kAfter;
+    }
     act(selection);
     drawHead(index, selection);
-    const float width = ImGui::GetWindowWidth();
     const float height = ImGui::GetWindowHeight() - ImGui::GetCursorPosY() - std::floor(ui_.px(kLegendPoints));
     const float half = std::floor(width / 2);
     panes_[0].canvas().showMinimap(arrangement_ != Arrangement::kSplit);
@@ -93,7 +98,9 @@ class GraphPanel : public Panel {
 
   void act(Selection& selection) {
     for (std::size_t a = 0; a < kArrangements.size(); ++a) {
-      if (selection.take(std::string("view.") + kArrangements[a])) arrangement_ = static_cast<Arrangement>(a);
+      if (!selection.take(std::string("view.") + kArrangements[a])) continue;
+      arrangement_ = static_cast<Arrangement>(a);
+      arrangement_chosen_ = true;
     }
     for (int c = 0; c < kColorings; ++c) {
       if (selection.take(std::string("color.") + colorByName(static_cast<ColorBy>(c))))
@@ -215,6 +222,7 @@ class GraphPanel : public Panel {
       if (button(ui_, kArrangements[a], kArrangements[a], chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
                  ui_.fonts.head)) {
         arrangement_ = static_cast<Arrangement>(a);
+        arrangement_chosen_ = true;
       }
     }
     return x;
@@ -357,6 +365,7 @@ class GraphPanel : public Panel {
   ModuleFold fold_;
   ColorBy color_by_ = ColorBy::kTime;
   Arrangement arrangement_ = Arrangement::kSplit;
+  bool arrangement_chosen_ = false;
   std::array<char, 128> search_{};
   bool focus_search_ = false;
   GraphSearch finder_;

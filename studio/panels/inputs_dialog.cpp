@@ -124,10 +124,7 @@ bool InputsDialog::draw() {
   if (opening_) ImGui::OpenPopup("Inputs");
   opening_ = false;
   bool start = false;
-  ImGui::SetNextWindowSize({std::min(ui_.px(640), ImGui::GetIO().DisplaySize.x - ui_.px(24)), 0});
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(18), ui_.px(16)});
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, ui_.px(8));
-  if (ImGui::BeginPopupModal("Inputs", nullptr, ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize)) {
+  if (beginDialog(ui_, "Inputs", 640)) {
     label(ui_.theme.text, "What to run the model with", ui_.fonts.strong);
     paragraph(ui_.theme.dim,
               "Random values of these shapes and types. A range such as 1..32 in a shape is verified at several sizes.");
@@ -148,13 +145,12 @@ bool InputsDialog::draw() {
       good = good && inputProblem(edited(rows_[r])).empty();
     }
     ImGui::Dummy({1, ui_.px(6)});
-    start = button(ui_, "start", "Optimize with these", ButtonLook::kPrimary, good);
+    start = confirmButton(ui_, "start", "Optimize with these", good);
     ImGui::SameLine();
     const bool close = button(ui_, "close", "Close", ButtonLook::kPlain);
     if (start || close || keyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
-    ImGui::EndPopup();
+    endDialog();
   }
-  ImGui::PopStyleVar(2);
   return start;
 }
 

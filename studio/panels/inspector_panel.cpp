@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "studio/panels/panel_list.h"
+#include "studio/snapshot_precision.h"
 
 namespace ipex_studio {
 namespace {
@@ -85,16 +86,17 @@ class InspectorPanel : public Panel {
     if (index.run == nullptr) return;
     const RunRecord& run = *index.run;
     heading(head);
-    entry("latency p50", formatSpread(index.latency));
-    entry("runs", fmt::format("{} on {} thread{}", index.latency.samples, run.threads, run.threads == 1 ? "" : "s"));
+    const std::string threads = fmt::format("{} thread{}", run.threads, run.threads == 1 ? "" : "s");
+    const bool timed = index.latency.samples > 0;
+    entry("latency p50", timed ? formatSpread(index.latency) : "not measured", timed);
+    entry("runs", timed ? fmt::format("{} on {}", index.latency.samples, threads) : threads);
     if (run.compile_ns > 0) entry("compile", formatTime(static_cast<double>(run.compile_ns), 0));
     if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns), 0));
     if (run.peak_rss_bytes > 0)
       entry("peak memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
-    if (run.coverage.nodes > 0) {
-      entry("in regions",
-            fmt::format("{:.0f} % of nodes, {:.0f} % of time", run.coverage.nodes * 100, run.coverage.time * 100));
-    }
+    // How much of the model runs as compiled plans; the rest stays with the interpreter.
+    if (run.coverage.nodes > 0) entry("compiled", fmt::format("{:.0f} % of nodes", run.coverage.nodes * 100));
+    if (run.coverage.nodes > 0 && timed) entry("", fmt::format("{:.0f} % of time", run.coverage.time * 100));
   }
 
   void drawSelected(const StudioSnapshot& snapshot, Selection& selection) {
@@ -124,10 +126,35 @@ class InspectorPanel : public Panel {
     const std::vector<std::int32_t> rows = rowsOf(index.optimized, selection.origins());
     drawTitle(node, index, rows);
     drawSteps(index, rows, selection);
-    if (node != nullptr) drawNode(*shown, *node, stage > 0 ? index.stages[stage].name : "the frozen graph");
     drawKernels(index, rows);
-    drawOrigins(snapshot, selection);
+    drawPrecision(snapshot, selection);
     drawRemarks(snapshot, selection);
+    drawOrigins(snapshot, selection);
+    if (node != nullptr) drawNode(*shown, *node, stage > 0 ? index.stages[stage].name : "the frozen graph");
+  }
+
+  // What the operation takes and loses in each precision, and why it is not lower.
+  void drawPrecision(const StudioSnapshot& snapshot, const Selection& selection) {
+    if (precision_index_ != snapshot.index || precision_runs_ != snapshot.precisions) {
+      precision_index_ = snapshot.index;
+      precision_runs_ = snapshot.precisions;
+      precision_rows_ = precisionRows(snapshot);
+    }
+    const auto row = std::find_if(precision_rows_.begin(), precision_rows_.end(), [&](const PrecisionRow& r) { return selection.overlaps(r.origins); });
+    if (row == precision_rows_.end()) return;
+    heading("Precision");
+    for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) {
+      const bool now = row->now == kShownPrecisions[p];
+      const std::string time = row->time_ns[p] > 0 ? formatTime(row->time_ns[p]) : "not measured";
+      entry(kShownPrecisions[p], time + (now ? " · now" : ""), row->time_ns[p] > 0);
+    }
+    if (!std::isnan(row->alone_db)) {
+      entry("error alone", row->alone_db >= kSqnrOfEqual ? std::string("none") : fmt::format("SQNR {:.0f} dB", row->alone_db));
+    }
+    if (!std::isnan(row->together_db)) {
+      entry("added up", row->together_db >= kSqnrOfEqual ? std::string("none") : fmt::format("SQNR {:.0f} dB", row->together_db));
+    }
+    if (!row->why.empty()) paragraph(ui_.theme.dim, "Not lower: " + row->why);
   }
 
   void drawTitle(const GraphNode* node, const JobIndex& index, const std::vector<std::int32_t>& rows) const {
@@ -227,7 +254,7 @@ class InspectorPanel : public Panel {
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ui_.px(17));
     const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
     const std::string result = dispatch.elapsed_ns > 0 ? formatTime(static_cast<double>(dispatch.elapsed_ns))
-                                                       : displayText(dispatch.reason, 28);
+                                                       : displayText(kernelReason(dispatch.reason), 36);
     const float result_width = ImGui::CalcTextSize(result.data(), result.data() + result.size()).x;
     std::string name = displayText(dispatch.kernel, 60);
     if (!dispatch.layout.empty()) name += " · " + displayText(dispatch.layout, 24);
@@ -271,6 +298,9 @@ class InspectorPanel : public Panel {
   }
 
   const Ui& ui_;
+  std::shared_ptr<const JobIndex> precision_index_;
+  std::shared_ptr<const RunSet> precision_runs_;
+  std::vector<PrecisionRow> precision_rows_;  // of both
 };
 
 }  // namespace

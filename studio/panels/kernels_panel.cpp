@@ -55,8 +55,9 @@ class KernelsPanel : public Panel {
     }
     if (choices_.empty()) {
       emptyState(ui_, "No choices were recorded",
-                 run.run == nullptr ? "Press Optimize: every kernel that could compute a step is timed and listed here."
-                                    : "Run with --tune quick or full to have kernels measured.");
+                 run.run == nullptr || !snapshot.work.tuning.possible
+                     ? pressOptimize(snapshot) + ": every kernel that could compute a step is timed and listed here."
+                     : "Tune… in the bar above, then Tune kernels, measures every kernel that could compute a step.");
       return;
     }
     const int selected = selectedStep(run, selection);
@@ -277,7 +278,7 @@ class KernelsPanel : public Panel {
     candidates_.number(2, ink, timed ? fmt::format("{:.3f}", ns / 1e6) : "–");
     candidates_.number(3, ink, timed && chosen_ns > 0 ? fmt::format("{:.2f}×", ns / chosen_ns) : "–");
     candidates_.number(4, ui_.theme.dim, candidate.max_error > 0 ? fmt::format("{:.1e}", candidate.max_error) : "–");
-    const std::string why = pinned ? "pinned" : candidate.chosen ? "chosen" : displayText(candidate.reason, 120);
+    const std::string why = pinned ? "pinned" : candidate.chosen ? "chosen" : kernelReason(candidate.reason);
     candidates_.text(5, pinned || candidate.chosen ? ui_.theme.accent : ui_.theme.dim, why);
     if (!timed || !candidates_.cell(6)) return;
     const bool possible = snapshot.overrides.possible && (pinned || !candidate.chosen);

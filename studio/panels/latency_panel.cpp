@@ -43,7 +43,7 @@ class LatencyPanel : public Panel {
       collect(*snapshot.index);
     }
     if (spreads_.empty()) {
-      emptyState(ui_, "Nothing was measured yet", "Press Optimize: how much single runs differ is drawn here.");
+      emptyState(ui_, "Nothing was measured yet", pressOptimize(snapshot) + ": how much single runs differ is drawn here.");
       return;
     }
     const float width = ImGui::GetWindowWidth();
@@ -156,6 +156,10 @@ class LatencyPanel : public Panel {
   }
 
   void drawNumbers() const {
+    constexpr float kLines = 10;
+    // All of them in view where there is room for it.
+    const float spacing = (ImGui::GetContentRegionAvail().y - kLines * ImGui::GetTextLineHeight()) / kLines;
+    ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, std::clamp(std::floor(spacing), 1.F, ImGui::GetStyle().ItemSpacing.y)});
     const float left = ImGui::GetCursorPosX();
     const float column = ui_.px(108);
     const auto line = [&](const std::string& what, const auto& text) {
@@ -181,6 +185,7 @@ class LatencyPanel : public Panel {
     line("mean", [&](const Spread& s) { return ms(s.stats.mean_ns); });
     line("runs", [](const Spread& s) { return std::to_string(s.stats.samples); });
     line("runs per s", [](const Spread& s) { return fmt::format("{:.1f}", s.throughput_per_s); });
+    ImGui::PopStyleVar();
   }
 
   const Ui& ui_;

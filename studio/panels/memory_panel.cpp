@@ -40,9 +40,10 @@ class MemoryPanel : public Panel {
       memory_ = run.run == nullptr ? ArenaUse() : arenaUse(run);
     }
     if (memory_.tensors.empty()) {
-      emptyState(ui_, "No arena to show", run.run == nullptr
-                                              ? "Press Optimize: where each tensor lies and how long it lives is drawn here."
-                                              : "No plan of this run keeps tensors in an arena.");
+      const bool timed = run.run != nullptr && run.latency.p50_ns > 0;
+      emptyState(ui_, timed ? "Nothing to draw" : "Nothing was measured yet",
+                 timed ? "No plan of this run holds tensors of its own: everything stayed with the interpreter, which frees as it goes."
+                       : pressOptimize(snapshot) + ": where each tensor lies and how long it lives is drawn here.");
       return;
     }
     const float width = ImGui::GetWindowWidth();

@@ -35,7 +35,7 @@ std::vector<TableColumn> tableColumns() {
           {"share", 60, true, 0, 1, "Of the whole run's median."},
           {"", 112, false},
           {"GFLOP/s", 70, true, 1000, 1, "Multiplications and additions per second, as the operation needs them."},
-          {"v as it is", 74, true, 0, 1, "How many times faster than the same nodes of the model as it is."}};
+          {"speed-up", 74, true, 0, 1, "How many times faster than the same nodes of the model as it is."}};
 }
 
 class OperationsPanel : public Panel {
@@ -83,6 +83,9 @@ class OperationsPanel : public Panel {
                           "Press Optimize: the model is measured as it is and optimized, operation by operation.");
       case JobState::kEmpty:
         return emptyState(ui_, "Nothing was measured yet", "Open a model first: Ctrl+O.");
+      case JobState::kRecorded:
+        return emptyState(ui_, "No times were recorded",
+                          "This job did not measure; choose another one in the tab Compare by a double click, or open the model itself and press Optimize.");
       default:
         return emptyState(ui_, "No times were recorded", "The log says what happened.");
     }
@@ -130,7 +133,8 @@ class OperationsPanel : public Panel {
       }
       first = false;
     }
-    ImGui::SetCursorPosY(top + std::floor(ui_.px(38)));
+    // Also where the last of them found no room.
+    ImGui::SetCursorPos({0, top + std::floor(ui_.px(38))});
   }
 
   void drawGroupings() {
@@ -237,9 +241,7 @@ class OperationsPanel : public Panel {
     std::string text = all ? fmt::format("{} operations · {} in operations", run.rows.size(), formatTime(run.steps_ns, 1))
                            : fmt::format("{} of {} operations · {} of {}", list_.rows, run.rows.size(),
                                          formatTime(list_.total_ns, 1), formatTime(run.steps_ns, 1));
-    if (latency > 0)
-      text += fmt::format(" · {} unattributed ({:.1f} %)", formatTime(run.unattributed_ns, 1),
-                          run.unattributed_ns / latency * 100);
+    if (latency > 0) text += " · " + unattributedText(run.unattributed_ns, latency);
     text += fmt::format(" · {} runs", run.latency.samples);
     const MachineFacts& machine = snapshot.job->machine;
     if (!machine.cpu.empty()) text += " · " + displayText(machine.cpu, 40) + ", " + displayText(machine.isa, 24);

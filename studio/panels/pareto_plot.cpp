@@ -56,6 +56,7 @@ std::vector<ParetoPoint> paretoPoints(const StudioSnapshot& snapshot, std::strin
 void ParetoPlot::draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   std::string quality;
   points_ = paretoPoints(snapshot, &quality);
+  act(snapshot, selection, commands);
   drawLoaded(snapshot, selection, commands);
   const ImVec2 window = ImGui::GetWindowPos();
   const ImVec2 size = ImGui::GetWindowSize();
@@ -80,6 +81,16 @@ void ParetoPlot::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
   chartText(ui_, {left, top - ui_.px(19)}, ui_.theme.dim, quality + ", more is better");
   chartText(ui_, {right, bottom + ui_.px(21)}, ui_.theme.dim, "ms, less is better", 1);
   drawPoints(snapshot, x, y, commands);
+}
+
+// By key, palette or script.
+void ParetoPlot::act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+  const auto count = static_cast<int>(points_.size());
+  if (marked_ >= count) marked_ = -1;
+  if (selection.take("point.next") && count > 0) marked_ = (marked_ + 1) % count;
+  if (!selection.take("point.load") || marked_ < 0 || !snapshot.overrides.possible) return;
+  const auto& decisions = points_[static_cast<std::size_t>(marked_)].decisions;
+  if (decisions) commands.post(OverrideCommand{*decisions, false});
 }
 
 // Whose decisions are in force, and what can be done with them.
@@ -112,14 +123,15 @@ void ParetoPlot::drawPoints(const StudioSnapshot& snapshot, const ChartScale& x,
   const ParetoPoint* under_mouse = nullptr;
   for (const ParetoPoint& point : points_) {
     const ImVec2 at = {x.at(point.ms), y.at(point.quality)};
-    const bool hovered = ImGui::IsWindowHovered() && std::hypot(at.x - mouse.x, at.y - mouse.y) <= ui_.px(9);
-    if (hovered) under_mouse = &point;
+    const bool under = ImGui::IsWindowHovered() && std::hypot(at.x - mouse.x, at.y - mouse.y) <= ui_.px(9);
+    if (under) under_mouse = &point;
+    const bool hovered = under || &point - points_.data() == marked_;
     const bool loaded = !snapshot.overrides.now.empty() && point.decisions && *point.decisions == snapshot.overrides.now;
     const ImU32 color = point.front || point.chosen || loaded || hovered ? ui_.theme.accent : ui_.theme.dim;
     list->AddCircleFilled(at, ui_.px(point.chosen || hovered ? 5 : 3.5F), color, 16);
     if (point.chosen || loaded) list->AddCircle(at, ui_.px(8), ui_.theme.accent, 20, 1.5F * ui_.scale);
     // The ends and the choice have names; the others tell theirs under the mouse.
-    const bool named = points_.size() <= 4 || point.chosen || loaded || &point == &points_.front() || &point == &points_.back();
+    const bool named = points_.size() <= 4 || point.chosen || loaded || hovered || &point == &points_.front() || &point == &points_.back();
     if (!named) continue;
     const bool at_right = at.x > (x.begin + x.end) / 2;
     chartText(ui_, {at.x + ui_.px(at_right ? 4 : 11), at.y + ui_.px(at_right ? 8 : -7)}, ui_.theme.text, point.name, at_right ? 1 : 0);

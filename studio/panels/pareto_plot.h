@@ -30,10 +30,12 @@ class ParetoPlot {
 
  private:
   void drawLoaded(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
+  void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
   void drawPoints(const StudioSnapshot& snapshot, const ChartScale& x, const ChartScale& y, Commands& commands);
 
   const Ui& ui_;
   std::vector<ParetoPoint> points_;
+  int marked_ = -1;  // point that keys have reached; -1: none
 };
 
 }  // namespace ipex_studio

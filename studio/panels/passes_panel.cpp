@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kRowPoints = 30;
-constexpr float kDonePoints = 68;  // right edge of the column, from the right
+constexpr float kDonePoints = 62;  // right edge of the column, from the right
 constexpr float kMissedPoints = 14;
 
 class PassesPanel : public Panel {
@@ -33,8 +33,9 @@ class PassesPanel : public Panel {
     ImGui::SetCursorPos(after);
     const float rest = ImGui::GetWindowHeight() - ui_.px(kHeadPoints);
     const bool advice = !index.advice.empty();
-    const float rows =
-        static_cast<float>(std::max<std::size_t>(index.stages.size(), 4)) * ui_.px(kRowPoints) + ui_.px(10);
+    std::size_t shown = index.stages.size();
+    for (std::size_t s = 1; s < index.stages.size() && !show_all_; ++s) shown -= didNothing(snapshot, static_cast<std::int32_t>(s)) ? 1 : 0;
+    const float rows = static_cast<float>(std::max<std::size_t>(shown + 1, 4)) * ui_.px(kRowPoints) + ui_.px(10);
     const float list_height = std::floor(advice ? std::min(rows, rest * 0.55F) : rest);
     if (beginArea(ui_, "history", {0, list_height}, ui_.theme.panel, {0, 4})) {
       if (index.stages.size() < 2) {
@@ -61,19 +62,38 @@ class PassesPanel : public Panel {
     }
   }
 
+  // What neither did nor declined anything only stands in the way.
+  static bool didNothing(const StudioSnapshot& snapshot, std::int32_t stage) {
+    const PassRecord& pass = snapshot.job->passes[snapshot.index->stages[stage].pass];
+    return !pass.changed && pass.rewrites == 0 && pass.missed == 0;
+  }
+
   void drawHistory(const StudioSnapshot& snapshot, Selection& selection) {
     const JobIndex& index = *snapshot.index;
+    if (selection.take("pass.all")) show_all_ = !show_all_;
     const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
     std::int32_t shown = selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
     const std::int32_t before = shown;
+    std::int32_t idle = 0;
     for (std::int32_t s = 1; s <= last; ++s) {
+      const bool nothing = didNothing(snapshot, s);
+      idle += nothing ? 1 : 0;
+      if (nothing && !show_all_ && s != shown) continue;
       const bool clicked = drawRow(snapshot, s, s == shown);
       if (clicked) shown = s;
       // The keys move it elsewhere.
       if (s == shown && shown != last_shown_ && last_shown_ >= 0) ImGui::SetScrollHereY();
     }
+    if (idle > 0) drawIdle(idle);
     last_shown_ = shown;
     if (shown != before) selection.after_stage = shown;
+  }
+
+  void drawIdle(std::int32_t count) {
+    ImGui::SetCursorPos({ui_.px(36), ImGui::GetCursorPosY() + std::floor(ui_.px(6))});
+    const std::string text = show_all_ ? fmt::format("Hide the {} that did nothing", count) : fmt::format("{} more did nothing", count);
+    if (link(ui_, "idle", text)) show_all_ = !show_all_;
+    ImGui::Dummy({1, ui_.px(4)});
   }
 
   bool drawRow(const StudioSnapshot& snapshot, std::int32_t stage, bool shown) const {
@@ -100,7 +120,7 @@ class PassesPanel : public Panel {
     ImGui::SetCursorPosY(text_y);
     labelRight(ui_.theme.dim, std::to_string(stage), ui_.px(26));
     ImGui::SetCursorPos({ui_.px(36), text_y});
-    fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - ui_.px(36 + kDonePoints + 28));
+    fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - ui_.px(36 + kDonePoints + 36));
     ImGui::SetCursorPosY(text_y);
     const bool done = pass.rewrites > 0;
     labelRight(done ? ui_.theme.good : ui_.theme.dim, done ? fmt::format("+{}", pass.rewrites) : "0",
@@ -123,8 +143,20 @@ class PassesPanel : public Panel {
     ImGui::EndTooltip();
   }
 
-  void drawAdvice(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) const {
+  // By key, palette or script: what a click on a link of the marked advice does.
+  int linkByKey(const std::vector<Advice>& all, Selection& selection) {
+    const auto count = static_cast<int>(all.size());
+    if (selection.take("advice.next")) marked_advice_ = (marked_advice_ + 1) % count;
+    marked_advice_ = std::min(marked_advice_, count - 1);
+    const bool show = selection.take("advice.show");
+    const bool attempt = selection.take("advice.try");
+    if (marked_advice_ < 0 && (show || attempt)) marked_advice_ = 0;
+    return show ? 0 : attempt ? 1 : -1;
+  }
+
+  void drawAdvice(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     const JobIndex& index = *snapshot.index;
+    const int by_key = linkByKey(index.advice, selection);
     hairline(ui_);
     const float top = ImGui::GetCursorPosY();
     ImGui::SetCursorPos({ui_.px(13), top + std::floor(ui_.px(8))});
@@ -135,6 +167,8 @@ class PassesPanel : public Panel {
     for (std::size_t a = 0; a < index.advice.size(); ++a) {
       const Advice& advice = index.advice[a];
       ImGui::PushID(static_cast<int>(a));
+      const bool marked = static_cast<int>(a) == marked_advice_;
+      const ImVec2 begin = ImGui::GetCursorScreenPos();
       ImGui::SetCursorPosX(ui_.px(13));
       const ImU32 color = advice.tone == Advice::Tone::kWarning ? ui_.theme.warning
                           : advice.tone == Advice::Tone::kGood  ? ui_.theme.good
@@ -143,10 +177,15 @@ class PassesPanel : public Panel {
       ImGui::SameLine(ui_.px(30), 0);
       const float width = ImGui::GetContentRegionAvail().x - ui_.px(12);
       const bool offered = advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
-      const int clicked = paragraphWithLinks(ui_, advice.text, {advice.link, offered ? advice.offer : ""}, width);
+      const int by_mouse = paragraphWithLinks(ui_, advice.text, {advice.link, offered ? advice.offer : ""}, width);
+      const int clicked = marked && by_key >= 0 ? by_key : by_mouse;
+      if (marked) {
+        const float left = ImGui::GetWindowPos().x;
+        ImGui::GetWindowDrawList()->AddRectFilled({left, begin.y}, {left + ui_.px(3), ImGui::GetCursorScreenPos().y}, ui_.theme.accent);
+      }
       if (clicked == 0) follow(advice, selection);
-      if (clicked == 1 && advice.try_it.empty()) selection.request(advice.action);
-      if (clicked == 1 && !advice.try_it.empty()) {
+      if (clicked == 1 && offered && advice.try_it.empty()) selection.request(advice.action);
+      if (clicked == 1 && offered && !advice.try_it.empty()) {
         commands.post(OverrideCommand{snapshot.overrides.now.adding(advice.try_it), true});
         selection.front_panel = "precision";
       }
@@ -162,6 +201,8 @@ class PassesPanel : public Panel {
 
   const Ui& ui_;
   std::int32_t last_shown_ = -1;
+  bool show_all_ = false;
+  int marked_advice_ = -1;  // that keys have reached; -1: none
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kSidePoints = 400;
+constexpr float kLeastSidePoints = 300;
 
 enum class Scope { kOperation, kModule, kKind };
 constexpr std::array<std::pair<const char*, Scope>, 3> kScopes = {
@@ -48,10 +49,10 @@ class PrecisionPanel : public Panel {
                 {"FP32 ms", 66, true, 0, 1, "In the newest run of this model in FP32."},
                 {"BF16 ms", 66, true, 0, 1, "In the newest run of this model in BF16."},
                 {"INT8 ms", 66, true, 0, 1, "In the newest run of this model in INT8."},
-                {"alone dB", 68, true, 0, 1,
+                {"alone dB", 68, true, 720, 1,
                  "SQNR of the model's results with this operation alone in lower precision: more is better."},
                 {"together dB", 84, true, 1100, 1, "SQNR with this and all less sensitive operations in lower precision."},
-                {"why not lower", 0, false, 0, 1.6F},
+                {"why not lower", 0, false, 800, 1.6F},
                 {"", 126}},
                kFp32, true),
         plot_(ui) {}
@@ -69,12 +70,13 @@ class PrecisionPanel : public Panel {
     act(snapshot, selection, commands);
     if (rows_.empty()) {
       emptyState(ui_, "No precisions yet",
-                 "Press Optimize, then choose BF16 or INT8 above and optimize again: times and errors stand side by side.");
+                 pressOptimize(snapshot) + ", then choose BF16 or INT8 above and optimize again: times and errors stand side by side.");
       return;
     }
     const float width = ImGui::GetWindowWidth();
-    const bool with_side = width > ui_.px(kSidePoints + 620);
-    const float table_width = with_side ? width - ui_.px(kSidePoints) : width;
+    const bool with_side = width > ui_.px(kLeastSidePoints + 620);
+    const float side = std::clamp(std::floor(width * 0.32F), ui_.px(kLeastSidePoints), ui_.px(kSidePoints));
+    const float table_width = with_side ? width - side : width;
     const float top = ImGui::GetCursorPosY();
     if (beginArea(ui_, "operations", {table_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse)) {
       drawTools(snapshot, commands);
@@ -95,6 +97,9 @@ class PrecisionPanel : public Panel {
 
  private:
   void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+    if (selection.take("scope.operation")) scope_ = Scope::kOperation;
+    if (selection.take("scope.module")) scope_ = Scope::kModule;
+    if (selection.take("scope.kind")) scope_ = Scope::kKind;
     if (!snapshot.overrides.possible) return;
     if (selection.take("override.undo")) commands.post(StepOverridesCommand{false});
     if (selection.take("override.redo")) commands.post(StepOverridesCommand{true});

@@ -41,9 +41,10 @@ class RooflinePanel : public Panel {
       collect(run, snapshot.peaks);
     }
     if (dots_.empty()) {
-      emptyState(ui_, "No steps to place",
-                 run.run == nullptr ? "Press Optimize: each step is placed under the machine's measured roofs."
-                                    : "No step of this run has both a time and a count of operations.");
+      const bool timed = run.run != nullptr && run.latency.p50_ns > 0;
+      emptyState(ui_, timed ? "No steps to place" : "Nothing was measured yet",
+                 timed ? "No step of this run has both a time and a count of operations."
+                       : pressOptimize(snapshot) + ": each step is placed under the machine's measured roofs.");
       return;
     }
     const float width = ImGui::GetWindowWidth();

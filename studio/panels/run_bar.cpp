@@ -38,7 +38,7 @@ class RunBar : public Panel {
 
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     adopt(snapshot);
-    const float result_left = drawResult(snapshot);
+    const float result_left = result_left_ = drawResult(snapshot);
     x_ = ui_.px(16);
     middle(ui_.fonts.strong->FontSize);
     label(ui_.theme.text, "ipex-studio", ui_.fonts.strong);
@@ -48,7 +48,7 @@ class RunBar : public Panel {
     if (snapshot.status.state != JobState::kEmpty) {
       drawInputs(snapshot, result_left - x_ - restWidth(snapshot));
       drawThreads(snapshot);
-      drawPrecisions(snapshot);
+      drawPrecisions(snapshot, selection);
     }
     drawActions(snapshot, selection, commands);
     drawProgress(snapshot);
@@ -73,6 +73,17 @@ class RunBar : public Panel {
     if (selection.take("run.cancel") && snapshot.status.state == JobState::kWorking) commands.post(CancelCommand{});
     if (selection.take("run.inputs") && canStart(snapshot)) inputs_.open(snapshot.job->model.inputs);
     if (selection.take("run.export") && canExport(snapshot)) export_.open(snapshot);
+    const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
+    if (!idle) return;
+    constexpr std::pair<const char*, Precision> kChoices[] = {{"run.fp32", Precision::kFp32}, {"run.bf16", Precision::kBf16}, {"run.int8", Precision::kInt8}};
+    for (const auto& [action, precision] : kChoices) {
+      if (!selection.take(action)) continue;
+      const auto& all = snapshot.choices.precisions;
+      const bool available = std::any_of(all.begin(), all.end(), [wanted = precision](const PrecisionChoice& c) { return c.precision == wanted && c.available; });
+      if (available) precision_ = precision;
+    }
+    if (selection.take("run.more-threads")) threads_ = std::min(threads_ + 1, std::max(1, snapshot.choices.max_threads));
+    if (selection.take("run.fewer-threads")) threads_ = std::max(threads_ - 1, 1);
   }
 
   // INT8 needs a recipe: where there is none, the dialog that makes one.
@@ -124,6 +135,7 @@ class RunBar : public Panel {
   void advance(float points) { x_ = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(points); }
 
   static const char* optimizeText(const StudioSnapshot& snapshot) {
+    if (snapshot.status.state == JobState::kRecorded) return "Open the model";
     return snapshot.index->optimized.run != nullptr ? "Optimize again" : "Optimize";
   }
 
@@ -131,7 +143,7 @@ class RunBar : public Panel {
   float restWidth(const StudioSnapshot& snapshot) const {
     constexpr float kGaps = 60;
     float width = buttonSize(ui_, threadsText()).x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
-    if (snapshot.work.tuning.possible) width += buttonSize(ui_, "Tune…").x + ui_.px(10);
+    if (snapshot.work.tuning.possible) width += buttonSize(ui_, "Tune…").x + buttonSize(ui_, "Auto…").x + ui_.px(10);
     for (const PrecisionChoice& choice : snapshot.choices.precisions)
       width += buttonSize(ui_, precisionLabel(choice.precision)).x;
     return width + ui_.px(kGaps);
@@ -182,7 +194,7 @@ class RunBar : public Panel {
     ImGui::PopStyleVar();
   }
 
-  void drawPrecisions(const StudioSnapshot& snapshot) {
+  void drawPrecisions(const StudioSnapshot& snapshot, Selection& selection) {
     const auto& choices = snapshot.choices.precisions;
     if (choices.empty()) return;
     middle(ui_.px(30));
@@ -201,6 +213,13 @@ class RunBar : public Panel {
       advance(0);
       right = ImGui::GetItemRectMax().x;
     }
+    if (snapshot.work.tuning.possible) {
+      middle(ui_.px(30));
+      if (button(ui_, "auto", "Auto…", ButtonLook::kQuiet, snapshot.status.state != JobState::kWorking)) selection.request("tune.search");
+      if (ImGui::IsItemHovered()) tooltip("Search the fastest precision of each operation within a budget of accuracy, on your data.");
+      advance(0);
+      right = ImGui::GetItemRectMax().x;
+    }
     ImGui::GetWindowDrawList()->AddRect(low, {right, low.y + std::floor(ui_.px(30))}, ui_.theme.line, ui_.px(5));
     x_ += ui_.px(10);
   }
@@ -212,15 +231,23 @@ class RunBar : public Panel {
       if (button(ui_, "cancel", "Cancel", ButtonLook::kPlain)) commands.post(CancelCommand{});
     } else {
       const bool can_start = canStart(snapshot);
-      if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain,
+      const bool can_open = state == JobState::kRecorded && !snapshot.work.recorded_model.empty();
+      if (state == JobState::kRecorded) {
+        if (button(ui_, "reopen", optimizeText(snapshot), can_open ? ButtonLook::kPrimary : ButtonLook::kPlain, can_open))
+          commands.post(OpenCommand{snapshot.work.recorded_model});
+        if (ImGui::IsItemHovered())
+          tooltip(can_open ? "These are recorded runs. Opens the model they are of, to optimize it here: " + displayText(snapshot.work.recorded_model, 300)
+                           : "These are recorded runs, and their model is not on this machine: " + displayText(snapshot.job->model.path, 300));
+      } else if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain,
                  can_start)) {
         optimize(snapshot, selection, commands);
       }
-      if (state == JobState::kRecorded && ImGui::IsItemHovered()) {
-        tooltip("These are recorded runs. Open the model itself to optimize it.");
-      }
     }
     advance(10);
+    if (state == JobState::kRecorded) {
+      drawRecorded(snapshot);
+      return;
+    }
     middle(ui_.px(30));
     if (button(ui_, "export", "Export…", ButtonLook::kPlain, canExport(snapshot))) export_.open(snapshot);
     advance(10);
@@ -229,6 +256,15 @@ class RunBar : public Panel {
     if (button(ui_, "tune", "Tune…", ButtonLook::kPlain, state != JobState::kWorking)) selection.request("tune.quantize");
     if (ImGui::IsItemHovered()) tooltip("Calibrate and quantize on data, search precisions within a budget, or measure kernels at length.");
     advance(10);
+  }
+
+  // Instead of what cannot be done with recorded runs.
+  void drawRecorded(const StudioSnapshot& snapshot) {
+    const float room = result_left_ - x_ - ui_.px(16);
+    const std::string text = "recorded " + displayText(snapshot.work.recorded_at, 40);
+    if (room < ImGui::CalcTextSize(text.c_str()).x) return;
+    middle(ui_.fonts.text->FontSize);
+    label(ui_.theme.dim, text);
   }
 
   // From the right edge leftwards; returns where it begins.
@@ -340,6 +376,7 @@ class RunBar : public Panel {
 
   const Ui& ui_;
   float x_ = 0;
+  float result_left_ = 0;
   std::int32_t threads_ = 1;
   std::int32_t offered_threads_ = 0;
   Precision precision_ = Precision::kFp32;

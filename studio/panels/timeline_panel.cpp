@@ -73,7 +73,7 @@ class TimelinePanel : public Panel {
     }
     const std::vector<Lane> lanes = lanesOf(index);
     if (lanes.empty()) {
-      emptyState(ui_, "Nothing was measured yet", "Press Optimize: what ran when is drawn here, a track per instance.");
+      emptyState(ui_, "Nothing was measured yet", pressOptimize(snapshot) + ": what ran when is drawn here, a track per instance.");
       return;
     }
     double all_ns = 0;
@@ -169,8 +169,8 @@ class TimelinePanel : public Panel {
     }
     if (all > 0) {
       fittedLabel(ui_, ui_.theme.dim,
-                  fmt::format("In view {} · unattributed {} ({:.1f} %) · wheel zooms, dragging pans, a click selects",
-                              formatTime(span_ns_, 1), formatTime(unattributed, 1), unattributed / all * 100),
+                  fmt::format("In view {} · {} · wheel zooms, dragging pans, a click selects", formatTime(span_ns_, 1),
+                              unattributedText(unattributed, all)),
                   ImGui::GetContentRegionAvail().x - ui_.px(10));
     }
     ImGui::SetCursorPosY(top + std::floor(ui_.px(kToolPoints)));

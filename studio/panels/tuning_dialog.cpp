@@ -177,7 +177,7 @@ void TuningDialog::drawFoot(const StudioSnapshot& snapshot, Selection& selection
   }
   ImGui::Dummy({1, ui_.px(2)});
   const bool working = snapshot.status.state == JobState::kWorking;
-  bool start = button(ui_, "start", waits ? "Go on" : "Start", ButtonLook::kPrimary, wrong.empty() && !working);
+  bool start = confirmButton(ui_, "start", waits ? "Go on" : "Start", wrong.empty() && !working);
   bool restart = false;
   if (waits) {
     ImGui::SameLine();

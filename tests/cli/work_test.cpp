@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -28,7 +29,7 @@ using ::testing::HasSubstr;
 class WindowTestWork : public ::testing::Test {
  protected:
   // What the script's last `expect` complains of; empty: it went through.
-  std::string walk(const std::string& model, const std::string& script) const {
+  std::string walk(const std::string& model, const std::string& script, const std::function<void(CommandLine&)>& change = {}) const {
     const Display display;
     EXPECT_TRUE(display.ready()) << "install the package xvfb";
     CommandLine line;
@@ -39,6 +40,7 @@ class WindowTestWork : public ::testing::Test {
     line.measure.threads = 1;
     line.measure.warmup_s = 0.01;
     line.measure.iterations = 20;
+    if (change) change(line);
     std::ofstream(line.script) << script << "expect blocked 0\n";
     try {
       openStudio(line, runWindow);
@@ -106,6 +108,30 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
   const Outcome csv = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--csv"});
   EXPECT_THAT(csv.out, HasSubstr("\r\n\r\nname,time_ms,delta_ms,"));
   EXPECT_THAT(walk(modelFile("small.pt"), "wait settled\ntune search data=/nonexistent\nwait settled\nexpect state done\n"), HasSubstr("it is 'failed'"));
+}
+
+// With keys alone: a step, its kernels, another one pinned; the plan then takes it.
+TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\ndo tab.kernels\nwait settled\ndo row.next\nwait settled\nexpect selected 1\n"
+                                        "do kernel.next\ndo kernel.pin\nwait settled\nexpect tries 1\nexpect decisions 1\nexpect state done\n"
+                                        "do override.undo\nwait settled\n",
+                 [](CommandLine& line) {
+                   line.inputs = {"x:1x3x64x64"};
+                   line.tune = "full";
+                 }),
+            "");
+  const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
+  const JobRecord tried = database.job(database.jobs(1).front().id);
+  EXPECT_EQ(tried.command, "what-if");
+  const auto pin = std::find_if(tried.decisions.begin(), tried.decisions.end(), [](const DecisionRecord& d) { return !d.kernel.empty(); });
+  ASSERT_NE(pin, tried.decisions.end());
+  int pinned = 0;
+  for (const StepRecord& step : tried.runs.back().steps) {
+    if (step.spec != pin->spec || step.dst_shape != pin->dst_shape) continue;
+    EXPECT_EQ(step.kernel, pin->kernel) << step.name;
+    ++pinned;
+  }
+  EXPECT_GE(pinned, 1);
 }
 
 class WorkTest : public ::testing::Test {

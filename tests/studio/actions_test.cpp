@@ -87,6 +87,34 @@ TEST_F(ActionsTest, KeysWalkAlongTheEdges) {
   EXPECT_NE(app_.selection().origins(), second) << "back to the producer";
 }
 
+TEST_F(ActionsTest, DialogsAreUsedWithoutAMouse) {
+  const auto key = [&](ImGuiKey pressed) {
+    ui_.press(pressed, [&] { app_.frame(*snapshot_, commands_); });
+    settle();
+  };
+  const auto exported = [&] {
+    std::size_t count = 0;
+    for (const Command& command : commands_.take()) count += std::holds_alternative<ExportCommand>(command) ? 1 : 0;
+    return count;
+  };
+  settle();
+  press('E', true);
+  EXPECT_TRUE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup));
+  key(ImGuiKey_Enter);
+  EXPECT_EQ(exported(), 1U) << "what the dialog is there for";
+  // From the first line up to the last, and right to its other button: Close.
+  key(ImGuiKey_UpArrow);
+  EXPECT_TRUE(ImGui::GetIO().NavVisible);
+  key(ImGuiKey_RightArrow);
+  key(ImGuiKey_Enter);
+  EXPECT_EQ(exported(), 0U);
+  EXPECT_FALSE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup));
+  // Outside dialogs arrows scrub.
+  const std::int32_t before = app_.selection().after_stage;
+  key(ImGuiKey_UpArrow);
+  EXPECT_NE(app_.selection().after_stage, before);
+}
+
 TEST_F(ActionsTest, PaletteTakesWordsAndEnter) {
   settle();
   press('P', true);

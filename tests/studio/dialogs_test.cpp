@@ -20,7 +20,9 @@
 #include "studio/settings.h"
 #include "studio/snapshot_precision.h"
 #include "studio/snapshot_report.h"
+#include "studio/snapshot_tables.h"
 #include "studio/text_base64.h"
+#include "tests/cpu_time.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
 
@@ -182,7 +184,7 @@ TEST_F(DialogsTest, TuningSaysWhatIsMissing) {
   dialog.open(TuneGoal::kKernels);
   EXPECT_EQ(dialog.problem(), "");
   EXPECT_EQ(dialog.command(false).goal, TuneGoal::kKernels);
-  snapshot_ = with([](SnapshotParts& parts) { parts.work.tuning = {true, "From data.", true, true, {}}; });
+  snapshot_ = with([](SnapshotParts& parts) { parts.work.tuning = {true, "From data.", true, true}; });
   for (const char* action : {"tune.quantize", "tune.search", "tune.calibrate", "tune.kernels", "run.export"}) {
     app_.selection().request(action);
     settle();
@@ -192,6 +194,70 @@ TEST_F(DialogsTest, TuningSaysWhatIsMissing) {
     EXPECT_FALSE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) << action;
   }
   EXPECT_TRUE(commands_.take().empty());
+}
+
+// Every dialog over names, sentences and files that are as bad as they come: no frame is long, and no megabyte is drawn.
+TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
+  const std::string formats = "%s%n%d{}{0:x}%%", controls = "a\x01\tb\nc\x1b[31m\x7f", huge(1 << 20, 'W');
+  for (const char* name : {"%s%n{}.pt", "a\x01\tb\nc\x1b[31m.pt", "\xff\xfe.pt"}) std::ofstream(folder_ + "/" + name) << "x";
+  std::ofstream(folder_ + "/" + std::string(240, 'W') + ".pt") << "x";
+  const auto job = testing::hostileJob();
+  for (const std::string& text : {formats, controls, huge}) {
+    SnapshotParts parts = testing::donePartsOf(*job);
+    parts.overrides.possible = true;
+    parts.overrides.now.precisions = {{text, text}};
+    parts.overrides.now.pins = {{text, text, text, text, text}};
+    WhatIf tried;
+    tried.tried = parts.overrides.now;
+    tried.after_db = std::nan("");
+    parts.tries = {tried};
+    parts.status.message = parts.status.stage = text;
+    parts.work.file = folder_ + "/x.pt";
+    parts.work.recorded_at = parts.work.recorded_model = text;
+    parts.work.tuning = {true, text, true, true};
+    AccuracyRecord accuracy;
+    accuracy.text = text;
+    parts.work.exported = {ExportResult::State::kFailed, text, ExportForm::kCompiled, -1, accuracy, text};
+    for (const JobState state : {JobState::kDone, JobState::kRecorded, JobState::kWorking, JobState::kReady}) {
+      parts.status.state = state;
+      parts.work.trust.findings = state == JobState::kReady ? std::vector<std::string>{text, text} : std::vector<std::string>();
+      snapshot_ = makeSnapshot(job, parts, nullptr);
+      for (const char* action : {"tune.quantize", "tune.search", "run.export", "run.inputs", "file.open", "tab.precision"}) {
+        app_.selection().request(action);
+        settle();
+        const double begin = cpuMs();
+        const int vertices = ui_.frame([&] { app_.frame(*snapshot_, commands_); });
+        EXPECT_LT(vertices, 200000) << action;
+        if (kTimesCount) {
+          EXPECT_LT(cpuMs() - begin, 50) << action;
+        }
+        ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
+        frames(2);
+      }
+    }
+    EXPECT_NO_THROW(tableCsv(panelTable("precision", *snapshot_)));
+    const std::string shown = decisionsText(parts.overrides.now, 10);
+    EXPECT_LT(shown.size(), 400U);
+    for (const char c : shown) EXPECT_GE(static_cast<unsigned char>(c), 0x20);
+  }
+}
+
+TEST_F(DialogsTest, DecisionsAreRecordedAndComeBack) {
+  Overrides decided;
+  decided.precisions = {{"layer1.0.conv1", "bf16"}, {"kind:linear", "int8"}};
+  decided.pins = {{"convolution{}|relu", "1x64x56x56", "convolution_simd", "channels-last", "layer1.0.conv2 + relu"}};
+  const auto records = decisionRecords(decided, "fp32");
+  ASSERT_EQ(records.size(), 4U);
+  EXPECT_EQ(records[0].what, "*");
+  EXPECT_TRUE(overridesFrom(records, "fp32") == decided);
+  // On another ground they still mean the same.
+  const Overrides on_bf16 = overridesFrom(records, "bf16");
+  ASSERT_EQ(on_bf16.precisions.size(), 3U);
+  EXPECT_EQ(on_bf16.precisions[0].what, "*");
+  EXPECT_EQ(on_bf16.precisions[0].precision, "fp32");
+  // A file that somebody else wrote.
+  EXPECT_TRUE(overridesFrom({{"layer1", "int3", "", "", "", ""}, {"", "bf16", "", "", "", ""}, {"x", "", "", "", "", ""}}, "fp32").empty());
+  EXPECT_EQ(decisionsText(decided, 2), "layer1.0.conv1 in bf16, all linear in int8 and 1 more");
 }
 
 TEST_F(DialogsTest, ReportsAreAskedForWithWhatIsSelected) {

@@ -1,6 +1,8 @@
 // See synthetic_job.h.
 #include "tests/studio/synthetic_job.h"
 
+#include <cmath>
+
 namespace ipex_studio::testing {
 
 SnapshotParts donePartsOf(const JobRecord& job) {
@@ -82,6 +84,21 @@ std::shared_ptr<const JobRecord> hostileJob() {
     job->remarks[r].text = *strings[r % 4];
     job->remarks[r].reason = *strings[(r + 1) % 4];
     job->remarks[r].kind = RemarkKind::kMissed;
+  }
+  for (std::size_t t = 0; t < 8; ++t) {
+    SensitivityRecord sensitivity;
+    sensitivity.key = *strings[t % 4];
+    sensitivity.name = *strings[(t + 1) % 4];
+    sensitivity.origins = {static_cast<OriginId>(t), 1 << 30};
+    sensitivity.reason = *strings[(t + 2) % 4];
+    job->sensitivities.push_back(sensitivity);
+    TradeoffRecord tried;
+    tried.name = *strings[t % 4];
+    tried.elapsed_ns = t == 5 ? 0 : 1 << (t * 3);
+    tried.sqnr_db = t == 6 ? std::nan("") : 30;
+    tried.assignment = t == 7 ? std::string(8, '1') : *strings[t % 4];
+    job->tradeoffs.push_back(tried);
+    job->decisions.push_back({*strings[t % 4], *strings[(t + 1) % 4], *strings[(t + 2) % 4], huge, formats, controls});
   }
   for (RunRecord& run : job->runs) {
     for (std::size_t s = 0; s < run.steps.size() && s < 12; ++s) {
