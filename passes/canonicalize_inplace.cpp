@@ -30,7 +30,7 @@ const std::unordered_set<std::string>& plainOperators() {
   static const std::unordered_set<std::string> names = {
       "abs_",       "acos_",     "add_",        "addcdiv_",    "addcmul_", "asin_",  "atan_",        "ceil_",
       "celu_",      "clamp_",    "clamp_max_",  "clamp_min_",  "clip_",    "cos_",   "cosh_",        "div_",
-      "elu_",       "erf_",      "erfc_",       "exp_",        "expm1_",   "floor_", "gelu_",        "hardsigmoid_",
+      "elu_",       "erf_",      "erfc_",       "exp_",        "expm1_",   "fill_",  "floor_",       "gelu_",        "hardsigmoid_",
       "hardswish_", "hardtanh_", "leaky_relu_", "log_",        "log1p_",   "log2_",  "masked_fill_", "mish_",
       "mul_",       "neg_",      "pow_",        "reciprocal_", "relu_",    "relu6_", "round_",       "rsqrt_",
       "selu_",      "sigmoid_",  "silu_",       "sin_",        "sinh_",    "sqrt_",  "square_",      "sub_",

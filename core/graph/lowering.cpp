@@ -101,6 +101,7 @@ const Table& table() {
     addAttentionLowerings(made);
     addLogicLowerings(made);
     addComposedLowerings(made);
+    addFactoryLowerings(made);
     return made;
   }();
   return all;

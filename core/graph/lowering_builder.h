@@ -26,6 +26,7 @@ void addViewLowerings(Table& table);      // lowering_views.cpp
 void addAttentionLowerings(Table& table); // lowering_attention.cpp
 void addLogicLowerings(Table& table);     // lowering_logic.cpp
 void addComposedLowerings(Table& table);  // lowering_composed.cpp
+void addFactoryLowerings(Table& table);   // lowering_factories.cpp
 
 inline LoweredOperand use(torch::jit::Value* value) {
   LoweredOperand operand;

@@ -48,6 +48,7 @@ class Plan {
   const std::vector<StepRecord>& steps() const { return step_records_; }    // same order as executed
   const std::vector<DispatchRecord>& dispatches() const { return dispatch_records_; }
   std::size_t arenaBytes() const { return arena_bytes_; }                   // incl. scratch
+  std::size_t computedBytes() const { return computed_bytes_; }             // what depends on constants only, computed once
 
   // One running instance: its arena, states and pointer table. Use from one thread at a time.
   class Instance {
@@ -95,7 +96,8 @@ class Plan {
   std::vector<std::int32_t> io_pointers_;  // pointers to patch on each run
   std::vector<TensorDesc> inputs_;     // as requested; absent for integers
   std::vector<TensorDesc> outputs_;
-  std::vector<WeightCache::Packed> kept_;  // constants reordered at build
+  std::vector<WeightCache::Packed> kept_;  // constants reordered or computed at build
+  std::size_t computed_bytes_ = 0;
   std::size_t arena_bytes_ = 0;
   std::size_t scratch_offset_ = 0;
   std::vector<StepRecord> step_records_;

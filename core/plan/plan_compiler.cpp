@@ -35,6 +35,24 @@ bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
   }
 }
 
+// Models pad by what is missing to a multiple; often nothing is.
+bool padsNothing(const OpSpec& op) {
+  if (op.kind != OpKind::kPad) return false;
+  for (const char* side : {"begin", "end"}) {
+    for (const std::int64_t size : op.ints(side)) {
+      if (size != 0) return false;
+    }
+  }
+  return true;
+}
+
+OpSpec identityView() {
+  OpSpec op;
+  op.kind = OpKind::kSqueeze;
+  op.attributes["axes"] = std::vector<std::int64_t>{};
+  return op;
+}
+
 }  // namespace
 
 std::unique_ptr<Plan> PlanCompiler::compile() {
@@ -152,6 +170,11 @@ void PlanCompiler::emitTensor(const PlanNode& node) {
     emitView(op, node.src[0], node.dst[0], dims[0], label);
     return;
   }
+  if (padsNothing(op)) {
+    joinGroups(node.dst[0], node.src[0]);
+    emitView(identityView(), node.src[0], node.dst[0], dims[0], label);
+    return;
+  }
   if (request_.choices) {
     const auto found = request_.choices->find(node_);
     if (found != request_.choices->end()) measured_ = &found->second;
@@ -172,8 +195,11 @@ void PlanCompiler::emitView(const OpSpec& op, std::int32_t src, std::int32_t dst
     if (!viewOf(op, values_[src].desc, dims, &view, &offset)) {
       IPEX_CHECK(viewOf(op, plain, dims, &view, &offset), "a dense row-major tensor can always be viewed");
       from = newValue(plain, values_[src].group);  // the copy that will be made
-      const std::int32_t buffer = newBuffer(plain.bytes());
-      values_[from].buffer = buffer;
+      values_[from].computed = isConstant(values_[src]);
+      if (!values_[from].computed) {
+        const std::int32_t buffer = newBuffer(plain.bytes());
+        values_[from].buffer = buffer;
+      }
     }
   } else if (!viewOf(op, values_[from].desc, dims, &view, &offset)) {
     from = inLayout(src, contiguousDesc(values_[src].desc.dtype, values_[src].desc.dims), label);
@@ -185,6 +211,7 @@ void PlanCompiler::emitView(const OpSpec& op, std::int32_t src, std::int32_t dst
   value.desc = view;
   value.buffer = source.buffer;
   value.offset = source.offset + offset_bytes;
+  value.computed = source.computed;
   if (source.constant != nullptr) value.constant = static_cast<const char*>(source.constant) + offset_bytes;
 }
 
@@ -203,7 +230,8 @@ PrepareArgs PlanCompiler::prepareArgs(const OpSpec& op, const std::vector<std::i
   for (std::int32_t index : src) {
     const Value* value = index < 0 ? nullptr : &values_[index];
     args.src.push_back(value ? value->desc : TensorDesc());
-    args.constant.push_back(value ? value->constant : nullptr);
+    // Packed weights outlive the plan, so they are never made from what it computed itself.
+    args.constant.push_back(value && !value->computed ? value->constant : nullptr);
     bool dies = false;
     if (value != nullptr && last_use_[value->group] <= node_ && fillsItsBuffer(*value)) {
       const std::int32_t buffer = placeOf(*value).buffer;
@@ -238,6 +266,7 @@ PlanCompiler::Choice PlanCompiler::choose(const PrepareArgs& args, bool ref_allo
 void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const std::vector<std::int32_t>& dst,
                                const std::vector<TensorDesc>& dims, const Label& label) {
   const StepChoice* measured = std::exchange(measured_, nullptr);
+  if (foldConstants(op, src, dst, dims, label)) return;
   if (traced_ != nullptr) return traceStep(op, src, dst, dims);
   if (measured != nullptr && emitMeasured(*measured, op, src, dst, dims, label)) return;
   // A post-op that no kernel takes is split off into a step of its own, never sent to ref.

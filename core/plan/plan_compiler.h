@@ -44,6 +44,7 @@ class PlanCompiler {
     std::int32_t buffer = -1;
     std::int64_t offset = 0;                    // bytes
     const void* constant = nullptr;             // first element
+    bool computed = false;                      // depends on constants only, is computed here: the plan's own constant
     std::int32_t group = -1;                    // alias group of the spec: a value and its views
     std::vector<std::int32_t> copies;           // the same tensor in other layouts
   };
@@ -94,6 +95,15 @@ class PlanCompiler {
              const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label);
   [[noreturn]] void fail(const Label& label, const std::string& why) const;
 
+  // plan_fold.cpp
+  bool mayKeep(std::size_t bytes) const;
+  static bool isConstant(const Value& value) { return value.constant != nullptr || value.computed; }
+  bool foldConstants(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                     const std::vector<TensorDesc>& dims, const Label& label);
+  bool mayFold(const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const;
+  const void* keep(AlignedBuffer buffer);
+  void joinGroups(std::int32_t value, std::int32_t with);
+
   // plan_trace.cpp
   void traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims);
 
@@ -108,6 +118,8 @@ class PlanCompiler {
   bool infer(const OpSpec& op, const std::vector<std::int32_t>& src, std::vector<TensorDesc>* dims) const;
 
   // plan_layout.cpp
+  bool staysWithWeights(std::int32_t value, const TensorDesc& wanted) const;
+  bool isConvertedOnce(std::int32_t value, const TensorDesc& wanted) const;
   std::int32_t inLayout(std::int32_t value, const TensorDesc& wanted, const Label& label);
   std::int32_t reorderConstant(std::int32_t value, const TensorDesc& wanted, const Label& label);
   std::int32_t reorderStep(std::int32_t value, const TensorDesc& wanted, const Label& label);

@@ -5,12 +5,15 @@
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
-namespace {
+// May the converted constant be kept with the weights, for all plans? Not what was expanded to many times its size.
+bool PlanCompiler::staysWithWeights(std::int32_t index, const TensorDesc& wanted) const {
+  const Value& value = values_[index];
+  return value.constant != nullptr && !value.computed && wanted.bytes() <= 16 * value.desc.bytes() + (1 << 20);
+}
 
-// A constant that was expanded to many times its size is not worth keeping that way, and a hostile plan could ask for any.
-bool growsFar(const TensorDesc& desc, const TensorDesc& wanted) { return wanted.bytes() > 16 * desc.bytes() + (1 << 20); }
-
-}  // namespace
+bool PlanCompiler::isConvertedOnce(std::int32_t index, const TensorDesc& wanted) const {
+  return staysWithWeights(index, wanted) || (isConstant(values_[index]) && mayKeep(wanted.bytes()));
+}
 
 std::int32_t PlanCompiler::newValue(const TensorDesc& desc, std::int32_t group) {
   const auto index = static_cast<std::int32_t>(values_.size());
@@ -38,6 +41,8 @@ std::int32_t PlanCompiler::plainView(std::int32_t index) {
   const std::int32_t plain = newValue(contiguousDesc(desc.dtype, desc.dims), values_[index].group);
   values_[plain].buffer = values_[index].buffer;
   values_[plain].offset = values_[index].offset;
+  values_[plain].constant = values_[index].constant;
+  values_[plain].computed = values_[index].computed;
   return plain;
 }
 
@@ -48,8 +53,7 @@ std::int32_t PlanCompiler::inLayout(std::int32_t index, const TensorDesc& wanted
   }
   std::int32_t made = plainView(index);
   if (made < 0 || !values_[made].desc.sameLayout(wanted)) {
-    const bool at_build = values_[index].constant != nullptr && !growsFar(values_[index].desc, wanted);
-    made = at_build ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
+    made = isConvertedOnce(index, wanted) ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
   }
   values_[index].copies.push_back(made);
   return made;
@@ -80,19 +84,24 @@ std::int32_t PlanCompiler::reorderConstant(std::int32_t index, const TensorDesc&
   const Choice choice = choose(args, true);
   declined_ = outer;
   if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
-  const std::string form = fmt::format("{} {} -> {} {}", args.src[0].str(), fmt::join(args.src[0].strides.toVector(), ","), wanted.str(),
-                                       fmt::join(wanted.strides.toVector(), ","));
-  const WeightCache::Packed packed = weights_.getOrPack(source, form, [&] {
+  const auto convert = [&] {
     AlignedBuffer buffer(wanted.bytes());
     AlignedBuffer scratch(choice.op->scratch_bytes);
     const std::unique_ptr<ExecState> state = choice.op->newState();
     void* dst = buffer.data();
     choice.op->execute(state.get(), &source, &dst, scratch.data());
     return buffer;
-  });
-  plan_->kept_.push_back(packed);
+  };
   const std::int32_t made = newValue(wanted, values_[index].group);
-  values_[made].constant = packed->data();
+  if (!staysWithWeights(index, wanted)) {
+    values_[made].constant = keep(convert());
+    values_[made].computed = true;
+    return made;
+  }
+  const std::string form = fmt::format("{} {} -> {} {}", args.src[0].str(), fmt::join(args.src[0].strides.toVector(), ","), wanted.str(),
+                                       fmt::join(wanted.strides.toVector(), ","));
+  plan_->kept_.push_back(weights_.getOrPack(source, form, convert));
+  values_[made].constant = plan_->kept_.back()->data();
   return made;
 }
 

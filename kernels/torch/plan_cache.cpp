@@ -128,7 +128,7 @@ struct PlanCache::Entry {
 
   std::size_t instanceBytes() const { return plan->arenaBytes() + plan->steps().size() * 256; }
   // Without a plan, which could not be compiled, nothing was counted.
-  std::size_t bytes() const { return plan ? plan->steps().size() * kBytesPerStep + instances * instanceBytes() : 0; }
+  std::size_t bytes() const { return plan ? plan->steps().size() * kBytesPerStep + plan->computedBytes() + instances * instanceBytes() : 0; }
 
   Running* takeIdle() {
     for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {

@@ -77,6 +77,9 @@ const Expression kExpressions[] = {
     {"rank", "torch.softmax(x, x.dim() - 1)"},
     {"slice_scatter", "torch.slice_scatter(x, torch.relu(x[:, 2:5]), 1, 2, 5, 1) + torch.slice_scatter(x, torch.exp(x[:, :, -2:]), 2, -2, 9223372036854775807, 1)"},
     {"select_scatter", "torch.select_scatter(x, torch.relu(x[:, 0]), 1, 0) * torch.select_scatter(x, x[:, :, :, 1] * 2.0, 3, -1)"},
+    {"filled", "x * torch.zeros([x.size(0), 8, 1, 1]).fill_(0.5) + torch.full([x.size(3)], 2.0) - torch.ones_like(x) * torch.exp(x)"},
+    {"made_and_written", "x + torch.slice_scatter(x.new_zeros([x.size(2), x.size(3)]), x.new_ones([x.size(2), 2]) * 3.0, 1, 1, 3, 1)"},
+    {"pad_to_multiple", "torch.constant_pad_nd(x, [0, (7 - x.size(3) % 7) % 7, 0, 0], 0.0)[:, :, :, :x.size(3)] * 2.0"},
     {"channel_shuffle", "x.view([x.size(0), 2, 4, x.size(2), x.size(3)]).transpose(1, 2).contiguous().view([x.size(0), 8, x.size(2), x.size(3)]) * 2.0"},
 };
 

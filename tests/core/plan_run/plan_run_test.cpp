@@ -206,6 +206,30 @@ TEST(PlanRun, OneValueTwiceInOneOperation) {
   EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("concat{axis=0}", "[3,3]", 4) + "," + node("pointwise{}|relu", "[3]", 5), "[4,5]").wrong, "");
 }
 
+// What depends on the constant alone is computed once; the plan keeps only what reads the inputs.
+TEST(PlanRun, WhatDependsOnConstantsOnlyIsNoStep) {
+  const std::string chain = node("pointwise{}|tanh", "[2]", 3) + "," + node("permute{order=[1,0]}", "[3]", 4) + "," + node("matmul{}", "[4,2]", 5);
+  const Small small = runSmall(chain + "," + node("pointwise{}|add(0)", "[0,5]", 6), "[6]");
+  EXPECT_EQ(small.wrong, "");
+  EXPECT_EQ(small.plan->steps().size(), 1u);
+  EXPECT_GT(small.plan->computedBytes(), 0u);
+  EXPECT_EQ(runSmall(chain, "[5,3,4,5]").wrong, "");
+  const std::string joined = node("concat{axis=0}", "[3,2]", 4) + "," + node("slice{axis=0,begin=2,end=6}", "[4]", 5);
+  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[2]", 3) + "," + joined + "," + node("linear{}|add(0)", "[0,2,-1,5]", 6), "[6,5]").wrong, "");
+}
+
+TEST(PlanRun, PaddingByNothingIsNoStep) {
+  const std::string pad = "pad{begin=[0,0],end=[0,0],mode=constant,value=1.0}";
+  const Small small = runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," + node("pointwise{}|relu", "[4]", 5), "[5]");
+  EXPECT_EQ(small.wrong, "");
+  EXPECT_EQ(small.plan->steps().size(), 2u);
+  // Another name for one memory: neither may be overwritten while the other is still read.
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," + node("pointwise{}|relu", "[3]", 5) + "," + node("linear{}|add(0)", "[0,2,-1,4]", 6), "[5,6,4]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("concat{axis=0}", "[3,1]", 4) + "," + node(pad, "[3]", 5) + "," + node("pointwise{}|exp", "[4]", 6) + "," +
+                         node("pointwise{}|add(0)", "[5,0]", 7), "[6,7]").wrong, "");
+  EXPECT_EQ(runSmall(node(pad, "[0]", 3) + "," + node(pad, "[2]", 4) + "," + node("pointwise{}|add(0)", "[3,4]", 5), "[5,3,4]").wrong, "");
+}
+
 // Two views of one constant that look alike must not be packed as one.
 TEST(PlanRun, TwoViewsOfOneConstant) {
   const std::string turned = node("permute{order=[1,0]}", "[2]", 3);
