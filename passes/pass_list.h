@@ -20,12 +20,14 @@ extern const Pass kCanonicalizeSilu;
 extern const Pass kCanonicalizeSizeArithmetic;
 extern const Pass kCanonicalizeSizes;
 extern const Pass kCanonicalizeViews;
+extern const Pass kCanonicalizeWindowMask;
 extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
 extern const Pass kEliminateDropout;
 extern const Pass kEliminateIdentity;
 extern const Pass kEliminateReshape;
 extern const Pass kEliminateTranspose;
+extern const Pass kEqualizeLayers;
 extern const Pass kFoldBatchNorm;
 extern const Pass kFoldConstants;
 extern const Pass kFoldIsQuantized;
@@ -45,5 +47,6 @@ extern const Pass kFuseSoftmax;
 extern const Pass kInsertCasts;
 extern const Pass kInsertIntegerWeights;
 extern const Pass kInsertQuantize;
+extern const Pass kQuantizeEmbeddings;
 
 }  // namespace ipex_studio

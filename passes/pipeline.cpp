@@ -42,6 +42,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldPad,
       // Parallel branches of one source are one node before anything is fused into either.
       &kEliminateCommonSubexpressions,
+      // Only for INT8: after the folds into weights, which it levels, and before activations are part of what is before them.
+      &kEqualizeLayers,
       // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by now.
       &kCanonicalizeGelu,
       &kCanonicalizeSilu,
@@ -49,6 +51,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeLayerNorm,
       // Before any other fusion: here transposes and factors cost nothing.
       &kFuseMatmulTranspose,
+      // After it, which leaves plain products, and before what looks for the mask next to the softmax.
+      &kCanonicalizeWindowMask,
       // Before fuse-residual-add, which would make the mask a post-operation of the scores' product.
       &kFuseSoftmax,
       // After the two, whose results it is written for.
@@ -74,6 +78,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kInsertQuantize,
       // The same without ranges, for linear layers alone.
       &kInsertIntegerWeights,
+      // What linear layers share with tables is theirs by now.
+      &kQuantizeEmbeddings,
       // After all fusions, which know FP32 only and leave fewer borders to cast at.
       &kInsertCasts,
       // Last: what lost its users on the way.

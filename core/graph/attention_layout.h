@@ -7,7 +7,7 @@
 
 namespace ipex_studio {
 
-// Is every reader of `result` an exchange of its axes -3 and -2?
+// Is every reader of `result` an exchange of its axes -3 and -2, perhaps behind a view that only joins axes before them?
 inline bool readHeadsLast(const torch::jit::Value* result) {
   const auto sizes = knownSizes(result);
   if (!sizes || sizes->size() < 3 || !result->hasUses()) return false;
@@ -17,6 +17,11 @@ inline bool readHeadsLast(const torch::jit::Value* result) {
     const torch::jit::Node* user = use.user;
     const std::string kind = user->kind().toQualString();
     if (use.offset != 0) return false;
+    if (kind == "aten::reshape" || kind == "aten::view") {
+      const auto viewed = knownSizes(user->output());
+      return viewed && viewed->size() >= 3 && viewed->size() < sizes->size() && std::equal(viewed->end() - 3, viewed->end(), sizes->end() - 3) &&
+             readHeadsLast(user->output());
+    }
     if (kind == "aten::transpose" && user->inputs().size() == 3) {
       const auto a = constantInt(user->input(1)), b = constantInt(user->input(2));
       return a && b && std::min(wrapped(*a), wrapped(*b)) == rank - 3 && std::max(wrapped(*a), wrapped(*b)) == rank - 2;
