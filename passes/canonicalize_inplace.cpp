@@ -25,7 +25,7 @@ using torch::jit::Value;
 
 namespace {
 
-// name_ has the same arguments as name and differs only in where the result goes.
+// name_ has the same arguments as name and differs only in where the result goes; zero_ is a fill.
 const std::unordered_set<std::string>& plainOperators() {
   static const std::unordered_set<std::string> names = {
       "abs_",       "acos_",     "add_",        "addcdiv_",    "addcmul_", "asin_",  "atan_",        "ceil_",
@@ -34,7 +34,7 @@ const std::unordered_set<std::string>& plainOperators() {
       "hardswish_", "hardtanh_", "leaky_relu_", "log_",        "log1p_",   "log2_",  "masked_fill_", "mish_",
       "mul_",       "neg_",      "pow_",        "reciprocal_", "relu_",    "relu6_", "round_",       "rsqrt_",
       "selu_",      "sigmoid_",  "silu_",       "sin_",        "sinh_",    "sqrt_",  "square_",      "sub_",
-      "tan_",       "tanh_",     "threshold_",  "trunc_"};
+      "tan_",       "tanh_",     "threshold_",  "trunc_",   "zero_"};
   return names;
 }
 
@@ -113,9 +113,7 @@ bool canonicalizeInplace(Graph& graph, PassContext& context) {
       changed = true;
       continue;
     }
-    std::string kind = node->kind().toQualString();
-    kind.pop_back();
-    Node* plain = rewriter.create(kind.c_str(), node->inputs(), node);
+    Node* plain = createPlain(rewriter, node);
     plain->output()->setType(node->output()->type());
     rewriter.replaceUsesAfter(node, node->input(0), plain->output());
     rewriter.replace({node}, node->output(), plain->output(), "made out of place");

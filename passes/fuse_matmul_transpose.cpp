@@ -2,13 +2,19 @@
 //   before  %t = transpose(%k, -2, -1)   %y = matmul(div(%q, 8), %t)
 //   after   %y = ipex_studio::matmul(%q, %k, [], "matmul{scale=0.125,transpose_b=1}")
 // Swaps of the last two axes by transpose, permute, t, mT; factors on either operand, and on the result, by mul or div
-// with a number. The transposed view may have other users: it costs nothing. Declines: producer-has-other-uses,
-// value-is-graph-output, control-flow, value-may-be-aliased-or-written (a scaled operand); unsupported-dtype. Runs
-// before fuse-softmax and fuse-activation: a factor costs nothing here. Numerics: one rounding less per factor.
+// with a number. The transposed view may have other users: it costs nothing. A tensor with one factor for each row of the
+// result, or for each matrix, scales the rows of the left operand instead where those are shorter:
+//   before  %y = mul(matmul(%q, %k), %t)     [B, H, S, T], %t [H, 1, 1]
+//   after   %y = ipex_studio::matmul(mul(%q, %t), %k, [], "matmul{}")
+// Declines: producer-has-other-uses, value-is-graph-output, control-flow, value-may-be-aliased-or-written (a scaled
+// operand); unsupported-dtype. Runs before fuse-softmax and fuse-activation: a factor costs nothing here, and one of a
+// tensor would hide the product from fuse-attention. Numerics: one rounding less per factor.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "core/graph/elementwise.h"
+#include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
 
@@ -136,12 +142,43 @@ bool absorbResult(PassContext& context, Node* node, bool* permitted) {
   return true;
 }
 
+// Factors of whole rows of the product, which are as well factors of the left operand's rows.
+bool absorbRowFactors(PassContext& context, Node* node, bool* permitted) {
+  if (!isKind(node, "aten::mul")) return false;
+  for (const std::size_t side : {0, 1}) {
+    Value* factors = node->input(1 - side);
+    auto op = readFusedOp(node->input(side)->node());
+    if (!op || op->spec.kind != OpKind::kMatmul || !op->spec.post_ops.empty() || op->spec.intOr("transpose_a", 0) != 0) continue;
+    const auto each = knownSizes(factors), rows = knownSizes(op->base[0]), result = knownSizes(node->input(side));
+    const bool of_rows = each && rows && result && !each->empty() && each->back() == 1 && broadcastsTo(*each, *rows);
+    if (!of_rows || rows->back() >= result->back() || !isFloat32(factors) || !isFloat32(op->base[0])) continue;
+    Decline decline;
+    const auto producer = readProducer(node->input(side), node, &decline);
+    if (!decline && (context.mayBeWritten(factors) || context.mayBeWritten(op->base[0]) || context.mayBeWritten(op->base[1]))) {
+      decline = {reasons::kAliased, "An operand of the product may be written to before it is scaled."};
+    }
+    if (decline || !producer) {
+      if (decline) context.missed(node, decline);
+      return false;
+    }
+    *permitted = context.rewriter.permit();
+    if (!*permitted) return false;
+    Node* scaled = context.rewriter.create("aten::mul", {op->base[0], factors}, node);
+    scaled->output()->setType(op->base[0]->type());
+    op->base[0] = scaled->output();
+    Node* fused = writeFusedOp(context.rewriter, *op, node);
+    context.rewriter.replace({producer->node, node}, node->output(), fused->output(), "moved factors of rows into the operand of a matrix product");
+    return true;
+  }
+  return false;
+}
+
 bool fuseMatmulTranspose(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   bool permitted = true;
   for (Node* node : allNodes(graph)) {
     if (!context.rewriter.alive(node)) continue;
-    changed |= absorbOperands(context, node, &permitted) || absorbResult(context, node, &permitted);
+    changed |= absorbOperands(context, node, &permitted) || absorbResult(context, node, &permitted) || absorbRowFactors(context, node, &permitted);
     if (!permitted) break;
   }
   return changed;

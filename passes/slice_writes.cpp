@@ -86,11 +86,18 @@ bool isReadBefore(const Value* view, const Node* node) {
   return true;
 }
 
+Node* createPlain(Rewriter& rewriter, Node* node) {
+  if (node->kind() == aten::zero_) return rewriter.create("aten::fill", {node->input(0), rewriter.constant(std::int64_t{0}, node)}, node);
+  std::string kind = node->kind().toQualString();
+  kind.pop_back();
+  return rewriter.create(kind.c_str(), node->inputs(), node);
+}
+
 bool SliceWrites::isSliceWrite(const Node* node) { return isSlice(node->input(0)->node()); }
 
 Decline SliceWrites::decline(const Node* node, bool plain) const {
   const std::string name = node->kind().toUnqualString();
-  if (name != "copy_" && name != "fill_" && !plain) {
+  if (name != "copy_" && !plain) {
     return {reasons::kUnsupportedOperator, name + " writes into a slice in a way that has no out-of-place form here."};
   }
   const std::vector<Node*> slices = slicesOf(node);
@@ -134,9 +141,7 @@ Value* SliceWrites::sliceValue(Node* node) {
     wide->output()->setType(slice->type());
     return wide->output();
   }
-  std::string kind = node->kind().toQualString();
-  kind.pop_back();
-  Node* plain = rewriter_.create(kind.c_str(), node->inputs(), node);
+  Node* plain = createPlain(rewriter_, node);
   plain->output()->setType(slice->type());
   return plain->output();
 }

@@ -14,6 +14,9 @@ bool isReadBefore(const torch::jit::Value* view, const torch::jit::Node* node);
 // Could `node` keep another name for the memory of its operand?
 bool namesOperand(const torch::jit::Node* node, const torch::jit::Value* operand);
 
+// A new node before the in-place `node` that computes what it writes, from its operands.
+torch::jit::Node* createPlain(Rewriter& rewriter, torch::jit::Node* node);
+
 //   before  %s = slice(%z, 1, 0, 3, 1)   %w = copy_(%s, %v, False)              %y = relu(%z)
 //   after   %z' = slice_scatter(%z, %v, 1, 0, 3, 1)                              %y = relu(%z')
 // Slices of slices, select; copy_ (broadcast as well), fill_, and every operator that has an out-of-place form.
