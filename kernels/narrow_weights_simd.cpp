@@ -113,7 +113,7 @@ HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::i
 #pragma GCC unroll 4
       for (int s = 0; s < kStreams; ++s) use(s, k, rows[s].at(k));
     }
-    if (k == end) return;
+    if (k >= end) return;
 #pragma GCC unroll 4
     for (int s = 0; s < kStreams; ++s) use(s, k, rows[s].rest(k, end - k));
   }

@@ -98,6 +98,7 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
     auto& disabled = passes_only.disabled_passes;
     disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlanName), disabled.end());
     runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
+    result.divisors = origins.divisors();
     result.rewritten = result.module.clone();
     for (const torch::jit::Node* node : graph->nodes()) {
       if (node->kind() != c10::prim::Constant) result.rewritten_origins.push_back(origins.of(node));

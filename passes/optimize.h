@@ -9,6 +9,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/graph/model.h"
@@ -25,6 +26,7 @@ struct OptimizedModel {
   torch::jit::Module rewritten;          // after all passes, before regions: fused operators in plain TorchScript
   std::vector<std::vector<OriginId>> rewritten_origins;  // of its nodes in order, without constants
   std::vector<Origin> origins;
+  std::unordered_map<OriginId, at::Tensor> divisors;     // OriginTable::divisors()
   GraphSnapshot frozen;                  // before any pass
   int nodes = 0;                         // of the frozen graph
   Coverage coverage;                     // nodes; time is filled by measuring

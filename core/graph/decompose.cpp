@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/narrow_tensors.h"
 #include "core/plan/error.h"
 
 namespace ipex_studio {
@@ -22,6 +23,10 @@ class Writer {
 
   Value* call(const char* kind, at::ArrayRef<Value*> inputs) {
     return rewriter_.create(kind, inputs, fused_)->output();
+  }
+  // The first of several results.
+  Value* first(const char* kind, at::ArrayRef<Value*> inputs, std::size_t outputs) {
+    return rewriter_.create(kind, inputs, fused_, outputs)->output(0);
   }
   Value* none() { return rewriter_.none(fused_); }
   Value* number(double value) { return rewriter_.constant(value, fused_); }
@@ -236,18 +241,41 @@ Value* writeMatmul(Writer& write, const FusedOp& op) {
   return write.scaled(product, op.spec.floatOr("scale", 1));
 }
 
+Value* writeFullyConnected(Writer& write, const FusedOp& op) {
+  const std::int64_t group = op.spec.intOr("group", 0);
+  if (group == 0) return write.call("aten::linear", {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), op.base[2]});
+  const auto integers = constantTensor(op.base[1]), scales = constantTensor(op.base[2]);
+  IPEX_CHECK(integers && scales, "weights in groups are constants");
+  const auto bits = static_cast<int>(op.spec.intOr("bits", 8));
+  const std::int64_t depth = op.spec.intOr("depth", integers->size(-1));
+  return write.call("aten::linear", {op.base[0], write.tensor(widenGroups(*integers, *scales, bits, group, depth)), write.none()});
+}
+
 Value* writeBase(Writer& write, const FusedOp& op) {
   switch (op.spec.kind) {
     case OpKind::kConvolution:
     case OpKind::kDeconvolution:
       return writeConvolution(write, op);
     case OpKind::kLinear:
-      return write.call("aten::linear", {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), op.base[2]});
+      return writeFullyConnected(write, op);
     case OpKind::kMatmul:
       return writeMatmul(write, op);
     default:
       return op.base[0];
   }
+}
+
+// Tables whose rows carry scale and offset become FP32 ones.
+Value* writeEmbedding(Writer& write, Node* node, const OpSpec& spec) {
+  const bool bags = spec.kind == OpKind::kEmbeddingBag;
+  const auto rows = constantTensor(node->input(bags ? 2 : 1));
+  IPEX_CHECK(rows, "a table of integers is constant");
+  Value* table = write.tensor(widenScaledRows(*rows));
+  Value *no = write.flag(false), *ids = node->input(0);
+  if (!bags) return write.call("aten::embedding", {table, ids, write.integer(-1), no, no});
+  Value* mode = write.integer(spec.stringOr("mode", "sum") == "mean" ? 1 : 0);
+  Value* last = write.flag(spec.intOr("include_last_offset", 0) != 0);
+  return write.first("aten::embedding_bag", {table, ids, node->input(1), no, mode, no, write.none(), last, write.none()}, 4);
 }
 
 Value* writeSoftmax(Writer& write, const Node* node, const OpSpec& spec) {
@@ -319,6 +347,7 @@ OpSpec specOf(const Node* node) {
 std::vector<Value*> writeStock(Writer& write, Node* node) {
   if (const auto op = readFusedOp(node)) return {writeRounded(write, *op, writePostOps(write, *op, writeBase(write, *op)))};
   const OpSpec spec = specOf(node);
+  if (spec.kind == OpKind::kEmbedding || spec.kind == OpKind::kEmbeddingBag) return {writeEmbedding(write, node, spec)};
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
   if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};
   IPEX_CHECK(spec.kind == OpKind::kLayerNorm, "a fused operator has no stock form");
@@ -328,7 +357,7 @@ std::vector<Value*> writeStock(Writer& write, Node* node) {
 bool isFused(const Node* node) {
   static const char* const kKinds[] = {"convolution", "deconvolution", "linear",     "matmul",
                                        "pointwise",   "softmax",       "layer_norm", "add_layer_norm",
-                                       "attention"};
+                                       "attention",   "embedding",     "embedding_bag"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

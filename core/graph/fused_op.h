@@ -7,6 +7,8 @@
 //   ipex_studio::pointwise    (Tensor x, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::softmax      (Tensor x, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::attention    (Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor
+//   ipex_studio::embedding    (Tensor ids, Tensor table, str spec) -> Tensor
+//   ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor
 //   ipex_studio::layer_norm   (Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor
 //   ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)
 //

@@ -128,6 +128,16 @@ LoweredNode lowerEmbeddingBag(Node* node) {
   return single(spec, {use(node->input(1)), use(node->input(2)), use(node->input(0))}, {node->output(0)});
 }
 
+// ipex_studio::embedding(ids, table, spec) and embedding_bag(ids, offsets, table, spec): tables whose rows carry scales
+LoweredNode lowerNarrowEmbedding(Node* node) {
+  needFloat(node->output());
+  const auto text = torch::jit::constant_as<std::string>(node->inputs().back());
+  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
+  std::vector<LoweredOperand> src;
+  for (Value* operand : node->inputs().slice(0, node->inputs().size() - 1)) src.push_back(use(operand));
+  return single(parseOpSpec(*text), std::move(src), {node->output()});
+}
+
 // aten::index_select(x, dim, index)
 LoweredNode lowerIndexSelect(Node* node) {
   needFloat(node->input(0));
@@ -176,6 +186,8 @@ void addComputeLowerings(Table& table) {
   table["aten::cat"] = lowerConcat;
   table["aten::embedding"] = lowerEmbedding;
   table["aten::embedding_bag"] = lowerEmbeddingBag;
+  table["ipex_studio::embedding"] = lowerNarrowEmbedding;
+  table["ipex_studio::embedding_bag"] = lowerNarrowEmbedding;
   table["aten::index_select"] = lowerIndexSelect;
   table["aten::to"] = lowerTo;
 }

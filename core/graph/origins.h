@@ -30,6 +30,10 @@ class OriginTable {
   void reconcile(torch::jit::Graph& graph, const std::vector<OriginId>& before);
   std::vector<OriginId> liveIds(torch::jit::Graph& graph) const;
 
+  // What a value of the model was divided by on purpose, in a shape that broadcasts to it; the last one counts.
+  void setDivisors(OriginId id, const at::Tensor& divisors) { divisors_[id] = divisors; }
+  const std::unordered_map<OriginId, at::Tensor>& divisors() const { return divisors_; }
+
   // "layer1.0.conv3 + bn3 + relu": short and human; empty for no origins.
   std::string label(const std::vector<OriginId>& ids) const;
 
@@ -37,6 +41,7 @@ class OriginTable {
   std::vector<Origin> origins_;
   std::unordered_map<std::size_t, std::vector<OriginId>> table_;
   std::unordered_map<std::string, int> nodes_per_module_;
+  std::unordered_map<OriginId, at::Tensor> divisors_;
 };
 
 std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b);

@@ -29,6 +29,8 @@ struct OptimizeOptions {
   std::string tuning_record;            // what was measured before (MemoryTuningStore's text); empty: nothing
   bool calibrate = false;               // prepare for core/quantization/calibrate.h; only with precision kFp32
   std::string quantization_recipe;      // core/quantization/recipe.h's text; kInt8 needs one
+  bool equalize = false;                // with calibrate: level the ranges of channels between layers first
+  double min_cosine = 0;                // below FP32 results pass from this cosine on; 0: the rule of core/graph/verify.h
   std::int32_t weight_bits = 0;         // of INT8 weights: 8, 7, or 0: 8 where the CPU multiplies them exactly (VNNI), else 7
 };
 

@@ -108,7 +108,7 @@ struct Calibrator::Impl {
   json signature() const {
     json keys = json::array();
     for (const CalibrationPoint& point : plan.points) keys.push_back(point.key);
-    return {{"keys", std::move(keys)}, {"channel_calls", options.channel_calls}};
+    return {{"keys", std::move(keys)}, {"channel_calls", options.channel_calls}, {"equalization", options.equalization}};
   }
 };
 
@@ -178,6 +178,7 @@ Recipe Calibrator::finish() const {
   recipe.samples = impl_->calls;
   recipe.bias_correction = impl_->options.bias_correction;
   recipe.smooth_alpha = impl_->options.smooth_alpha;
+  recipe.equalization = impl_->options.equalization;
   for (std::size_t p = 0; p < plan.points.size(); ++p) {
     const ValueObserver& observer = impl_->observers[p];
     if (observer.count() == 0) continue;

@@ -225,7 +225,8 @@ class Comparison {
 }  // namespace
 
 std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const torch::jit::Module& rewritten,
-                                         const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs, std::int64_t most_bytes) {
+                                         const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs,
+                                         const std::unordered_map<OriginId, at::Tensor>& divisors, std::int64_t most_bytes) {
   const torch::NoGradGuard no_grad;
   torch::jit::Module reference = frozen;
   torch::jit::Graph& graph = *reference.get_method("forward").graph();
@@ -242,7 +243,9 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
     const at::Tensor tensor = value.toTensor();
     if (tensor.numel() == 0 || bytes + 4 * tensor.numel() > most_bytes) return;
     bytes += 4 * tensor.numel();
-    expected[ids.back()] = tensor.clone();  // a later node may write into it
+    const auto divisor = divisors.find(ids.back());
+    const bool divided = divisor != divisors.end() && tensor.dim() >= divisor->second.dim() && tensor.size(-divisor->second.dim()) == divisor->second.size(0);
+    expected[ids.back()] = divided ? tensor / divisor->second : tensor.clone();  // a later node may write into it
   });
   running = &runner;
   runner.run(argumentsOf(reference, inputs));

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "core/plan/error.h"
+#include "core/plan/narrow_weights.h"
 #include "core/plan/records_json.h"
 
 namespace ipex_studio {
@@ -72,6 +73,10 @@ constexpr const char* kModes[] = {"static", "dynamic", "weight-only"};
 }
 
 void check(const Recipe& recipe, const std::string& name) {
+  const bool whole = recipe.group >= 0 && recipe.group <= kLargestGroup && recipe.group % kNibbleBlock == 0;
+  if (!whole) refuseRecipe(name, fmt::format("its groups of {} weights are no multiple of {}", recipe.group, kNibbleBlock));
+  if (recipe.weight_bits != 8 && (recipe.weight_bits != 4 || recipe.group == 0)) refuseRecipe(name, "its weights have neither 8 bits nor 4 in groups");
+  if (recipe.mode != QuantizationMode::kWeightOnly && (recipe.weight_bits != 8 || recipe.group != 0)) refuseRecipe(name, "groups of weights are for the mode weight-only");
   std::unordered_set<std::string> keys;
   for (const RecipeValue& value : recipe.values) {
     const std::string fault = faultOf(value);
@@ -110,6 +115,10 @@ std::string recipeToText(const Recipe& recipe) {
               {"bias_correction", recipe.bias_correction},
               {"equalization", recipe.equalization},
               {"smooth_alpha", recipe.smooth_alpha}};
+  if (recipe.mode == QuantizationMode::kWeightOnly) {
+    out["weight_bits"] = recipe.weight_bits;
+    out["group"] = recipe.group;
+  }
   out["values"] = json::array();
   for (const RecipeValue& value : recipe.values) out["values"].push_back(valueToJson(value));
   out["nodes"] = json::array();
@@ -140,6 +149,8 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
     recipe.equalization = in.value("equalization", false);
     recipe.smooth_alpha = in.value("smooth_alpha", 0.0);
     if (!(recipe.smooth_alpha >= 0 && recipe.smooth_alpha <= 1)) refuseRecipe(name, "its exponent of SmoothQuant is outside of 0 to 1");
+    recipe.weight_bits = in.value("weight_bits", 8);
+    recipe.group = in.value("group", std::int64_t{0});
     if (in.at("values").size() > kMaxEntries || in.at("nodes").size() > kMaxEntries) refuseRecipe(name, "it is too long");
     for (const json& entry : in.at("values")) recipe.values.push_back(valueFromJson(entry));
     for (const json& entry : in.at("nodes")) {

@@ -38,6 +38,7 @@ struct RecipeNode {
 
 // kStatic: values have the ranges of the recipe. The others need no values, and concern linear layers alone. kDynamic: rows
 // of what a layer reads are rounded to u8 while it runs, its weights are s8. kWeightOnly: only the weights are integers.
+// In all of them tables of embeddings are integers too.
 enum class QuantizationMode { kStatic, kDynamic, kWeightOnly };
 
 struct Recipe {
@@ -46,8 +47,10 @@ struct Recipe {
   ObserverOptions observer;
   std::int64_t samples = 0;                 // calls that were observed
   bool bias_correction = true;
-  bool equalization = false;                // scales of neighbouring convolutions' channels were levelled before
+  bool equalization = false;                // ranges of channels between layers were levelled before (passes/equalize_layers.cpp)
   double smooth_alpha = 0;                  // > 0: SmoothQuant with this exponent for linear layers
+  std::int32_t weight_bits = 8;             // kWeightOnly: 8 or 4
+  std::int64_t group = 0;                   // kWeightOnly: so many weights along a row share a scale, a multiple of 32; 0: all
   std::vector<RecipeValue> values;
   std::vector<RecipeNode> nodes;
 

@@ -59,6 +59,14 @@ std::tuple<at::Tensor, at::Tensor> addLayerNorm(const at::Tensor& x, const Maybe
   return {results[0], results[1]};
 }
 
+at::Tensor embedding(const at::Tensor& ids, const at::Tensor& table, const std::string& spec) {
+  return runFusedOp(spec, {input(ids), weight(table)})[0];
+}
+
+at::Tensor embeddingBag(const at::Tensor& ids, const at::Tensor& offsets, const at::Tensor& table, const std::string& spec) {
+  return runFusedOp(spec, {input(ids), input(offsets), weight(table)})[0];
+}
+
 // region(Region region, Tensor[] tensors, int[] sizes) -> Tensor[], straight on the interpreter's stack: the lists are
 // read where they are instead of being copied into vectors.
 void runRegion(const c10::OperatorHandle&, torch::jit::Stack* stack) {
@@ -106,6 +114,8 @@ TORCH_LIBRARY(ipex_studio, m) {
   m.def("pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor", pointwise);
   m.def("softmax(Tensor x, Tensor? mask, str spec) -> Tensor", softmax);
   m.def("attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor", attention);
+  m.def("embedding(Tensor ids, Tensor table, str spec) -> Tensor", embedding);
+  m.def("embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor", embeddingBag);
   m.def("layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor", layerNorm);
   m.def("add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)", addLayerNorm);
 }

@@ -214,6 +214,13 @@ std::string recipeText(const std::string& written) {
       recipe.mode = word.substr(equals + 1) == "dynamic" ? QuantizationMode::kDynamic : QuantizationMode::kWeightOnly;
       continue;
     }
+    if (key == "equalization" || key == "bits" || key == "group") {
+      const int value = std::stoi(word.substr(equals + 1));
+      if (key == "equalization") recipe.equalization = value != 0;
+      if (key == "bits") recipe.weight_bits = value;
+      if (key == "group") recipe.group = value;
+      continue;
+    }
     recipe.nodes.push_back({key, "", "", dots == std::string::npos ? word.substr(equals + 1) : "int8", ""});
     if (dots == std::string::npos) continue;
     RecipeValue value;

@@ -1,0 +1,113 @@
+#include "core/quantization/grouped_weights.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/plan/error.h"
+#include "core/plan/narrow_weights.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kGroupClips[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f, 0.75f};
+constexpr float kNoWeight = 1e-30f;
+
+// To nearest even, in a form that compilers make vectors of.
+inline float levelOf(float weight, float inverse, float low, float high) {
+  constexpr float kMagic = 12582912.0f;  // 1.5 · 2^23
+  const float bounded = std::min(std::max(weight * inverse, low - 1), high + 1);
+  return std::min(std::max((bounded + kMagic) - kMagic, low), high);
+}
+
+float groupError(const float* weights, std::int64_t count, float scale, float low, float high) {
+  const float inverse = 1 / scale;
+  float error = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float delta = levelOf(weights[i], inverse, low, high) * scale - weights[i];
+    error += delta * delta;
+  }
+  return error;
+}
+
+float groupScale(const float* weights, std::int64_t count, float low, float high) {
+  float furthest = 0;
+  for (std::int64_t i = 0; i < count; ++i) furthest = std::fabs(weights[i]) > std::fabs(furthest) ? weights[i] : furthest;
+  if (!(std::fabs(furthest) > kNoWeight)) return 1;
+  float best = std::fabs(furthest) / high, least = groupError(weights, count, best, low, high);
+  const auto consider = [&](float scale) {
+    const float error = groupError(weights, count, scale, low, high);
+    if (error < least) {
+      least = error;
+      best = scale;
+    }
+  };
+  for (const float clip : kGroupClips) {
+    consider(std::fabs(furthest) * clip / high);
+    if (-low > high) consider(furthest * clip / low);
+  }
+  return best;
+}
+
+}  // namespace
+
+GroupedWeights quantizeGroups(const at::Tensor& weights, int bits, std::int64_t group) {
+  IPEX_CHECK(weights.dim() == 2 && (bits == 8 || bits == 4) && group > 0 && group % kNibbleBlock == 0, "groups of weights in 8 or 4 bits");
+  const at::Tensor plain = weights.detach().to(at::kFloat).contiguous();
+  const std::int64_t rows = plain.size(0), depth = plain.size(1), groups = groupCount(depth, group);
+  const bool four = bits == 4;
+  const float low = four ? -8.0f : -127.0f, high = four ? 7.0f : 127.0f;
+  GroupedWeights result;
+  result.integers = four ? at::full({rows, nibbleRowBytes(depth)}, kNibbleZero * 16 + kNibbleZero, at::kByte) : at::empty({rows, depth}, at::kChar);
+  result.scales = at::empty({rows, groups}, at::kFloat);
+  const float* const values = plain.data_ptr<float>();
+  auto* const bytes = static_cast<std::uint8_t*>(result.integers.data_ptr());
+  float* const scales = result.scales.data_ptr<float>();
+  const std::int64_t row_bytes = result.integers.size(1);
+  at::parallel_for(0, rows, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      for (std::int64_t g = 0; g < groups; ++g) {
+        const std::int64_t first = g * group, last = std::min(first + group, depth);
+        const float* const row = values + n * depth;
+        const float scale = groupScale(row + first, last - first, low, high), inverse = 1 / scale;
+        scales[n * groups + g] = scale;
+        for (std::int64_t k = first; k < last; ++k) {
+          const auto level = static_cast<std::int32_t>(levelOf(row[k], inverse, low, high));
+          if (!four) {
+            bytes[n * row_bytes + k] = static_cast<std::uint8_t>(static_cast<std::int8_t>(level));
+            continue;
+          }
+          std::uint8_t& byte = bytes[n * row_bytes + nibbleByte(k)];
+          const auto nibble = static_cast<std::uint32_t>(level + static_cast<std::int32_t>(kNibbleZero));
+          byte = static_cast<std::uint8_t>(nibbleIsHigh(k) ? (byte & 0x0Fu) | nibble << 4u : (byte & 0xF0u) | nibble);
+        }
+      }
+    }
+  });
+  return result;
+}
+
+at::Tensor quantizeRows(const at::Tensor& table) {
+  IPEX_CHECK(table.dim() == 2, "a table has rows");
+  const at::Tensor plain = table.detach().to(at::kFloat).contiguous();
+  const std::int64_t rows = plain.size(0), width = plain.size(1), row_bytes = width + kRowParameterBytes;
+  const at::Tensor result = at::empty({rows, row_bytes}, at::kByte);
+  const float* const values = plain.data_ptr<float>();
+  auto* const bytes = result.data_ptr<std::uint8_t>();
+  at::parallel_for(0, rows, 256, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) {
+      const float* const row = values + v * width;
+      const auto [least, greatest] = std::minmax_element(row, row + width);
+      const float offset = *least, range = *greatest - *least, scale = range > kNoWeight ? range / 255 : 1;
+      std::uint8_t* const to = bytes + v * row_bytes;
+      for (std::int64_t e = 0; e < width; ++e) to[e] = static_cast<std::uint8_t>(levelOf(row[e] - offset, 1 / scale, 0, 255));
+      std::memcpy(to + width, &scale, sizeof scale);
+      std::memcpy(to + width + sizeof scale, &offset, sizeof offset);
+    }
+  });
+  return result;
+}
+
+}  // namespace ipex_studio
