@@ -1,0 +1,52 @@
+// Every pass by name; each is defined in the file of that name. The order they run in is pipeline.cpp's.
+#pragma once
+
+#include "core/graph/pass.h"
+
+namespace ipex_studio {
+
+extern const Pass kCanonicalizeAttention;
+extern const Pass kCanonicalizeBatchNorm;
+extern const Pass kCanonicalizeConvolution;
+extern const Pass kCanonicalizeEinsum;
+extern const Pass kCanonicalizeFakeQuantize;
+extern const Pass kCanonicalizeGelu;
+extern const Pass kCanonicalizeHardswish;
+extern const Pass kCanonicalizeInplace;
+extern const Pass kCanonicalizeLayerNorm;
+extern const Pass kCanonicalizeLinear;
+extern const Pass kCanonicalizeQuantized;
+extern const Pass kCanonicalizeSilu;
+extern const Pass kCanonicalizeSizeArithmetic;
+extern const Pass kCanonicalizeSizes;
+extern const Pass kCanonicalizeViews;
+extern const Pass kCanonicalizeWindowMask;
+extern const Pass kEliminateCommonSubexpressions;
+extern const Pass kEliminateDeadCode;
+extern const Pass kEliminateDropout;
+extern const Pass kEliminateIdentity;
+extern const Pass kEliminateReshape;
+extern const Pass kEliminateTranspose;
+extern const Pass kEqualizeLayers;
+extern const Pass kFoldBatchNorm;
+extern const Pass kFoldConstants;
+extern const Pass kFoldIsQuantized;
+extern const Pass kFoldMulAdd;
+extern const Pass kFoldPad;
+extern const Pass kFoldSize;
+extern const Pass kFuseActivation;
+extern const Pass kFuseAddLayerNorm;
+extern const Pass kFuseAttention;
+extern const Pass kFuseBinary;
+extern const Pass kFuseConcatLinear;
+extern const Pass kFuseDequantize;
+extern const Pass kFuseMatmulTranspose;
+extern const Pass kFusePointwise;
+extern const Pass kFuseResidualAdd;
+extern const Pass kFuseSoftmax;
+extern const Pass kInsertCasts;
+extern const Pass kInsertIntegerWeights;
+extern const Pass kInsertQuantize;
+extern const Pass kQuantizeEmbeddings;
+
+}  // namespace ipex_studio

@@ -44,8 +44,6 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateCommonSubexpressions,
       // Only for INT8: after the folds into weights, which it levels, and before activations are part of what is before them.
       &kEqualizeLayers,
-      // Only for INT8: after the folds into weights, which it levels, and before activations are part of what is before them.
-      &kEqualizeLayers,
       // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by now.
       &kCanonicalizeGelu,
       &kCanonicalizeSilu,
@@ -80,8 +78,6 @@ const std::vector<const Pass*>& defaultPasses() {
       &kInsertQuantize,
       // The same without ranges, for linear layers alone.
       &kInsertIntegerWeights,
-      // What linear layers share with tables is theirs by now.
-      &kQuantizeEmbeddings,
       // What linear layers share with tables is theirs by now.
       &kQuantizeEmbeddings,
       // After all fusions, which know FP32 only and leave fewer borders to cast at.
