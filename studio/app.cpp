@@ -101,6 +101,14 @@ void App::act(const StudioSnapshot& snapshot) {
   if (selection_.take("panel.passes")) settings_.hide_left = !settings_.hide_left;
   if (selection_.take("panel.inspector")) settings_.hide_right = !settings_.hide_right;
   if (selection_.take("panel.bottom")) settings_.hide_bottom = !settings_.hide_bottom;
+  // What only one tab can do brings it to the front.
+  constexpr std::pair<const char*, const char*> kOfTabs[] = {{"override.", "precision"}, {"scope.", "precision"},   {"point.", "precision"},
+                                                             {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"}};
+  for (const auto& [beginning, tab] : kOfTabs) {
+    if (!selection_.wants(beginning)) continue;
+    selection_.front_panel = tab;
+    settings_.hide_bottom = false;
+  }
   for (const auto& panel : panels_) {
     if (panel->place() != PanelPlace::kBottomTab || !selection_.take(std::string("tab.") + panel->name())) continue;
     selection_.front_panel = panel->name();

@@ -95,7 +95,9 @@ std::string decisionsText(const Overrides& overrides, std::size_t most) {
   };
   for (const PrecisionOverride& override : overrides.precisions) {
     const bool kind = override.what.compare(0, 5, "kind:") == 0;
-    const std::string what = override.what == "*" ? "all" : kind ? "all " + override.what.substr(5) : override.what.substr(0, override.what.find(':'));
+    std::string what = override.what == "*" ? "all" : kind ? "all " + override.what.substr(5) : override.what.substr(0, override.what.find(':'));
+    // ":aten::linear#0" of a model without modules.
+    if (what.empty()) what = override.what.substr(override.what.rfind(':') + 1);
     add(fmt::format("{} in {}", displayText(what, kNameBytes), displayText(override.precision, 12)));
   }
   for (const KernelPin& pin : overrides.pins) add(fmt::format("{} for {}", displayText(pin.kernel, kNameBytes), displayText(pin.step, kNameBytes)));

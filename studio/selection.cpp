@@ -30,6 +30,10 @@ bool Selection::take(const std::string& action) {
   return true;
 }
 
+bool Selection::wants(const std::string& beginning) const {
+  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& request) { return request.action.compare(0, beginning.size(), beginning) == 0; });
+}
+
 void Selection::ageRequests() {
   for (Request& request : requests_) --request.frames_left;
   const auto old = [](const Request& request) { return request.frames_left <= 0; };

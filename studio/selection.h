@@ -40,6 +40,8 @@ class Selection {
   // frame or the next.
   void request(const std::string& action) { requests_.push_back({action, 2}); }
   bool take(const std::string& action);
+  // Something that begins so was asked for and not taken yet.
+  bool wants(const std::string& beginning) const;
   bool hasRequests() const { return !requests_.empty(); }
   // Drops what nobody took; called at the end of each frame.
   void ageRequests();

@@ -98,7 +98,8 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
   const Outcome table = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--json"});
   ASSERT_EQ(table.code, 0) << table.err;
   int searched = 0, by_hand = 0;
-  for (const nlohmann::json& tried : nlohmann::json::parse(table.out)["tried"]) {
+  const nlohmann::json shown = nlohmann::json::parse(table.out);
+  for (const nlohmann::json& tried : shown["tried"]) {
     EXPECT_GT(tried["time_ms"].get<double>(), 0);
     EXPECT_FALSE(tried["decisions"].get<std::string>().empty());
     (tried["delta_ms"].is_null() ? searched : by_hand) += 1;
