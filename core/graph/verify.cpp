@@ -63,9 +63,7 @@ AccuracyRecord refuse(AccuracyRecord record, std::string why) {
   return record;
 }
 
-double leastCosine(Precision precision) { return precision == Precision::kInt8 ? 0.99 : 0.999; }
-
-AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64, Precision precision) {
+AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64, const AccuracyRule& rule) {
   AccuracyRecord record;
   record.reference = fp64 != nullptr ? "fp64" : "eager";
   if (!actual.sizes().equals(eager.sizes()) || actual.scalar_type() != eager.scalar_type()) {
@@ -90,10 +88,11 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
     return refuse(record, "The result has NaN or infinity where the model's result is finite, or the other way round.");
   }
   fillDistances(result, clean, record);
-  if (precision != Precision::kFp32) {
-    record.pass = record.cosine >= leastCosine(precision);
-    record.text = fmt::format("cosine {:.6f}, SQNR {:.1f} dB against {}; a cosine of {} is needed in this precision", record.cosine, record.sqnr_db,
-                              fp64 != nullptr ? "FP64" : "the model itself", leastCosine(precision));
+  if (rule.precision != Precision::kFp32) {
+    record.pass = record.cosine >= rule.leastCosine();
+    const char* const why = rule.min_cosine > 0 ? "was asked for (--min-cosine)" : "is needed in this precision";
+    record.text = fmt::format("cosine {:.6f}, SQNR {:.1f} dB against {}; a cosine of {} {}", record.cosine, record.sqnr_db,
+                              fp64 != nullptr ? "FP64" : "the model itself", rule.leastCosine(), why);
     return record;
   }
   const double scale = maxAbs(clean);
@@ -210,7 +209,12 @@ std::optional<std::vector<IValue>> runDouble(const Module& original, const std::
 
 }  // namespace
 
-std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64, Precision precision) {
+double AccuracyRule::leastCosine() const {
+  if (min_cosine > 0) return min_cosine;
+  return precision == Precision::kInt8 ? 0.99 : 0.999;
+}
+
+std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64, const AccuracyRule& rule) {
   const std::vector<at::Tensor> results = tensorsOf(actual);
   const std::vector<at::Tensor> own = tensorsOf(eager);
   std::vector<at::Tensor> references = fp64 != nullptr ? tensorsOf(*fp64) : std::vector<at::Tensor>{};
@@ -222,7 +226,7 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
   } else {
     for (std::size_t o = 0; o < results.size(); ++o) {
       const bool has_reference = o < references.size() && references[o].sizes().equals(own[o].sizes());
-      AccuracyRecord record = compareOne(results[o], own[o], has_reference ? &references[o] : nullptr, precision);
+      AccuracyRecord record = compareOne(results[o], own[o], has_reference ? &references[o] : nullptr, rule);
       record.output = static_cast<std::int32_t>(o);
       const bool worse = records.empty() || (worst.pass && !record.pass) || (worst.pass == record.pass && record.sqnr_db < worst.sqnr_db);
       if (worse) worst = record;
@@ -235,19 +239,20 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
 }
 
 std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps, const std::string& reset,
-                                         Precision precision) {
+                                         const AccuracyRule& given) {
   const torch::NoGradGuard no_grad;
+  AccuracyRule rule = given;
   try {
     Module eager = original.deepcopy();
     eager.eval();
     const std::vector<IValue> own = runAll(eager, steps, reset);
     const bool integers = roundsToIntegers(original);
-    if (integers) precision = Precision::kInt8;
+    if (integers) rule.precision = Precision::kInt8;
     const auto fp64 = integers ? std::nullopt : runDouble(original, steps, reset);
     const std::vector<IValue> results = runAll(candidate, steps, reset);
     std::vector<AccuracyRecord> worst_step;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      auto records = compareOutputs(results[s], own[s], fp64 ? &(*fp64)[s] : nullptr, precision);
+      auto records = compareOutputs(results[s], own[s], fp64 ? &(*fp64)[s] : nullptr, rule);
       const bool worse = worst_step.empty() || (worst_step[0].pass && !records[0].pass) ||
                          (worst_step[0].pass == records[0].pass && records[0].sqnr_db < worst_step[0].sqnr_db);
       if (worse) worst_step = std::move(records);

@@ -11,16 +11,25 @@ namespace ipex_studio {
 
 // Compares `actual` with the model's own results. Reference: the model converted to FP64 before freezing where that is
 // possible, then the bound is 2 × eager's own error + 1e-5 · max|ref|; otherwise eager FP32 with 1e-4 · max|ref|.
-// Below FP32 no bound on single elements is meaningful; the direction of each result must hold: cosine ≥ 0.999 in BF16,
-// ≥ 0.99 in INT8.
+// Below FP32 no bound on single elements is meaningful; the direction of each result must hold.
+struct AccuracyRule {
+  Precision precision = Precision::kFp32;
+  double min_cosine = 0;  // below FP32; 0: 0.999 in BF16, 0.99 in INT8
+
+  AccuracyRule() = default;
+  AccuracyRule(Precision of, double least = 0) : precision(of), min_cosine(least) {}  // NOLINT: a precision is a rule
+  // The cosine from which on a result passes.
+  double leastCosine() const;
+};
+
 // One record per tensor output, the worst first with output = -1. NaN where the reference has none fails.
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
-                                           const torch::jit::IValue* fp64, Precision precision = Precision::kFp32);
+                                           const torch::jit::IValue* fp64, const AccuracyRule& rule = {});
 
 // Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, `candidate` on the
 // same, from equal state: `reset` (may be empty) is called on each first; `steps` calls in sequence for stateful models.
 std::vector<AccuracyRecord> verifyModule(const torch::jit::Module& original, torch::jit::Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
-                                         Precision precision = Precision::kFp32);
+                                         const AccuracyRule& rule = {});
 
 }  // namespace ipex_studio

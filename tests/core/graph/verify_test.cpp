@@ -75,6 +75,18 @@ TEST(Verify, ViewsAndWritesAmongResults) {
   }
 }
 
+TEST(Verify, TheCosineThatIsNeededCanBeChosen) {
+  const at::Tensor reference = at::tensor({3.0f, 4.0f}), result = at::tensor({4.0f, 3.0f});  // 0.96
+  const auto passes = [&](const AccuracyRule& rule) { return compareOutputs(result, reference, nullptr, rule)[0]; };
+  EXPECT_FALSE(passes(Precision::kInt8).pass);
+  EXPECT_FALSE(passes({Precision::kInt8, 0.97}).pass);
+  EXPECT_TRUE(passes({Precision::kInt8, 0.95}).pass);
+  EXPECT_TRUE(passes({Precision::kBf16, 0.95}).pass);
+  EXPECT_FALSE(passes({Precision::kFp32, 0.95}).pass);
+  EXPECT_NE(passes({Precision::kInt8, 0.95}).text.find("0.95 was asked for"), std::string::npos);
+  EXPECT_NE(passes(Precision::kInt8).text.find("0.99 is needed"), std::string::npos);
+}
+
 TEST(Verify, FindsAWrongCandidate) {
   const Module module = scriptModule("def forward(self, x):\n    return torch.relu(x), x + 1\n");
   Module wrong = scriptModule("def forward(self, x):\n    return torch.relu(x), x + 1.01\n");
