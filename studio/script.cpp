@@ -111,6 +111,10 @@ bool Script::wait(const Step& step, const Frame& frame) {
   if (waited > kLongestWait)
     throw Error(ExitCode::kFailure, fmt::format("Line {} of the script waited for ten minutes.", step.line));
   if (step.rest == "settled") return frame.settled;
+  if (const std::size_t space = step.rest.find(' '); space != std::string::npos) {
+    bool good = false;
+    if (workFact(frame.snapshot, step.rest.substr(0, space), step.rest.substr(space + 1), &good)) return good;
+  }
   return waited >= std::chrono::duration<double>(std::strtod(step.rest.c_str(), nullptr));
 }
 

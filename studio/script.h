@@ -3,6 +3,7 @@
 //   open PATH            a model or a database of recorded runs
 //   wait settled         until nothing is under way and the layouts are done
 //   wait SECONDS
+//   wait KEY VALUE       until what `expect` would ask of findings, tradeoffs, decisions or tries is so
 //   scrub PASS           a pass by name or number
 //   select WORDS         the first node after that pass that contains all words
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …

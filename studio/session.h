@@ -85,6 +85,7 @@ class Session : public SnapshotSource, private JobEvents {
   void onProgress(const std::string& stage, double fraction, double eta_s) override;
   void onLog(const std::string& text, bool warning) override;
   void onRecord(const JobRecord& job) override;
+  void onMeasured(const JobRecord& job) override;
   void onState(const std::string& text) override;
 
   void setState(JobState state, const std::string& message);
@@ -100,6 +101,7 @@ class Session : public SnapshotSource, private JobEvents {
   std::unique_ptr<ModelJob> job_;
   bool trusted_ = false;         // the open model runs without the sandbox, as its user said
   std::string history_path_;     // of the database the history came from
+  double before_try_db_ = 0;     // SQNR of what a what-if is measured against
   std::string tried_key_;        // the conditions that what follows is of
   std::vector<SensitivityRecord> tried_sensitivities_;  // of the newest search
   std::vector<TradeoffRecord> tried_tradeoffs_;

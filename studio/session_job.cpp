@@ -303,10 +303,15 @@ void ModelJob::measure() {
     const double median_s = std::max(1e-9, static_cast<double>(median(side->run.latency_ns)) * 1e-9);
     side->progress_begin = side->progress_end = kMeasureEnd;
     if (side == optimized_.get()) side->progress_end = 1;
-    // What it is measured against was judged when it was new.
-    if (side == optimized_.get() || !before_)
-      finish(*side, static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations})), nullptr);
+    const auto profile_iterations = static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations}));
+    if (!before_) finish(*side, profile_iterations, nullptr);
+    // What it is measured against was judged when it was new; the verdict comes before the details.
+    if (before_ && side == optimized_.get()) finish(*side, 0, nullptr);
     job_.runs.push_back(side->run);
+    if (!before_ || side != optimized_.get()) continue;
+    events_.onMeasured(job_);
+    finish(*side, profile_iterations, nullptr, false);
+    job_.runs.back() = side->run;
   }
   baseline_.reset();
   others_.clear();
@@ -326,11 +331,11 @@ void ModelJob::addSearch(std::vector<SensitivityRecord> sensitivities, std::vect
   job_.tradeoffs = std::move(tradeoffs);
 }
 
-void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form) {
+void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form, bool evaluate) {
   FinishRequest request;
   request.profile_iterations = profile_iterations;
   if (form != nullptr) request.export_form = *form;
-  request.evaluate = form == nullptr && (!request_.data.path.empty() || !request_.also.empty());
+  request.evaluate = evaluate && form == nullptr && (!request_.data.path.empty() || !request_.also.empty());
   request.stay = &side == optimized_.get();
   side.process.send(toJson(request));
   const json result = expect(side, "result");
@@ -342,21 +347,26 @@ void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form
   side.run.step_times = std::move(profiled.step_times);
   side.run.coverage.time = std::clamp(profiled.coverage.time, 0.0, 1.0);
   side.run.node_accuracy = std::move(profiled.node_accuracy);
-  side.run.metrics = std::move(profiled.metrics);
-  side.run.export_bytes = std::max<std::int64_t>(0, profiled.export_bytes);
+  if (evaluate) {
+    side.run.metrics = std::move(profiled.metrics);
+    side.run.export_bytes = std::max<std::int64_t>(0, profiled.export_bytes);
+  }
   checkRecord(side.run);
   if (isOther(side)) side.run.accuracy = std::move(profiled.accuracy);
   if (&side != optimized_.get()) return;
   side.run.accuracy = std::move(profiled.accuracy);
   accurate_ = side.run.accuracy.pass;
+  // What passes by a person's own rule is said each time.
+  const bool own_rule = accurate_ && request_.optimize.min_cosine > 0 && side.run.precision != "fp32";
+  if (own_rule && form == nullptr) events_.onLog(fmt::format("Results pass: {}.", side.run.accuracy.text), false);
 }
 
 std::string ModelJob::accuracySentence() const {
   if (accurate_ || job_.runs.empty()) return "";
   return fmt::format(
       "The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS "
-      "help to find the rewrite that causes it.",
-      job_.runs.back().accuracy.text);
+      "help to find the rewrite that causes it{}.",
+      job_.runs.back().accuracy.text, job_.runs.back().precision == "fp32" ? "" : "; --min-cosine X lets results pass that you have judged yourself");
 }
 
 void ModelJob::exportTo(const std::string& path, ExportForm form) {

@@ -46,6 +46,8 @@ class JobEvents {
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
   // The record has grown by something worth showing.
   virtual void onRecord(const JobRecord& /*job*/) {}
+  // Of a job with a version before: both latencies and the verdict are there, the times of single steps follow.
+  virtual void onMeasured(const JobRecord& /*job*/) {}
   // How far a calibration or search is, as its state file has it.
   virtual void onState(const std::string& /*text*/) {}
 };
@@ -101,7 +103,7 @@ class ModelJob {
   bool isOther(const Side& side) const;
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
-  void finish(Side& side, int profile_iterations, const ExportForm* form);
+  void finish(Side& side, int profile_iterations, const ExportForm* form, bool evaluate = true);
   // The next message that is not progress, log or record; checks its type.
   nlohmann::json expect(Side& side, const char* type);
   void absorb(Side& side, const nlohmann::json& message);

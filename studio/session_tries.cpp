@@ -11,8 +11,8 @@ namespace ipex_studio {
 namespace {
 
 // A what-if is asked to be quick: what is not told apart in so long is "no difference".
-constexpr double kTrySeconds = 1.0;
-constexpr double kTryWarmupSeconds = 0.2;
+constexpr double kTrySeconds = 0.7;
+constexpr double kTryWarmupSeconds = 0.1;
 constexpr std::int64_t kTrySamples = 64;
 
 std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
@@ -101,19 +101,24 @@ void Session::tryOverrides() {
     request->command = "what-if";
     request->measure.duration_s = std::min(request->measure.duration_s, kTrySeconds);
     request->measure.warmup_s = std::min(request->measure.warmup_s, kTryWarmupSeconds);
+    request->measure.hint = Hint::kNone;
+    if (!previous.runs.empty()) {
+      request->measure.threads = previous.runs.back().threads;
+      request->measure.instances = previous.runs.back().instances;
+    }
     if (!request->data.path.empty()) request->data.samples = request->data.samples > 0 ? std::min(request->data.samples, kTrySamples) : kTrySamples;
   }
+  before_try_db_ = previous.runs.empty() ? 0 : previous.runs.back().accuracy.sqnr_db;
   job_ = std::make_unique<ModelJob>(*model_, after, before, static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
+  if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
   job_->measure();
   JobRecord tried = job_->job();
   const RunRecord& old_run = tried.runs.front();
   const RunRecord& new_run = tried.runs.back();
   // It was judged when it was new.
   if (!previous.runs.empty()) tried.runs.front().accuracy = previous.runs.back().accuracy;
-  WhatIf result = whatIfOf(tried);
-  result.tried = overrides_.now();
-  parts_.tries.push_back(result);
+  const WhatIf& result = parts_.tries.back();  // since onMeasured()
   measured_overrides_ = overrides_.now();
   const auto id = database.record(tried, false);
   if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
@@ -134,6 +139,15 @@ void Session::tryOverrides() {
   parts_.status = JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
                             result.noDifference() ? "The decisions make no difference in time." : job_->accuracySentence()};
   publishRecord(shown);
+}
+
+// The verdict, while the times of single steps are still to come.
+void Session::onMeasured(const JobRecord& job) {
+  WhatIf result = whatIfOf(job);
+  result.before_db = before_try_db_;
+  result.tried = overrides_.now();
+  parts_.tries.push_back(std::move(result));
+  publishStatus();
 }
 
 void Session::readTried(const Database& database, const JobRecord& job) {

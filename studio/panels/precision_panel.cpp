@@ -267,9 +267,9 @@ class PrecisionPanel : public Panel {
     ImGui::SameLine(0, ui_.px(8));
     ImGui::SetCursorPosY(ui_.px(13));
     const double unit = std::abs(last.delta_ns) < 1e5 && last.after_ns < 1e7 ? 1e3 : 1e6;
+    const auto with_sign = [unit](double ns) { return fmt::format("{}{:.2f}", ns < 0 ? "−" : "+", std::abs(ns) / unit); };
     fittedLabel(ui_, ui_.theme.dim,
-                fmt::format("95 % {:+.2f} to {:+.2f} {}", last.delta_low_ns / unit, last.delta_high_ns / unit,
-                            unit == 1e3 ? "µs" : "ms"),
+                fmt::format("95 % {} to {} {}", with_sign(last.delta_low_ns), with_sign(last.delta_high_ns), unit == 1e3 ? "µs" : "ms"),
                 ImGui::GetContentRegionAvail().x - ui_.px(10));
     ImGui::SetCursorPos({ui_.px(14), ui_.px(32)});
     label(last.accurate ? ui_.theme.dim : ui_.theme.bad,
