@@ -4,7 +4,8 @@
 // rows each thread widens some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
 // as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
 //
-// Declines: device, dtype, dynamic, empty, weights-layout, and what the pointwise kernel declines.
+// Declines: device, dtype, dynamic, empty, weights-layout, rows (many, of weights with a scale per channel: widened once
+// and for all they are multiplied faster, linear_wide_weights.cpp), and what the pointwise kernel declines.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/narrow_weights_simd.cpp"
 #include "kernels/highway_targets.h"
@@ -259,7 +260,9 @@ HWY_EXPORT(copyRows);
 
 constexpr int kNarrowSrc = 0, kNarrowWeights = 1, kNarrowThird = 2, kNarrowFirstOperand = 3;
 // Up to so many rows a weight is widened for each bundle of rows again.
-constexpr std::int64_t kRowsWithoutTile = 4;
+constexpr std::int64_t kRowsWithoutTile = 16;
+// From here on reading weights does not count any more.
+constexpr std::int64_t kManyRows = 16;
 constexpr std::int64_t kTileBytes = 128 * 1024;  // half of a small second cache
 
 std::size_t inLines(std::int64_t bytes) { return static_cast<std::size_t>((bytes + 63) / 64 * 64); }
@@ -319,7 +322,9 @@ class LinearNarrowWeights final : public Kernel {
     if (!third.absent() && third.dtype != DType::kF32) return Verdict::no("dtype");
     if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
-    return w.isContiguous() ? Verdict::yes() : Verdict::no("weights-layout");
+    if (!w.isContiguous()) return Verdict::no("weights-layout");
+    const bool many = rowsOf(x.dims) > kManyRows && !args.spec.has("group") && args.constant[kNarrowWeights] != nullptr;
+    return many ? Verdict::no("rows") : Verdict::yes();
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {

@@ -74,6 +74,33 @@ TEST_F(PrecisionTest, CalibrateQuantizeAndRun) {
   EXPECT_GT(runs[2]["export_mb"].get<double>(), 0);
 }
 
+TEST_F(PrecisionTest, TheCosineThatIsNeededCanBeChosen) {
+  const std::string set = data(16), out = pit_.path("q.pt");
+  const std::vector<std::string> command{"quantize", modelFile("small.pt"), "--data", set, "--threads", "1", "-o", out, "--equalize"};
+  const auto with = [&](const std::string& cosine) {
+    std::vector<std::string> asked = command;
+    asked.insert(asked.end(), {"--min-cosine", cosine, "--json"});
+    return pit_.run(asked);
+  };
+  const Outcome refused = with("1");
+  EXPECT_EQ(refused.code, 4) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("a cosine of 1 was asked for (--min-cosine)"));
+  EXPECT_FALSE(fs::exists(out));
+  const Outcome passed = with("0.5");
+  EXPECT_EQ(passed.code, 0) << passed.err;
+  EXPECT_TRUE(fs::exists(out));
+  EXPECT_THAT(passed.err, HasSubstr("a cosine of 0.5 was asked for"));
+  EXPECT_EQ(with("1.5").code, 2);
+}
+
+TEST_F(PrecisionTest, BitsAndGroupsAreForWeightsAlone) {
+  const std::string model = modelFile("small.pt"), out = pit_.path("out.pt");
+  refused({"quantize", model, "--recipe", "dynamic", "--bits", "4", "-o", out}, 2, "--recipe weight-only; leave them out");
+  refused({"quantize", model, "--data", data(4), "--group", "32", "-o", out}, 2, "--recipe weight-only; add that");
+  refused({"quantize", model, "--recipe", "weight-only", "--bits", "4", "--group", "0", "-o", out}, 2, "give --group 32, 64 or 128");
+  EXPECT_EQ(pit_.run({"quantize", model, "--recipe", "weight-only", "--bits", "5", "-o", out}).code, 2);
+}
+
 TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
   const Outcome tuned = pit_.run({"tune", modelFile("small.pt"), "--data", data(32), "--min-sqnr", "20", "--time-budget", "60", "--threads", "1", "--json",
                                   "-o", pit_.path("t.pt"), "--save-recipe", pit_.path("t.json")});

@@ -18,8 +18,9 @@ const std::vector<Case>& narrowWeightCases() {
       {"linear{}|mul(0)", {S::of({3, 31}), S::s8Weight({7, 31}), S::weight({7}), S::scales({7})}, linear, kFloat},
       {"linear{}", {S::of({4, 100}), S::s8Weight({1, 100}), none}, linear, kFloat},
       {"linear{}|mul(0)|add(1)", {S::of({5, 96}), S::s8Weight({70, 96}), none, S::scales({70}), S::weight({70})}, linear, kFloat},
-      {"linear{}|mul(0)|add(1)|add(2)", {S::of({2, 9, 129}), S::s8Weight({50, 129}), none, S::scales({50}), S::weight({50}), S::dying({2, 9, 50})}, linear, kFloat},
+      {"linear{}|mul(0)|add(1)|add(2)", {S::of({2, 3, 129}), S::s8Weight({50, 129}), none, S::scales({50}), S::weight({50}), S::dying({2, 3, 50})}, linear, kFloat},
       {"linear{}|mul(0)", {S::of({1, 1}), S::s8Weight({5, 1}), none, S::scales({5})}, linear, kFloat},
+      {"linear{}|mul(0)", {S::of({40, 45}), S::s8Weight({12, 45}), none, S::scales({12})}, "linear_onednn_s8_weights", kFloat},
       {"linear{}", {S::of({0, 64}), S::s8Weight({5, 64}), none}, "", kFloat},
       {"linear{result=f32}|mul(0)", {S::bf16({3, 64}), S::s8Weight({20, 64}), none, S::scales({20})}, linear, kFloat},
       {"linear{}|mul(0)", {S::bf16({2, 45}), S::s8Weight({20, 45}), none, S::scales({20})}, linear, kBf16},
@@ -28,6 +29,7 @@ const std::vector<Case>& narrowWeightCases() {
       {"linear{group=64}|add(0)|relu", {S::of({2, 3, 200}), S::s8Weight({30, 200}), S::scales({30, 4}), S::weight({30})}, linear, kFloat},
       {"linear{group=128}|add(0)", {S::of({3, 70}), S::s8Weight({11, 70}), S::scales({11, 1}), S::weight({11})}, linear, kFloat},
       {"linear{group=32}", {S::of({9, 65}), S::s8Weight({41, 65}), S::scales({41, 3})}, linear, kFloat},
+      {"linear{group=32}", {S::of({23, 70}), S::s8Weight({77, 70}), S::scales({77, 3})}, linear, kFloat},
       {"linear{group=32,result=bf16}|silu", {S::bf16({7, 64}), S::s8Weight({21, 64}), S::scales({21, 2})}, linear, kBf16},
       // 4 bits
       {"linear{bits=4,depth=96,group=32}", {S::of({1, 96}), S::nibbleWeight({37, 48}), S::scales({37, 3})}, linear, kFloat},
@@ -42,7 +44,7 @@ const std::vector<Case>& narrowWeightCases() {
       {"linear{}|mul(0)|add(1)", {S::of({1, 768}), S::s8Weight({2304, 768}), none, S::scales({2304}), S::weight({2304})}, linear, kFloat, true},
       {"linear{bits=4,depth=768,group=32}|add(0)", {S::of({1, 768}), S::nibbleWeight({3072, 384}), S::scales({3072, 24}), S::weight({3072})}, linear, kFloat, true},
       {"linear{bits=4,depth=3072,group=128}|add(0)", {S::of({1, 3072}), S::nibbleWeight({768, 1536}), S::scales({768, 24}), S::weight({768})}, linear, kFloat, true},
-      {"linear{}|mul(0)|add(1)", {S::of({128, 768}), S::s8Weight({2304, 768}), none, S::scales({2304}), S::weight({2304})}, linear, kFloat, true},
+      {"linear{}|mul(0)|add(1)", {S::of({128, 768}), S::s8Weight({2304, 768}), none, S::scales({2304}), S::weight({2304})}, "", kFloat, true},
       {"linear{bits=4,depth=768,group=64}|add(0)", {S::of({128, 768}), S::nibbleWeight({768, 384}), S::scales({768, 12}), S::weight({768})}, linear, kFloat, true},
       // tables
       {"embedding{scaled_rows=1}", {S::ids({2, 3}, 11), S::scaledRows({11, 13})}, rows, kFloat},
