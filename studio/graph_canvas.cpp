@@ -63,6 +63,30 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
   if (!zoom_to_.empty()) applyZoomTo(scene, size, scale);
 }
 
+// The middle of a view of this size over a graph whose top is wider: at its first node where that has company, else where most
+// of the top stands.
+float GraphCanvas::startOfWide(const CanvasScene& scene, float width, float height) {
+  constexpr std::ptrdiff_t kCompany = 4;
+  const CanvasNode& first = scene.nodes.front();
+  const float at_first = first.corner.x + first.size.width / 2;
+  std::vector<float> middles;
+  for (const CanvasNode& node : scene.nodes) {
+    if (node.corner.y < height * 0.9F) middles.push_back(node.corner.x + node.size.width / 2);
+  }
+  const auto near = std::count_if(middles.begin(), middles.end(), [&](float x) { return std::abs(x - at_first) < width * 0.4F; });
+  if (near >= kCompany) return at_first;
+  std::sort(middles.begin(), middles.end());
+  std::size_t most = 0, best_begin = 0, best_end = 0;
+  for (std::size_t begin = 0, end = 0; begin < middles.size(); ++begin) {
+    while (end < middles.size() && middles[end] - middles[begin] < width * 0.8F) ++end;
+    if (end - begin <= most) continue;
+    most = end - begin;
+    best_begin = begin;
+    best_end = end - 1;
+  }
+  return most == 0 ? at_first : (middles[best_begin] + middles[best_end]) / 2;
+}
+
 void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale) {
   const Layout& layout = scene.layout;
   const float room = (size.x / scale - kMapStrip) * kFitMargin;
@@ -76,7 +100,7 @@ void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale)
     if ((box.right - box.left) * zoom_ <= room || zoom_ * 0.9F < kLeastStart) break;
   }
   if (layout.width * zoom_ <= room) box = {0, 0, layout.width, layout.height};
-  centre_.x = (box.left + box.right) / 2;
+  centre_.x = (box.right - box.left) * zoom_ <= room ? (box.left + box.right) / 2 : startOfWide(scene, room / zoom_, size.y / scale / zoom_);
   centre_.y = std::min(layout.height, size.y / scale / zoom_) / 2;
   start_ = centre_;
   start_zoom_ = zoom_;

@@ -147,6 +147,7 @@ class GraphCanvas {
 
   void applyRequests(const CanvasScene& scene, ImVec2 size, float scale);
   void applyStart(const CanvasScene& scene, ImVec2 size, float scale);
+  static float startOfWide(const CanvasScene& scene, float width, float height);
   void applyReveal(const CanvasScene& scene, ImVec2 size, float scale);
   void applyZoomTo(const CanvasScene& scene, ImVec2 size, float scale);
   void handleInput(ImVec2 origin, ImVec2 size, float scale, bool hovered, bool active);

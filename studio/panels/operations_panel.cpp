@@ -25,7 +25,7 @@ int columnOf(OperationColumn column) { return static_cast<int>(column); }
 std::vector<TableColumn> tableColumns() {
   // What can be seen elsewhere gives way to the names on small windows.
   return {{"operation", 0, false, 0, 2.2F},
-          {"kind", 96, false, 1000},
+          {"kind", 96, false, 1100},
           {"kernel", 0, false, 0, 1.4F, "What computed it: as the library names it, or our own kernel."},
           {"layout", 128, false, 1400, 1, "How values lie in memory: read → written."},
           {"output", 120, false, 1000, 1, "Sizes of the result."},
@@ -34,7 +34,7 @@ std::vector<TableColumn> tableColumns() {
           {"±", 56, true, 0, 1, "Half of the 95 % interval of the median, in ms."},
           {"share", 60, true, 0, 1, "Of the whole run's median."},
           {"", 112, false},
-          {"GFLOP/s", 70, true, 1000, 1, "Multiplications and additions per second, as the operation needs them."},
+          {"GFLOP/s", 70, true, 1100, 1, "Multiplications and additions per second, as the operation needs them."},
           {"speed-up", 74, true, 0, 1, "How many times faster than the same nodes of the model as it is."}};
 }
 
