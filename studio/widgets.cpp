@@ -260,7 +260,9 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
 
 bool beginDialog(const Ui& ui, const char* id, float width) {
   const ImVec2 display = ImGui::GetIO().DisplaySize;
-  ImGui::SetNextWindowPos({std::floor(display.x / 2), std::floor(display.y * 0.44F)}, ImGuiCond_Always, {0.5F, 0.5F});
+  // Above the middle where there is room for that.
+  const float middle = display.y > ui.px(760) ? 0.44F : 0.5F;
+  ImGui::SetNextWindowPos({std::floor(display.x / 2), std::floor(display.y * middle)}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSize({std::floor(std::min(ui.px(width), display.x - ui.px(24))), 0});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui.px(20), ui.px(18)});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, ui.px(8));

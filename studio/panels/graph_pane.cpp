@@ -20,6 +20,8 @@ bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
       followAnchor(*scene, wanted);
     }
   }
+  // Its first picture: what the view was taken over from may have been another layout.
+  if (!scene_ && canvas_.atStart()) canvas_.requestStart();
   canvas_.trace(-1);
   scene_ = std::move(scene);
   key_ = wanted;

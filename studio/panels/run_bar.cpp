@@ -40,9 +40,11 @@ class RunBar : public Panel {
     adopt(snapshot);
     const float result_left = result_left_ = drawResult(snapshot);
     x_ = ui_.px(16);
-    middle(ui_.fonts.strong->FontSize);
-    label(ui_.theme.text, "ipex-studio", ui_.fonts.strong);
-    advance(14);
+    if (!narrow()) {
+      middle(ui_.fonts.strong->FontSize);
+      label(ui_.theme.text, "ipex-studio", ui_.fonts.strong);
+      advance(14);
+    }
     drawModel(snapshot, selection, commands);
     act(snapshot, selection, commands);
     if (snapshot.status.state != JobState::kEmpty) {
@@ -57,6 +59,10 @@ class RunBar : public Panel {
   }
 
  private:
+  // The result matters more than the name of the program.
+  bool narrow() const { return ImGui::GetWindowWidth() < ui_.px(1180); }
+  bool offersAuto(const StudioSnapshot& snapshot) const { return snapshot.work.tuning.possible && !narrow(); }
+
   static bool canStart(const StudioSnapshot& snapshot) {
     const JobState state = snapshot.status.state;
     return state == JobState::kReady || state == JobState::kDone || state == JobState::kCancelled ||
@@ -143,7 +149,8 @@ class RunBar : public Panel {
   float restWidth(const StudioSnapshot& snapshot) const {
     constexpr float kGaps = 60;
     float width = buttonSize(ui_, threadsText()).x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
-    if (snapshot.work.tuning.possible) width += buttonSize(ui_, "Tune…").x + buttonSize(ui_, "Auto…").x + ui_.px(10);
+    if (snapshot.work.tuning.possible) width += buttonSize(ui_, "Tune…").x + ui_.px(10);
+    if (offersAuto(snapshot)) width += buttonSize(ui_, "Auto…").x;
     for (const PrecisionChoice& choice : snapshot.choices.precisions)
       width += buttonSize(ui_, precisionLabel(choice.precision)).x;
     return width + ui_.px(kGaps);
@@ -213,7 +220,7 @@ class RunBar : public Panel {
       advance(0);
       right = ImGui::GetItemRectMax().x;
     }
-    if (snapshot.work.tuning.possible) {
+    if (offersAuto(snapshot)) {
       middle(ui_.px(30));
       if (button(ui_, "auto", "Auto…", ButtonLook::kQuiet, snapshot.status.state != JobState::kWorking)) selection.request("tune.search");
       if (ImGui::IsItemHovered()) tooltip("Search the fastest precision of each operation within a budget of accuracy, on your data.");
@@ -326,7 +333,7 @@ class RunBar : public Panel {
     };
     const JobIndex& index = *snapshot.index;
     const float model = std::min(wide(ui_.fonts.text, fileName(snapshot.job->model.path) + " ▼"), ui_.px(200));
-    float room = ImGui::GetWindowWidth() - ui_.px(kLeft) - wide(ui_.fonts.strong, "ipex-studio") - model - restWidth(snapshot);
+    float room = ImGui::GetWindowWidth() - ui_.px(kLeft) - (narrow() ? 0 : wide(ui_.fonts.strong, "ipex-studio")) - model - restWidth(snapshot);
     if (index.speedup.value > 0) room -= wide(ui_.fonts.big, "00.00×") + ui_.px(16);
     if (index.speedup.low <= 1 && index.speedup.high >= 1) room -= wide(ui_.fonts.text, "within noise") + ui_.px(14);
     const auto take = [&](float width) {
