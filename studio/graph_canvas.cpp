@@ -34,6 +34,9 @@ SpatialIndex::Box including(const SpatialIndex::Box& box, const CanvasNode& node
           std::max(box.bottom, node.corner.y + node.size.height)};
 }
 
+// Else it is at the bottom: for graphs that are wide and fit the view's height at 100 %.
+bool mapAtRight(const Layout& layout, ImVec2 size, float scale) { return layout.height >= layout.width || layout.height * scale > size.y; }
+
 float distanceToSegment(ImVec2 p, ImVec2 a, ImVec2 b) {
   const ImVec2 along = {b.x - a.x, b.y - a.y};
   const float length = along.x * along.x + along.y * along.y;
@@ -89,19 +92,22 @@ float GraphCanvas::startOfWide(const CanvasScene& scene, float width, float heig
 
 void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale) {
   const Layout& layout = scene.layout;
-  const float room = (size.x / scale - kMapStrip) * kFitMargin;
+  const bool at_right = mapAtRight(layout, size, scale);
+  const float room = (size.x / scale - (at_right ? kMapStrip : 0)) * kFitMargin;
+  const float high = size.y / scale - (at_right ? 0 : kMapStrip);
   // A graph that fits is shown whole, not hung up at its first node.
   SpatialIndex::Box box = kNowhere;
   for (setZoom(1); layout.width * zoom_ > room; setZoom(zoom_ * 0.9F)) {
     box = kNowhere;
     for (const CanvasNode& node : scene.nodes) {
-      if (node.corner.y < size.y / scale / zoom_ * 0.9F) box = including(box, node);
+      if (node.corner.y < high / zoom_ * 0.9F) box = including(box, node);
     }
     if ((box.right - box.left) * zoom_ <= room || zoom_ * 0.9F < kLeastStart) break;
   }
   if (layout.width * zoom_ <= room) box = {0, 0, layout.width, layout.height};
-  centre_.x = (box.right - box.left) * zoom_ <= room ? (box.left + box.right) / 2 : startOfWide(scene, room / zoom_, size.y / scale / zoom_);
-  centre_.y = std::min(layout.height, size.y / scale / zoom_) / 2;
+  centre_.x = (box.right - box.left) * zoom_ <= room ? (box.left + box.right) / 2 : startOfWide(scene, room / zoom_, high / zoom_);
+  // A small graph stands in the middle.
+  centre_.y = std::min(layout.height, high / zoom_) / 2;
   start_ = centre_;
   start_zoom_ = zoom_;
 }
@@ -264,7 +270,7 @@ CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& s
   const Layout& layout = scene.layout;
   const float pixels = zoom_ * scale;
   const bool whole = layout.width * pixels <= size.x && layout.height * pixels <= size.y;
-  const bool tall = layout.height >= layout.width;
+  const bool tall = mapAtRight(layout, size, scale);
   const float strip = kMapStrip * scale;
   const bool map = show_minimap_ && !whole && !scene.nodes.empty() && std::min(size.x, size.y) > 3 * strip;
   if (map) (tall ? size.x : size.y) -= strip;
