@@ -16,6 +16,7 @@ constexpr std::size_t kMostAdvice = 8;
 // Below these shares of the run a hint is not worth anyone's time.
 constexpr double kLeastShare = 0.005;
 constexpr double kLeastUnattributed = 0.05;
+constexpr double kMostSpread = 0.1;  // half of the median's interval, against the median
 
 struct RowGroup {
   std::int32_t count = 0;
@@ -39,6 +40,17 @@ void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
   std::string text = accuracy.text.empty() ? fmt::format("max relative error {:.2g}", accuracy.max_rel)
                                            : displayText(accuracy.text, 200);
   advice->push_back({Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
+}
+
+// Something else ran meanwhile: what follows is worth less.
+void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
+  const TimeStatistics& latency = index.optimized.latency;
+  if (latency.samples < 2 || latency.p50_ns <= 0) return;
+  const double spread = latency.half_width_ns / latency.p50_ns;
+  if (spread < kMostSpread) return;
+  advice->push_back({Advice::Tone::kWarning,
+                     fmt::format("Times are uncertain by ±{:.0f} %: something else used the machine. Close it and measure again.", spread * 100), "Show", {},
+                     "latency", {}, "run.optimize", "Measure again"});
 }
 
 void adviseOnInterpreter(const JobIndex& index, std::vector<Advice>* advice) {
@@ -242,6 +254,7 @@ void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
 std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   std::vector<Advice> advice;
   adviseOnAccuracy(index, &advice);
+  adviseOnNoise(index, &advice);
   adviseOnInterpreter(index, &advice);
   adviseOnReorders(index, &advice);
   adviseOnLayouts(index, &advice);

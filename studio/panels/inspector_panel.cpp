@@ -253,15 +253,18 @@ class InspectorPanel : public Panel {
     if (dispatch.chosen) list->AddCircleFilled(dot, radius - 1.5F * ui_.scale, ui_.theme.accent, 16);
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ui_.px(17));
     const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
-    const std::string result = dispatch.elapsed_ns > 0 ? formatTime(static_cast<double>(dispatch.elapsed_ns))
-                                                       : displayText(kernelReason(dispatch.reason), 36);
-    const float result_width = ImGui::CalcTextSize(result.data(), result.data() + result.size()).x;
+    const bool timed = dispatch.elapsed_ns > 0;
+    const std::string result = timed ? formatTime(static_cast<double>(dispatch.elapsed_ns)) : displayText(kernelReason(dispatch.reason), 80);
+    // Half of the room for the name at least; what was cut is a tooltip.
+    const float most = timed ? 1e6F : (right - ImGui::GetCursorPosX()) / 2;
+    const float result_width = std::min(most, ImGui::CalcTextSize(result.data(), result.data() + result.size()).x + 1);
     std::string name = displayText(dispatch.kernel, 60);
     if (!dispatch.layout.empty()) name += " · " + displayText(dispatch.layout, 24);
     fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, name,
                 right - ImGui::GetCursorPosX() - result_width - ui_.px(10), ui_.fonts.mono);
     ImGui::SameLine();
-    labelRight(dispatch.chosen ? ui_.theme.text : ui_.theme.dim, result, right);
+    ImGui::SetCursorPosX(std::floor(right - result_width));
+    fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, result, result_width);
   }
 
   void drawOrigins(const StudioSnapshot& snapshot, const Selection& selection) const {

@@ -90,6 +90,19 @@ TEST(Snapshot, IndexKeepsItsRecordsAlive) {
   EXPECT_EQ(index->optimized.run->variant, "optimized");
 }
 
+TEST(Snapshot, TimesOfABusyMachineAreCalledUncertain) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  RunRecord& run = job->runs.back();
+  run.latency_ns = {10000000, 31000000, 12000000, 28000000, 11000000, 35000000, 30000000, 10500000};
+  run.turn.clear();
+  const auto snapshot = makeSnapshot(job, {}, nullptr);
+  ASSERT_FALSE(snapshot->index->advice.empty());
+  const Advice& first = snapshot->index->advice.front();
+  EXPECT_THAT(first.text, HasSubstr("Times are uncertain by ±"));
+  EXPECT_EQ(first.action, "run.optimize");
+  EXPECT_EQ(first.tab, "latency");
+}
+
 TEST(Snapshot, HostileRecordsAreIndexed) {
   const auto job = testing::hostileJob();
   const SnapshotPtr snapshot = makeSnapshot(job, {}, nullptr);
