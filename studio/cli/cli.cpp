@@ -81,6 +81,9 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   if (line.recipe.empty() && (line.weight_bits != 8 || line.group >= 0)) {
     throw Error(ExitCode::kUsage, "--bits and --group say how weights are kept with --recipe weight-only; add that.");
   }
+  if (line.equalize && !line.recipe.empty()) {
+    throw Error(ExitCode::kUsage, "--equalize is for calibrating, and a recipe says itself whether layers are levelled; leave one of the two out.");
+  }
   request.optimize.equalize = line.equalize;
   request.optimize.min_cosine = line.min_cosine;
   request.calibration.method = line.method;

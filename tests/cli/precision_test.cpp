@@ -98,6 +98,7 @@ TEST_F(PrecisionTest, BitsAndGroupsAreForWeightsAlone) {
   refused({"quantize", model, "--recipe", "dynamic", "--bits", "4", "-o", out}, 2, "--recipe weight-only; leave them out");
   refused({"quantize", model, "--data", data(4), "--group", "32", "-o", out}, 2, "--recipe weight-only; add that");
   refused({"quantize", model, "--recipe", "weight-only", "--bits", "4", "--group", "0", "-o", out}, 2, "give --group 32, 64 or 128");
+  refused({"quantize", model, "--recipe", "weight-only", "--equalize", "-o", out}, 2, "--equalize is for calibrating");
   EXPECT_EQ(pit_.run({"quantize", model, "--recipe", "weight-only", "--bits", "5", "-o", out}).code, 2);
 }
 

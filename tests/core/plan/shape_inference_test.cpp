@@ -37,6 +37,29 @@ std::int64_t windows(std::int64_t size, std::int64_t pad_begin, std::int64_t pad
   return count;
 }
 
+TEST(ShapeInference, NarrowWeightsAndTables) {
+  const auto of = [](DType dtype, const Dims& dims) { return contiguousDesc(dtype, dims); };
+  const TensorDesc x = f32(Dims{2, 70}), bytes = of(DType::kS8, Dims{5, 70}), nibbles = of(DType::kU8, Dims{5, 48}), three = f32(Dims{5, 3});
+  EXPECT_EQ(resultOf("linear{group=32}", {x, bytes, three}), (Dims{2, 5}));
+  EXPECT_EQ(resultOf("linear{bits=4,depth=70,group=32}", {x, nibbles, three}), (Dims{2, 5}));
+  EXPECT_EQ(resultOf("linear{bits=4,depth=70,group=128}", {x, nibbles, f32(Dims{5, 1})}), (Dims{2, 5}));
+  for (const char* text : {"linear{group=0}", "linear{group=-32}", "linear{group=33}", "linear{group=64}", "linear{bits=8}", "linear{bits=4,group=32}",
+                           "linear{bits=4,depth=70,group=32}", "linear{dynamic=1,group=32}", "linear{group=32,src_zero=1}", "linear{group=4611686018427387904}"}) {
+    EXPECT_TRUE(refused(text, {x, bytes, three})) << text;
+  }
+  for (const char* text : {"linear{bits=4,depth=69,group=32}", "linear{bits=3,depth=70,group=32}", "linear{bits=4,depth=70,group=64}", "linear{group=32}", "linear{bits=4,depth=70}"}) {
+    EXPECT_TRUE(refused(text, {x, nibbles, three})) << text;
+  }
+  EXPECT_TRUE(refused("linear{group=32}", {x, bytes, TensorDesc()}));
+  EXPECT_TRUE(refused("linear{group=32}", {of(DType::kU8, Dims{2, 70}), bytes, three}));
+  const TensorDesc ids = s64(Dims{3}), rows = of(DType::kU8, Dims{9, 24});
+  EXPECT_EQ(resultOf("embedding{scaled_rows=1}", {ids, rows}), (Dims{3, 16}));
+  EXPECT_EQ(resultOf("embedding_bag{mode=sum,scaled_rows=1}", {ids, s64(Dims{2}), rows}), (Dims{2, 16}));
+  EXPECT_TRUE(refused("embedding{scaled_rows=1}", {ids, of(DType::kU8, Dims{9, 7})}));
+  EXPECT_TRUE(refused("embedding{scaled_rows=1}", {ids, of(DType::kS8, Dims{9, 24})}));
+  EXPECT_TRUE(refused("embedding_bag{mode=sum,scaled_rows=1}", {ids, s64(Dims{2}), f32(Dims{9, 24})}));
+}
+
 TEST(ShapeInference, ConvolutionsAndPools) {
   Random random(6);
   for (int round = 0; round < 3000; ++round) {
