@@ -323,8 +323,8 @@ class LinearNarrowWeights final : public Kernel {
     if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (!w.isContiguous()) return Verdict::no("weights-layout");
-    const bool many = rowsOf(x.dims) > kManyRows && !args.spec.has("group") && args.constant[kNarrowWeights] != nullptr;
-    return many ? Verdict::no("rows") : Verdict::yes();
+    const bool elsewhere = x.dtype == DType::kF32 && args.dst[0].dtype == DType::kF32 && !args.spec.has("group") && args.constant[kNarrowWeights] != nullptr;
+    return elsewhere && rowsOf(x.dims) > kManyRows ? Verdict::no("rows") : Verdict::yes();
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {

@@ -24,6 +24,7 @@ const std::vector<Case>& narrowWeightCases() {
       {"linear{}", {S::of({0, 64}), S::s8Weight({5, 64}), none}, "", kFloat},
       {"linear{result=f32}|mul(0)", {S::bf16({3, 64}), S::s8Weight({20, 64}), none, S::scales({20})}, linear, kFloat},
       {"linear{}|mul(0)", {S::bf16({2, 45}), S::s8Weight({20, 45}), none, S::scales({20})}, linear, kBf16},
+      {"linear{}|mul(0)", {S::bf16({40, 45}), S::s8Weight({20, 45}), none, S::scales({20})}, linear, kBf16},
       // a scale per group
       {"linear{group=32}", {S::of({1, 96}), S::s8Weight({37, 96}), S::scales({37, 3})}, linear, kFloat},
       {"linear{group=64}|add(0)|relu", {S::of({2, 3, 200}), S::s8Weight({30, 200}), S::scales({30, 4}), S::weight({30})}, linear, kFloat},

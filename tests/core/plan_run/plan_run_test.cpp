@@ -285,17 +285,28 @@ TEST(PlanRun, TwoInstancesInTwoThreads) {
 
 // As eager does: a sentence instead of numbers from elsewhere; the instance can go on.
 TEST(PlanRun, AnIndexOutsideOfItsTableFailsTheRun) {
-  const std::string three = R"({"dtype":"f32","sizes":[3,2]})";
+  const std::string three = R"({"dtype":"f32","sizes":[3,2]})", scaled = R"({"dtype":"u8","sizes":[3,10]})";
+  const std::vector<float> table{0, 1, 10, 11, 20, 21};
+  // The same as bytes, each row with a scale of 1 and an offset of 0 behind it.
+  std::vector<std::uint8_t> rows;
+  for (int row = 0; row < 3; ++row) {
+    for (const int value : {10 * row, 10 * row + 1, 0, 0, 0x80, 0x3F, 0, 0, 0, 0}) rows.push_back(static_cast<std::uint8_t>(value));
+  }
+  struct Lookup {
+    std::string op, src, constants;
+    const void* data;
+  };
   const auto node = [](const std::string& op, const std::string& src) { return R"({"op":")" + op + R"(","src":)" + src + R"(,"dst":[2],"name":"table","origins":[]})"; };
-  for (const auto& [op, src] : std::vector<std::pair<std::string, std::string>>{{"embedding{}", "[0,1]"}, {"gather{axis=0}", "[1,0]"}}) {
+  for (const auto& [op, src, constants, data] : std::vector<Lookup>{{"embedding{}", "[0,1]", three, table.data()},
+                                                                    {"embedding{scaled_rows=1}", "[0,1]", scaled, rows.data()},
+                                                                    {"gather{axis=0}", "[1,0]", three, table.data()}}) {
     for (int threads : {1, 2}) {
       const std::string nodes = node(op, src);
-      const PlanSpec spec = planSpecFromText(R"({"plan":1,"inputs":[["s64",1]],"constants":[)" + three + R"(],"nodes":[)" + nodes + R"(],"outputs":[2]})");
-      const std::vector<float> table{0, 1, 10, 11, 20, 21};
+      const PlanSpec spec = planSpecFromText(R"({"plan":1,"inputs":[["s64",1]],"constants":[)" + constants + R"(],"nodes":[)" + nodes + R"(],"outputs":[2]})");
       PlanRequest request;
       request.tensor_inputs = {contiguousDesc(DType::kS64, Dims{4})};
       request.int_inputs = {0};
-      request.constants = {table.data()};
+      request.constants = {data};
       request.target.threads = threads;
       WeightCache weights;
       const auto plan = Plan::compile(spec, request, kernels(), weights);
