@@ -105,6 +105,16 @@ std::string decisionsText(const Overrides& overrides, std::size_t most) {
   return text;
 }
 
+std::string trustedTuning(const std::string& record) {
+  MemoryTuningStore all, trusted;
+  all.readText(record);
+  for (auto& [key, entry] : all.entries(false)) {
+    if (entry.spec.compare(0, 5, "plan ") != 0) entry.effort = kPinnedEffort;
+    trusted.put(key, std::move(entry));
+  }
+  return dumpJson(trusted.toJson(false));
+}
+
 std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins) {
   MemoryTuningStore all;
   all.readText(record);

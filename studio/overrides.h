@@ -96,6 +96,9 @@ std::string decisionsText(const Overrides& overrides, std::size_t most);
 // Is this the text that a step's measurements are filed under, given its spec and the sizes of its result?
 bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape);
 
+// A tuning record whose measurements are taken as they are: the plan that they give is not timed against the default once more.
+std::string trustedTuning(const std::string& record);
+
 // A tuning record (MemoryTuningStore's text) in which measuring can only choose what is pinned; plans are chosen anew.
 std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins);
 

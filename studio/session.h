@@ -101,7 +101,7 @@ class Session : public SnapshotSource, private JobEvents {
   std::unique_ptr<ModelJob> job_;
   bool trusted_ = false;         // the open model runs without the sandbox, as its user said
   std::string history_path_;     // of the database the history came from
-  double before_try_db_ = 0;     // SQNR of what a what-if is measured against
+  std::chrono::steady_clock::time_point try_begin_{};
   std::string tried_key_;        // the conditions that what follows is of
   std::vector<SensitivityRecord> tried_sensitivities_;  // of the newest search
   std::vector<TradeoffRecord> tried_tradeoffs_;

@@ -76,12 +76,28 @@ ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool wi
   startOthers();
 }
 
-ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, const JobRequest& before, JobEvents& events,
+ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before, JobEvents& events,
                    const Cancellation& cancellation)
-    : model_(model), request_(request), before_(before), events_(events), cancellation_(cancellation) {
-  checkRequest(before);
+    : model_(model), request_(request), before_(std::move(before)), events_(events), cancellation_(cancellation) {
+  IPEX_CHECK(before_ && before_->optimized_ && !before_->job_.runs.empty(), "there is nothing to measure against");
   prepare();
-  baseline_ = startEngine("before");
+  baseline_ = std::move(before_->optimized_);
+  const RunRecord& was = before_->job_.runs.back();
+  RunRecord run;
+  run.variant = "before";
+  run.device = was.device;
+  run.precision = was.precision;
+  run.threads = was.threads;
+  run.instances = was.instances;
+  run.load_ns = was.load_ns;
+  run.compile_ns = was.compile_ns;
+  run.tune_ns = was.tune_ns;
+  run.first_run_ns = was.first_run_ns;
+  run.peak_rss_bytes = was.peak_rss_bytes;
+  run.coverage = was.coverage;
+  run.accuracy = was.accuracy;  // judged when it was new
+  baseline_->run = std::move(run);
+  baseline_->wall_ns = baseline_->cpu_ns = 0;
 }
 
 // Checks what is asked for and starts the engine that does it.
@@ -128,9 +144,7 @@ std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
   auto side = std::make_unique<Side>(start, cancellation_, variant);
   side->run.device = request_.optimize.device;
   const std::string name = variant;
-  side->run.precision = precisionName(name == "baseline" ? Precision::kFp32
-                                      : name == "before" ? before_->optimize.precision
-                                                         : request_.optimize.precision);
+  side->run.precision = precisionName(name == "baseline" ? Precision::kFp32 : request_.optimize.precision);
   side->run.threads = start.threads;
   side->run.instances = request_.measure.instances;
   return side;
@@ -192,16 +206,14 @@ json ModelJob::expect(Side& side, const char* type) {
 
 void ModelJob::load(Side& side, bool only_rewrite) {
   const bool is_baseline = &side == baseline_.get();
-  const bool plain = is_baseline && !before_;
-  EngineJob job = engineJob(plain ? JobKind::kBaseline : JobKind::kOptimize, model_,
-                            is_baseline && before_ ? *before_ : request_, folder_, threads());
+  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, folder_, threads());
   job.measure = request_.measure;
   job.measure.threads = threads();
   job.optimize_only = only_rewrite;
   if (isOther(side)) job.optimize.precision = precisionFromName(side.run.precision).value_or(Precision::kFp32);
-  if (isOther(side) || plain) job.optimize.dump_directory.clear();
+  if (isOther(side) || is_baseline) job.optimize.dump_directory.clear();
   if (job.optimize.precision != Precision::kInt8) job.optimize.quantization_recipe.clear();
-  if (plain) job.optimize.tuning_record.clear();
+  if (is_baseline) job.optimize.tuning_record.clear();
   const bool beside = is_baseline || isOther(side);
   if (beside && job.inputs_path.empty() && job.data.path.empty()) {
     // Exactly the inputs that the other engine settled on.
@@ -261,7 +273,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
 void ModelJob::loadBeside() {
   std::vector<Side*> beside;
   for (const auto& other : others_) beside.push_back(other.get());
-  if (baseline_) beside.push_back(baseline_.get());
+  if (baseline_ && !before_) beside.push_back(baseline_.get());
   const double share = (kBaselineEnd - kOptimizeEnd) / static_cast<double>(std::max<std::size_t>(1, beside.size()));
   double begin = kOptimizeEnd;
   for (Side* side : beside) {
@@ -314,6 +326,7 @@ void ModelJob::measure() {
     job_.runs.back() = side->run;
   }
   baseline_.reset();
+  before_.reset();
   others_.clear();
   events_.onRecord(job_);
 }

@@ -70,8 +70,9 @@ class ModelJob {
   // the default freeze.
   ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
            const Cancellation& cancellation);
-  // Both engines optimize: what `request` gives is measured against what `before` gives, as the variant "before".
-  ModelJob(const CheckedModel& model, const JobRequest& request, const JobRequest& before, JobEvents& events,
+  // What `request` gives is measured against what `before` gave, as the variant "before"; its engine, which waits since, is
+  // taken over. Of the same model, after measure(), with as many threads and instances.
+  ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before, JobEvents& events,
            const Cancellation& cancellation);
   ~ModelJob();
 
@@ -113,7 +114,7 @@ class ModelJob {
 
   const CheckedModel& model_;
   JobRequest request_;
-  std::optional<JobRequest> before_;  // of the engine beside; else it measures the default freeze
+  std::unique_ptr<ModelJob> before_;  // whose engine is the one beside; else that measures the default freeze
   JobEvents& events_;
   const Cancellation& cancellation_;
   JobFolder folder_;

@@ -28,6 +28,16 @@ Precision widened(Precision base, const std::vector<PrecisionOverride>& override
   return base;
 }
 
+// Kernels are chosen as they were for `previous`: by what was measured where that was taken, which is not timed once more as a
+// whole, else by rules of thumb.
+void tuneLike(const RunRecord& previous, OptimizeOptions* optimize) {
+  if (optimize->tune == TuneMode::kOff) return;
+  const auto& dispatches = previous.dispatches;
+  const bool measured = std::any_of(dispatches.begin(), dispatches.end(), [](const DispatchRecord& d) { return d.chosen && d.elapsed_ns > 0; });
+  if (measured) optimize->tuning_record = trustedTuning(optimize->tuning_record);
+  if (!measured) optimize->tune = TuneMode::kOff;
+}
+
 // Needs both runs, the older first.
 WhatIf whatIfOf(const JobRecord& job) {
   const RunRecord& before = job.runs.front();
@@ -83,41 +93,33 @@ JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& databas
 }
 
 void Session::tryOverrides() {
-  if (!model_ || !job_) throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
+  if (!model_ || !job_ || job_->job().runs.empty()) throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
   if (overrides_.now() == measured_overrides_) {
     log(LogLevel::kInfo, "These decisions are in force already.");
     publishStatus();
     return;
   }
+  try_begin_ = std::chrono::steady_clock::now();
   const JobRecord previous = job_->job();
   const auto shown_before = latest()->job;
   setState(JobState::kWorking, "");
-  job_.reset();
   JobDatabase database(options_.database_path);
   JobRequest after = requestWith(overrides_.now(), database);
-  JobRequest before = requestWith(measured_overrides_, database);
+  after.command = "what-if";
   after.decisions = decisionRecords(overrides_.now(), precisionName(options_.request.optimize.precision));
-  for (JobRequest* request : {&after, &before}) {
-    request->command = "what-if";
-    request->measure.duration_s = std::min(request->measure.duration_s, kTrySeconds);
-    request->measure.warmup_s = std::min(request->measure.warmup_s, kTryWarmupSeconds);
-    request->measure.hint = Hint::kNone;
-    if (!previous.runs.empty()) {
-      request->measure.threads = previous.runs.back().threads;
-      request->measure.instances = previous.runs.back().instances;
-    }
-    if (!request->data.path.empty()) request->data.samples = request->data.samples > 0 ? std::min(request->data.samples, kTrySamples) : kTrySamples;
-  }
-  before_try_db_ = previous.runs.empty() ? 0 : previous.runs.back().accuracy.sqnr_db;
-  job_ = std::make_unique<ModelJob>(*model_, after, before, static_cast<JobEvents&>(*this), cancellation_);
+  after.measure.duration_s = std::min(after.measure.duration_s, kTrySeconds);
+  after.measure.warmup_s = std::min(after.measure.warmup_s, kTryWarmupSeconds);
+  after.measure.hint = Hint::kNone;
+  after.measure.threads = previous.runs.back().threads;
+  after.measure.instances = previous.runs.back().instances;
+  if (!after.data.path.empty()) after.data.samples = after.data.samples > 0 ? std::min(after.data.samples, kTrySamples) : kTrySamples;
+  if (overrides_.now().pins.empty()) tuneLike(previous.runs.back(), &after.optimize);
+  job_ = std::make_unique<ModelJob>(*model_, after, std::move(job_), static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
-  if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
   job_->measure();
   JobRecord tried = job_->job();
   const RunRecord& old_run = tried.runs.front();
   const RunRecord& new_run = tried.runs.back();
-  // It was judged when it was new.
-  if (!previous.runs.empty()) tried.runs.front().accuracy = previous.runs.back().accuracy;
   const WhatIf& result = parts_.tries.back();  // since onMeasured()
   measured_overrides_ = overrides_.now();
   const auto id = database.record(tried, false);
@@ -144,9 +146,10 @@ void Session::tryOverrides() {
 // The verdict, while the times of single steps are still to come.
 void Session::onMeasured(const JobRecord& job) {
   WhatIf result = whatIfOf(job);
-  result.before_db = before_try_db_;
   result.tried = overrides_.now();
   parts_.tries.push_back(std::move(result));
+  const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - try_begin_).count();
+  log(LogLevel::kInfo, fmt::format("What the decisions give was measured and judged within {:.1f} s.", elapsed_s));
   publishStatus();
 }
 

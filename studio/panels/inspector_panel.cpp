@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "studio/panels/panel_list.h"
 #include "studio/snapshot_precision.h"
@@ -229,19 +230,22 @@ class InspectorPanel : public Panel {
   void drawKernels(const JobIndex& index, const std::vector<std::int32_t>& rows) const {
     if (index.optimized.run == nullptr) return;
     const RunRecord& run = *index.optimized.run;
-    bool headed = false;
-    std::size_t drawn = 0;
+    std::vector<const DispatchRecord*> considered;
     for (const std::int32_t r : rows) {
       const std::int32_t step = index.optimized.rows[r].step;
       if (step < 0) continue;
+      const std::size_t first = considered.size();
       for (const DispatchRecord& dispatch : run.dispatches) {
-        if (dispatch.step != run.steps[step].index || drawn >= kMostEntries) continue;
-        if (!headed) heading("Kernels considered");
-        headed = true;
-        ++drawn;
-        drawKernel(dispatch);
+        if (dispatch.step == run.steps[step].index) considered.push_back(&dispatch);
       }
+      // The chosen one first, then what was timed, then what was refused.
+      const auto rank = [](const DispatchRecord* d) { return std::make_tuple(!d->chosen, d->elapsed_ns <= 0, d->elapsed_ns); };
+      std::stable_sort(considered.begin() + static_cast<std::ptrdiff_t>(first), considered.end(),
+                       [&](const DispatchRecord* a, const DispatchRecord* b) { return rank(a) < rank(b); });
     }
+    if (considered.empty()) return;
+    heading("Kernels considered");
+    for (std::size_t c = 0; c < std::min(considered.size(), kMostEntries); ++c) drawKernel(*considered[c]);
   }
 
   void drawKernel(const DispatchRecord& dispatch) const {

@@ -9,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kRowPoints = 30;
+constexpr float kRowPoints = 28;
 constexpr float kDonePoints = 62;  // right edge of the column, from the right
 constexpr float kMissedPoints = 14;
 
