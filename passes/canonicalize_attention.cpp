@@ -159,6 +159,7 @@ bool canonicalizeAttention(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeAttention = {"canonicalize-attention", "Writes fast paths of attention as the products they compute.", &canonicalizeAttention};
+const Pass kCanonicalizeAttention = {"canonicalize-attention", "Writes fast paths of attention as the products they compute.", &canonicalizeAttention,
+                                     {"aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"}};
 
 }  // namespace ipex_studio

@@ -197,6 +197,7 @@ bool canonicalizeEinsum(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeEinsum = {"canonicalize-einsum", "Writes einsum as the products and sums it stands for.", &canonicalizeEinsum};
+const Pass kCanonicalizeEinsum = {"canonicalize-einsum", "Writes einsum as the products and sums it stands for.", &canonicalizeEinsum,
+                                  {"aten::einsum"}};
 
 }  // namespace ipex_studio

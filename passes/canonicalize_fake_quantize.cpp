@@ -51,6 +51,7 @@ bool canonicalizeFakeQuantize(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeFakeQuantize = {"canonicalize-fake-quantize", "Turns rounding to integers and back into two conversions.", &canonicalizeFakeQuantize};
+const Pass kCanonicalizeFakeQuantize = {"canonicalize-fake-quantize", "Turns rounding to integers and back into two conversions.", &canonicalizeFakeQuantize,
+                                        {"aten::fake_quantize_per_tensor_affine"}};
 
 }  // namespace ipex_studio

@@ -127,6 +127,7 @@ bool canonicalizeGelu(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeGelu = {"canonicalize-gelu", "Recognises gelu that was written out.", &canonicalizeGelu};
+const Pass kCanonicalizeGelu = {"canonicalize-gelu", "Recognises gelu that was written out.", &canonicalizeGelu,
+                                {"aten::erf", "aten::tanh"}};
 
 }  // namespace ipex_studio

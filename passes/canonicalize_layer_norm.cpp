@@ -191,6 +191,7 @@ bool canonicalizeLayerNorm(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeLayerNorm = {"canonicalize-layer-norm", "Recognises layer normalization that was written out.",
-                                     &canonicalizeLayerNorm};
+                                     &canonicalizeLayerNorm,
+                                     {"aten::mean"}};
 
 }  // namespace ipex_studio

@@ -46,6 +46,15 @@ class QuantizedReader {
     return changed_;
   }
 
+  // What makes quantized tensors; the other operations of the table take them as well.
+  static std::vector<const char*> makers() {
+    std::vector<const char*> kinds = {"aten::quantize_per_tensor", "aten::dequantize"};
+    for (const auto& [kind, reader] : table()) {
+      if (kind.rfind("quantized::", 0) == 0) kinds.push_back(kind.c_str());
+    }
+    return kinds;
+  }
+
  private:
   using Reader = Decline (QuantizedReader::*)(Node*);
 
@@ -398,6 +407,7 @@ bool canonicalizeQuantized(torch::jit::Graph& graph, PassContext& context) { ret
 
 }  // namespace
 
-const Pass kCanonicalizeQuantized = {"canonicalize-quantized", "Turns operations on quantized tensors into operations on plain integers.", &canonicalizeQuantized};
+const Pass kCanonicalizeQuantized = {"canonicalize-quantized", "Turns operations on quantized tensors into operations on plain integers.", &canonicalizeQuantized,
+                                      QuantizedReader::makers()};
 
 }  // namespace ipex_studio

@@ -52,6 +52,7 @@ bool canonicalizeSilu(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeSilu = {"canonicalize-silu", "Recognises silu (swish) that was written out.", &canonicalizeSilu};
+const Pass kCanonicalizeSilu = {"canonicalize-silu", "Recognises silu (swish) that was written out.", &canonicalizeSilu,
+                                {"aten::sigmoid"}};
 
 }  // namespace ipex_studio

@@ -130,6 +130,7 @@ bool canonicalizeSizeArithmetic(torch::jit::Graph& graph, PassContext& context) 
 }  // namespace
 
 const Pass kCanonicalizeSizeArithmetic = {"canonicalize-size-arithmetic", "Turn sizes that tracing carried as tensors back into integers.",
-                                          &canonicalizeSizeArithmetic};
+                                          &canonicalizeSizeArithmetic,
+                                          {"aten::Int", "aten::ScalarImplicit", "aten::IntImplicit"}};
 
 }  // namespace ipex_studio

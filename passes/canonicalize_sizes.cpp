@@ -114,6 +114,7 @@ bool canonicalizeSizes(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeSizes = {"canonicalize-sizes", "Asks for one size at a time instead of for a list of all.", &canonicalizeSizes};
+const Pass kCanonicalizeSizes = {"canonicalize-sizes", "Asks for one size at a time instead of for a list of all.", &canonicalizeSizes,
+                                 {"aten::dim", "aten::size"}};
 
 }  // namespace ipex_studio

@@ -251,8 +251,14 @@ bool canonicalizeViews(Graph& graph, PassContext& context) {
   return changed;
 }
 
+std::vector<const char*> viewKinds() {
+  std::vector<const char*> kinds;
+  for (const auto& [kind, form] : forms()) kinds.push_back(kind.c_str());
+  return kinds;
+}
+
 }  // namespace
 
-const Pass kCanonicalizeViews = {"canonicalize-views", "Writes views with names of their own as the few that others know.", &canonicalizeViews};
+const Pass kCanonicalizeViews = {"canonicalize-views", "Writes views with names of their own as the few that others know.", &canonicalizeViews, viewKinds()};
 
 }  // namespace ipex_studio

@@ -217,6 +217,7 @@ bool canonicalizeWindowMask(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeWindowMask = {"canonicalize-window-mask", "Lets attention within windows see its masks in one step.",
-                                      &canonicalizeWindowMask};
+                                      &canonicalizeWindowMask,
+                                      {"aten::softmax"}};
 
 }  // namespace ipex_studio

@@ -86,6 +86,7 @@ bool foldBatchNorm(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldBatchNorm = {"fold-batch-norm", "Folds batch normalization into the weights before it.", &foldBatchNorm};
+const Pass kFoldBatchNorm = {"fold-batch-norm", "Folds batch normalization into the weights before it.", &foldBatchNorm,
+                             {"aten::batch_norm"}};
 
 }  // namespace ipex_studio

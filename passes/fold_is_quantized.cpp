@@ -50,6 +50,7 @@ bool foldIsQuantized(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldIsQuantized = {"fold-is-quantized", "Answers whether a value is quantized where that is known.", &foldIsQuantized};
+const Pass kFoldIsQuantized = {"fold-is-quantized", "Answers whether a value is quantized where that is known.", &foldIsQuantized,
+                               {"prim::is_quantized"}};
 
 }  // namespace ipex_studio

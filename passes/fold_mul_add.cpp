@@ -119,6 +119,7 @@ bool foldMulAdd(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldMulAdd = {"fold-mul-add", "Folds constant factors and addends into the weights before them.", &foldMulAdd};
+const Pass kFoldMulAdd = {"fold-mul-add", "Folds constant factors and addends into the weights before them.", &foldMulAdd,
+                          {"aten::convolution", "aten::linear"}};
 
 }  // namespace ipex_studio

@@ -126,6 +126,7 @@ bool foldPad(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldPad = {"fold-pad", "Folds zero padding into the convolution that reads it.", &foldPad};
+const Pass kFoldPad = {"fold-pad", "Folds zero padding into the convolution that reads it.", &foldPad,
+                       {"aten::constant_pad_nd", "aten::pad"}};
 
 }  // namespace ipex_studio

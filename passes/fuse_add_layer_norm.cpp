@@ -119,6 +119,7 @@ bool fuseAddLayerNorm(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm", "Fuses the sum in front of a layer normalization into it.",
-                                &fuseAddLayerNorm};
+                                &fuseAddLayerNorm,
+                                {"aten::layer_norm"}};
 
 }  // namespace ipex_studio

@@ -197,6 +197,7 @@ bool fuseAttention(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseAttention = {"fuse-attention", "Makes one operation of attention, without its matrix of scores.", &fuseAttention};
+const Pass kFuseAttention = {"fuse-attention", "Makes one operation of attention, without its matrix of scores.", &fuseAttention,
+                             {"aten::softmax", "ipex_studio::softmax"}};
 
 }  // namespace ipex_studio

@@ -195,6 +195,7 @@ bool fuseConcatLinear(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseConcatLinear = {"fuse-concat-linear", "Joins linears that share their source.", &fuseConcatLinear};
+const Pass kFuseConcatLinear = {"fuse-concat-linear", "Joins linears that share their source.", &fuseConcatLinear,
+                                {"aten::linear"}};
 
 }  // namespace ipex_studio

@@ -208,6 +208,7 @@ bool fuseDequantize(torch::jit::Graph& graph, PassContext& context) { return Deq
 
 }  // namespace
 
-const Pass kFuseDequantize = {"fuse-dequantize", "Lets operations between integers read and write them.", &fuseDequantize};
+const Pass kFuseDequantize = {"fuse-dequantize", "Lets operations between integers read and write them.", &fuseDequantize,
+                              {"ipex_studio::pointwise"}};
 
 }  // namespace ipex_studio

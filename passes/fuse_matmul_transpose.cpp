@@ -187,6 +187,7 @@ bool fuseMatmulTranspose(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFuseMatmulTranspose = {"fuse-matmul-transpose",
-                                   "Moves transposes of operands and factors into matrix products.", &fuseMatmulTranspose};
+                                   "Moves transposes of operands and factors into matrix products.", &fuseMatmulTranspose,
+                                   {"aten::matmul", "aten::mm", "aten::bmm", "ipex_studio::matmul"}};
 
 }  // namespace ipex_studio

@@ -132,6 +132,7 @@ bool fuseSoftmax(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseSoftmax = {"fuse-softmax", "Fuses the factor and the mask in front of a softmax into it.", &fuseSoftmax};
+const Pass kFuseSoftmax = {"fuse-softmax", "Fuses the factor and the mask in front of a softmax into it.", &fuseSoftmax,
+                           {"aten::softmax", "aten::log_softmax"}};
 
 }  // namespace ipex_studio

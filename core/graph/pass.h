@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/graph/reasons.h"
 #include "core/graph/rewriter.h"
@@ -61,6 +62,9 @@ struct Pass {
   const char* summary;  // one sentence for `ipex-studio passes`
   // Returns whether it changed the graph; the pipeline checks that with a hash.
   bool (*run)(torch::jit::Graph& graph, PassContext& context);
+  // Kinds of nodes: in a graph that has none of them the pass does nothing and says nothing, so it need not walk through
+  // it. Empty: it may always do something.
+  std::vector<const char*> needs = {};
 };
 
 // The only way to run one of libtorch's own passes: it bypasses the Rewriter, so origins are reconciled afterwards and

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <unordered_set>
 #include <vector>
 
 #include "core/graph/pass.h"
 
 namespace ipex_studio {
 
-// Runs `passes` in order on `graph`. For each: skipped when disabled by name; timed; "changed" compared with the hash
+// Runs `passes` in order on `graph`. For each: skipped when disabled by name; not called, and recorded as unchanged, when
+// the graph has nothing that it needs; timed; "changed" compared with the hash
 // (a lie CHECKs); linted after a change (`options.verify_passes`); dumped as `NN-pass-name.ir` when changed and a dump
 // directory is set. If a pass throws or lies, the directory gets `reproduce-NN-pass-name.ir`, the graph before it with
 // all it takes to replay: `IPEX_IR=FILE pass_tests` runs the pass on it, and it may become a case of tests/passes.
@@ -23,5 +25,19 @@ GraphSnapshot makeSnapshot(torch::jit::Graph& graph, const OriginTable& origins,
 
 // Number of nodes without constants, nested blocks included.
 int countNodes(const torch::jit::Graph& graph);
+
+// What one walk tells of a graph, nested blocks included: it is asked by every pass that changes nothing.
+class NodeCensus {
+ public:
+  explicit NodeCensus(const torch::jit::Graph& graph);
+
+  int nodes() const { return nodes_; }  // without constants
+  // Has the graph a node of a kind without which the pass does nothing?
+  bool concerns(const Pass& pass) const;
+
+ private:
+  std::unordered_set<c10::Symbol> kinds_;
+  int nodes_ = 0;
+};
 
 }  // namespace ipex_studio

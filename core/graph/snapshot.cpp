@@ -207,9 +207,6 @@ GraphSnapshot makeSnapshot(Graph& graph, const OriginTable& origins, int pass_in
   return snapshot;
 }
 
-int countNodes(const Graph& graph) {
-  // allNodes only reads, but hands out nodes that others may change.
-  return static_cast<int>(allNodes(const_cast<Graph&>(graph)).size());
-}
+int countNodes(const Graph& graph) { return NodeCensus(graph).nodes(); }
 
 }  // namespace ipex_studio

@@ -85,7 +85,7 @@ void PlanCompiler::fail(const Label& label, const std::string& why) const {
 }
 
 void PlanCompiler::defineInputs() {
-  values_.resize(static_cast<std::size_t>(spec_.valueCount()));
+  values_.resize(static_cast<std::size_t>(spec_values_));
   for (std::size_t v = 0; v < values_.size(); ++v) values_[v].group = static_cast<std::int32_t>(v);
   for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
     const PlanSpec::Input& input = spec_.inputs[i];

@@ -30,7 +30,7 @@ std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& reque
 class PlanCompiler {
  public:
   PlanCompiler(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights)
-      : spec_(spec), request_(request), kernels_(kernels), weights_(weights) {}
+      : spec_(spec), request_(request), kernels_(kernels), weights_(weights), spec_values_(spec.valueCount()) {}
 
   std::unique_ptr<Plan> compile();
   std::vector<TracedStep> trace();
@@ -146,6 +146,7 @@ class PlanCompiler {
   const PlanRequest& request_;
   const KernelList& kernels_;
   WeightCache& weights_;
+  const std::int32_t spec_values_;              // values of the spec; further ones are made here
 
   std::vector<Value> values_;
   std::vector<Buffer> buffers_;

@@ -98,7 +98,7 @@ void PlanCompiler::makeSlots() {
         plan_->slots_.push_back(slot);
       }
     }
-    for (const std::int32_t value : pending.dst) step.values.push_back(value < spec_.valueCount() ? value : -1);
+    for (const std::int32_t value : pending.dst) step.values.push_back(value < spec_values_ ? value : -1);
     plan_->steps_.push_back(std::move(step));
     plan_->step_records_.push_back(std::move(pending.record));
   }

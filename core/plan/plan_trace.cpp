@@ -30,7 +30,7 @@ void PlanCompiler::traceStep(const OpSpec& op, const std::vector<std::int32_t>& 
                              const std::vector<TensorDesc>& dims) {
   TracedStep step{node_, op, src, dst, prepareArgs(op, src, dims), true};
   step.args.weights = nullptr;
-  for (std::int32_t value : dst) step.whole = step.whole && value < spec_.valueCount();
+  for (std::int32_t value : dst) step.whole = step.whole && value < spec_values_;
   if (!traced_->empty() && traced_->back().node == node_) step.whole = traced_->back().whole = false;
   for (std::size_t d = 0; d < dst.size(); ++d) {
     Value& value = values_[dst[d]];

@@ -13,12 +13,12 @@ class ChoiceGraph {
  public:
   ChoiceGraph(const PlanSpec& spec, const PlanRequest& request, const std::vector<TracedStep>& steps,
               const std::vector<std::vector<StepAlternative>>& alternatives, const ConversionCost& conversion)
-      : spec_(spec), request_(request), steps_(steps), alternatives_(alternatives), conversion_(conversion) {
-    maker_.assign(static_cast<std::size_t>(spec.valueCount()), {-1, 0});
+      : spec_(spec), spec_values_(spec.valueCount()), request_(request), steps_(steps), alternatives_(alternatives), conversion_(conversion) {
+    maker_.assign(static_cast<std::size_t>(spec_values_), {-1, 0});
     for (std::size_t s = 0; s < steps.size(); ++s) {
       for (std::size_t d = 0; d < steps[s].dst.size(); ++d) {
         // Steps of a node that is computed as several also write values that the spec does not know.
-        if (steps[s].dst[d] < spec.valueCount()) maker_[steps[s].dst[d]] = {static_cast<int>(s), d};
+        if (steps[s].dst[d] < spec_values_) maker_[steps[s].dst[d]] = {static_cast<int>(s), d};
       }
     }
   }
@@ -55,7 +55,7 @@ class ChoiceGraph {
 
   Path pathTo(std::int32_t value) const {
     Path path{value, {-1, 0}, {}};
-    while (path.value < spec_.valueCount()) {
+    while (path.value < spec_values_) {
       path.maker = maker_[static_cast<std::size_t>(path.value)];
       if (path.maker.step < 0 || !isView(steps_[path.maker.step].op.kind)) break;
       const TracedStep& view = steps_[path.maker.step];
@@ -138,6 +138,7 @@ class ChoiceGraph {
   }
 
   const PlanSpec& spec_;
+  const std::int32_t spec_values_;
   const PlanRequest& request_;
   const std::vector<TracedStep>& steps_;
   const std::vector<std::vector<StepAlternative>>& alternatives_;
