@@ -31,10 +31,23 @@ bool isTransparent(const Node* node) {
          kind == "aten::unbind" || isSizeArithmetic(node);
 }
 
+// An optional argument that is there: callers give it or not, in this rank or in another that broadcasts.
+bool isOptionalArgument(const Value* value) {
+  const std::string kind = value->node()->kind().toQualString();
+  return kind == "prim::unchecked_cast" || kind == "aten::_unwrap_optional" || kind == "prim::unchecked_unwrap_optional";
+}
+
+bool readsOptional(const LoweredNode& lowered) {
+  return std::any_of(lowered.ops.begin(), lowered.ops.end(), [](const LoweredOp& op) {
+    return std::any_of(op.src.begin(), op.src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr && isOptionalArgument(operand.value); });
+  });
+}
+
 }  // namespace
 
-RegionLevels::RegionLevels(torch::jit::Graph& graph) : graph_(graph), aliases_(std::shared_ptr<torch::jit::Graph>(&graph, [](torch::jit::Graph*) {})) {
-  for (Node* node : graph.nodes()) {
+RegionLevels::RegionLevels(torch::jit::Graph& graph, torch::jit::Block& block)
+    : aliases_(std::shared_ptr<torch::jit::Graph>(&graph, [](torch::jit::Graph*) {})) {
+  for (Node* node : block.nodes()) {
     if (node->kind() != c10::prim::Constant) place(node);
   }
   sink();
@@ -65,7 +78,9 @@ void RegionLevels::place(Node* node) {
   }
   if (!effects && !placed.transparent) {
     auto lowered = lowerNode(node);
-    if (auto* ops = std::get_if<LoweredNode>(&lowered)) {
+    if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && readsOptional(*ops)) {
+      declines_.emplace_back(node, LoweringDecline{reasons::kUnknownShape, "An optional argument may come in another rank."});
+    } else if (ops != nullptr) {
       placed.lowered = true;
       placed.ops = std::move(*ops);
     } else {

@@ -1,4 +1,4 @@
-// Which top-level nodes can share a region. Private to regions.cpp.
+// Which nodes of a block can share a region. Private to regions.cpp.
 #pragma once
 
 #include <string>
@@ -25,7 +25,8 @@ struct PlacedNode {
 // (level, lowered first) is a valid schedule. Nodes with side effects are barriers.
 class RegionLevels {
  public:
-  explicit RegionLevels(torch::jit::Graph& graph);
+  // Of the nodes of `block`, which is the graph's own or nested in it.
+  RegionLevels(torch::jit::Graph& graph, torch::jit::Block& block);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }       // in graph order, constants excluded
   const std::vector<std::pair<torch::jit::Node*, LoweringDecline>>& declines() const { return declines_; }
@@ -37,7 +38,6 @@ class RegionLevels {
   int firstReader(const torch::jit::Value* value, int own_level) const;
   void sink();
 
-  torch::jit::Graph& graph_;
   torch::jit::AliasDb aliases_;
   std::vector<PlacedNode> nodes_;
   std::vector<std::pair<torch::jit::Node*, LoweringDecline>> declines_;

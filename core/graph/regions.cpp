@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
+#include <variant>
 
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
@@ -16,6 +17,7 @@
 
 namespace ipex_studio {
 
+using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
@@ -26,12 +28,12 @@ bool computes(const PlacedNode& placed) {
   return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(), [](const LoweredOp& op) { return !isView(op.spec.kind); });
 }
 
-// Reorders the top level into the schedule that RegionLevels promises: by level, lowered nodes first. A level without a
+// Reorders the block into the schedule that RegionLevels promises: by level, lowered nodes first. A level without a
 // region keeps its order: its nodes need the lists and sizes between them.
-void schedule(Graph& graph, std::vector<const PlacedNode*>& order, const std::unordered_set<const Node*>& lowered) {
+void schedule(Block& block, std::vector<const PlacedNode*>& order, const std::unordered_set<const Node*>& lowered) {
   const auto place = [&](const PlacedNode* placed) { return std::make_pair(placed->level, lowered.count(placed->node) == 0); };
   std::stable_sort(order.begin(), order.end(), [&](const PlacedNode* a, const PlacedNode* b) { return place(a) < place(b); });
-  for (const PlacedNode* placed : order) placed->node->moveBefore(graph.return_node());
+  for (const PlacedNode* placed : order) placed->node->moveBefore(block.return_node());
 }
 
 // Transparent nodes that the interpreter will still need.
@@ -52,11 +54,13 @@ std::unordered_set<const Node*> neededTransparent(const std::vector<PlacedNode>&
   return needed;
 }
 
+// The regions of one block, appended to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, OriginTable& origins) : graph_(graph), origins_(origins), levels_(graph) {}
+  RegionBuilder(Graph& graph, Block& block, OriginTable& origins, RegionResult& result)
+      : graph_(graph), block_(block), origins_(origins), levels_(graph, block), result_(result) {}
 
-  RegionResult build(int min_ops) {
+  void build(int min_ops) {
     std::map<int, std::vector<const PlacedNode*>> regions;
     std::vector<const PlacedNode*> order;
     for (const PlacedNode& placed : levels_.nodes()) {
@@ -70,7 +74,7 @@ class RegionBuilder {
     for (const auto& [level, nodes] : regions) {
       for (const PlacedNode* placed : nodes) lowered_.insert(placed->node);
     }
-    schedule(graph_, order, lowered_);
+    schedule(block_, order, lowered_);
     needed_ = neededTransparent(levels_.nodes(), lowered_);
     for (const PlacedNode& placed : levels_.nodes()) {
       if (placed.transparent && lowered_.count(placed.node) == 0 && needed_.count(placed.node) == 0) dead_carriers_.insert(placed.node);
@@ -78,7 +82,6 @@ class RegionBuilder {
     for (const auto& [level, nodes] : regions) makeRegion(nodes);
     destroyLowered();
     remarks();
-    return std::move(result_);
   }
 
  private:
@@ -109,9 +112,6 @@ class RegionBuilder {
         }
       }
     }
-    RegionSpec spec = makeRegionSpec(nodes, outputs, origins_);
-    insertNode(nodes, spec, outputs);
-    result_.nodes_inside += static_cast<int>(nodes.size());
     std::vector<OriginId> ids;
     for (const PlacedNode* placed : nodes) {
       const std::vector<OriginId> own = origins_.of(placed->node);
@@ -119,11 +119,14 @@ class RegionBuilder {
     }
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    insertNode(nodes, makeRegionSpec(nodes, outputs, origins_), outputs, ids);
+    result_.nodes_inside += static_cast<int>(nodes.size());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
                                fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1), ids});
   }
 
-  void insertNode(const std::vector<const PlacedNode*>& nodes, const RegionSpec& spec, const std::vector<Value*>& outputs) {
+  void insertNode(const std::vector<const PlacedNode*>& nodes, const RegionSpec& spec, const std::vector<Value*>& outputs,
+                  const std::vector<OriginId>& origins) {
     const std::string name = fmt::format("region_{}", result_.attributes.size());
     torch::jit::IValue region = makeRegionObject(planSpecToText(spec.plan), spec.constants);
     torch::jit::WithInsertPoint point(nodes.back()->node->next());
@@ -142,15 +145,13 @@ class RegionBuilder {
     Node* call = graph_.insertNode(graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));
     call->output()->setType(c10::ListType::ofTensors());
     Node* unpack = graph_.insertNode(graph_.create(c10::prim::ListUnpack, {call->output()}, outputs.size()));
-    std::vector<OriginId> all;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       unpack->output(o)->setType(outputs[o]->type());
       origins_.set(unpack->output(o), origins_.of(outputs[o]));
       outputs[o]->replaceAllUsesWith(unpack->output(o));
       replaced_[outputs[o]] = unpack->output(o);
     }
-    for (const PlacedNode* placed : nodes) all = mergeOrigins(all, origins_.of(placed->node));
-    origins_.set(call->output(), all);
+    origins_.set(call->output(), origins);
     result_.attributes.emplace_back(name, std::move(region));
   }
 
@@ -178,19 +179,56 @@ class RegionBuilder {
   }
 
   Graph& graph_;
+  Block& block_;
   OriginTable& origins_;
   RegionLevels levels_;
   std::unordered_set<const Node*> lowered_;
   std::unordered_set<const Node*> needed_;
   std::unordered_set<const Node*> dead_carriers_;   // transparent, and nobody in the interpreter needs them
   std::unordered_map<Value*, Value*> replaced_;
-  RegionResult result_;
+  RegionResult& result_;
 };
+
+// Each block is analysed on the whole graph as it is then.
+constexpr std::size_t kMostBranches = 32;
+
+// Branches that may hold regions, inner ones first. Those in loops may not: what has another size in each round would be
+// compiled in each.
+std::vector<Block*> branchesOf(Graph& graph) {
+  std::vector<Block*> found, open{graph.block()};
+  while (!open.empty()) {
+    Block* block = open.back();
+    open.pop_back();
+    for (Node* node : block->nodes()) {
+      if (node->kind() != c10::prim::If) continue;
+      for (Block* branch : node->blocks()) {
+        found.push_back(branch);
+        open.push_back(branch);
+      }
+    }
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+// Is there anything in it but carriers and further branches?
+bool mayCompute(Block& block) {
+  return std::any_of(block.nodes().begin(), block.nodes().end(), [](Node* node) { return std::holds_alternative<LoweredNode>(lowerNode(node)); });
+}
 
 }  // namespace
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
-  return RegionBuilder(graph, origins).build(min_ops);
+  RegionResult result;
+  std::size_t branches = 0;
+  for (Block* branch : branchesOf(graph)) {
+    if (branches == kMostBranches) break;
+    if (!mayCompute(*branch)) continue;
+    ++branches;
+    RegionBuilder(graph, *branch, origins, result).build(min_ops);
+  }
+  RegionBuilder(graph, *graph.block(), origins, result).build(min_ops);
+  return result;
 }
 
 }  // namespace ipex_studio

@@ -19,8 +19,8 @@ struct RegionResult {
   std::vector<Remark> remarks;          // what stayed outside, with its reason; what went inside
 };
 
-// Splits the top level of `graph` (whose first input is the module) into regions and what the interpreter keeps; nested
-// blocks are left alone. Order: a node of a region depends only on earlier regions and earlier interpreter nodes; nothing
+// Splits `graph` (whose first input is the module) into regions and what the interpreter keeps: its top level, and the
+// branches of conditions that are not in loops, each for itself. Order: a node of a region depends only on earlier regions and earlier interpreter nodes; nothing
 // moves across a node with side effects. Regions of fewer than `min_ops` operations that compute something are not made.
 RegionResult buildRegions(torch::jit::Graph& graph, OriginTable& origins, int min_ops = 1);
 

@@ -175,7 +175,7 @@ void libtorchAlone(Table& table, int size, Graph& graph) {
 
 void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins) {
   std::unique_ptr<RegionLevels> levels;
-  timed(table, "ours: levels and lowering (+ aliases)", size, [&] { levels = std::make_unique<RegionLevels>(graph); });
+  timed(table, "ours: levels and lowering (+ aliases)", size, [&] { levels = std::make_unique<RegionLevels>(graph, *graph.block()); });
   std::vector<const PlacedNode*> nodes;
   for (const PlacedNode& placed : levels->nodes()) {
     if (placed.lowered) nodes.push_back(&placed);
@@ -206,12 +206,13 @@ void measure(Table& table, int size, const std::function<std::shared_ptr<Graph>(
   // As the pipeline does it, one after the other.
   const OptimizeOptions options;
   Rewriter rewriter(*graph, origins, -1);
+  NodeCensus census(*graph);
   for (const Pass* pass : defaultPasses()) {
     rewriter.beginPass(pass->name);
     PassContext context(*graph, rewriter, options);
     bool changed = false;
     const std::int64_t begin = now();
-    changed = pass->run(*graph, context);
+    changed = census.concerns(*pass) && pass->run(*graph, context);
     const auto elapsed = static_cast<double>(now() - begin);
     table.add(std::string("pass ") + pass->name, size, elapsed);
     const std::string name = pass->name;
@@ -219,9 +220,9 @@ void measure(Table& table, int size, const std::function<std::shared_ptr<Graph>(
     table.add(stock ? "libtorch's passes" : "all our passes", size, elapsed);
     rewriter.takeRemarks();
     if (!changed) continue;
-    timed(table, "ours: hashes and counts after passes", size, [&] {
+    timed(table, "ours: hash and census after passes", size, [&] {
       graphHash(*graph);
-      countNodes(*graph);
+      census = NodeCensus(*graph);
     });
     timed(table, "ours: snapshots (+ libtorch's print)", size, [&] { makeSnapshot(*graph, origins, 1, pass->name); });
   }

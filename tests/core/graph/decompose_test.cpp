@@ -74,7 +74,7 @@ std::string convolutionGraph(const std::string& kind, const std::string& spec, c
       operands.empty() ? "" : ", ", operands, spec, kind);
 }
 
-class Decompose : public testing::Test {
+class Decompose : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     ASSERT_NE(dlopen(IPEX_BINARY_DIR "/libipex_studio_ops.so", RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();

@@ -1,0 +1,62 @@
+// Regions in the branches of conditions: whichever is taken gives what eager gives, whatever aliases what.
+#include <gtest/gtest.h>
+
+#include "script_models.h"
+
+namespace ipex_studio {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's names
+
+OptimizedModel expectSameBothWays(const std::string& body) {
+  const Module module = scriptModule("def forward(self, x):\n" + body, {{"w", weight({4})}});
+  return expectSame(module, {Inputs{at::randn({2, 4})}, Inputs{at::randn({1, 4})}, Inputs{at::randn({3, 4})}});
+}
+
+TEST(BranchRegions, TheBranchThatWasSeenIsARegion) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = torch.tanh(x)\n"
+      "    if x.size(0) > 1:\n        y = torch.relu(y) * 2.0 + self.w\n"
+      "    else:\n        y = torch.sigmoid(y) - self.w\n"
+      "    return torch.exp(y)\n");
+  EXPECT_EQ(regionsIn(result.module), 3);  // before, the branch that the example took, behind
+}
+
+TEST(BranchRegions, BranchesInBranches) {
+  const OptimizedModel result = expectSameBothWays(
+      "    if x.size(0) > 1:\n        y = torch.relu(x) * 2.0\n"
+      "        if x.size(0) < 3:\n            y = torch.tanh(y + self.w)\n"
+      "        y = y - self.w\n"
+      "    else:\n        y = x * self.w\n"
+      "    return y\n");
+  EXPECT_GE(regionsIn(result.module), 2);
+}
+
+TEST(BranchRegions, ViewsAndWritesAcrossBranches) {
+  expectSameBothWays(
+      "    y = x * 2.0\n"
+      "    if x.size(0) > 1:\n        z = y[0:1]\n"
+      "    else:\n        z = y\n"
+      "    z.add_(1.0)\n    return torch.relu(y), z\n");
+  expectSameBothWays(
+      "    y = torch.tanh(x)\n    v = y[0]\n"
+      "    if x.size(0) > 1:\n        y.mul_(self.w)\n        r = torch.exp(y) + v\n        y.add_(r)\n"
+      "    else:\n        r = y - self.w\n"
+      "    return y, v, r\n");
+  expectSameBothWays(
+      "    if x.size(0) > 1:\n        y = torch.relu(x)\n        r = (y, y[0:1] * 2.0, y)\n"
+      "    else:\n        r = (x, torch.exp(x), x * 1.0)\n"
+      "    a, b, c = r\n    return a + 1.0, b, c\n");
+}
+
+TEST(BranchRegions, LoopsAreLeftToTheInterpreter) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = x\n"
+      "    for i in range(x.size(0)):\n        y = torch.cat([y, torch.relu(y[i:]) * self.w])\n"
+      "        if i > 0:\n            y = torch.tanh(y) + self.w\n"
+      "    return y\n");
+  EXPECT_EQ(regionsIn(result.module), 0);
+}
+
+}  // namespace
+}  // namespace ipex_studio
