@@ -53,6 +53,7 @@ std::unique_ptr<Kernel> makeEmbeddingRowsSimd();     // tables of u8 with a scal
 std::unique_ptr<Kernel> makeEmbeddingBagRowsSimd();
 std::unique_ptr<Kernel> makeGatherCopy();
 std::unique_ptr<Kernel> makePadCopy();
+std::unique_ptr<Kernel> makeRecurrentSimd();
 
 std::unique_ptr<Kernel> makeReference(OpKind kind);
 

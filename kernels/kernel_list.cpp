@@ -50,6 +50,7 @@ class OrderedKernelList final : public KernelList {
     listBoth(OpKind::kUpsample, makeUpsampleSimd());
     list(OpKind::kGather, makeGatherCopy());
     listBoth(OpKind::kPad, makePadCopy());
+    list(OpKind::kRecurrent, makeRecurrentSimd());
     list(OpKind::kReorder, makeReorderCopy());           // equal layouts and runs: memcpy
     list(OpKind::kReorder, makeReorderOnednn(engine_));  // other layouts, f32 and bf16
     list(OpKind::kReorder, makeCastCopy());              // other dtypes in the same layout

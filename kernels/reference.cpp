@@ -216,6 +216,8 @@ RefFunction functionOf(OpKind kind) {
       return refGather;
     case OpKind::kPad:
       return refPad;
+    case OpKind::kRecurrent:
+      return refRecurrent;
     case OpKind::kPermute:
       return refPermute;
     case OpKind::kSlice:

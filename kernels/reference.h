@@ -69,6 +69,7 @@ void refEmbedding(const RefCall& call);
 void refEmbeddingBag(const RefCall& call);
 void refGather(const RefCall& call);
 void refPad(const RefCall& call);
+void refRecurrent(const RefCall& call);
 void refCopy(const RefCall& call);
 void refPermute(const RefCall& call);
 void refSlice(const RefCall& call);

@@ -102,6 +102,7 @@ const Table& table() {
     addLogicLowerings(made);
     addComposedLowerings(made);
     addFactoryLowerings(made);
+    addRecurrentLowerings(made);
     return made;
   }();
   return all;

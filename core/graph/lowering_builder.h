@@ -27,6 +27,7 @@ void addAttentionLowerings(Table& table); // lowering_attention.cpp
 void addLogicLowerings(Table& table);     // lowering_logic.cpp
 void addComposedLowerings(Table& table);  // lowering_composed.cpp
 void addFactoryLowerings(Table& table);   // lowering_factories.cpp
+void addRecurrentLowerings(Table& table); // lowering_recurrent.cpp
 
 inline LoweredOperand use(torch::jit::Value* value) {
   LoweredOperand operand;

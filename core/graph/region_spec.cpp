@@ -101,7 +101,7 @@ class SpecBuilder {
 
   std::int32_t operandNumber(const LoweredOperand& operand, const std::vector<std::int32_t>& locals) const {
     if (operand.absent()) return -1;
-    if (operand.local >= 0) return locals[static_cast<std::size_t>(operand.local)];
+    if (operand.local >= 0) return locals[static_cast<std::size_t>(operand.local)] + operand.result;
     if (operand.constant.defined()) return constantNumber(operand.constant.unsafeGetTensorImpl());
     const auto found = numbers_.find(operand.value);
     if (found != numbers_.end()) return found->second;
@@ -170,7 +170,7 @@ class SpecBuilder {
         numbers_[value] = next_;
         node.dst.push_back(next_++);
       }
-      if (op.dst.empty()) node.dst.push_back(next_++);
+      for (int result = 0; op.dst.empty() && result < op.results; ++result) node.dst.push_back(next_++);
       spec_.plan.nodes.push_back(std::move(node));
     }
   }

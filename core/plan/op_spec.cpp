@@ -28,7 +28,7 @@ constexpr KindRow kKinds[] = {
     {OpKind::kConcat, "concat", -1, false},
     {OpKind::kEmbedding, "embedding", 2, false},     {OpKind::kEmbeddingBag, "embedding_bag", 3, false},
     {OpKind::kUpsample, "upsample", 1, false},       {OpKind::kGather, "gather", 2, false},
-    {OpKind::kPad, "pad", 1, false},
+    {OpKind::kPad, "pad", 1, false},                 {OpKind::kRecurrent, "recurrent", 5, false},
     {OpKind::kReshape, "reshape", 1, true},          {OpKind::kPermute, "permute", 1, true},
     {OpKind::kSlice, "slice", 1, true},              {OpKind::kSelect, "select", 1, true},
     {OpKind::kExpand, "expand", 1, true},            {OpKind::kUnsqueeze, "unsqueeze", 1, true},

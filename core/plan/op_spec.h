@@ -55,6 +55,9 @@ enum class OpKind : std::uint8_t {
   kUpsample,       // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kGather,         // x, index(s64); axis — index_select
   kPad,            // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value
+  kRecurrent,      // gates[T,N,G·H] (what the inputs give, biases included), w[G·H,H], h[N,H], [c[N,H]], [b[H]]; cell=lstm (G = 4:
+                   //   input, forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new
+                   //   gate; time_axis (1: N before T), reverse=1: from the last step on. Results y[T,N,H]; lstm: c'[N,H]
   // Views: no work where the source is strided; the plan copies where it is not.
   kReshape,        // x; shape (one entry may be -1), or flatten_begin, flatten_end
   kPermute,        // x; order

@@ -91,6 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Layer, LayerCases, testing::ValuesIn(layerCases()), cas
 INSTANTIATE_TEST_SUITE_P(Matrix, KernelCases, testing::ValuesIn(matrixCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Recurrent, KernelCases, testing::ValuesIn(recurrentCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Bf16, KernelCases, testing::ValuesIn(bf16Cases()), caseName);
 INSTANTIATE_TEST_SUITE_P(IntegerProduct, KernelCases, testing::ValuesIn(integerProductCases()), caseName);
