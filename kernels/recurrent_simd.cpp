@@ -4,7 +4,7 @@
 // all gates of a unit together, so that a step goes through them once for up to four rows, from the second-level cache
 // where they fit, and the gates never leave registers.
 //
-// Declines: device, dtype, empty, weights (not constant).
+// Declines: device, dtype, post-ops, empty, weights (not constant).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/recurrent_simd.cpp"
 #include "kernels/highway_targets.h"
@@ -25,13 +25,11 @@ namespace HWY_NAMESPACE {
 using F32 = hn::ScalableTag<float>;
 using VF = hn::Vec<F32>;
 
-constexpr int kMaxLanesHere = 64;
-
 // The first `count` floats; the rest is 0.
 HWY_INLINE VF loadFirst(const float* from, std::int64_t count) {
   const F32 d;
   if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::LoadU(d, from);
-  HWY_ALIGN float some[kMaxLanesHere] = {};
+  HWY_ALIGN float some[hn::MaxLanes(d)] = {};
   std::memcpy(some, from, static_cast<std::size_t>(count) * sizeof(float));
   return hn::Load(d, some);
 }
@@ -39,7 +37,7 @@ HWY_INLINE VF loadFirst(const float* from, std::int64_t count) {
 HWY_INLINE void storeFirst(VF value, float* to, std::int64_t count) {
   const F32 d;
   if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::StoreU(value, d, to);
-  HWY_ALIGN float some[kMaxLanesHere];
+  HWY_ALIGN float some[hn::MaxLanes(d)];
   hn::Store(value, d, some);
   std::memcpy(to, some, static_cast<std::size_t>(count) * sizeof(float));
 }
@@ -69,7 +67,6 @@ HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at
   }
   for (; k < job.units; ++k) multiply(k, 0);
   const std::int64_t count = std::min(job.lanes, job.units - unit);
-  const VF one = hn::Set(d, 1.0f);
   for (int r = 0; r < kRows; ++r) {
     const float* gates = at.gates + step * job.gates_step + (row + r) * job.gates_row + unit;
     float* y = at.y + step * job.y_step + (row + r) * job.y_row + unit;
@@ -91,7 +88,7 @@ HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at
       const VF reset = sigmoidV(d, hn::Add(given[0], hidden[0])), keep = sigmoidV(d, hn::Add(given[1], hidden[1]));
       const VF fresh = tanhV(d, hn::MulAdd(reset, hn::Add(hidden[2], bias), given[2]));
       const VF last = loadFirst(h + r * before_row + unit, count);
-      storeFirst(hn::MulAdd(keep, last, hn::NegMulAdd(keep, fresh, hn::Mul(one, fresh))), y, count);
+      storeFirst(hn::MulAdd(keep, last, hn::NegMulAdd(keep, fresh, fresh)), y, count);
     }
   }
 }
@@ -197,6 +194,7 @@ class RecurrentSimd final : public Kernel {
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }
+    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
     return args.constant[1] != nullptr && args.src[1].block == 0 ? Verdict::yes() : Verdict::no("weights");
   }

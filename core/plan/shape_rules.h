@@ -33,4 +33,7 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
 // adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
+// Rule of shape_recurrent.cpp.
+Verdict inferRecurrent(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
 }  // namespace ipex_studio
