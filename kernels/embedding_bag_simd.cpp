@@ -7,13 +7,11 @@
 #include "kernels/highway_targets.h"
 
 // highway_targets.h comes first.
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 
-#include "kernels/embedding_bag_job.h"
-#include "kernels/index_rows.h"
+#include "kernels/embedding_bags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -30,42 +28,16 @@ void addRow(const float* row, std::int64_t width, float* sum) {
   for (; i < width; ++i) sum[i] += row[i];
 }
 
-void fetchRow(const EmbeddingBagJob& job, const void* ids, const float* table, std::int64_t i) {
-  if (i >= job.ids) return;
-  const std::int64_t row = indexAt(ids, job.index_type, i);
-  if (row < 0 || row >= job.rows) return;
-  constexpr std::int64_t kLine = 16;  // floats
-  for (std::int64_t e = 0; e < job.width; e += kLine) hwy::Prefetch(table + row * job.width + e);
-}
-
 // False when an index or an offset was out of range.
 bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
                      std::int64_t begin, std::int64_t end) {
-  bool valid = true;
-  constexpr std::int64_t kAhead = 8;  // rows
-  const auto offset = [&](std::int64_t bag) {
-    const std::int64_t at = bag < job.offsets ? indexAt(offsets, job.index_type, bag) : job.ids;
-    return std::clamp<std::int64_t>(at, 0, job.ids);
-  };
-  for (std::int64_t bag = begin; bag < end; ++bag) {
-    float* const sum = y + bag * job.width;
-    const std::int64_t first = offset(bag), last = std::max(first, offset(bag + 1));
-    std::fill(sum, sum + job.width, 0.0f);
-    for (std::int64_t i = first; i < last; ++i) {
-      fetchRow(job, ids, table, i + kAhead);
-      const std::int64_t row = indexAt(ids, job.index_type, i);
-      if (row < 0 || row >= job.rows) {
-        fillInvalid(DType::kF32, sum, job.width * static_cast<std::int64_t>(sizeof(float)));
-        valid = false;
-      } else {
-        addRow(table + row * job.width, job.width, sum);
-      }
-    }
-    if (!job.mean || last == first) continue;
-    const float factor = 1.0f / static_cast<float>(last - first);
+  const auto add = [&](const char* row, float* sum) HWY_ATTR { addRow(reinterpret_cast<const float*>(row), job.width, sum); };
+  const auto finish = [&](float* sum, std::int64_t rows) HWY_ATTR {
+    if (!job.mean || rows == 0) return;
+    const float factor = 1.0f / static_cast<float>(rows);
     for (std::int64_t e = 0; e < job.width; ++e) sum[e] *= factor;
-  }
-  return valid;
+  };
+  return sumBags(job, ids, offsets, table, job.width * static_cast<std::int64_t>(sizeof(float)), y, begin, end, add, finish);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -8,15 +8,14 @@
 #include "kernels/highway_targets.h"
 
 // highway_targets.h comes first.
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "core/plan/narrow_weights.h"
 #include "kernels/byte_convert-inl.h"
-#include "kernels/embedding_rows_job.h"
-#include "kernels/index_rows.h"
+#include "kernels/embedding_bags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -49,33 +48,22 @@ HWY_INLINE void widenRow(const std::uint8_t* row, std::int64_t width, float scal
   for (; i < width; ++i) to[i] = static_cast<float>(row[i]) * scale + (kAdds ? to[i] : base);
 }
 
-void fetchScaledRow(const EmbeddingRowsJob& job, const void* ids, const std::uint8_t* table, std::int64_t i) {
-  if (i >= job.ids) return;
-  const std::int64_t row = indexAt(ids, job.index_type, i);
-  if (row < 0 || row >= job.rows) return;
-  constexpr std::int64_t kLine = 64;
-  const std::uint8_t* const first = table + row * job.rowBytes();
-  for (std::int64_t e = 0; e < job.rowBytes(); e += kLine) hwy::Prefetch(first + e);
-  hwy::Prefetch(first + job.rowBytes() - 1);
-}
-
-void fillRow(float* row, std::int64_t width) { fillInvalid(DType::kF32, row, width * static_cast<std::int64_t>(sizeof(float))); }
+std::int64_t rowBytes(const EmbeddingBagJob& job) { return job.width + kRowParameterBytes; }
 
 // Ids [begin, end); false when one was out of range.
-bool runEmbeddingRows(const EmbeddingRowsJob& job, const void* ids, const void*, const std::uint8_t* table, float* y, std::int64_t begin,
+bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, const std::uint8_t* table, float* y, std::int64_t begin,
                       std::int64_t end) {
   constexpr std::int64_t kAhead = 4;  // rows
   bool valid = true;
   for (std::int64_t i = begin; i < end; ++i) {
-    fetchScaledRow(job, ids, table, i + kAhead);
-    const std::int64_t at = indexAt(ids, job.index_type, i);
+    fetchRow(job, ids, table, rowBytes(job), i + kAhead);
+    const auto* const row = reinterpret_cast<const std::uint8_t*>(rowOf(job, ids, table, rowBytes(job), i));
     float* const to = y + i * job.width;
-    if (at < 0 || at >= job.rows) {
-      fillRow(to, job.width);
+    if (row == nullptr) {
+      markInvalid(job, to);
       valid = false;
       continue;
     }
-    const std::uint8_t* const row = table + at * job.rowBytes();
     const RowParameters parameters = parametersOf(row, job.width);
     widenRow<false>(row, job.width, parameters.scale, parameters.offset, to);
   }
@@ -83,36 +71,21 @@ bool runEmbeddingRows(const EmbeddingRowsJob& job, const void* ids, const void*,
 }
 
 // Bags [begin, end); false when an index was out of range.
-bool runEmbeddingRowBags(const EmbeddingRowsJob& job, const void* ids, const void* offsets, const std::uint8_t* table, float* y,
+bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const std::uint8_t* table, float* y,
                          std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kAhead = 8;  // rows
-  bool valid = true;
-  const auto offset = [&](std::int64_t bag) {
-    const std::int64_t at = bag < job.offsets ? indexAt(offsets, job.index_type, bag) : job.ids;
-    return std::clamp<std::int64_t>(at, 0, job.ids);
+  float base = 0;  // of the present bag
+  const auto add = [&](const char* bytes, float* sum) HWY_ATTR {
+    const auto* const row = reinterpret_cast<const std::uint8_t*>(bytes);
+    const RowParameters parameters = parametersOf(row, job.width);
+    widenRow<true>(row, job.width, parameters.scale, 0, sum);
+    base += parameters.offset;
   };
-  for (std::int64_t bag = begin; bag < end; ++bag) {
-    float* const sum = y + bag * job.width;
-    const std::int64_t first = offset(bag), last = std::max(first, offset(bag + 1));
-    std::fill(sum, sum + job.width, 0.0f);
-    float base = 0;
-    for (std::int64_t i = first; i < last; ++i) {
-      fetchScaledRow(job, ids, table, i + kAhead);
-      const std::int64_t at = indexAt(ids, job.index_type, i);
-      if (at < 0 || at >= job.rows) {
-        fillRow(sum, job.width);
-        valid = false;
-        continue;
-      }
-      const std::uint8_t* const row = table + at * job.rowBytes();
-      const RowParameters parameters = parametersOf(row, job.width);
-      widenRow<true>(row, job.width, parameters.scale, 0, sum);
-      base += parameters.offset;
-    }
-    const float factor = job.mean && last > first ? 1.0f / static_cast<float>(last - first) : 1.0f;
+  const auto finish = [&](float* sum, std::int64_t rows) HWY_ATTR {
+    const float factor = job.mean && rows > 0 ? 1.0f / static_cast<float>(rows) : 1.0f;
     for (std::int64_t e = 0; e < job.width; ++e) sum[e] = (sum[e] + base) * factor;
-  }
-  return valid;
+    base = 0;
+  };
+  return sumBags(job, ids, offsets, table, rowBytes(job), y, begin, end, add, finish);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -132,9 +105,9 @@ HWY_EXPORT(runEmbeddingRowBags);
 
 class EmbeddingRowsOp final : public PreparedOp {
  public:
-  using Run = bool (*)(const EmbeddingRowsJob&, const void*, const void*, const std::uint8_t*, float*, std::int64_t, std::int64_t);
+  using Run = bool (*)(const EmbeddingBagJob&, const void*, const void*, const std::uint8_t*, float*, std::int64_t, std::int64_t);
 
-  EmbeddingRowsJob job;
+  EmbeddingBagJob job;
   Run run = nullptr;
   std::size_t table = 1;
   std::int64_t items = 0, grain = 1;
@@ -171,7 +144,7 @@ class EmbeddingRows final : public Kernel {
     op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
     op->table = tableSource();
-    EmbeddingRowsJob& job = op->job;
+    EmbeddingBagJob& job = op->job;
     job.index_type = args.src[0].dtype;
     job.ids = args.src[0].dims.count();
     job.rows = args.src[op->table].dims[0];

@@ -12,9 +12,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/gemv_job.h"
+#include "kernels/partial_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -26,18 +26,6 @@ using VF = hn::Vec<F32>;
 
 // Accumulators must fit the registers: 32 with AVX-512, otherwise 16.
 constexpr int streamsFor(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
-
-// The first `count` lanes, zeros after them; reads nothing beyond.
-HWY_INLINE VF loadFirst(const float* from, std::int64_t count) {
-  const F32 d;
-#if HWY_TARGET <= HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count)), d, from);
-#else
-  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
-  std::memcpy(lanes, from, count * sizeof(float));
-  return hn::Load(d, lanes);
-#endif
-}
 
 // kRows rows of x times kStreams rows of w that lie `distance` rows apart; the results lie as far apart.
 template <int kRows, int kStreams>

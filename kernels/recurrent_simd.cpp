@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/partial_vector-inl.h"
 #include "kernels/recurrent_job.h"
 #include "kernels/vector_math-inl.h"
 
@@ -24,15 +25,6 @@ namespace HWY_NAMESPACE {
 
 using F32 = hn::ScalableTag<float>;
 using VF = hn::Vec<F32>;
-
-// The first `count` floats; the rest is 0.
-HWY_INLINE VF loadFirst(const float* from, std::int64_t count) {
-  const F32 d;
-  if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::LoadU(d, from);
-  HWY_ALIGN float some[hn::MaxLanes(d)] = {};
-  std::memcpy(some, from, static_cast<std::size_t>(count) * sizeof(float));
-  return hn::Load(d, some);
-}
 
 HWY_INLINE void storeFirst(VF value, float* to, std::int64_t count) {
   const F32 d;

@@ -1,0 +1,36 @@
+// The end of a row that fills no vector, once per Highway target.
+#if defined(IPEX_KERNELS_PARTIAL_VECTOR_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_PARTIAL_VECTOR_INL_H
+#undef IPEX_KERNELS_PARTIAL_VECTOR_INL_H
+#else
+#define IPEX_KERNELS_PARTIAL_VECTOR_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The first `count` lanes, at most all, zeros after them; reads nothing beyond.
+HWY_INLINE hn::Vec<hn::ScalableTag<float>> loadFirst(const float* from, std::int64_t count) {
+  const hn::ScalableTag<float> d;
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count)), d, from);
+#else
+  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
+  std::memcpy(lanes, from, static_cast<std::size_t>(count) * sizeof(float));
+  return hn::Load(d, lanes);
+#endif
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif
