@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/plan/plan_compiler.h"
+#include "core/plan/prepare.h"
 
 namespace ipex_studio {
 namespace {
@@ -66,10 +67,7 @@ bool PlanCompiler::foldConstants(const OpSpec& op, const std::vector<std::int32_
     results.emplace_back(desc.bytes());
     to.push_back(results.back().data());
   }
-  AlignedBuffer scratch(prepared.scratch_bytes);
-  const std::unique_ptr<ExecState> state = prepared.newState();
-  prepared.execute(state.get(), from.data(), to.data(), scratch.data());
-  if (state && state->takeFailure() != nullptr) return false;
+  if (!executeOnce(prepared, from.data(), to.data())) return false;
   for (std::size_t d = 0; d < dst.size(); ++d) {
     const void* constant = keep(std::move(results[d]));
     Value& value = values_[dst[d]];

@@ -3,6 +3,7 @@
 
 #include "core/plan/error.h"
 #include "core/plan/plan_compiler.h"
+#include "core/plan/prepare.h"
 
 namespace ipex_studio {
 // May the converted constant be kept with the weights, for all plans? Not what was expanded to many times its size.
@@ -86,10 +87,8 @@ std::int32_t PlanCompiler::reorderConstant(std::int32_t index, const TensorDesc&
   if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
   const auto convert = [&] {
     AlignedBuffer buffer(wanted.bytes());
-    AlignedBuffer scratch(choice.op->scratch_bytes);
-    const std::unique_ptr<ExecState> state = choice.op->newState();
     void* dst = buffer.data();
-    choice.op->execute(state.get(), &source, &dst, scratch.data());
+    IPEX_CHECK(executeOnce(*choice.op, &source, &dst), "any data can be converted");
     return buffer;
   };
   const std::int32_t made = newValue(wanted, values_[index].group);

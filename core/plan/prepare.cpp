@@ -31,4 +31,11 @@ std::shared_ptr<const PreparedOp> prepareBy(const Kernel& kernel, const PrepareA
   return op;
 }
 
+bool executeOnce(const PreparedOp& op, const void* const* src, void* const* dst) {
+  const AlignedBuffer scratch(op.scratch_bytes);
+  const std::unique_ptr<ExecState> state = op.newState();
+  op.execute(state.get(), src, dst, scratch.data());
+  return !state || state->takeFailure() == nullptr;
+}
+
 }  // namespace ipex_studio

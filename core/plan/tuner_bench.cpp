@@ -13,6 +13,7 @@
 #endif
 
 #include "core/plan/error.h"
+#include "core/plan/prepare.h"
 
 namespace ipex_studio {
 namespace {
@@ -211,9 +212,7 @@ void BenchData::convert(const TensorDesc& from, const void* src, const TensorDes
     std::string reason;
     const auto op = kernel->onlyWhenMeasured() || !kernel->supports(args).ok ? nullptr : kernel->prepare(args, &reason);
     if (!op) continue;
-    const AlignedBuffer scratch(op->scratch_bytes);
-    const auto state = op->newState();
-    op->execute(state.get(), &src, &dst, scratch.data());
+    IPEX_CHECK(executeOnce(*op, &src, &dst), "any data can be converted");
     return;
   }
   throw Error(ExitCode::kFailure, fmt::format("No kernel converts {} to {}.", from.str(), to.str()));
