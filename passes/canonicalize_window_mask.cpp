@@ -19,6 +19,7 @@
 
 #include "core/graph/elementwise.h"
 #include "core/graph/node_facts.h"
+#include "passes/node_writer.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
 
@@ -36,11 +37,6 @@ struct WindowMask {
   Value *mask = nullptr, *bias = nullptr;
   std::vector<Node*> nodes;           // from the second product upwards
 };
-
-bool isShapeChange(const Node* node) {
-  return (isKind(node, "aten::view") || isKind(node, "aten::reshape")) && node->inputs().size() == 2 &&
-         node->input(1)->type()->kind() == c10::TypeKind::ListType;
-}
 
 bool isPlainSum(const Node* node) {
   return isKind(node, "aten::add") && node->inputs().size() == 3 && constantNumber(node->input(2)) == 1.0;
@@ -62,13 +58,13 @@ bool readMaskedWindows(Node* node, WindowMask* match) {
   if (!result || result->spec.kind != OpKind::kMatmul || !result->spec.post_ops.empty()) return false;
   match->result = *result;
   match->softmax = result->base[0]->node();
-  if (!isKind(match->softmax, "aten::softmax") || !isShapeChange(match->softmax->input(0)->node())) return false;
+  if (!isKind(match->softmax, "aten::softmax") || !isReshape(match->softmax->input(0)->node())) return false;
   Node* merge = match->softmax->input(0)->node();
   Node* sum = merge->input(0)->node();
   if (!isPlainSum(sum)) return false;
   for (const std::size_t side : {0, 1}) {
     Node* split = sum->input(side)->node();
-    if (!isShapeChange(split) || match->split != nullptr) continue;
+    if (!isReshape(split) || match->split != nullptr) continue;
     match->split = split;
     match->mask = sum->input(1 - side);
   }
@@ -135,64 +131,52 @@ Decline whyNotWindows(PassContext& context, const WindowMask& match) {
 
 class WindowRewrite {
  public:
-  WindowRewrite(Rewriter& rewriter, const WindowMask& match) : rewriter_(rewriter), match_(match), last_(match.nodes.front()) {
-    windows_ = *knownSizes(match.split->output());
-  }
+  WindowRewrite(Rewriter& rewriter, const WindowMask& match)
+      : rewriter_(rewriter), match_(match), write_(rewriter, match.nodes.front(), at::kFloat), windows_(*knownSizes(match.split->output())) {}
 
   void run() {
+    Node* last = match_.nodes.front();
     FusedOp scores = match_.scores, result = match_.result;
-    const Ints four = *knownSizes(match_.split->input(0));
     Value* q = scores.base[0];
     Value* v = result.base[1];
-    const Ints result_sizes = *knownSizes(last_->output());
+    const Ints result_sizes = *knownSizes(last->output());
     for (Value*& operand : scores.base) operand = inWindows(operand);
-    Value* masked = typed(rewriter_.create("aten::add", {typed(writeFusedOp(rewriter_, scores, last_), windows_), mask(), one()}, last_), windows_);
-    Node* softmax = rewriter_.create("aten::softmax", {masked, rewriter_.constant(-1, last_), rewriter_.none(last_)}, last_);
-    result.base = {typed(softmax, windows_), inWindows(v)};
-    Value* five = typed(writeFusedOp(rewriter_, result, last_), {windows_[0], windows_[1], result_sizes[1], result_sizes[2], result_sizes[3]});
+    Value* products = write_.typed(writeFusedOp(rewriter_, scores, last), windows_);
+    Value* added = mask();
+    Value* masked = write_.make("aten::add", {products, added, write_.number(1)}, windows_);
+    Value* axis = write_.number(-1);
+    Value* weights = write_.make("aten::softmax", {masked, axis, write_.none()}, windows_);
+    result.base = {weights, inWindows(v)};
+    Value* five = write_.typed(writeFusedOp(rewriter_, result, last), {windows_[0], windows_[1], result_sizes[1], result_sizes[2], result_sizes[3]});
     const bool q_turned = scores.spec.intOr("transpose_a", 0) != 0;
-    const std::vector<Value*> sizes = {size(q, 0), size(q, 1), size(q, q_turned ? 3 : 2), size(v, 3)};
-    Value* y = typed(rewriter_.create("aten::reshape", {five, list(sizes)}, last_), result_sizes);
+    const std::vector<Value*> sizes = {write_.size(q, 0), write_.size(q, 1), write_.size(q, q_turned ? 3 : 2), write_.size(v, 3)};
+    Value* y = write_.make("aten::reshape", {five, write_.list(sizes)}, result_sizes);
     const std::vector<Node*> consumed(match_.nodes.rbegin(), match_.nodes.rend());
-    rewriter_.replace(consumed, last_->output(), y, "gave the windows of attention an axis of their own");
+    rewriter_.replace(consumed, last->output(), y, "gave the windows of attention an axis of their own");
   }
 
  private:
-  Value* typed(Node* node, const Ints& sizes) const {
-    node->output()->setType(c10::TensorType::createContiguous(at::kFloat, at::kCPU, sizes));
-    return node->output();
-  }
-  Value* one() const { return rewriter_.constant(std::int64_t{1}, last_); }
-  Value* size(Value* of, std::int64_t axis) const {
-    Node* node = rewriter_.create("aten::size", {of, rewriter_.constant(axis, last_)}, last_);
-    return node->output()->setType(c10::IntType::get());
-  }
-  Value* list(const std::vector<Value*>& entries) const {
-    Node* node = rewriter_.create("prim::ListConstruct", entries, last_);
-    return node->output()->setType(c10::ListType::ofInts());
-  }
-
   // The number of images, that of windows in each.
-  Value* leading(std::size_t axis) const {
-    if (const auto constant = constantInts(match_.split->input(1))) return rewriter_.constant((*constant)[axis], last_);
+  Value* leading(std::size_t axis) {
+    if (const auto constant = constantInts(match_.split->input(1))) return write_.number((*constant)[axis]);
     return match_.split->input(1)->node()->input(axis);
   }
 
-  Value* inWindows(Value* operand) const {
+  Value* inWindows(Value* operand) {
     const Ints sizes = *knownSizes(operand);
-    Value* shape = list({leading(0), leading(1), size(operand, 1), size(operand, 2), size(operand, 3)});
-    return typed(rewriter_.create("aten::reshape", {operand, shape}, last_), {windows_[0], windows_[1], sizes[1], sizes[2], sizes[3]});
+    Value* shape = write_.list({leading(0), leading(1), write_.size(operand, 1), write_.size(operand, 2), write_.size(operand, 3)});
+    return write_.make("aten::reshape", {operand, shape}, {windows_[0], windows_[1], sizes[1], sizes[2], sizes[3]});
   }
 
-  Value* mask() const {
+  Value* mask() {
     if (match_.bias == nullptr) return match_.mask;
     const Ints sizes = at::infer_size(*knownSizes(match_.mask), *knownSizes(match_.bias));
-    return typed(rewriter_.create("aten::add", {match_.mask, match_.bias, one()}, last_), sizes);
+    return write_.make("aten::add", {match_.mask, match_.bias, write_.number(1)}, sizes);
   }
 
   Rewriter& rewriter_;
   const WindowMask& match_;
-  Node* last_;
+  NodeWriter write_;
   Ints windows_;
 };
 

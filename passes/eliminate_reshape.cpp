@@ -6,6 +6,7 @@
 // Declines: value-may-be-aliased-or-written, value-is-graph-output (a copy that leaves the graph).
 // Runs after eliminate-identity. Numerics: none changed.
 #include "core/graph/fused_op.h"
+#include "core/graph/node_facts.h"
 #include "core/graph/pass.h"
 #include "passes/aliasing.h"
 #include "passes/pass_list.h"
@@ -18,11 +19,6 @@ using torch::jit::Value;
 namespace aten = torch::jit::aten;
 
 namespace {
-
-bool isReshape(const Node* node) {
-  return (node->kind() == aten::view || node->kind() == aten::reshape) && node->inputs().size() == 2 &&
-         node->input(1)->type()->kind() == c10::TypeKind::ListType;
-}
 
 // Keeps the elements in their order, whatever shape it gives them.
 bool keepsOrder(const Node* node) {

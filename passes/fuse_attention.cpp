@@ -15,6 +15,7 @@
 
 #include "core/graph/attention_layout.h"
 #include "core/graph/node_facts.h"
+#include "passes/node_writer.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
 
@@ -140,18 +141,13 @@ Decline whyNot(PassContext& context, const AttentionMatch& match) {
   return {};
 }
 
-Value* withType(Node* node, at::ScalarType dtype, const std::vector<std::int64_t>& sizes) {
-  node->output()->setType(c10::TensorType::createContiguous(dtype, at::kCPU, sizes));
-  return node->output();
-}
-
 // A boolean mask as ones and zeros.
-Value* maskOf(Rewriter& rewriter, const AttentionMatch& match, Node* before) {
-  if (match.mask == nullptr) return rewriter.none(before);
+Value* maskOf(NodeWriter& write, const AttentionMatch& match) {
+  if (match.mask == nullptr) return write.none();
   if (match.use == MaskUse::kAdd) return match.mask;
-  Value* dtype = rewriter.constant(static_cast<std::int64_t>(at::kFloat), before);
-  Value* no = rewriter.constant(false, before);
-  return withType(rewriter.create("aten::to", {match.mask, dtype, no, no, rewriter.none(before)}, before), at::kFloat, *knownSizes(match.mask));
+  Value* dtype = write.number(static_cast<std::int64_t>(at::kFloat));
+  Value* no = write.no();
+  return write.make("aten::to", {match.mask, dtype, no, no, write.none()}, *knownSizes(match.mask));
 }
 
 void rewrite(Rewriter& rewriter, const AttentionMatch& match) {
@@ -162,13 +158,15 @@ void rewrite(Rewriter& rewriter, const AttentionMatch& match) {
   if (match.use == MaskUse::kFill) op.spec.attributes["fill"] = match.filled;
   if (match.use == MaskUse::kKeep) op.spec.attributes["keep"] = match.filled;
   if (readHeadsLast(last->output())) op.spec.attributes["heads_last"] = std::int64_t{1};
+  NodeWriter write(rewriter, last, at::kFloat);
   Value* k = match.k;
   if (match.transpose_k) {
     auto sizes = *knownSizes(k);
     std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
-    k = withType(rewriter.create("aten::transpose", {k, rewriter.constant(-2, last), rewriter.constant(-1, last)}, last), at::kFloat, sizes);
+    Value* second = write.number(-2);
+    k = write.make("aten::transpose", {k, second, write.number(-1)}, sizes);
   }
-  op.base = {match.q, k, match.v, maskOf(rewriter, match, last)};
+  op.base = {match.q, k, match.v, maskOf(write, match)};
   Node* fused = writeFusedOp(rewriter, op, last);
   const std::vector<Node*> consumed(match.nodes.rbegin(), match.nodes.rend());
   rewriter.replace(consumed, last->output(), fused->output(),

@@ -2,6 +2,7 @@
 // example run. Private to passes/.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/graph/fused_op.h"
@@ -14,8 +15,9 @@ class NodeWriter {
   using Value = torch::jit::Value;
   using Ints = std::vector<std::int64_t>;
 
-  // Nodes come before `node` and have the dtype of its first operand.
-  NodeWriter(Rewriter& rewriter, torch::jit::Node* node) : rewriter_(rewriter), node_(node) {}
+  // Nodes come before `node` and have the dtype of its first operand, or the given one.
+  NodeWriter(Rewriter& rewriter, torch::jit::Node* node) : NodeWriter(rewriter, node, knownDtype(node->input(0))) {}
+  NodeWriter(Rewriter& rewriter, torch::jit::Node* node, std::optional<at::ScalarType> dtype) : rewriter_(rewriter), node_(node), dtype_(dtype) {}
 
   torch::jit::Node* node() const { return node_; }
   Value* number(std::int64_t value) { return rewriter_.constant(value, node_); }
@@ -25,8 +27,10 @@ class NodeWriter {
   Value* none() { return rewriter_.none(node_); }
 
   Value* make(const char* kind, const std::vector<Value*>& inputs, const Ints& sizes) {
-    torch::jit::Node* made = rewriter_.create(kind, inputs, node_);
-    made->output()->setType(c10::TensorType::createContiguous(*knownDtype(node_->input(0)), at::kCPU, sizes));
+    return typed(rewriter_.create(kind, inputs, node_), sizes);
+  }
+  Value* typed(torch::jit::Node* made, const Ints& sizes) const {
+    made->output()->setType(c10::TensorType::createContiguous(dtype_.value(), at::kCPU, sizes));
     return made->output();
   }
   Value* integer(const char* kind, const std::vector<Value*>& inputs) {
@@ -62,6 +66,7 @@ class NodeWriter {
  private:
   Rewriter& rewriter_;
   torch::jit::Node* node_;
+  std::optional<at::ScalarType> dtype_;
 };
 
 }  // namespace ipex_studio

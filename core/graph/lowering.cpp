@@ -37,6 +37,12 @@ std::vector<std::int64_t> needInts(Value* value, const char* what) {
   return *constant;
 }
 
+OpSpec needSpec(Node* node) {
+  const auto text = torch::jit::constant_as<std::string>(node->inputs().back());
+  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
+  return parseOpSpec(*text);
+}
+
 void intOrRef(Value* value, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs) {
   const auto constant = constantInt(value);
   spec.attributes[attribute] = constant.value_or(0);

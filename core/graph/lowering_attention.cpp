@@ -15,9 +15,7 @@ LoweredNode lowerFusedAttention(Node* node) {
   for (std::size_t operand = 0; operand < 4; ++operand) {
     if (!isNone(node->input(operand))) needFloat(node->input(operand));
   }
-  const auto text = torch::jit::constant_as<std::string>(node->input(4));
-  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
-  return single(parseOpSpec(*text), {use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))},
+  return single(needSpec(node), {use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))},
                 {node->output()});
 }
 

@@ -47,6 +47,8 @@ std::int64_t needInt(torch::jit::Value* value, const char* what);
 bool needBool(torch::jit::Value* value, const char* what);
 double needNumber(torch::jit::Value* value, const char* what);
 std::vector<std::int64_t> needInts(torch::jit::Value* value, const char* what);
+// The operation that a fused operator's last operand describes.
+OpSpec needSpec(torch::jit::Node* node);
 // A list attribute whose entries may be constants or integers of the graph: fills `attribute` and `refs`.
 void intsOrRefs(torch::jit::Value* list, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs);
 void intOrRef(torch::jit::Value* value, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs);

@@ -48,9 +48,7 @@ LoweredNode lowerLayerNorm(Node* node) {
 // ipex_studio::layer_norm and add_layer_norm(x, gamma?, beta?, residual, spec)
 LoweredNode lowerFusedLayerNorm(Node* node) {
   needFloat(node->input(0));
-  const auto text = torch::jit::constant_as<std::string>(node->input(4));
-  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
-  return single(parseOpSpec(*text), {use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))},
+  return single(needSpec(node), {use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))},
                 node->outputs().vec());
 }
 
@@ -80,10 +78,8 @@ LoweredNode lowerLogSoftmax(Node* node) { return softmaxOf(node, true); }
 
 LoweredNode lowerFusedSoftmax(Node* node) {
   needFloat(node->input(0));
-  const auto text = torch::jit::constant_as<std::string>(node->input(2));
-  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
   if (!isNone(node->input(1))) needFloat(node->input(1));
-  return single(parseOpSpec(*text), {use(node->input(0)), use(node->input(1))}, {node->output()});
+  return single(needSpec(node), {use(node->input(0)), use(node->input(1))}, {node->output()});
 }
 
 LoweredNode lowerConcat(Node* node) {
@@ -131,11 +127,9 @@ LoweredNode lowerEmbeddingBag(Node* node) {
 // ipex_studio::embedding(ids, table, spec) and embedding_bag(ids, offsets, table, spec): tables whose rows carry scales
 LoweredNode lowerNarrowEmbedding(Node* node) {
   needFloat(node->output());
-  const auto text = torch::jit::constant_as<std::string>(node->inputs().back());
-  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
   std::vector<LoweredOperand> src;
   for (Value* operand : node->inputs().slice(0, node->inputs().size() - 1)) src.push_back(use(operand));
-  return single(parseOpSpec(*text), std::move(src), {node->output()});
+  return single(needSpec(node), std::move(src), {node->output()});
 }
 
 // aten::index_select(x, dim, index)

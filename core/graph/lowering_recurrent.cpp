@@ -12,16 +12,18 @@ struct LayerWeights {
   at::Tensor from_input, from_hidden, input_bias, hidden_bias;
 };
 
+at::Tensor needWeight(const std::optional<at::Tensor>& tensor) {
+  if (!tensor || !tensor->defined() || tensor->scalar_type() != at::kFloat) decline(reasons::kWeightsNotConstant, "The weights of this recurrent layer are not constant.");
+  return *tensor;
+}
+
 // Constants, one by one or as a list that is one.
 std::vector<at::Tensor> needConstants(Value* list) {
   std::vector<at::Tensor> tensors;
   if (const auto whole = torch::jit::toIValue(list); whole && whole->isTensorList()) {
-    tensors = whole->toTensorVector();
+    for (const at::Tensor& tensor : whole->toTensorVector()) tensors.push_back(needWeight(tensor));
   } else {
-    for (const Value* entry : needList(list)) tensors.push_back(constantTensor(entry).value_or(at::Tensor()));
-  }
-  for (const at::Tensor& tensor : tensors) {
-    if (!tensor.defined() || tensor.scalar_type() != at::kFloat) decline(reasons::kWeightsNotConstant, "The weights of this recurrent layer are not constant.");
+    for (const Value* entry : needList(list)) tensors.push_back(needWeight(constantTensor(entry)));
   }
   return tensors;
 }
@@ -155,9 +157,7 @@ LoweredNode lowerCell(Node* node, bool is_lstm) {
   LayerWeights weights;
   at::Tensor* const slots[] = {&weights.from_input, &weights.from_hidden, &weights.input_bias, &weights.hidden_bias};
   for (std::size_t w = 0; w < 4; ++w) {
-    if (isNone(node->input(w + 2))) continue;
-    *slots[w] = constantTensor(node->input(w + 2)).value_or(at::Tensor());
-    if (!slots[w]->defined() || slots[w]->scalar_type() != at::kFloat) decline(reasons::kWeightsNotConstant, "The weights of this cell are not constant.");
+    if (!isNone(node->input(w + 2))) *slots[w] = needWeight(constantTensor(node->input(w + 2)));
   }
   if (weights.input_bias.defined() != weights.hidden_bias.defined()) decline(reasons::kUnsupportedAttribute, "The cell has one bias of two.");
   RecurrentBuilder builder(is_lstm, 0);

@@ -15,6 +15,12 @@ inline bool convertsDtype(const torch::jit::Node* node) {
   return isKind(node, "aten::to") || isKind(node, "aten::type_as") || isKind(node, "aten::float");
 }
 
+// view or reshape to a list of sizes: the same elements in their order.
+inline bool isReshape(const torch::jit::Node* node) {
+  return (isKind(node, "aten::view") || isKind(node, "aten::reshape")) && node->inputs().size() == 2 &&
+         node->input(1)->type()->kind() == c10::TypeKind::ListType;
+}
+
 inline bool isFloat(const torch::jit::Value* value) { return knownDtype(value) == at::kFloat; }
 
 // Elements of a value of known sizes; 1 when they are unknown.
