@@ -44,7 +44,6 @@ std::vector<at::Tensor> tensorsOf(const IValue& result) {
 
 double maxAbs(const at::Tensor& tensor) { return tensor.numel() == 0 ? 0 : tensor.abs().max().item<double>(); }
 
-
 void fillDistances(const at::Tensor& actual, const at::Tensor& reference, AccuracyRecord& record) {
   const at::Tensor delta = actual - reference;
   record.max_abs = maxAbs(delta);

@@ -19,7 +19,6 @@ using torch::jit::IValue;
 using torch::jit::Node;
 using torch::jit::Value;
 
-
 std::vector<IValue> argumentsOf(const torch::jit::Module& module, const Inputs& inputs) {
   const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
   std::vector<IValue> arguments{module._ivalue()};
