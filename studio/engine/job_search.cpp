@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/graph/measure.h"
+#include "core/graph/model_memory.h"
 #include "core/plan/machine_facts.h"
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
@@ -34,6 +35,21 @@ constexpr double kSensitivityShare = 0.5;      // of the time budget
 constexpr double kCastBytesPerNs = 8;          // from memory to memory on one core
 constexpr double kWorthIt = 0.98;              // a lower precision has to be so much faster
 constexpr int kConfirmed = 4;                  // assignments that may lose against FP32 in turns
+
+// One of the hundred models that a search makes of one.
+struct BuiltModel {
+  explicit BuiltModel(OptimizedModel made) : model(std::move(made)) {}
+  ~BuiltModel() {
+    releaseMethods(model.module);
+    releaseMethods(model.rewritten);
+  }
+  BuiltModel(const BuiltModel&) = delete;
+  BuiltModel& operator=(const BuiltModel&) = delete;
+
+  torch::jit::Module& module() { return model.module; }
+
+  OptimizedModel model;
+};
 
 class Search {
  public:
@@ -89,12 +105,12 @@ class Search {
     return options;
   }
 
-  OptimizedModel build(const Assignment& assignment, TuneMode tune) {
+  BuiltModel build(const Assignment& assignment, TuneMode tune) {
     const auto all = [&](char precision) { return assignment.find_first_not_of(precision) == Assignment::npos; };
     OptimizeOptions own = options(all(kInFp32) ? Precision::kFp32 : all(kInBf16) ? Precision::kBf16 : Precision::kInt8, tune);
     if (own.precision == Precision::kInt8) own.quantization_recipe = recipeToText(recipeOf(assignment));
     Observer silent;
-    return optimizeModel(model_.module(), inputs_.example(), own, silent);
+    return BuiltModel(optimizeModel(model_.module(), inputs_.example(), own, silent));
   }
 
   Recipe recipeOf(const Assignment& assignment) const {
@@ -147,10 +163,10 @@ class Search {
 
   void measureTimes(const char* name, char precision, double PrecisionChoice::* time_ns) {
     channel_.progress(fmt::format("time {}", name), 0.1);
-    OptimizedModel model = build(all(precision), job_.optimize.tune);
-    firstRun(model.module, inputs_.example());
+    BuiltModel built = build(all(precision), job_.optimize.tune);
+    firstRun(built.module(), inputs_.example());
     RunRecord profiled;
-    profileSteps(model.module, inputs_.example(), kProfiles, model.origins, profiled);
+    profileSteps(built.module(), inputs_.example(), kProfiles, built.model.origins, profiled);
     const std::vector<double> times = timesOf(choices_, profiled);
     for (std::size_t c = 0; c < choices_.size(); ++c) choices_[c].*time_ns = times[c];
   }
@@ -158,14 +174,14 @@ class Search {
   // SQNR of the results against FP32 on a few samples.
   double sqnrOf(const Assignment& assignment) {
     const torch::NoGradGuard no_grad;
-    OptimizedModel model = build(assignment, TuneMode::kOff);
+    BuiltModel built = build(assignment, TuneMode::kOff);
     Metric sqnr(MetricKind::kSqnr);
     const std::int64_t batches = std::min(data_->batches(), (kComparedSamples + job_.data.batch - 1) / job_.data.batch);
     for (std::int64_t b = 0; b < batches; ++b) {
       const DataBatch batch = data_->batch(b);
       const Inputs arguments = inputs_.withData(batch.inputs);
       if (static_cast<std::size_t>(b) == expected_.size()) expected_.push_back(firstTensor(reference_.forward(arguments)).clone());
-      sqnr.add(model.module.forward(arguments), expected_[static_cast<std::size_t>(b)], batch.samples);
+      sqnr.add(built.module().forward(arguments), expected_[static_cast<std::size_t>(b)], batch.samples);
     }
     return sqnr.record().value;
   }
@@ -245,10 +261,10 @@ class Search {
       trial.record = known->second;
     } else {
       channel_.progress("try " + name, 0.65 + std::min(0.3, 0.03 * static_cast<double>(trials_.size())));
-      OptimizedModel model = build(assignment, job_.optimize.tune);
-      firstRun(model.module, inputs_.example());
-      trial.record.elapsed_ns = static_cast<std::int64_t>(medianForward(model.module, inputs_.example(), kTiming_s));
-      const auto metrics = evaluate(model.module, &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
+      BuiltModel built = build(assignment, job_.optimize.tune);
+      firstRun(built.module(), inputs_.example());
+      trial.record.elapsed_ns = static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
+      const auto metrics = evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
       trial.record.metric = metrics.front().value;
       for (const MetricRecord& metric : metrics) {
         if (metric.name == "sqnr") trial.record.sqnr_db = metric.value;
@@ -329,10 +345,10 @@ class Search {
 
   double ratioToFp32(const Trial& trial) {
     channel_.progress(fmt::format("confirm {}", trial.record.name), 0.97);
-    OptimizedModel fp32 = build(all(kInFp32), job_.optimize.tune), low = build(trial.assignment, job_.optimize.tune);
-    firstRun(fp32.module, inputs_.example());
-    firstRun(low.module, inputs_.example());
-    return ratioInTurns(low.module, fp32.module, inputs_.example());
+    BuiltModel fp32 = build(all(kInFp32), job_.optimize.tune), low = build(trial.assignment, job_.optimize.tune);
+    firstRun(fp32.module(), inputs_.example());
+    firstRun(low.module(), inputs_.example());
+    return ratioInTurns(low.module(), fp32.module(), inputs_.example());
   }
 
   void markFront() {

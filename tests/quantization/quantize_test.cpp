@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/model_memory.h"
 #include "core/graph/reasons.h"
 #include "core/plan/error.h"
 #include "core/quantization/node_accuracy.h"
@@ -208,6 +209,27 @@ TEST(QuantizeTest, WhatPeopleDecideStandsAboveTheRecipe) {
   EXPECT_EQ(integerProducts(model), 1);
   const auto reasons = log.reasonsOf("insert-quantize");
   EXPECT_EQ(std::count(reasons.begin(), reasons.end(), reasons::kDecided), 4);
+}
+
+TEST(QuantizeTest, WhatIsReleasedIsFreed) {
+  Module network = residualNetwork();
+  const std::vector<Inputs> data = images(2);
+  const Recipe recipe = calibrate(network, data).recipe;
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> weights;
+  {
+    OptimizedModel model = quantized(network, data[0], recipe);
+    model.module.forward(data[0]);
+    for (torch::jit::Node* node : model.rewritten.get_method("forward").graph()->nodes()) {
+      const auto op = readFusedOp(node);
+      const auto constant = op && op->base.size() > 1 ? constantTensor(op->base[1]) : std::nullopt;
+      if (constant && constant->scalar_type() == at::kChar) weights.emplace_back(constant->getIntrusivePtr());
+    }
+    releaseMethods(model.module);
+    releaseMethods(model.rewritten);
+  }
+  ASSERT_EQ(weights.size(), 5u);
+  for (const auto& each : weights) EXPECT_TRUE(each.expired());
+  EXPECT_NO_THROW(quantized(network, data[0], recipe).module.forward(data[0]));
 }
 
 TEST(QuantizeTest, RecipesOfOtherModelsAreRefused) {
