@@ -29,7 +29,8 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
     list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
     list(OpKind::kLinear, makeLinearInt8());
-    list(OpKind::kLinear, makeLinearSimd());
+    const Kernel* packed = list(OpKind::kLinear, makeLinearSimd());
+    list(OpKind::kLinear, makeLinearWideWeights(packed));
     const Kernel* matmul = list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     list(OpKind::kMatmul, makeMatmulFlipped(matmul));
     list(OpKind::kMatmul, makeMatmulWidened(matmul));

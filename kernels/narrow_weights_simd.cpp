@@ -4,8 +4,8 @@
 // rows each thread widens some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
 // as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
 //
-// Declines: device, dtype, dynamic, empty, weights-layout, rows (many, of weights with a scale per channel: widened once
-// and for all they are multiplied faster, linear_wide_weights.cpp), and what the pointwise kernel declines.
+// Declines: device, dtype, dynamic, empty, weights-layout, rows (many, of constant weights: widened once and for all they are
+// multiplied faster, linear_wide_weights.cpp), and what the pointwise kernel declines.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/narrow_weights_simd.cpp"
 #include "kernels/highway_targets.h"
@@ -323,7 +323,8 @@ class LinearNarrowWeights final : public Kernel {
     if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (!w.isContiguous()) return Verdict::no("weights-layout");
-    const bool elsewhere = x.dtype == DType::kF32 && args.dst[0].dtype == DType::kF32 && !args.spec.has("group") && args.constant[kNarrowWeights] != nullptr;
+    const bool scales_known = !args.spec.has("group") || args.constant[kNarrowThird] != nullptr;
+    const bool elsewhere = x.dtype == DType::kF32 && args.dst[0].dtype == DType::kF32 && args.constant[kNarrowWeights] != nullptr && scales_known;
     return elsewhere && rowsOf(x.dims) > kManyRows ? Verdict::no("rows") : Verdict::yes();
   }
 

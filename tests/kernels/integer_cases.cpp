@@ -115,8 +115,8 @@ const std::vector<Case>& integerProductCases() {
       {"linear{result=u8}|mul(0)|add(1)|relu|linear(0.02,0.0)", {S::u8({1, 1024}), S::s8Weight({100, 1024}), none, S::scales({100}), bias({100})}, "", kOneStep},
       {"linear{}|mul(0)|add(1)", {S::u8({3, 1}), S::s8Weight({5, 1}), none, S::scales({5}), bias({5})}, "", kFloat},
       // weights that are numbers
-      {"linear{}|mul(0)|add(1)|gelu_erf", {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})}, "linear_onednn_s8_weights", kFloat},
-      {"linear{}|mul(0)", {S::of({1, 65}), S::s8Weight({40, 65}), S::weight({40}), S::scales({40})}, "linear_onednn_s8_weights", kFloat},
+      {"linear{}|mul(0)|add(1)|gelu_erf", {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})}, "linear_onednn_widened_weights", kFloat},
+      {"linear{}|mul(0)", {S::of({1, 65}), S::s8Weight({40, 65}), S::weight({40}), S::scales({40})}, "linear_onednn_widened_weights", kFloat},
       // rows rounded on the fly
       {"linear{dynamic=1}|mul(0)|add(1)", {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})}, "", kRounding},
       {"linear{dynamic=1}|mul(0)|gelu_erf", {S::of({2, 9, 65}), S::s8Weight({50, 65}), S::weight({50}), S::scales({50})}, "", kRounding},
