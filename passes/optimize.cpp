@@ -31,12 +31,12 @@ void requireSupported(const OptimizeOptions& options) {
 }
 
 // A model with a node that cannot be run on its own still runs, and what needs no shapes is still rewritten.
-void recordShapesOrSay(torch::jit::Module& module, const Inputs& example, Observer& observer) {
+void recordShapesOrSay(torch::jit::Module& module, const Inputs& example, std::vector<Remark>* remarks) {
   try {
     recordShapes(module, example);
   } catch (const Error& problem) {
     if (problem.code() != ExitCode::kUnsupported) throw;
-    observer.onRemark({"record-shapes", RemarkKind::kMissed, reasons::kUnknownShape, problem.what(), {}});
+    remarks->push_back({"record-shapes", RemarkKind::kMissed, reasons::kUnknownShape, problem.what(), {}});
   }
 }
 
@@ -77,18 +77,27 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
 
 }  // namespace
 
-OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options, Observer& observer,
-                             const std::function<bool()>& cancelled) {
+FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example, const std::vector<std::string>& preserved) {
+  const torch::NoGradGuard no_grad;
+  const std::int64_t begin = nowNs();
+  FrozenModel frozen;
+  frozen.module = freezeForPasses(module, preserved);
+  recordShapesOrSay(frozen.module, example, &frozen.remarks);
+  frozen.elapsed_ns = nowNs() - begin;
+  return frozen;
+}
+
+OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled) {
   requireSupported(options);
   const torch::NoGradGuard no_grad;
   const std::int64_t begin = nowNs();
   OptimizedModel result;
   try {
-    result.module = freezeForPasses(module, options.preserved_methods);
+    result.module = std::move(frozen.module);
     const auto graph = result.module.get_method("forward").graph();
     OriginTable origins;
     origins.assign(*graph);
-    recordShapesOrSay(result.module, example, observer);
+    for (const Remark& remark : frozen.remarks) observer.onRemark(remark);
     result.nodes = countNodes(*graph);
     result.frozen = makeSnapshot(*graph, origins, 0, "frozen");
     result.origins = origins.origins();
@@ -113,8 +122,18 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
   } catch (const c10::Error& problem) {
     throw runError(problem);
   }
-  result.compile_ns = nowNs() - begin;
+  result.compile_ns = frozen.elapsed_ns + nowNs() - begin;
   return result;
+}
+
+OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options, Observer& observer,
+                             const std::function<bool()>& cancelled) {
+  requireSupported(options);
+  try {
+    return optimizeModel(freezeModel(module, example, options.preserved_methods), options, observer, cancelled);
+  } catch (const c10::Error& problem) {
+    throw runError(problem);
+  }
 }
 
 torch::jit::Module optimize(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options) {

@@ -36,6 +36,17 @@ struct OptimizedModel {
   std::string preprocess;                // TOML (core/data/preprocess.h) that goes into exports as extra/preprocess.toml; empty: none
 };
 
+// What optimizeModel begins with, whatever is asked of it: frozen, and run once so that shapes are known. Who waits for a
+// decision may do it ahead. Of one use: rewriting changes the module.
+struct FrozenModel {
+  torch::jit::Module module;
+  std::vector<Remark> remarks;     // on what could not be run
+  std::int64_t elapsed_ns = 0;
+};
+// Throws Error, c10::Error. Not thread-safe on the same module, which stays as it is.
+FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example, const std::vector<std::string>& preserved);
+OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled = {});
+
 // Freezes, rewrites and plans. `example` gives the shapes seen first; other shapes work and are planned when they come.
 // `observer` gets passes, remarks, and plan steps. `cancelled` may be empty. Throws Error. Not thread-safe on the same
 // module; the result may be run from several threads.

@@ -181,6 +181,8 @@ json toJson(const EngineJob& job) {
           {"optimize", toJson(job.optimize)},
           {"measure", toJson(job.measure)},
           {"optimize_only", job.optimize_only},
+          {"wait", job.wait},
+          {"tune_budget_s", job.tune_budget_s},
           {"job_folder", job.job_folder},
           {"data", toJson(job.data)},
           {"calibration", toJson(job.calibration)},
@@ -201,6 +203,8 @@ EngineJob engineJobFromJson(const json& source) {
   job.optimize = optimizeOptionsFromJson(member(source, "optimize"));
   job.measure = measureOptionsFromJson(member(source, "measure"));
   job.optimize_only = messageBool(source, "optimize_only");
+  job.wait = messageBool(source, "wait");
+  job.tune_budget_s = messageNumber(source, "tune_budget_s");
   job.job_folder = messageText(source, "job_folder");
   job.data = dataFromJson(member(source, "data"));
   job.calibration = calibrationFromJson(member(source, "calibration"));

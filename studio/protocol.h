@@ -3,7 +3,7 @@
 // A frame is a 4-byte little-endian length and so many bytes of JSON: one object with a "type". The first frame to the
 // engine is the job; what follows are turns. The engine answers with messages and ends with a result or an error.
 //
-//   to the engine      job      EngineJob
+//   to the engine      job      EngineJob; a second one where the first says to wait for it
 //                      turn     Turn: run forward for a while, then answer with samples
 //                      finish   FinishRequest: profile, export, then answer with the result
 //   from the engine    hello    versions of its libraries
@@ -11,6 +11,7 @@
 //                      log      level, text
 //                      input, origins, frozen, pass, remark       records of core/plan/records.h
 //                      tuning   what was measured to choose kernels, as MemoryTuningStore writes it
+//                      prepared an engine that waits has the model ready; the job follows
 //                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for turns
 //                      samples  raw times of one turn
 //                      state    how far a calibration or search is, to go on from when it is interrupted
@@ -84,6 +85,10 @@ struct EngineJob {
   OptimizeOptions optimize;
   MeasureOptions measure;
   bool optimize_only = false;  // kOptimize: the result comes after the passes; nothing is run
+  // kOptimize: load and freeze the model, compute what results are compared with, and wait for another job, of which only
+  // `optimize`, `measure` and `tune_budget_s` count.
+  bool wait = false;
+  double tune_budget_s = 0;    // kOptimize: kernels are measured no longer than about so long; 0: as the mode says
   std::string job_folder;      // the only folder the engine may write to
   DataRequest data;
   CalibrationRequest calibration;

@@ -118,6 +118,7 @@ void Session::work() {
   }
   lock.unlock();
   // Engines belong to this thread.
+  prepared_.reset();
   job_.reset();
 }
 
@@ -125,12 +126,14 @@ void Session::guarded(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
+    prepared_.reset();
     job_.reset();
     const bool cancelled = error.code() == kInterrupted;
     log(cancelled ? LogLevel::kInfo : LogLevel::kError, error.what());
     lookForInterrupted();
     setState(cancelled ? JobState::kCancelled : JobState::kFailed, error.what());
   } catch (const std::exception& error) {
+    prepared_.reset();
     job_.reset();
     log(LogLevel::kError, error.what());
     setState(JobState::kFailed, error.what());
@@ -164,6 +167,7 @@ void Session::handle(const Command& command) {
 
 // Nothing of the file before is left in what comes.
 void Session::closeModel() {
+  prepared_.reset();
   job_.reset();
   model_.reset();
   trusted_ = false;
@@ -247,6 +251,7 @@ void Session::startJob(PrecisionSearchResult* found) {
   if (parts_.work.trust.asked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
   parts_.choices = runChoices(options_.request, std::max(1, model_->machine.cores));
   setState(JobState::kWorking, "");
+  prepared_.reset();
   job_.reset();
   JobDatabase database(options_.database_path);
   const JobRequest request = requestWith(overrides_.now(), database);
@@ -272,6 +277,7 @@ void Session::startJob(PrecisionSearchResult* found) {
   measureRoofs(model_->machine, parts_.choices.threads);
   parts_.status =
       JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()};
+  prepareTry(database);
   publishRecord(job_->job());
 }
 

@@ -13,6 +13,7 @@
 #include "studio/session_database.h"
 #include "studio/session_job.h"
 #include "studio/session_precision.h"
+#include "studio/session_prepared.h"
 #include "studio/snapshot.h"
 
 namespace ipex_studio {
@@ -54,6 +55,10 @@ class Session : public SnapshotSource, private JobEvents {
   void answerTrust(TrustAnswer answer);
   // Measures what is decided now against what was in force, both in turns; the result takes its place.
   void tryOverrides();
+  // What tryOverrides() asks for. `previous`: what it is measured against.
+  JobRequest tryRequest(const JobRecord& previous, JobDatabase& database) const;
+  // An engine begins what the next try will need, whatever is decided.
+  void prepareTry(JobDatabase& database);
   // The request with decisions added.
   JobRequest requestWith(const Overrides& overrides, JobDatabase& database) const;
   void exportModel(const ExportCommand& command);
@@ -99,6 +104,7 @@ class Session : public SnapshotSource, private JobEvents {
   SnapshotParts parts_;
   std::unique_ptr<CheckedModel> model_;
   std::unique_ptr<ModelJob> job_;
+  std::unique_ptr<PreparedEngine> prepared_;  // for the next try; may be null
   bool trusted_ = false;         // the open model runs without the sandbox, as its user said
   std::string history_path_;     // of the database the history came from
   std::chrono::steady_clock::time_point try_begin_{};

@@ -107,6 +107,12 @@ JobFolder::~JobFolder() {
   fs::remove_all(path_, ignored);
 }
 
+UniqueFd openExportFile(const JobFolder& folder) {
+  UniqueFd file(::open((folder.path() + "/export.pt").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) throw Error(ExitCode::kFailure, fmt::format("Cannot write to {}; set TMPDIR to another folder.", folder.path()));
+  return file;
+}
+
 void checkOutputPath(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {

@@ -37,6 +37,9 @@ class JobFolder {
   std::string path_;
 };
 
+// A new file in `folder` that an engine may be handed to write its export to. Throws Error(kFailure).
+UniqueFd openExportFile(const JobFolder& folder);
+
 // Throws Error(kUsage) when `path` cannot become a file: it is a folder, or its folder is missing or not writable.
 void checkOutputPath(const std::string& path);
 

@@ -14,7 +14,8 @@
 
 #include "core/plan/records_json.h"
 #include "profiler/statistics.h"
-#include "studio/protocol.h"
+#include "studio/session_job_side.h"
+#include "studio/session_prepared.h"
 #include "studio/session_request.h"
 
 namespace ipex_studio {
@@ -23,15 +24,11 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTurns = 10;  // per variant, at least; the interval resamples turns
-constexpr double kLongestTurn_s = 0.3;
 constexpr int kMostProfileIterations = 50;
 constexpr double kProfile_s = 1.0;
-// Longer than OpenMP threads spin after their last parallel region, so that the next turn has the cores for itself.
-constexpr auto kPause = std::chrono::milliseconds(20);
 
 // Where the stages of a job begin on the progress bar.
-constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = 0.40, kMeasureEnd = 0.85;
+constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = kTurnsBegin, kMeasureEnd = kTurnsEnd;
 
 std::int64_t unixNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -54,33 +51,19 @@ const json& recordOf(const json& message) {
 
 }  // namespace
 
-struct ModelJob::Side {
-  Side(const EngineStart& start, const Cancellation& cancellation, const char* variant) : process(start, cancellation) {
-    run.variant = variant;
-  }
-
-  EngineProcess process;
-  RunRecord run;
-  std::vector<AccuracyRecord> accuracy;
-  std::int64_t wall_ns = 0;
-  std::int64_t cpu_ns = 0;
-  double progress_begin = 0;  // the engine's own 0..1 lies between these
-  double progress_end = 0;
-};
-
 ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
                    const Cancellation& cancellation)
     : model_(model), request_(request), events_(events), cancellation_(cancellation) {
-  prepare();
+  prepare(nullptr);
   if (with_baseline) baseline_ = startEngine("baseline");
   startOthers();
 }
 
-ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before, JobEvents& events,
-                   const Cancellation& cancellation)
+ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before,
+                   std::unique_ptr<PreparedEngine> prepared, JobEvents& events, const Cancellation& cancellation)
     : model_(model), request_(request), before_(std::move(before)), events_(events), cancellation_(cancellation) {
   IPEX_CHECK(before_ && before_->optimized_ && !before_->job_.runs.empty(), "there is nothing to measure against");
-  prepare();
+  prepare(std::move(prepared));
   baseline_ = std::move(before_->optimized_);
   const RunRecord& was = before_->job_.runs.back();
   RunRecord run;
@@ -100,24 +83,27 @@ ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, std::un
   baseline_->wall_ns = baseline_->cpu_ns = 0;
 }
 
-// Checks what is asked for and starts the engine that does it.
-void ModelJob::prepare() {
+// Checks what is asked for and starts the engine that does it, or takes the one that waits.
+void ModelJob::prepare(std::unique_ptr<PreparedEngine> prepared) {
   checkRequest(request_);
+  const bool waits = prepared && prepared->fits(request_, threads()) && prepared->wait();
+  if (!waits) prepared.reset();
+  folder_ = waits ? std::move(prepared->folder) : std::make_unique<JobFolder>();
   job_.command = request_.command;
   job_.started_unix_ns = unixNow();
   job_.model = modelRecord(model_);
   job_.machine = model_.machine;
   job_.decisions = request_.decisions;
-  const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, folder_, threads());
+  const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, *folder_, threads());
   json options = toJson(described);
-  for (const char* internal : {"type", "kind", "job_folder", "guessed"}) options.erase(internal);
+  for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"}) options.erase(internal);
   options["optimize"].erase("tuning_record");
   job_.options = dumpJson(options);
-  if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_.path() + "/dump");
-  export_.reset(::open((folder_.path() + "/export.pt").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!export_)
-    throw Error(ExitCode::kFailure, fmt::format("Cannot write to {}; set TMPDIR to another folder.", folder_.path()));
-  optimized_ = startEngine("optimized");
+  if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_->path() + "/dump");
+  export_ = waits ? std::move(prepared->export_file) : openExportFile(*folder_);
+  optimized_ = waits ? sideOf(std::move(prepared->process), "optimized") : startEngine("optimized");
+  if (!waits) return;
+  for (const json& message : prepared->said) absorb(*optimized_, message);
 }
 
 void ModelJob::startOthers() {
@@ -139,20 +125,25 @@ std::int32_t ModelJob::threads() const {
 }
 
 std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
-  EngineStart start = engineStart(model_, request_, folder_, threads());
+  EngineStart start = engineStart(model_, request_, *folder_, threads());
   if (!optimized_) start.export_fd = export_.get();
-  auto side = std::make_unique<Side>(start, cancellation_, variant);
+  return sideOf(std::make_unique<EngineProcess>(start, cancellation_), variant);
+}
+
+std::unique_ptr<ModelJob::Side> ModelJob::sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const {
+  auto side = std::make_unique<Side>(std::move(engine), variant);
   side->run.device = request_.optimize.device;
   const std::string name = variant;
   side->run.precision = precisionName(name == "baseline" ? Precision::kFp32 : request_.optimize.precision);
-  side->run.threads = start.threads;
+  side->run.threads = threads();
   side->run.instances = request_.measure.instances;
   return side;
 }
 
+double ModelJob::elapsed_s() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
 void ModelJob::progress(const std::string& stage, double fraction) {
-  const double elapsed_s = std::chrono::duration<double>(Clock::now() - started_).count();
-  const double eta_s = fraction > 0.1 ? elapsed_s * (1 - fraction) / fraction : -1;
+  const double eta_s = fraction > 0.1 ? elapsed_s() * (1 - fraction) / fraction : -1;
   events_.onProgress(stage, fraction, eta_s);
 }
 
@@ -198,7 +189,7 @@ void ModelJob::absorb(Side& side, const json& message) {
 
 json ModelJob::expect(Side& side, const char* type) {
   while (true) {
-    json message = side.process.receive();
+    json message = side.process->receive();
     if (messageText(message, "type") == type) return message;
     absorb(side, message);
   }
@@ -206,10 +197,11 @@ json ModelJob::expect(Side& side, const char* type) {
 
 void ModelJob::load(Side& side, bool only_rewrite) {
   const bool is_baseline = &side == baseline_.get();
-  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, folder_, threads());
+  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, *folder_, threads());
   job.measure = request_.measure;
   job.measure.threads = threads();
   job.optimize_only = only_rewrite;
+  job.tune_budget_s = request_.tune_budget_s;
   if (isOther(side)) job.optimize.precision = precisionFromName(side.run.precision).value_or(Precision::kFp32);
   if (isOther(side) || is_baseline) job.optimize.dump_directory.clear();
   if (job.optimize.precision != Precision::kInt8) job.optimize.quantization_recipe.clear();
@@ -220,7 +212,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
     job.inputs.clear();
     for (const InputRecord& input : job_.model.inputs) job.inputs.push_back(inputText(input));
   }
-  side.process.send(toJson(job));
+  side.process->send(toJson(job));
   const json ready = expect(side, "ready");
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   side.run.load_ns = messageInteger(ready, "load_ns", 0, kMax);
@@ -237,7 +229,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
 }
 
 void ModelJob::keepDumps() const {
-  if (!request_.optimize.dump_directory.empty()) copyDumps(folder_.path() + "/dump", request_.optimize.dump_directory);
+  if (!request_.optimize.dump_directory.empty()) copyDumps(folder_->path() + "/dump", request_.optimize.dump_directory);
 }
 
 void ModelJob::optimize(bool only_rewrite) {
@@ -252,21 +244,6 @@ void ModelJob::optimize(bool only_rewrite) {
   }
   keepDumps();
   events_.onRecord(job_);
-}
-
-void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iterations) {
-  std::this_thread::sleep_for(kPause);
-  side.process.send(toJson(Turn{index, seconds, iterations}));
-  const TurnResult result = turnResultFromJson(expect(side, "samples"));
-  if (result.latency_ns.empty()) unexpectedMessage("samples");
-  if (index < 0) {
-    side.run.warmup_iterations += static_cast<std::int32_t>(std::min<std::size_t>(result.latency_ns.size(), 1 << 30));
-    return;
-  }
-  side.run.latency_ns.insert(side.run.latency_ns.end(), result.latency_ns.begin(), result.latency_ns.end());
-  side.run.turn.insert(side.run.turn.end(), result.latency_ns.size(), index);
-  side.wall_ns += result.wall_ns;
-  side.cpu_ns += result.cpu_ns;
 }
 
 // The engines that are measured beside the optimized one.
@@ -288,24 +265,7 @@ void ModelJob::measure() {
   std::vector<Side*> sides{optimized_.get()};
   for (const auto& other : others_) sides.push_back(other.get());
   if (baseline_) sides.push_back(baseline_.get());
-  const MeasureOptions& options = request_.measure;
-  for (Side* side : sides) {
-    progress("warm up " + side->run.variant, kBaselineEnd);
-    if (options.warmup_s > 0) takeTurn(*side, -1, options.warmup_s, 0);
-  }
-  const double turn_s = std::min(kLongestTurn_s, options.duration_s / kTurns);
-  const auto turns = options.iterations > 0
-                         ? static_cast<int>(std::min<std::int64_t>(kTurns, options.iterations))
-                         : std::max(kTurns, static_cast<int>(std::lround(options.duration_s / turn_s)));
-  std::int64_t iterations_left = options.iterations;
-  for (int turn = 0; turn < turns; ++turn) {
-    progress("measure", kBaselineEnd + (kMeasureEnd - kBaselineEnd) * turn / turns);
-    const std::int64_t iterations = iterations_left / (turns - turn);
-    iterations_left -= iterations;
-    for (Side* side : sides) takeTurn(*side, turn, turn_s, iterations);
-    // Who goes first changes, so that a slow drift of the machine favours nobody.
-    std::reverse(sides.begin(), sides.end());
-  }
+  takeTurns(std::move(sides));
   std::vector<Side*> judged{baseline_.get()};
   for (const auto& other : others_) judged.push_back(other.get());
   judged.push_back(optimized_.get());
@@ -318,11 +278,11 @@ void ModelJob::measure() {
     const auto profile_iterations = static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations}));
     if (!before_) finish(*side, profile_iterations, nullptr);
     // What it is measured against was judged when it was new; the verdict comes before the details.
-    if (before_ && side == optimized_.get()) finish(*side, 0, nullptr);
+    if (before_ && side == optimized_.get()) finish(*side, 0, nullptr, false);
     job_.runs.push_back(side->run);
     if (!before_ || side != optimized_.get()) continue;
     events_.onMeasured(job_);
-    finish(*side, profile_iterations, nullptr, false);
+    finish(*side, profile_iterations, nullptr);
     job_.runs.back() = side->run;
   }
   baseline_.reset();
@@ -350,7 +310,7 @@ void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form
   if (form != nullptr) request.export_form = *form;
   request.evaluate = evaluate && form == nullptr && (!request_.data.path.empty() || !request_.also.empty());
   request.stay = &side == optimized_.get();
-  side.process.send(toJson(request));
+  side.process->send(toJson(request));
   const json result = expect(side, "result");
   if (form != nullptr) return;
   side.run.peak_rss_bytes = messageInteger(result, "peak_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());

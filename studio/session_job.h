@@ -35,6 +35,10 @@ struct JobRequest {
   bool remote = false;       // the model and all paths are those of a worker's machine
   std::string isa;           // of that machine; empty: of this one
   double silence_s = 600;
+  // Of what is measured against a version before: from its beginning to the verdict. Turns end when that is clear, or then; 0: as
+  // `measure` says.
+  double decide_within_s = 0;
+  double tune_budget_s = 0;  // that measuring kernels may take; 0: as the mode says
 };
 
 // What happens meanwhile; called on the thread that runs the job.
@@ -62,6 +66,8 @@ void checkForm(const JobRequest& request, ExportForm form);
 // "x:1x3x224x224:float32" or "rate=16000": what --input takes.
 std::string inputText(const InputRecord& input);
 
+class PreparedEngine;
+
 // Not thread-safe; everything happens on the thread that made it. Every function throws Error; after that only the
 // destructor may be called.
 class ModelJob {
@@ -71,9 +77,10 @@ class ModelJob {
   ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
            const Cancellation& cancellation);
   // What `request` gives is measured against what `before` gave, as the variant "before"; its engine, which waits since, is
-  // taken over. Of the same model, after measure(), with as many threads and instances.
-  ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before, JobEvents& events,
-           const Cancellation& cancellation);
+  // taken over. Of the same model, after measure(), with as many threads and instances. `prepared`: computes what `request` asks
+  // for, where it fits; may be null.
+  ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before, std::unique_ptr<PreparedEngine> prepared,
+           JobEvents& events, const Cancellation& cancellation);
   ~ModelJob();
 
   // Rewrites, plans and runs once. `only_rewrite`: stops after the passes.
@@ -97,10 +104,13 @@ class ModelJob {
  private:
   struct Side;
 
-  void prepare();
+  void prepare(std::unique_ptr<PreparedEngine> prepared);
   std::unique_ptr<Side> startEngine(const char* variant);
+  std::unique_ptr<Side> sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const;
   void startOthers();
   void loadBeside();
+  void takeTurns(std::vector<Side*> sides);
+  bool turnsAreEnough(int turns) const;
   bool isOther(const Side& side) const;
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
@@ -111,13 +121,14 @@ class ModelJob {
   void progress(const std::string& stage, double fraction);
   void keepDumps() const;
   std::int32_t threads() const;
+  double elapsed_s() const;
 
   const CheckedModel& model_;
   JobRequest request_;
   std::unique_ptr<ModelJob> before_;  // whose engine is the one beside; else that measures the default freeze
   JobEvents& events_;
   const Cancellation& cancellation_;
-  JobFolder folder_;
+  std::unique_ptr<JobFolder> folder_;
   UniqueFd export_;  // shared with the optimized engine
   JobRecord job_;
   MemoryTuningStore tuning_;

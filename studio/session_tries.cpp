@@ -13,6 +13,9 @@ namespace {
 // A what-if is asked to be quick: what is not told apart in so long is "no difference".
 constexpr double kTrySeconds = 0.7;
 constexpr double kTryWarmupSeconds = 0.1;
+constexpr double kVerdictSeconds = 4.5;
+// What is not measured then is chosen by rules of thumb.
+constexpr double kTryTuneSeconds = 0.8;
 constexpr std::int64_t kTrySamples = 64;
 
 std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
@@ -92,6 +95,33 @@ JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& databas
   return request;
 }
 
+JobRequest Session::tryRequest(const JobRecord& previous, JobDatabase& database) const {
+  JobRequest after = requestWith(overrides_.now(), database);
+  after.command = "what-if";
+  after.decisions = decisionRecords(overrides_.now(), precisionName(options_.request.optimize.precision));
+  after.measure.duration_s = std::min(after.measure.duration_s, kTrySeconds);
+  after.measure.warmup_s = std::min(after.measure.warmup_s, kTryWarmupSeconds);
+  after.measure.hint = Hint::kNone;
+  after.measure.threads = previous.runs.back().threads;
+  after.measure.instances = previous.runs.back().instances;
+  after.decide_within_s = kVerdictSeconds;
+  after.tune_budget_s = kTryTuneSeconds;
+  if (!after.data.path.empty()) after.data.samples = after.data.samples > 0 ? std::min(after.data.samples, kTrySamples) : kTrySamples;
+  if (overrides_.now().pins.empty()) tuneLike(previous.runs.back(), &after.optimize);
+  return after;
+}
+
+void Session::prepareTry(JobDatabase& database) {
+  prepared_.reset();
+  if (!job_ || job_->job().runs.empty()) return;
+  const JobRequest request = tryRequest(job_->job(), database);
+  try {
+    if (mayPrepare(*model_, request)) prepared_ = std::make_unique<PreparedEngine>(*model_, request, request.measure.threads, cancellation_);
+  } catch (const Error& error) {
+    log(LogLevel::kWarning, error.what());  // the next try begins at the beginning
+  }
+}
+
 void Session::tryOverrides() {
   if (!model_ || !job_ || job_->job().runs.empty()) throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
   if (overrides_.now() == measured_overrides_) {
@@ -104,17 +134,8 @@ void Session::tryOverrides() {
   const auto shown_before = latest()->job;
   setState(JobState::kWorking, "");
   JobDatabase database(options_.database_path);
-  JobRequest after = requestWith(overrides_.now(), database);
-  after.command = "what-if";
-  after.decisions = decisionRecords(overrides_.now(), precisionName(options_.request.optimize.precision));
-  after.measure.duration_s = std::min(after.measure.duration_s, kTrySeconds);
-  after.measure.warmup_s = std::min(after.measure.warmup_s, kTryWarmupSeconds);
-  after.measure.hint = Hint::kNone;
-  after.measure.threads = previous.runs.back().threads;
-  after.measure.instances = previous.runs.back().instances;
-  if (!after.data.path.empty()) after.data.samples = after.data.samples > 0 ? std::min(after.data.samples, kTrySamples) : kTrySamples;
-  if (overrides_.now().pins.empty()) tuneLike(previous.runs.back(), &after.optimize);
-  job_ = std::make_unique<ModelJob>(*model_, after, std::move(job_), static_cast<JobEvents&>(*this), cancellation_);
+  const JobRequest after = tryRequest(previous, database);
+  job_ = std::make_unique<ModelJob>(*model_, after, std::move(job_), std::move(prepared_), static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
   job_->measure();
   JobRecord tried = job_->job();
@@ -137,6 +158,7 @@ void Session::tryOverrides() {
   if (baseline != previous.runs.end()) shown.runs.front() = *baseline;
   parts_.status = JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
                             result.noDifference() ? "The decisions make no difference in time." : job_->accuracySentence()};
+  prepareTry(database);
   publishRecord(shown);
 }
 

@@ -33,6 +33,7 @@ void Session::tune(const TuneCommand& command) {
   if (!model_) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be tuned.");
   if (parts_.work.trust.asked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
   setState(JobState::kWorking, "");
+  prepared_.reset();  // it would have a share of the machine while others are timed
   if (command.goal == TuneGoal::kKernels) {
     options_.request.optimize.tune = TuneMode::kFull;
     startJob();

@@ -54,6 +54,10 @@ IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_w
   return tuning;
 }
 
+void setTuningBudget(const IValue& tuning, double budget_s) {
+  if (!tuning.isNone()) callTuning(tuning, "set_budget", {budget_s});
+}
+
 TuningProgress tuningProgress(const IValue& tuning) {
   if (tuning.isNone()) return {};
   const std::vector<std::int64_t> numbers = callTuning(tuning, "progress", {}).toIntVector();

@@ -20,6 +20,9 @@ std::vector<torch::jit::IValue> regionObjects(const torch::jit::Module& module);
 // A new ipex_studio::Tuning, shared by all regions of the module from now on; none when the options ask for nothing.
 torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd, const std::string& record);
 
+// From now on measuring takes no longer than about so long; what it does not come to keeps what is known or the default.
+void setTuningBudget(const torch::jit::IValue& tuning, double budget_s);
+
 struct TuningProgress {
   std::int64_t done = 0, total = 0;   // steps
   std::int64_t spent_ns = 0;

@@ -237,21 +237,39 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
   return records;
 }
 
-std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps, const std::string& reset,
-                                         const AccuracyRule& given) {
+ReferenceResults referenceResults(const Module& original, const std::vector<Inputs>& steps, const std::string& reset) {
   const torch::NoGradGuard no_grad;
-  AccuracyRule rule = given;
   try {
     Module eager = original.deepcopy();
     eager.eval();
-    const std::vector<IValue> own = runAll(eager, steps, reset);
-    const bool integers = roundsToIntegers(original);
-    if (integers) rule.precision = Precision::kInt8;
-    const auto fp64 = integers ? std::nullopt : runDouble(original, steps, reset);
+    ReferenceResults reference;
+    reference.own = runAll(eager, steps, reset);
+    reference.of_integers = roundsToIntegers(original);
+    if (!reference.of_integers) reference.fp64 = runDouble(original, steps, reset);
+    return reference;
+  } catch (const c10::Error& problem) {
+    throw runError(problem);
+  } catch (const std::runtime_error& problem) {
+    throw runError(problem);
+  }
+}
+
+std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps, const std::string& reset,
+                                         const AccuracyRule& rule) {
+  return verifyModule(referenceResults(original, steps, reset), candidate, steps, reset, rule);
+}
+
+std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, Module& candidate, const std::vector<Inputs>& steps,
+                                         const std::string& reset, const AccuracyRule& given) {
+  IPEX_CHECK(reference.own.size() == steps.size(), "the reference is of these steps");
+  const torch::NoGradGuard no_grad;
+  AccuracyRule rule = given;
+  if (reference.of_integers) rule.precision = Precision::kInt8;
+  try {
     const std::vector<IValue> results = runAll(candidate, steps, reset);
     std::vector<AccuracyRecord> worst_step;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      auto records = compareOutputs(results[s], own[s], fp64 ? &(*fp64)[s] : nullptr, rule);
+      auto records = compareOutputs(results[s], reference.own[s], reference.fp64 ? &(*reference.fp64)[s] : nullptr, rule);
       const bool worse = worst_step.empty() || (worst_step[0].pass && !records[0].pass) ||
                          (worst_step[0].pass == records[0].pass && records[0].sqnr_db < worst_step[0].sqnr_db);
       if (worse) worst_step = std::move(records);

@@ -2,6 +2,8 @@
 // Error(kFailure) when a model fails while running. Not thread-safe on one candidate.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/graph/model.h"
@@ -25,6 +27,17 @@ struct AccuracyRule {
 // One record per tensor output, the worst first with output = -1. NaN where the reference has none fails.
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
                                            const torch::jit::IValue* fp64, const AccuracyRule& rule = {});
+
+// What results are compared with; depends on no candidate, so it may be computed ahead.
+struct ReferenceResults {
+  std::vector<torch::jit::IValue> own;                  // of the model itself, one per step
+  std::optional<std::vector<torch::jit::IValue>> fp64;  // of its FP64 copy, where that is possible
+  bool of_integers = false;                             // the model rounds values to integers itself
+};
+ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps, const std::string& reset);
+// One record per tensor output as compareOutputs gives them, of the worst step.
+std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torch::jit::Module& candidate, const std::vector<Inputs>& steps,
+                                         const std::string& reset, const AccuracyRule& rule = {});
 
 // Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, `candidate` on the
 // same, from equal state: `reset` (may be empty) is called on each first; `steps` calls in sequence for stateful models.

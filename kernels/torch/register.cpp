@@ -92,6 +92,7 @@ TORCH_LIBRARY(ipex_studio, m) {
   m.class_<Tuning>("Tuning")
       .def(torch::init<const std::string&, bool, const std::string&>())
       .def("record", &Tuning::record)
+      .def("set_budget", &Tuning::setBudget)
       .def("progress", &Tuning::progress);
   m.class_<Region>("Region")
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())

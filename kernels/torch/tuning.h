@@ -21,6 +21,8 @@ class Tuning : public torch::CustomClassHolder {
   // either reads as "off" and as nothing.
   Tuning(const std::string& mode, bool allow_winograd, const std::string& record);
 
+  // All measuring together takes no longer than about so long (s).
+  void setBudget(double budget_s) { budget_s_ = budget_s; }
   // `may_measure`: false for sizes that come later, which take what is known. All regions share the time there is.
   TunedPlan choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool may_measure);
 

@@ -31,14 +31,60 @@ namespace {
 
 AccuracyRule accuracyRule(const EngineJob& job) { return {job.optimize.precision, job.optimize.min_cosine}; }
 
+// What a job begins with, and what it has at hand where it waited.
+struct Begun {
+  std::optional<Model> model;
+  std::int64_t load_ns = 0;
+  std::unique_ptr<DataSet> data;
+  std::optional<JobInputs> inputs;
+  std::optional<FrozenModel> frozen;
+  std::vector<ReferenceResults> references;  // of each sequence of the verification; empty: they are computed when asked for
+};
+
+Begun begin(const EngineJob& job, Channel& channel) {
+  channel.progress("load", 0);
+  Begun begun;
+  const std::int64_t load_begin = nowNs();
+  begun.model = Model::load(kEngineModelPath);
+  begun.load_ns = nowNs() - load_begin;
+  begun.data = openJobData(*begun.model, job);
+  if (begun.data) {
+    begun.inputs.emplace(*begun.model, job, namedInputs(*begun.data, begun.data->batch(0)));
+    jobMetric(job.data, *begun.data);  // what cannot be judged is said before work begins
+  } else {
+    begun.inputs.emplace(*begun.model, job);
+  }
+  return begun;
+}
+
+// Does ahead what no decision changes, then takes the job that was waited for.
+EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
+  channel.progress("prepare", 0.1);
+  begun.frozen = freezeModel(begun.model->module(), begun.inputs->example(), job.optimize.preserved_methods);
+  for (const auto& steps : begun.inputs->verificationSequences(!job.reset_method.empty())) {
+    begun.references.push_back(referenceResults(begun.model->module(), steps, job.reset_method));
+  }
+  channel.send({{"type", "prepared"}});
+  EngineJob next = engineJobFromJson(channel.receive());
+  job.optimize = std::move(next.optimize);
+  job.measure = next.measure;
+  job.tune_budget_s = next.tune_budget_s;
+  return job;
+}
+
 // The worst record over all sequences, from models loaded afresh so that state and memory of the timed ones stay as
 // they are.
-AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, torch::jit::Module& candidate) {
-  Model original = Model::load(kEngineModelPath);
+AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, const std::vector<ReferenceResults>& references,
+                      torch::jit::Module& candidate) {
+  const auto sequences = inputs.verificationSequences(!job.reset_method.empty());
+  std::optional<Model> original;
+  if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
   AccuracyRecord worst;
   bool first = true;
-  for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
-    for (const AccuracyRecord& record : verifyModule(original.module(), candidate, steps, job.reset_method, accuracyRule(job))) {
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const ReferenceResults reference =
+        original ? referenceResults(original->module(), sequences[s], job.reset_method) : references[s];
+    for (const AccuracyRecord& record : verifyModule(reference, candidate, sequences[s], job.reset_method, accuracyRule(job))) {
       if (record.output != -1) continue;
       if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
         worst = record;
@@ -138,15 +184,16 @@ MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, Optimi
   return options;
 }
 
-void serve(const EngineJob& job, const MeasureOptions& measure, const DataSet* data, const JobInputs& inputs, OptimizedModel& optimized,
-           Channel& channel) {
+void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& begun, OptimizedModel& optimized, Channel& channel) {
+  const JobInputs& inputs = *begun.inputs;
   Turns turns(optimized.module, inputs.example(), measure, channel);
   bool verified = false;
   AccuracyRecord accuracy;
   while (true) {
     const FinishRequest request = turns.takeAll();
     RunRecord run;
-    const std::int64_t peak_rss_bytes = peakRssBytes();
+    // What was computed ahead took memory that a run would not need.
+    const std::int64_t peak_rss_bytes = begun.references.empty() ? peakRssBytes() : 0;
     if (request.profile_iterations > 0) {
       channel.progress("time every step", 0.0);
       profileSteps(optimized.module, inputs.example(), request.profile_iterations, optimized.origins, run);
@@ -157,13 +204,13 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const DataSet* d
     }
     if (!verified) {
       channel.progress("verify", 0.3);
-      accuracy = verify(job, inputs, optimized.module);
+      accuracy = verify(job, inputs, begun.references, optimized.module);
       verified = true;
     }
     run.accuracy = accuracy;
     if (request.evaluate) {
       run.export_bytes = compiledBytes(optimized);
-      if (data != nullptr) run.metrics = judge(job, *data, inputs, optimized.module, channel);
+      if (begun.data) run.metrics = judge(job, *begun.data, inputs, optimized.module, channel);
     }
     if (request.export_form && accuracy.pass) {
       writeExport(optimized, *request.export_form);
@@ -175,23 +222,22 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const DataSet* d
 
 }  // namespace
 
-void runOptimizeJob(const EngineJob& job, Channel& channel) {
-  channel.progress("load", 0);
-  const std::int64_t load_begin = nowNs();
-  std::optional<Model> model = Model::load(kEngineModelPath);
-  const std::int64_t load_ns = nowNs() - load_begin;
-  const std::unique_ptr<DataSet> data = openJobData(*model, job);
-  const JobInputs inputs = data ? JobInputs(*model, job, namedInputs(*data, data->batch(0))) : JobInputs(*model, job);
-  if (data) jobMetric(job.data, *data);  // what cannot be judged is said before work begins
+void runOptimizeJob(const EngineJob& described, Channel& channel) {
+  Begun begun = begin(described, channel);
+  const EngineJob job = described.wait ? waitForJob(described, begun, channel) : described;
+  const JobInputs& inputs = *begun.inputs;
   channel.progress("freeze", 0.2);
   ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()) + 1);
   OptimizeOptions options = job.optimize;
-  options.quantization_recipe = ownRecipe(options.quantization_recipe, model->module(), inputs.example(), options);
-  OptimizedModel optimized = optimizeModel(model->module(), inputs.example(), options, observer);
+  options.quantization_recipe = ownRecipe(options.quantization_recipe, begun.model->module(), inputs.example(), options);
+  OptimizedModel optimized = begun.frozen ? optimizeModel(std::move(*begun.frozen), options, observer)
+                                          : optimizeModel(begun.model->module(), inputs.example(), options, observer);
   optimized.preprocess = jobPreprocess(job);
-  model.reset();  // a program that uses the result would not keep the original either
+  begun.frozen.reset();
+  begun.model.reset();  // a program that uses the result would not keep the original either
   channel.record("frozen", optimized.frozen);
   sendModel(optimized, inputs, channel);
+  if (job.tune_budget_s > 0) setTuningBudget(optimized.tuning, job.tune_budget_s);
   std::int64_t first_run_ns = 0, tune_ns = 0;
   if (!job.optimize_only) {
     channel.progress("first run", 0.8);
@@ -199,19 +245,24 @@ void runOptimizeJob(const EngineJob& job, Channel& channel) {
       const TuningWatch watch(optimized.tuning, channel);
       first_run_ns = firstRun(optimized.module, inputs.example());
     }
-    tune_ns = tuningProgress(optimized.tuning).spent_ns;
+    const TuningProgress tuned = tuningProgress(optimized.tuning);
+    tune_ns = tuned.spent_ns;
+    if (job.tune_budget_s > 0 && tuned.done + 1 < tuned.total) {
+      channel.log(fmt::format("Kernels of {} of {} operations were measured in the time there was; the others are chosen by rules of thumb until Optimize "
+                              "measures them.", tuned.done, tuned.total));
+    }
     sendTuning(optimized, channel);
   }
   const MeasureOptions measure = chosenSplit(job, inputs, optimized, channel);
   channel.send({{"type", "ready"},
-                {"load_ns", load_ns},
+                {"load_ns", begun.load_ns},
                 {"compile_ns", optimized.compile_ns},
                 {"first_run_ns", std::max<std::int64_t>(0, first_run_ns - tune_ns)},
                 {"tune_ns", tune_ns},
                 {"threads", measure.threads},
                 {"instances", measure.instances},
                 {"coverage_nodes", optimized.coverage.nodes}});
-  if (!job.optimize_only) serve(job, measure, data.get(), inputs, optimized, channel);
+  if (!job.optimize_only) serve(job, measure, begun, optimized, channel);
 }
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {
