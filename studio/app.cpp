@@ -18,6 +18,9 @@ namespace {
 
 constexpr float kTopPoints = 56;
 constexpr float kTabPoints = 36;
+constexpr float kLeftPoints = 300, kLeastLeft = 232;
+constexpr float kRightPoints = 360, kLeastRight = 250;
+constexpr float kBottomPoints = 300, kLeastBottom = 212;
 constexpr float kGrip = 6;
 // What is left of a hidden part: enough to bring it back by mouse.
 constexpr float kRailPoints = 22;
@@ -101,9 +104,18 @@ void App::act(const StudioSnapshot& snapshot) {
   if (selection_.take("panel.passes")) settings_.hide_left = !settings_.hide_left;
   if (selection_.take("panel.inspector")) settings_.hide_right = !settings_.hide_right;
   if (selection_.take("panel.bottom")) settings_.hide_bottom = !settings_.hide_bottom;
+  constexpr float kSizeStep = 40;
+  const auto resize = [&](const char* more, const char* less, float* size, float preferred, float least) {
+    const float step = (selection_.take(more) ? kSizeStep : 0) - (selection_.take(less) ? kSizeStep : 0);
+    if (step != 0) *size = std::max((*size >= 0 ? *size : preferred) + step, least);
+  };
+  resize("panel.passes-wider", "panel.passes-narrower", &settings_.left, kLeftPoints, kLeastLeft);
+  resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kLeastRight);
+  resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kLeastBottom);
   // What only one tab can do brings it to the front.
   constexpr std::pair<const char*, const char*> kOfTabs[] = {{"override.", "precision"}, {"scope.", "precision"},   {"point.", "precision"},
-                                                             {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"}};
+                                                             {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"},
+                                                             {"runs.", "compare"},       {"remarks.", "remarks"},  {"operations.", "operations"}};
   for (const auto& [beginning, tab] : kOfTabs) {
     if (!selection_.wants(beginning)) continue;
     selection_.front_panel = tab;
@@ -197,9 +209,9 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   };
   WindowSettings& set = settings_;
   if (!selection_.front_panel.empty()) set.hide_bottom = false;
-  const float left = extent(set.hide_left, set.left, 300, points_wide, 0.17F, 232);
-  const float right = extent(set.hide_right, set.right, 360, points_wide, 0.2F, 250);
-  const float bottom = extent(set.hide_bottom, set.bottom, 300, points_high, 0.31F, 212);
+  const float left = extent(set.hide_left, set.left, kLeftPoints, points_wide, 0.17F, kLeastLeft);
+  const float right = extent(set.hide_right, set.right, kRightPoints, points_wide, 0.2F, kLeastRight);
+  const float bottom = extent(set.hide_bottom, set.bottom, kBottomPoints, points_high, 0.31F, kLeastBottom);
   const float top = std::floor(ui_.px(kTopPoints));
   const float middle = std::max(size.y - top - bottom, ui_.px(80));
   const float centre = std::max(size.x - left - right, ui_.px(120));

@@ -275,6 +275,8 @@ CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& s
   const bool map = show_minimap_ && !whole && !scene.nodes.empty() && std::min(size.x, size.y) > 3 * strip;
   if (map) (tall ? size.x : size.y) -= strip;
   handleInput(origin, size, scale, hovered, active);
+  centre_ = {centre_.x + pan_.x * size.x / (zoom_ * scale), centre_.y + pan_.y * size.y / (zoom_ * scale)};
+  pan_ = {};
 
   View view{scene, theme, fonts, ImGui::GetWindowDrawList(), origin, size, scale, zoom_ * scale, centre_};
   const ImVec2 corner = {origin.x + size.x, origin.y + size.y};

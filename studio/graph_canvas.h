@@ -115,6 +115,8 @@ class GraphCanvas {
   void trace(std::int32_t value) { traced_ = value; }
   std::int32_t traced() const { return traced_; }
   void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
+  // By shares of the view.
+  void pan(float right, float down) { pan_ = {pan_.x + right, pan_.y + down}; }
   // A point of the scene moved: keep it where it is on the screen.
   void follow(LayoutPoint from, LayoutPoint to);
 
@@ -170,6 +172,7 @@ class GraphCanvas {
   float start_zoom_ = 1;
   float zoom_ = 1;
   Request request_ = Request::kStart;
+  LayoutPoint pan_;     // shares of the view, not applied yet
   std::vector<std::int32_t> reveal_;
   std::vector<std::int32_t> zoom_to_;
   std::int32_t traced_ = -1;

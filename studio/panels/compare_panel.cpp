@@ -63,6 +63,7 @@ class ComparePanel : public Panel {
                      : displayText(snapshot.history->message, 300));
       return;
     }
+    act(selection, commands);
     const float width = ImGui::GetWindowWidth();
     const float history = rows_.empty() ? 0 : std::min(ui_.px(kHistoryPoints), width * 0.44F);
     const float top = ImGui::GetCursorPosY();
@@ -82,6 +83,27 @@ class ComparePanel : public Panel {
   }
 
  private:
+  // By key, palette or script.
+  void act(Selection& selection, Commands& commands) {
+    const auto count = static_cast<int>(rows_.size());
+    if (marked_ >= count) marked_ = -1;
+    const auto mark = [&](int step) {
+      if (count == 0) return;
+      marked_ = marked_ < 0 ? (step > 0 ? 0 : count - 1) : std::clamp(marked_ + step, 0, count - 1);
+      history_.scrollTo(marked_);
+    };
+    if (selection.take("runs.next")) mark(1);
+    if (selection.take("runs.previous")) mark(-1);
+    if (selection.take("runs.choose") && marked_ >= 0) toggle(rows_[static_cast<std::size_t>(marked_)].run->id, commands);
+    if (selection.take("runs.show") && marked_ >= 0) commands.post(ShowJobCommand{rows_[static_cast<std::size_t>(marked_)].run->job});
+    const bool compares = shown_set_ && shown_set_->runs.size() >= 2;
+    if (selection.take("runs.threshold") && compares) {
+      threshold_ = (threshold_ + 1) % kThresholds.size();
+      sortDelta();
+    }
+    if (compares && delta_.sortByKey(selection)) sortDelta();
+  }
+
   void collectHistory(const StudioSnapshot& snapshot) {
     shown_history_ = snapshot.history;
     shown_index_ = snapshot.index;
@@ -217,11 +239,11 @@ class ComparePanel : public Panel {
       const auto chosen = std::find(chosen_.begin(), chosen_.end(), run.id);
       const bool is_chosen = chosen != chosen_.end();
       const std::string mark = is_chosen ? marks(static_cast<std::size_t>(chosen - chosen_.begin())) : "";
-      if (history_.beginRow(i, is_chosen, mark, ui_.theme.accent, 0)) toggle(run.id, commands);
+      if (history_.beginRow(i, is_chosen || i == marked_, mark, ui_.theme.accent, 0)) toggle(run.id, commands);
       if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
         commands.post(ShowJobCommand{run.job});
       history_.number(1, ui_.theme.dim, std::to_string(run.id));
-      history_.text(2, ui_.theme.text, dateText(run.started_unix_ns).substr(0, 16));
+      history_.text(2, i == marked_ ? ui_.theme.accent : ui_.theme.text, dateText(run.started_unix_ns).substr(0, 16));
       history_.text(3, ui_.theme.text, run.variant == "baseline" ? "as it is" : displayText(run.variant, 24));
       history_.text(4, ui_.theme.text, displayText(run.precision, 12));
       history_.number(5, ui_.theme.dim, run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads)
@@ -348,6 +370,7 @@ class ComparePanel : public Panel {
   std::size_t threshold_ = 0;
   double widest_ns_ = 0;
   int row_by_key_ = -1;
+  int marked_ = -1;                       // of rows_, that keys have reached
 };
 
 }  // namespace

@@ -7,6 +7,11 @@
 #include "studio/graph_canvas.h"
 
 namespace ipex_studio {
+namespace {
+
+constexpr int kPageRows = 8;
+
+}  // namespace
 
 bool DataTable::cell(int column) const { return ImGui::TableSetColumnIndex(column); }
 
@@ -95,6 +100,22 @@ bool DataTable::drawHeads() {
   return changed;
 }
 
+bool DataTable::sortByKey(Selection& selection) {
+  const bool turn = selection.take("table.sort-turn");
+  if (turn) descending_ = !descending_;
+  if (!selection.take("table.sort")) return turn;
+  const auto count = static_cast<int>(columns_.size());
+  for (int step = 1; step <= count; ++step) {
+    const int column = (sort_column_ + step) % count;
+    const TableColumn& next = columns_[static_cast<std::size_t>(column)];
+    if (next.name[0] == 0 || ImGui::GetWindowWidth() / ui_->scale < next.least_points) continue;
+    sort_column_ = column;
+    descending_ = next.number;
+    break;
+  }
+  return true;
+}
+
 bool DataTable::draw(const char* id, float height, int rows, const std::function<void(int)>& row) {
   const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_PadOuterX;
   const float points = ImGui::GetWindowWidth() / ui_->scale;
@@ -130,12 +151,22 @@ int rowByKey(Selection& selection, int current, int rows) {
   int step = 0;
   if (selection.take("row.next")) step = 1;
   if (selection.take("row.previous")) step = -1;
+  if (selection.take("tab.page-down")) step = kPageRows;
+  if (selection.take("tab.page-up")) step = -kPageRows;
   if (step == 0 || rows <= 0) return -1;
   if (current < 0) return step > 0 ? 0 : rows - 1;
   return std::clamp(current + step, 0, rows - 1);
 }
 
-bool filterField(const Ui& ui, const char* hint, char* text, std::size_t size, float points) {
+void scrollByKey(Selection& selection, const std::string& part) {
+  constexpr float kPageShare = 0.85F;
+  const float page = ImGui::GetWindowHeight() * kPageShare;
+  if (selection.take(part + ".page-down")) ImGui::SetScrollY(std::min(ImGui::GetScrollY() + page, ImGui::GetScrollMaxY()));
+  if (selection.take(part + ".page-up")) ImGui::SetScrollY(std::max(ImGui::GetScrollY() - page, 0.F));
+}
+
+bool filterField(const Ui& ui, Selection& selection, const char* hint, char* text, std::size_t size, float points) {
+  if (selection.take("table.filter")) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(ui.px(points));
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui.px(9), std::floor(ui.px(4))});
   const bool changed = ImGui::InputTextWithHint("##filter", hint, text, size);

@@ -25,6 +25,8 @@ class DataTable {
   DataTable(const Ui& ui, std::vector<TableColumn> columns, int sort_column, bool descending)
       : ui_(&ui), columns_(std::move(columns)), sort_column_(sort_column), descending_(descending) {}
 
+  // Keys that sort; true when the order is another one.
+  bool sortByKey(Selection& selection);
   int sortColumn() const { return sort_column_; }
   bool descending() const { return descending_; }
 
@@ -55,11 +57,14 @@ class DataTable {
 
 constexpr float kTableRowPoints = 25;
 
-// Which row the keys for the next and the previous row lead to: -1 when none was pressed. `current`: the selected one,
+// Which row the keys for the next and the previous row or page lead to: -1 when none was pressed. `current`: the selected one,
 // -1: none. Takes the request.
 int rowByKey(Selection& selection, int current, int rows);
 
-// A field to filter a table by, with its hint; true when it changed.
-bool filterField(const Ui& ui, const char* hint, char* text, std::size_t size, float points);
+// Scrolls the current window where its keys were pressed. `part`: "tab" or "inspector".
+void scrollByKey(Selection& selection, const std::string& part);
+
+// A field to filter a table by, with its hint, reached by its key; true when it changed.
+bool filterField(const Ui& ui, Selection& selection, const char* hint, char* text, std::size_t size, float points);
 
 }  // namespace ipex_studio

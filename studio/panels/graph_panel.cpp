@@ -116,8 +116,12 @@ class GraphPanel : public Panel {
     const bool full = selection.take("graph.100");
     const bool in = selection.take("graph.zoom-in");
     const bool out = selection.take("graph.zoom-out");
+    constexpr float kStep = 0.25F;  // of the view
+    const float right = (selection.take("graph.right") ? kStep : 0) - (selection.take("graph.left") ? kStep : 0);
+    const float down = (selection.take("graph.down") ? kStep : 0) - (selection.take("graph.up") ? kStep : 0);
     for (GraphPane& pane : panes_) {
       GraphCanvas& canvas = pane.canvas();
+      if (right != 0 || down != 0) canvas.pan(right, down);
       if (fit) canvas.requestFit();
       if (zoom_to) canvas.zoomTo(pane.selected());
       if (full) canvas.setZoom(1);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 #include "studio/snapshot_precision.h"
 
@@ -24,6 +25,7 @@ class InspectorPanel : public Panel {
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     panelHead(ui_, "Inspector");
     if (beginArea(ui_, "body", {0, 0}, ui_.theme.panel, {13, 12})) {
+      scrollByKey(selection, "inspector");
       if (selection.empty()) {
         drawModel(snapshot);
       } else {

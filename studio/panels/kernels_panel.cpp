@@ -60,6 +60,7 @@ class KernelsPanel : public Panel {
                      : "Tune… in the bar above, then Tune kernels, measures every kernel that could compute a step.");
       return;
     }
+    if (steps_.sortByKey(selection)) sortSteps(run);
     const int selected = selectedStep(run, selection);
     act(snapshot, choices_[static_cast<std::size_t>(selected < 0 ? 0 : selected)], selection, commands);
     const float width = ImGui::GetWindowWidth();

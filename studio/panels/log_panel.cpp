@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 
 namespace ipex_studio {
@@ -23,7 +24,10 @@ class LogPanel : public Panel {
       emptyState(ui_, "The log is empty", "What the studio and its engine do is written here.");
       return;
     }
-    if (beginArea(ui_, "lines", {0, 0}, ui_.theme.panel, {13, 6})) drawLines(log);
+    if (beginArea(ui_, "lines", {0, 0}, ui_.theme.panel, {13, 6})) {
+      scrollByKey(selection, "tab");
+      drawLines(log);
+    }
     endArea();
   }
 

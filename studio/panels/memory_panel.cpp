@@ -10,6 +10,7 @@
 
 #include "studio/graph_canvas.h"
 #include "studio/panels/chart.h"
+#include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 #include "studio/snapshot_memory.h"
 
@@ -38,6 +39,11 @@ class MemoryPanel : public Panel {
     if (shown_index_ != snapshot.index) {
       shown_index_ = snapshot.index;
       memory_ = run.run == nullptr ? ArenaUse() : arenaUse(run);
+      by_birth_.resize(std::min(memory_.tensors.size(), kMostBoxes));
+      std::iota(by_birth_.begin(), by_birth_.end(), std::size_t{0});
+      std::stable_sort(by_birth_.begin(), by_birth_.end(),
+                       [this](std::size_t a, std::size_t b) { return memory_.tensors[a].begin_ns < memory_.tensors[b].begin_ns; });
+      step_ = -1;
     }
     if (memory_.tensors.empty()) {
       const bool timed = run.run != nullptr && run.latency.p50_ns > 0;
@@ -46,6 +52,11 @@ class MemoryPanel : public Panel {
                        : pressOptimize(snapshot) + ": where each tensor lies and how long it lives is drawn here.");
       return;
     }
+    if (const int step = rowByKey(selection, step_, static_cast<int>(by_birth_.size())); step >= 0) {
+      step_ = step;
+      selection.select(run.rows[static_cast<std::size_t>(tensorOfStep().row)].origins, true);
+    }
+    if (selection.empty()) step_ = -1;
     const float width = ImGui::GetWindowWidth();
     const bool with_list = width > ui_.px(kListPoints + 320);
     const float chart_width = with_list ? width - ui_.px(kListPoints) : width;
@@ -87,7 +98,7 @@ class MemoryPanel : public Panel {
     });
     const std::optional<std::size_t> under = drawBoxes(run, x, y, hovered ? std::optional(mouse) : std::nullopt, selection);
     drawLive(x, y);
-    const double at_ns = hovered ? x.value(mouse.x) : memory_.peak_at_ns;
+    const double at_ns = hovered ? x.value(mouse.x) : step_ >= 0 ? tensorOfStep().begin_ns : memory_.peak_at_ns;
     const float line = std::floor(x.at(at_ns));
     ImGui::GetWindowDrawList()->AddLine({line, top}, {line, bottom}, hovered ? ui_.theme.text : ui_.theme.dim);
     if (under) {
@@ -184,9 +195,13 @@ class MemoryPanel : public Panel {
     }
   }
 
+  const ArenaTensor& tensorOfStep() const { return memory_.tensors[by_birth_[static_cast<std::size_t>(step_)]]; }
+
   const Ui& ui_;
   std::shared_ptr<const JobIndex> shown_index_;
   ArenaUse memory_;
+  std::vector<std::size_t> by_birth_;  // into memory_.tensors
+  int step_ = -1;                      // of by_birth_ that keys have reached: the cursor; -1: it is at the peak
 };
 
 }  // namespace

@@ -62,8 +62,9 @@ class OperationsPanel : public Panel {
       for (const OperationRow& row : run.rows) kinds_present_ |= 1U << static_cast<unsigned>(row.group);
       stale_ = true;
     }
-    drawTools(have_baseline && have_optimized);
-    if (stale_) collect(run);
+    act(have_baseline && have_optimized, selection);
+    drawTools(have_baseline && have_optimized, selection);
+    if (table_.sortByKey(selection) || stale_) collect(run);
     moveByKey(run, selection);
     const float height = ImGui::GetContentRegionAvail().y - std::floor(ui_.px(28));
     if (reveal_generation_ != selection.revealGeneration()) scrollTo(run, selection);
@@ -98,10 +99,40 @@ class OperationsPanel : public Panel {
     return button(ui_, id, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head);
   }
 
-  void drawTools(bool both) {
+  // By key, palette or script.
+  void act(bool both, Selection& selection) {
+    if (selection.take("operations.baseline") && both) {
+      show_baseline_ = !show_baseline_;
+      stale_ = true;
+    }
+    if (selection.take("operations.kind")) {
+      // One kind after the other, in the order of their chips; behind the last all of them.
+      const std::uint32_t above = query_.kinds == 0 ? kinds_present_ : kinds_present_ & ~((query_.kinds << 1U) - 1);
+      query_.kinds = above & (~above + 1);
+      stale_ = true;
+    }
+    const bool on_group = line_by_key_ >= 0 && static_cast<std::size_t>(line_by_key_) < list_.lines.size() &&
+                          list_.lines[static_cast<std::size_t>(line_by_key_)].row < 0;
+    if (selection.take("row.open") && on_group) {
+      const int line = line_by_key_;
+      toggleGroup(list_.groups[static_cast<std::size_t>(list_.lines[static_cast<std::size_t>(line)].group)].name);
+      list_ = listOperations(shown_baseline_ ? shown_index_->baseline : shown_index_->optimized, query_, open_groups_);
+    }
+  }
+
+  void toggleGroup(const std::string& name) {
+    const auto open = std::find(open_groups_.begin(), open_groups_.end(), name);
+    if (open == open_groups_.end()) {
+      open_groups_.push_back(name);
+    } else {
+      open_groups_.erase(open);
+    }
+  }
+
+  void drawTools(bool both, Selection& selection) {
     const float top = ImGui::GetCursorPosY();
     ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
-    if (filterField(ui_, "filter: relu kernel:brg -module:layer4 ms>0.1", filter_.data(), filter_.size(), 320)) {
+    if (filterField(ui_, selection, "filter: relu kernel:brg -module:layer4 ms>0.1", filter_.data(), filter_.size(), 320)) {
       query_.words = filter_.data();
       stale_ = true;
     }
@@ -196,12 +227,7 @@ class OperationsPanel : public Panel {
     const std::string name = displayText(group.name, 80);
     const std::string text = fmt::format("{} {}  ({})", group.open ? "▼" : "▶", name, group.rows);
     if (table_.beginRow(position, position == line_by_key_, text, ui_.theme.text, 0)) {
-      const auto open = std::find(open_groups_.begin(), open_groups_.end(), group.name);
-      if (open == open_groups_.end()) {
-        open_groups_.push_back(group.name);
-      } else {
-        open_groups_.erase(open);
-      }
+      toggleGroup(group.name);
       stale_later_ = true;
     }
     table_.number(columnOf(OperationColumn::kTime), ui_.theme.text, fmt::format("{:.3f}", group.total_ns / 1e6));

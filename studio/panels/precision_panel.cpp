@@ -68,6 +68,7 @@ class PrecisionPanel : public Panel {
       sortRows();
     }
     act(snapshot, selection, commands);
+    if (table_.sortByKey(selection)) sortRows();
     if (rows_.empty()) {
       emptyState(ui_, "No precisions yet",
                  pressOptimize(snapshot) + ", then choose BF16 or INT8 above and optimize again: times and errors stand side by side.");

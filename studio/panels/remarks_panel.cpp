@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 
 namespace ipex_studio {
@@ -37,9 +38,14 @@ class RemarksPanel : public Panel {
       shown_index_ = snapshot.index;
       stale_ = true;
     }
-    drawTools();
+    if (selection.take("remarks.kind")) {
+      show_ = show_ == Show::kMissed ? Show::kApplied : show_ == Show::kApplied ? Show::kAll : Show::kMissed;
+      stale_ = true;
+    }
+    drawTools(selection);
     if (stale_) collect(remarks);
     stale_ = false;
+    stepByKey(remarks, selection);
     if (rows_.empty()) {
       emptyState(ui_, show_ == Show::kMissed ? "Nothing was declined" : "Nothing matches",
                  "Choose “all” above to see every remark.");
@@ -49,14 +55,17 @@ class RemarksPanel : public Panel {
   }
 
  private:
-  void drawTools() {
+  void stepByKey(const std::vector<Remark>& remarks, Selection& selection) {
+    const int next = rowByKey(selection, row_by_key_, static_cast<int>(rows_.size()));
+    if (next < 0) return;
+    row_by_key_ = scroll_to_ = next;
+    selection.select(remarks[static_cast<std::size_t>(rows_[static_cast<std::size_t>(next)])].origins, true);
+  }
+
+  void drawTools(Selection& selection) {
     const float top = ImGui::GetCursorPosY();
     ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
-    ImGui::SetNextItemWidth(ui_.px(240));
-    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
-    if (ImGui::InputTextWithHint("##filter", "filter by pass, reason, text", filter_.data(), filter_.size()))
-      stale_ = true;
-    ImGui::PopStyleVar();
+    if (filterField(ui_, selection, "filter by pass, reason, text", filter_.data(), filter_.size(), 240)) stale_ = true;
     constexpr std::array<std::pair<const char*, Show>, 3> kChoices = {
         {{"missed", Show::kMissed}, {"done", Show::kApplied}, {"all", Show::kAll}}};
     for (const auto& [text, show] : kChoices) {
@@ -72,6 +81,7 @@ class RemarksPanel : public Panel {
   void collect(const std::vector<Remark>& remarks) {
     const std::string wanted = lowered(filter_.data());
     rows_.clear();
+    row_by_key_ = -1;
     for (std::size_t r = 0; r < remarks.size(); ++r) {
       const Remark& remark = remarks[r];
       if (show_ == Show::kMissed && remark.kind != RemarkKind::kMissed) continue;
@@ -84,7 +94,7 @@ class RemarksPanel : public Panel {
     }
   }
 
-  void drawTable(const StudioSnapshot& snapshot, Selection& selection) const {
+  void drawTable(const StudioSnapshot& snapshot, Selection& selection) {
     const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_PadOuterX;
     if (!ImGui::BeginTable("remarks", 5, flags, ImGui::GetContentRegionAvail())) return;
     ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, ui_.px(56));
@@ -98,19 +108,21 @@ class RemarksPanel : public Panel {
       ImGui::TableSetColumnIndex(c);
       label(ui_.theme.dim, ImGui::TableGetColumnName(c), ui_.fonts.head);
     }
+    if (scroll_to_ >= 0) ImGui::SetScrollY(std::max(0.F, static_cast<float>(scroll_to_) * ui_.px(kRowPoints) - ImGui::GetWindowHeight() / 3));
+    scroll_to_ = -1;
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows_.size()), ui_.px(kRowPoints));
     while (clipper.Step()) {
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) drawRow(snapshot, rows_[i], selection);
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) drawRow(snapshot, rows_[i], i == row_by_key_, selection);
     }
     ImGui::EndTable();
   }
 
-  void drawRow(const StudioSnapshot& snapshot, std::int32_t r, Selection& selection) const {
+  void drawRow(const StudioSnapshot& snapshot, std::int32_t r, bool reached, Selection& selection) const {
     const Remark& remark = snapshot.job->remarks[r];
     const bool missed = remark.kind == RemarkKind::kMissed;
     ImGui::TableNextRow(ImGuiTableRowFlags_None, ui_.px(kRowPoints));
-    if (!selection.empty() && selection.overlaps(remark.origins))
+    if (reached || (!selection.empty() && selection.overlaps(remark.origins)))
       ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, ui_.theme.selection);
     ImGui::TableSetColumnIndex(0);
     ImGui::PushID(r);
@@ -146,6 +158,8 @@ class RemarksPanel : public Panel {
   std::vector<std::int32_t> rows_;
   Show show_ = Show::kMissed;
   bool stale_ = true;
+  int row_by_key_ = -1;
+  int scroll_to_ = -1;
   std::array<char, 128> filter_{};
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "studio/panels/chart.h"
+#include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 
 namespace ipex_studio {
@@ -47,6 +48,7 @@ class RooflinePanel : public Panel {
                        : pressOptimize(snapshot) + ": each step is placed under the machine's measured roofs.");
       return;
     }
+    stepByKey(run, selection);
     const float width = ImGui::GetWindowWidth();
     const bool with_list = width > ui_.px(kListPoints + 340);
     const float chart_width = with_list ? width - ui_.px(kListPoints) : width;
@@ -101,6 +103,21 @@ class RooflinePanel : public Panel {
     }
     std::stable_sort(gains_.begin(), gains_.end(),
                      [this](std::size_t a, std::size_t b) { return dots_[a].gain_ns > dots_[b].gain_ns; });
+  }
+
+  // From the step with most to gain on; where no roof is known, from the slowest.
+  void stepByKey(const RunIndex& run, Selection& selection) const {
+    const auto count = static_cast<int>(gains_.empty() ? dots_.size() : gains_.size());
+    const auto origins = [&](int i) -> const std::vector<OriginId>& {
+      const auto at = static_cast<std::size_t>(i);
+      return run.rows[static_cast<std::size_t>(dots_[gains_.empty() ? at : gains_[at]].row)].origins;
+    };
+    int current = -1;
+    for (int i = 0; i < count && current < 0 && !selection.empty(); ++i) {
+      if (selection.overlaps(origins(i))) current = i;
+    }
+    const int next = rowByKey(selection, current, count);
+    if (next >= 0) selection.select(origins(next), true);
   }
 
   // What a step reached is possible, whatever a short measurement on a busy machine says.

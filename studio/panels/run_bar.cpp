@@ -106,12 +106,13 @@ class RunBar : public Panel {
     const std::string name = fileName(!snapshot.job->model.path.empty() ? snapshot.job->model.path : snapshot.work.file);
     const std::string text = name.empty() ? "Open" : fitted(ui_.fonts.text, name, ui_.px(180));
     middle(ui_.px(30));
-    if (button(ui_, "model", text + " ▼", ButtonLook::kQuiet)) ImGui::OpenPopup("model");
+    if (button(ui_, "model", text + " ▼", ButtonLook::kQuiet) || selection.take("file.recent")) ImGui::OpenPopup("model");
     if (ImGui::IsItemHovered()) tooltip(name.empty() ? "Open a model or recorded runs" : displayText(snapshot.job->model.path, 600) + "\nClick to open another.");
     advance(6);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(16), ui_.px(14)});
     ImGui::SetNextWindowSize({ui_.px(460), 0});
     if (ImGui::BeginPopup("model")) {
+      ImGui::GetIO().ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;  // as in dialogs
       if (button(ui_, "open", "Open…", ButtonLook::kPlain)) {
         selection.request("file.open");
         ImGui::CloseCurrentPopup();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 #include "studio/text_diff.h"
 
@@ -36,7 +37,10 @@ class TextPanel : public Panel {
       after_lines_ = linesOf(after_->text);
       rows_ = diffLines(before_lines_, after_lines_);
     }
-    if (beginArea(ui_, "lines", {0, 0}, ui_.theme.panel, {13, 8})) drawLines();
+    if (beginArea(ui_, "lines", {0, 0}, ui_.theme.panel, {13, 8})) {
+      scrollByKey(selection, "tab");
+      drawLines();
+    }
     endArea();
   }
 

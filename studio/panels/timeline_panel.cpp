@@ -8,6 +8,7 @@
 
 #include "studio/graph_canvas.h"
 #include "studio/panels/chart.h"
+#include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 
 namespace ipex_studio {
@@ -80,6 +81,7 @@ class TimelinePanel : public Panel {
     for (const Lane& lane : lanes)
       all_ns = std::max({all_ns, static_cast<double>(lane.track->end_ns()), lane.end_ns});
     act(selection, all_ns);
+    stepByKey(lanes, selection, all_ns);
     drawTools(index, lanes);
     constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollWithMouse;
     if (beginArea(ui_, "tracks", {0, 0}, ui_.theme.panel, {0, 0}, kStill)) drawLanes(lanes, selection, all_ns);
@@ -120,6 +122,31 @@ class TimelinePanel : public Panel {
     if (selection.take("timeline.zoom-out")) zoom(middle, 2, all_ns);
     if (selection.take("timeline.later")) pan(span_ns_ / 4, all_ns);
     if (selection.take("timeline.earlier")) pan(-span_ns_ / 4, all_ns);
+  }
+
+  // To the operation that follows the selected one in the last track, wherever that leads.
+  void stepByKey(const std::vector<Lane>& lanes, Selection& selection, double all_ns) {
+    const Lane& lane = lanes.back();
+    const auto& slices = lane.track->slices;
+    const auto origins = [&](int slice) -> const std::vector<OriginId>& {
+      return lane.run->rows[static_cast<std::size_t>(slices[static_cast<std::size_t>(slice)].row)].origins;
+    };
+    int current = -1;
+    const auto first = static_cast<int>(lane.track->firstEndingAfter(static_cast<std::int64_t>(begin_ns_)));
+    const auto count = static_cast<int>(slices.size());
+    // The selected one in view, else the first.
+    for (int s = first; s < count && static_cast<double>(slices[static_cast<std::size_t>(s)].begin_ns) < begin_ns_ + span_ns_ && current < 0; ++s) {
+      const std::int32_t row = slices[static_cast<std::size_t>(s)].row;
+      if (row >= 0 && static_cast<std::size_t>(row) < lane.run->rows.size() && selection.overlaps(origins(s))) current = s;
+    }
+    const int next = rowByKey(selection, current, count);
+    if (next < 0) return;
+    const std::int32_t row = slices[static_cast<std::size_t>(next)].row;
+    if (row < 0 || static_cast<std::size_t>(row) >= lane.run->rows.size()) return;
+    selection.select(origins(next), true);
+    const auto begin = static_cast<double>(slices[static_cast<std::size_t>(next)].begin_ns);
+    const auto end = static_cast<double>(slices[static_cast<std::size_t>(next)].end_ns);
+    if (begin < begin_ns_ || end > begin_ns_ + span_ns_) pan((begin + end) / 2 - begin_ns_ - span_ns_ / 2, all_ns);
   }
 
   void setRecorded(bool recorded) {
