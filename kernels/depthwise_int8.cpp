@@ -78,9 +78,9 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
       value[p] = hn::MulAdd(factor, loadOperand(d, job.operand_types[chain.addend], call.src[o.src], at + p * o.pixel_stride), value[p]);
     }
   }
-  if (chain.hard_swish) {
+  if (chain.activation == IntegerActivation::kHardSwish) {
 #pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) value[p] = hardSwish(d, value[p], chain.swish_scale, chain.swish_offset);
+    for (int p = 0; p < kPixels; ++p) value[p] = hardSwish(d, value[p], chain.activated_scale, chain.activated_offset);
   }
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
   if (chain.tail.empty() && isByte(job.result)) {

@@ -245,9 +245,9 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   tile.scale = job.scale.data() + panel.bias;
   tile.offset = job.offset.data() + panel.bias;
   tile.factor = job.chain.factor;
-  tile.hard_swish = job.chain.hard_swish;
-  tile.swish_scale = job.chain.swish_scale;
-  tile.swish_offset = job.chain.swish_offset;
+  tile.activation = job.chain.activation;
+  tile.activated_scale = job.chain.activated_scale;
+  tile.activated_offset = job.chain.activated_offset;
   tile.low = job.chain.low;
   tile.high = job.chain.high;
   return tile;

@@ -34,8 +34,8 @@ struct Int8Tile {
   DType addend_type = DType::kF32;
   std::int64_t addend_stride = 0;  // elements, as c_stride
   float factor = 0, low = 0, high = 0;
-  bool hard_swish = false;
-  float swish_scale = 1, swish_offset = 0;
+  IntegerActivation activation = IntegerActivation::kNone;
+  float activated_scale = 1, activated_offset = 0;
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, u8 or s8
   std::int64_t c_stride = 0;

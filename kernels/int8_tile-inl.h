@@ -92,6 +92,33 @@ HWY_INLINE V hardSwish(D d, V v, float scale, float offset) {
   return hn::MulAdd(hn::Mul(v, gate), hn::Set(d, scale * (1.0f / 6)), hn::Set(d, offset));
 }
 
+// x·Φ(x) with Φ(x) = 1/2 + x · P(x²) up to |x| = 4, 0 and 1 beyond: off by 2.2e-4 at most, far below a step of bytes. P was
+// fitted by least squares with P(16) · 4 = 1/2, reweighted until the error of the product was level (Lawson 1961).
+struct GeluTerms {
+  float term[7];
+};
+constexpr GeluTerms kGeluErfTerms = {{0.397870272f, -0.0645544175f, 0.00876369273f, -0.000812187749f, 4.77639091e-05f, -1.58882805e-06f, 2.2588223e-08f}};
+constexpr GeluTerms kGeluTanhTerms = {{0.397713524f, -0.0645966953f, 0.00881870954f, -0.000824474466f, 4.89345122e-05f, -1.64072281e-06f, 2.34688368e-08f}};
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V geluNearV(D d, const GeluTerms& terms, V x) {
+  const V end = hn::Set(d, 4.0f);
+  const V t = hn::Min(end, hn::Max(hn::Neg(end), x));  // NaN stays: the second operand wins
+  const V s = hn::Mul(t, t);
+  V p = hn::Set(d, terms.term[6]);
+#pragma GCC unroll 6
+  for (int k = 5; k >= 0; --k) p = hn::MulAdd(p, s, hn::Set(d, terms.term[k]));
+  return hn::Mul(x, hn::MulAdd(t, p, hn::Set(d, 0.5f)));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V activated(D d, const Int8Tile& t, V v) {
+  if (t.activation == IntegerActivation::kNone) return v;
+  if (t.activation == IntegerActivation::kHardSwish) return hardSwish(d, v, t.activated_scale, t.activated_offset);
+  const GeluTerms& terms = t.activation == IntegerActivation::kGeluErf ? kGeluErfTerms : kGeluTanhTerms;
+  return hn::MulAdd(geluNearV(d, terms, v), hn::Set(d, t.activated_scale), hn::Set(d, t.activated_offset));
+}
+
 // What becomes of the sums of a tile, side by side `width` apart, `column` on, in vectors of D.
 template <class Addend, class Result, class D>
 HWY_INLINE void finishColumns(D d, const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width, std::int64_t column) {
@@ -113,7 +140,7 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& t, const std::int32_t* sums, 
         v = hn::MulAdd(factor, hn::LoadU(d, o), v);
       }
     }
-    if (t.hard_swish) v = hardSwish(d, v, t.swish_scale, t.swish_offset);
+    v = activated(d, t, v);
     // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
     if constexpr (sizeof(Result) == 1) {
       storeRounded(d, hn::Min(hn::Max(v, low), high), c);

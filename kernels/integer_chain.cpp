@@ -28,8 +28,8 @@ std::optional<std::vector<double>> channelValues(const PrepareArgs& args, int sr
 
 class Folder {
  public:
-  Folder(const PrepareArgs& args, int first_operand, int channel_axis)
-      : args_(args), first_operand_(first_operand), channel_axis_(channel_axis),
+  Folder(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_gelu)
+      : args_(args), first_operand_(first_operand), channel_axis_(channel_axis), takes_gelu_(takes_gelu),
         scale_(static_cast<std::size_t>(args.dst[0].dims[channel_axis]), args.spec.floatOr("scale", 1)), offset_(scale_.size(), 0.0) {}
 
   IntegerChain fold() {
@@ -44,9 +44,9 @@ class Folder {
     chain.offset.assign(offset_.begin(), offset_.end());
     chain.addend = addend_;
     chain.factor = static_cast<float>(factor_);
-    chain.hard_swish = hard_swish_;
-    chain.swish_scale = static_cast<float>(swish_scale_);
-    chain.swish_offset = static_cast<float>(swish_offset_);
+    chain.activation = activation_;
+    chain.activated_scale = static_cast<float>(activated_scale_);
+    chain.activated_offset = static_cast<float>(activated_offset_);
     chain.low = static_cast<float>(low_);
     chain.high = static_cast<float>(high_);
     chain.tail.assign(ops.begin() + static_cast<std::ptrdiff_t>(next), ops.end());
@@ -54,12 +54,13 @@ class Folder {
   }
 
  private:
+  bool activated() const { return activation_ != IntegerActivation::kNone; }
   bool clamped() const { return !std::isinf(low_) || !std::isinf(high_); }
 
   void multiply(double factor) {
-    if (hard_swish_) {
-      swish_scale_ *= factor;
-      swish_offset_ *= factor;
+    if (activated()) {
+      activated_scale_ *= factor;
+      activated_offset_ *= factor;
     } else {
       for (double& s : scale_) s *= factor;
       for (double& o : offset_) o *= factor;
@@ -81,8 +82,8 @@ class Folder {
       case PostOpKind::kLinear:
         if (op.alpha == 0) return false;  // infinite bounds times nothing
         multiply(op.alpha);
-        if (hard_swish_) {
-          swish_offset_ += op.beta;
+        if (activated()) {
+          activated_offset_ += op.beta;
         } else {
           for (double& o : offset_) o += op.beta;
         }
@@ -97,16 +98,24 @@ class Folder {
         clamp(op.alpha, op.beta);
         return true;
       case PostOpKind::kHardSwish:
-        if (clamped() || hard_swish_) return false;
-        hard_swish_ = true;
-        return true;
+        return activate(IntegerActivation::kHardSwish);
+      case PostOpKind::kGeluErf:
+        return takes_gelu_ && activate(IntegerActivation::kGeluErf);
+      case PostOpKind::kGeluTanh:
+        return takes_gelu_ && activate(IntegerActivation::kGeluTanh);
       case PostOpKind::kMul:
       case PostOpKind::kAdd:
       case PostOpKind::kSub:
-        return !clamped() && !hard_swish_ && takeOperand(op);
+        return !clamped() && !activated() && takeOperand(op);
       default:
         return false;
     }
+  }
+
+  bool activate(IntegerActivation activation) {
+    if (clamped() || activated()) return false;
+    activation_ = activation;
+    return true;
   }
 
   bool takeOperand(const PostOp& op) {
@@ -134,17 +143,23 @@ class Folder {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const PrepareArgs& args_;
   int first_operand_, channel_axis_;
+  bool takes_gelu_;
   std::vector<double> scale_, offset_;
   int addend_ = -1;
-  bool hard_swish_ = false;
-  double swish_scale_ = 1, swish_offset_ = 0;
+  IntegerActivation activation_ = IntegerActivation::kNone;
+  double activated_scale_ = 1, activated_offset_ = 0;
   double factor_ = 0, low_ = -kInfinity, high_ = kInfinity;
 };
 
 }  // namespace
 
-IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis) {
-  return Folder(args, first_operand, channel_axis).fold();
+IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_gelu) {
+  IntegerChain chain = Folder(args, first_operand, channel_axis, takes_gelu).fold();
+  const bool gelu = chain.activation == IntegerActivation::kGeluErf || chain.activation == IntegerActivation::kGeluTanh;
+  // Steps of at least 0.002: geluNearV is off by a tenth of one.
+  constexpr float kFinestSteps = 500;
+  const bool coarse = isByte(args.dst[0].dtype) && chain.tail.empty() && std::fabs(chain.activated_scale) <= kFinestSteps;
+  return gelu && !coarse ? Folder(args, first_operand, channel_axis, false).fold() : chain;
 }
 
 void saturate(DType dtype, IntegerChain* chain) {

@@ -10,14 +10,16 @@
 
 namespace ipex_studio {
 
-// v = sum · scale + offset, + factor · operand, then hardswish(v) · swish_scale + swish_offset if it is asked for, clamped,
-// then the tail.
+enum class IntegerActivation { kNone, kHardSwish, kGeluErf, kGeluTanh };
+
+// v = sum · scale + offset, + factor · operand, then activation(v) · activated_scale + activated_offset if there is one,
+// clamped, then the tail.
 struct IntegerChain {
   std::vector<float> scale, offset;  // one per channel of the result
   int addend = -1;                   // post operand of the result's size; -1: none
   float factor = 0;
-  bool hard_swish = false;
-  float swish_scale = 1, swish_offset = 0;
+  IntegerActivation activation = IntegerActivation::kNone;
+  float activated_scale = 1, activated_offset = 0;
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
   std::vector<PostOp> tail;
 
@@ -25,8 +27,9 @@ struct IntegerChain {
 };
 
 // A constant bias (source 2 of a product that has one) comes first. Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no
-// constants, or not one number per channel, stay in the tail, but for the addend.
-IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis);
+// constants, or not one number per channel, stay in the tail, but for the addend. `takes_gelu`: a gelu may be the activation
+// where the result's bytes are so coarse that its shorter form is not seen in them (geluNearV); else it stays in the tail.
+IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_gelu = false);
 
 // What the result's type does to a value anyway: u8 and s8 saturate.
 void saturate(DType dtype, IntegerChain* chain);

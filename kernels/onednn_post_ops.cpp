@@ -209,11 +209,12 @@ Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int cha
   const float factor = chain.factor;
   if (chain.addend >= 0 && !appendAddend(request, &chain, result)) return Verdict::no("post-ops");
   const bool scaled_after = chain.addend >= 0 && result->in_place_src < 0 && factor != 1;
-  if (scaled_after && chain.hard_swish) return Verdict::no("post-ops");  // two different linear ones
-  if (chain.hard_swish) {
+  const bool hard_swish = chain.activation == IntegerActivation::kHardSwish;
+  if (scaled_after && hard_swish) return Verdict::no("post-ops");  // two different linear ones
+  if (hard_swish) {
     appendHardSwish(result->list);
-    if (chain.swish_scale != 1 || chain.swish_offset != 0) {
-      appendEltwise(result->list, dnnl::algorithm::eltwise_linear, chain.swish_scale, chain.swish_offset);
+    if (chain.activated_scale != 1 || chain.activated_offset != 0) {
+      appendEltwise(result->list, dnnl::algorithm::eltwise_linear, chain.activated_scale, chain.activated_offset);
     }
   }
   if (scaled_after) {
