@@ -28,6 +28,8 @@ DEBIAN_ENGINES = ("baseline", "exact", "optimized")
 # Our engines, and the kind of file that each loads; ours proper comes last, its records are the newest.
 EXPORTS = {"exact": "exact", "optimized": "compiled"}
 PAUSE_S = 0.03
+# Random weights make labels of no meaning and results that lose their direction soon: cosines are shown beside the times.
+MIN_COSINE = "1e-6"
 
 
 def say(text: str) -> None:
@@ -122,7 +124,7 @@ class Bench:
             more = ["--duration", str(self.arguments.profile), "--db", self.database]
         if scenario.precision != "fp32":
             out = os.path.join(self.files, f"{scenario.network}-{scenario.precision}.pt")
-            more += ["--precision", scenario.precision, "--data", files["recording"]]
+            more += ["--precision", scenario.precision, "--data", files["recording"], "--min-cosine", MIN_COSINE]
         precedence = ["chrt", "-f", "1"] if self.arguments.precedence else []
         report = json.loads(self.command(
             [*precedence, self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--threads",

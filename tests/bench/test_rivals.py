@@ -120,6 +120,12 @@ class Page(unittest.TestCase):
         self.assertIn("(cosine 0.95)", text)
         self.assertNotIn("(off by", text)
 
+    def test_who_is_as_far_off_as_we_are_is_a_rival(self):
+        scenario = scenarios.Scenario("resnet50", "latency", 1, 2, precision="int8")
+        row = page.Row(scenario, [measured("onnxruntime", [50] * 4, cosine=0.5), measured("openvino", [90] * 4, cosine=0.75),
+                                  measured("optimized", [60] * 4, cosine=0.8)])
+        self.assertEqual(row.against_best()[0], "openvino")
+
     def test_lost_networks_are_named(self):
         row = page.Row(SCENARIO, [measured("openvino", [90] * 4), measured("optimized", [100] * 4)])
         self.assertIn("Slower than 0.97 × the best rival: resnet50 0.90.", page.markdown([row]))
