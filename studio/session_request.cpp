@@ -123,7 +123,9 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
 
 std::string whyNotPrecision(Precision precision, const JobRequest& request) {
   if (precision == Precision::kFp32 || precision == Precision::kInt8) return "";
-  if (precision != Precision::kBf16) return "this version computes in fp32, bf16 and int8";
+  if (precision == Precision::kFp16) {
+    return "this version has no kernels for FP16, which few CPUs compute natively (AVX512-FP16, with oneDNN 3); use --precision bf16, int8 or fp32";
+  }
   const std::string isa = request.isa.empty() ? machineFacts().isa : request.isa;
   const bool native = hasBf16(isa);
   if (native || request.force_precision) return "";

@@ -123,7 +123,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"unsupported_precision",
                  {"run", "@small.pt", "--precision", "fp16"},
                  5,
-                 "--precision fp16: this version computes in fp32, bf16 and int8."},
+                 "--precision fp16: this version has no kernels for FP16, which few CPUs compute natively (AVX512-FP16, with oneDNN 3); use "
+                 "--precision bf16, int8 or fp32."},
         BadInput{"portable_bf16",
                  {"run", "@small.pt", "--precision", "bf16", "--force-precision", "--form", "portable", "-o", "/tmp/never.pt"},
                  5,
