@@ -28,6 +28,16 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
   const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get()) : type);
 }
 
+// `module` stays as it is. Its weights are shared, as torch::jit::freeze shares them: a second copy of them would cost time
+// and memory, and freeing the first one would move the allocator's thresholds away from those of a plain program.
+torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vector<std::string>& preserved, bool optimize_numerics) {
+  torch::jit::Module copy = module.clone(/*inplace=*/true);
+  copy.eval();
+  torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
+  // What is left of attributes is state that runs may write into.
+  return frozen.attributes().size() == 0 ? frozen : frozen.deepcopy();
+}
+
 }  // namespace
 
 Model Model::load(const std::string& path) {
@@ -51,9 +61,7 @@ Model Model::fromModule(torch::jit::Module module) {
 }
 
 torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
-  torch::jit::Module copy = module.clone();
-  copy.eval();
-  torch::jit::Module frozen = torch::jit::freeze(copy, preserved, /*optimize_numerics=*/false);
+  torch::jit::Module frozen = frozenCopy(module, preserved, /*optimize_numerics=*/false);
   auto graph = frozen.get_method("forward").graph();
   torch::jit::Inline(*graph);
   torch::jit::LowerSimpleTuples(graph);
@@ -61,9 +69,7 @@ torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::
 }
 
 torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
-  torch::jit::Module copy = module.clone();
-  copy.eval();
-  return torch::jit::freeze(copy, preserved);
+  return frozenCopy(module, preserved, /*optimize_numerics=*/true);
 }
 
 void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
