@@ -27,7 +27,7 @@ QuantizedActivation computed(const AffineParameters& source, const PostOp& post_
   return {{toReal(source), post_op, toInteger(result)}, result};
 }
 
-std::optional<double> bound(const torch::jit::Value* value, double otherwise) { return isNone(value) ? otherwise : constantNumber(value); }
+std::optional<double> boundOr(const torch::jit::Value* value, double otherwise) { return isNone(value) ? otherwise : constantNumber(value); }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ std::optional<QuantizedActivation> readQuantizedActivation(const Node* node, con
   if (kind == "relu") return clipped(source, 0, kInfinity);
   if (kind == "relu6") return clipped(source, 0, 6);
   if (kind == "hardtanh" || kind == "clamp") {
-    const auto low = bound(node->input(1), -kInfinity), high = bound(node->input(2), kInfinity);
+    const auto low = boundOr(node->input(1), -kInfinity), high = boundOr(node->input(2), kInfinity);
     if (!low || !high) return std::nullopt;
     return clipped(source, *low, *high);
   }

@@ -17,7 +17,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kTopSteps = 15;
+constexpr std::size_t kReportedSteps = 15;
 constexpr std::size_t kMaxRemarksPerReason = 200;
 
 // What every section reads.
@@ -184,7 +184,7 @@ std::string topSteps(const Report& r) {
       "<table class=\"steps\"><tbody>",
       htmlText(r.shown->variant), r.digest.steps.size(), msText(static_cast<double>(r.digest.steps_p50_ns)),
       msText(static_cast<double>(r.digest.unattributed_ns)), msText(r.digest.latency.p50_ns), kindStripHtml(r.digest));
-  for (std::size_t i = 0; i < std::min(order.size(), kTopSteps); ++i) {
+  for (std::size_t i = 0; i < std::min(order.size(), kReportedSteps); ++i) {
     const StepSummary& s = r.digest.steps[order[i]];
     out +=
         fmt::format("<tr><td class=\"name\">{}</td><td class=\"chart mid\">{}</td>{}{}<td class=\"mono\">{}</td></tr>",

@@ -2,18 +2,12 @@
 #include "studio/app_actions.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "studio/imgui_compat.h"
+#include "studio/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {
-
-std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 bool keyIsPressed(const std::string& key) {
   if (key.size() == 1) return characterPressed(key[0]);

@@ -22,7 +22,7 @@ const ImWchar kTextRanges[] = {0x0020, 0x007E, 0x00A0, 0x00FF, 0x2013, 0x2014, 0
 const ImWchar kHeadRanges[] = {0x0020, 0x007E, 0x00B1, 0x00B7, 0x00D7, 0x00D7, 0x0394, 0x0394, 0x2013,
                                0x2014, 0x2026, 0x2026, 0x2190, 0x2193, 0x2212, 0x2212, 0x25BC, 0x25BC, 0};
 const ImWchar kBigRanges[] = {0x0020, 0x007E, 0x00D7, 0x00D7, 0x2013, 0x2013, 0x2026, 0x2026, 0};
-const ImWchar kDigits[] = {'0', '9', 0};
+const ImWchar kDigitRange[] = {'0', '9', 0};
 
 std::string findFont(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
@@ -59,7 +59,7 @@ ImFont* addFont(const std::string& path, float em_pixels, float height_em, const
   digits.GlyphMinAdvanceX = digits.GlyphMaxAdvanceX =
       digit_em > 0 ? std::round(pixels / height_em * digit_em * 4) / 4 : 0;
   if (digit_em <= 0) digits.GlyphMaxAdvanceX = ImFontConfig().GlyphMaxAdvanceX;
-  ImFont* font = atlas->AddFontFromFileTTF(path.c_str(), pixels, &digits, kDigits);
+  ImFont* font = atlas->AddFontFromFileTTF(path.c_str(), pixels, &digits, kDigitRange);
   if (font == nullptr) return defaultFont(pixels);
   ImFontConfig rest = sharpConfig();
   rest.MergeMode = true;

@@ -43,7 +43,8 @@ struct CanvasEdge {
   std::int32_t value = -1;  // edges with the same one carry the same value
 };
 
-// A box behind the nodes of an open module.
+// A box behind the nodes of an open module, and how much of it is its title.
+constexpr float kFrameHead = 15;
 struct CanvasFrame {
   LayoutPoint low;
   LayoutPoint high;

@@ -16,7 +16,6 @@ constexpr float kFarHeight = 2.5F;
 constexpr float kFarCell = 3;
 // Edges shorter than this on the screen say nothing.
 constexpr float kShortEdge = 3;
-constexpr float kFrameHead = 15;
 constexpr float kDash = 5;
 // Curves cost many vertices: beyond so many visible edges, lines.
 constexpr std::size_t kMostCurves = 4000;

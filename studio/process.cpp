@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/plan/affix.h"
 #include "studio/sandbox.h"
 
 extern char** environ;
@@ -98,8 +99,6 @@ bool passDescriptors(const ChildPlan& plan) {
   fail(errno);
   ::abort();
 }
-
-bool startsWith(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
 // How threads wait is the studio's decision: engines that take turns must stop spinning between them.
 std::vector<std::string> engineEnvironment(const EngineStart& start) {

@@ -15,7 +15,7 @@ namespace {
 constexpr float kLeastSize = 60;
 constexpr float kMostSize = 4000;
 
-float sizeOf(const std::string& text) {
+float fontSizeOf(const std::string& text) {
   const float size = std::strtof(text.c_str(), nullptr);
   return std::isfinite(size) && size >= kLeastSize && size <= kMostSize ? size : -1;
 }
@@ -55,9 +55,9 @@ WindowSettings readSettings(const std::string& path) {
     if (equals == std::string::npos) continue;
     const std::string key = line.substr(0, equals);
     const std::string value = line.substr(equals + 1);
-    if (key == "left") settings.left = sizeOf(value);
-    if (key == "right") settings.right = sizeOf(value);
-    if (key == "bottom") settings.bottom = sizeOf(value);
+    if (key == "left") settings.left = fontSizeOf(value);
+    if (key == "right") settings.right = fontSizeOf(value);
+    if (key == "bottom") settings.bottom = fontSizeOf(value);
     if (key == "hide-left") settings.hide_left = value == "1";
     if (key == "hide-right") settings.hide_right = value == "1";
     if (key == "hide-bottom") settings.hide_bottom = value == "1";

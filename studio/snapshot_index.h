@@ -136,5 +136,7 @@ std::string formatShape(const std::string& text);
 std::string formatInput(const std::string& description);
 // For display: control characters become spaces, at most `max_bytes` bytes, cut at a character with "…".
 std::string displayText(const std::string& text, std::size_t max_bytes = 160);
+// ASCII letters as small ones, for searching.
+std::string lowered(std::string text);
 
 }  // namespace ipex_studio

@@ -9,10 +9,10 @@ namespace ipex_studio {
 namespace {
 
 // 2^48 bytes: what lies beyond is not believed.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;
+constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 48;
 
 bool isBelievable(const StepRecord& step) {
-  return step.arena_begin >= 0 && step.arena_size > 0 && step.arena_begin < kMostBytes && step.arena_size < kMostBytes;
+  return step.arena_begin >= 0 && step.arena_size > 0 && step.arena_begin < kMostMemoryBytes && step.arena_size < kMostMemoryBytes;
 }
 
 void findLevels(ArenaUse* use) {
@@ -58,7 +58,7 @@ ArenaUse arenaUse(const RunIndex& run) {
   std::map<std::int32_t, std::int64_t> region_base;
   for (const auto& [region, bytes] : region_bytes) {
     region_base[region] = use.arena_bytes;
-    use.arena_bytes = std::min(use.arena_bytes + bytes, kMostBytes);
+    use.arena_bytes = std::min(use.arena_bytes + bytes, kMostMemoryBytes);
   }
   std::vector<std::size_t> alive;
   for (std::size_t r = 0; r < run.rows.size(); ++r) {

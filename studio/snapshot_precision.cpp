@@ -49,7 +49,7 @@ std::string whyNotLower(const StudioSnapshot& snapshot, const std::vector<Origin
   return {};
 }
 
-std::string moduleOf(const StudioSnapshot& snapshot, const std::vector<OriginId>& origins) {
+std::string moduleOfOrigins(const StudioSnapshot& snapshot, const std::vector<OriginId>& origins) {
   for (const OriginId origin : origins) {
     const auto known = snapshot.index->origin_by_id.find(origin);
     if (known == snapshot.index->origin_by_id.end()) continue;
@@ -107,7 +107,7 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
     row.kind = operation.kind;
     row.group = operation.group;
     row.origins = operation.origins;
-    row.module = moduleOf(snapshot, operation.origins);
+    row.module = moduleOfOrigins(snapshot, operation.origins);
     row.keys = keysOf(snapshot, operation.origins);
     row.now = operation.precision;
     addTimes(snapshot, find(times, operation.origins), &row);

@@ -16,12 +16,12 @@
 namespace ipex_studio {
 namespace {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 double ms(double ns) { return ns / 1e6; }
 double whole(std::int64_t number) { return static_cast<double>(number); }
 // Zero means that it was not measured.
-double orUnknown(double number) { return number > 0 ? number : kUnknown; }
+double orUnknown(double number) { return number > 0 ? number : kNotMeasured; }
 
 std::string originsText(const std::vector<OriginId>& origins) {
   std::string text;
@@ -45,9 +45,9 @@ void fillRun(const StudioSnapshot& snapshot, PanelTable* table) {
     const bool optimized = run == &snapshot.index->optimized;
     const bool known = optimized && speedup.value > 0;
     table->rows.push_back({std::string(variant), record.precision, whole(record.threads), whole(record.instances),
-                           ms(run->latency.p50_ns), ms(run->latency.half_width_ns), known ? speedup.value : kUnknown,
-                           known ? speedup.low : kUnknown, known ? speedup.high : kUnknown,
-                           optimized ? record.accuracy.sqnr_db : kUnknown,
+                           ms(run->latency.p50_ns), ms(run->latency.half_width_ns), known ? speedup.value : kNotMeasured,
+                           known ? speedup.low : kNotMeasured, known ? speedup.high : kNotMeasured,
+                           optimized ? record.accuracy.sqnr_db : kNotMeasured,
                            std::string(!optimized ? "" : record.accuracy.pass ? "yes" : "no")});
   }
 }
@@ -135,7 +135,7 @@ void fillRoofline(const StudioSnapshot& snapshot, PanelTable* table) {
     const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
     if (step.flops <= 0 || step.bytes <= 0) continue;
     const double intensity = whole(step.flops) / whole(step.bytes);
-    const double roof = peaks.known() ? std::min(peaks.roof(row.precision), intensity * peaks.memory_gb_s) : kUnknown;
+    const double roof = peaks.known() ? std::min(peaks.roof(row.precision), intensity * peaks.memory_gb_s) : kNotMeasured;
     table->rows.push_back({row.name, row.precision, whole(step.flops), whole(step.bytes), intensity,
                            whole(step.flops) / row.time.p50_ns, roof});
   }
@@ -147,7 +147,7 @@ void fillLatency(const StudioSnapshot& snapshot, PanelTable* table) {
     const LatencyStats stats = latencyStats(run->run->latency_ns);
     table->rows.push_back({std::string(variant), whole(stats.samples), ms(stats.min_ns), ms(stats.mean_ns),
                            ms(stats.p50_ns), ms(stats.p90_ns), ms(stats.p95_ns), ms(stats.p99_ns), ms(stats.max_ns),
-                           stats.mean_ns > 0 ? run->run->instances * 1e9 / stats.mean_ns : kUnknown});
+                           stats.mean_ns > 0 ? run->run->instances * 1e9 / stats.mean_ns : kNotMeasured});
   }
 }
 
@@ -185,10 +185,10 @@ void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
   for (const RunSetRow& row : set.rows) {
     std::vector<TableCell> cells = {row.name, row.kind};
     for (std::size_t r = 0; r < set.runs.size(); ++r)
-      cells.push_back(row.steps[r] > 0 ? ms(whole(row.p50_ns[r])) : kUnknown);
+      cells.push_back(row.steps[r] > 0 ? ms(whole(row.p50_ns[r])) : kNotMeasured);
     const double first = whole(row.p50_ns.front()), last = whole(row.p50_ns.back());
     cells.push_back(ms(last - first));
-    cells.push_back(first > 0 && last > 0 ? first / last : kUnknown);
+    cells.push_back(first > 0 && last > 0 ? first / last : kNotMeasured);
     table->rows.push_back(std::move(cells));
   }
 }
@@ -205,14 +205,14 @@ PanelTable triedTable(const StudioSnapshot& snapshot) {
   for (std::size_t t = 0; t < tradeoffs.size(); ++t) {
     const TradeoffRecord& tried = tradeoffs[t];
     const auto decisions = overridesOf(snapshot, t);
-    table.rows.push_back({tried.name, ms(whole(tried.elapsed_ns)), kUnknown, kUnknown, kUnknown, tried.sqnr_db, tried.metric, whole(tried.int8_nodes),
+    table.rows.push_back({tried.name, ms(whole(tried.elapsed_ns)), kNotMeasured, kNotMeasured, kNotMeasured, tried.sqnr_db, tried.metric, whole(tried.int8_nodes),
                           whole(tried.bf16_nodes), whole(tried.fp32_nodes), yes(tried.allowed), yes(tried.on_front), yes(tried.chosen),
                           decisions ? decisionsText(*decisions, kMostDecisions) : std::string()});
   }
   for (std::size_t t = 0; t < snapshot.tries->size(); ++t) {
     const WhatIf& tried = (*snapshot.tries)[t];
     table.rows.push_back({fmt::format("try {}", t + 1), ms(tried.after_ns), ms(tried.delta_ns), ms(tried.delta_low_ns), ms(tried.delta_high_ns),
-                          tried.after_db, kUnknown, kUnknown, kUnknown, kUnknown, yes(tried.accurate), std::string(), std::string(),
+                          tried.after_db, kNotMeasured, kNotMeasured, kNotMeasured, kNotMeasured, yes(tried.accurate), std::string(), std::string(),
                           decisionsText(tried.tried, kMostDecisions)});
   }
   return table;

@@ -197,6 +197,11 @@ std::string formatInput(const std::string& description) {
   return formatShape(text);
 }
 
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 std::string displayText(const std::string& text, std::size_t max_bytes) {
   std::size_t length = text.size();
   const bool cut = length > max_bytes;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/plan/affix.h"
 #include "core/plan/error.h"
 #include "core/plan/pickle_scan.h"
 #include "core/plan/pt_file_code.h"
@@ -28,11 +29,6 @@ constexpr std::uint64_t kMaxPickleBytes = 64u << 20;
 constexpr std::uint64_t kMaxCodeBytes = 64u << 20;
 constexpr std::uint64_t kMaxNoteBytes = 4096;
 constexpr int kNewestFormat = 10;
-
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
-bool endsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
 
 // "code/__torch__/torch/nn.py" -> "__torch__.torch.nn"
 std::string moduleOf(std::string_view inner) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/plan/affix.h"
 #include "core/plan/error.h"
 #include "core/plan/pt_file.h"
 
@@ -54,8 +55,6 @@ bool looksLikeOnnx(std::string_view head, std::uint64_t file_bytes) {
   }
   return false;
 }
-
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
 }  // namespace
 

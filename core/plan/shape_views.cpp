@@ -68,14 +68,14 @@ Verdict permuteDims(const OpSpec& spec, const Dims& x, Dims* y) {
   return Verdict::yes();
 }
 
-struct Range {
+struct SliceRange {
   int axis;
   std::int64_t begin, end, step;
 };
 
 // One of `parts` equal pieces of a dimension (aten::chunk), or one of the `parts` pieces of `part_size` that fill it
 // (aten::split); the last may be smaller.
-Verdict readPart(const OpSpec& spec, std::int64_t size, Range* range) {
+Verdict readPart(const OpSpec& spec, std::int64_t size, SliceRange* range) {
   const std::int64_t parts = spec.intOr("parts", 0);
   const std::int64_t part = spec.intOr("part", 0);
   if (parts < 1 || parts > (1 << 20) || part < 0 || part >= parts) return Verdict::no("the number of parts is wrong");
@@ -89,7 +89,7 @@ Verdict readPart(const OpSpec& spec, std::int64_t size, Range* range) {
 }
 
 // Clamped as Python does.
-Verdict readSlice(const OpSpec& spec, const Dims& x, Range* range) {
+Verdict readSlice(const OpSpec& spec, const Dims& x, SliceRange* range) {
   range->axis = wrapAxis(spec.intOr("axis", 0), x.rank);
   range->step = spec.intOr("step", 1);
   if (range->axis < 0 || range->step < 1) return Verdict::no("axis or step are wrong");
@@ -104,7 +104,7 @@ Verdict readSlice(const OpSpec& spec, const Dims& x, Range* range) {
 }
 
 Verdict sliceDims(const OpSpec& spec, const Dims& x, Dims* y) {
-  Range range{};
+  SliceRange range{};
   const Verdict read = readSlice(spec, x, &range);
   if (!read.ok) return read;
   *y = x;
@@ -174,12 +174,12 @@ Verdict unsqueezeDims(const OpSpec& spec, const Dims& x, Dims* y) {
 }
 
 // A step beyond the dimension is never taken; its product with a stride might overflow.
-std::int64_t stepWithin(const Range& range, const Dims& x) {
+std::int64_t stepWithin(const SliceRange& range, const Dims& x) {
   return std::min(range.step, std::max<std::int64_t>(x[range.axis], 1));
 }
 
 // Slices of a channel-blocked source stay views as long as they cut between blocks.
-bool sliceBlocked(const Range& range, const TensorDesc& src, TensorDesc* view, std::int64_t* offset_elements) {
+bool sliceBlocked(const SliceRange& range, const TensorDesc& src, TensorDesc* view, std::int64_t* offset_elements) {
   if (range.axis != 1) {
     *offset_elements = range.begin * src.strides[range.axis];
     view->strides[range.axis] *= stepWithin(range, src.dims);
@@ -245,7 +245,7 @@ bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dim
   view->dims = dst_dims.dims;
   *offset_elements = 0;
   if (src.block != 0) {
-    Range range{};
+    SliceRange range{};
     return spec.kind == OpKind::kSlice && readSlice(spec, src.dims, &range).ok &&
            sliceBlocked(range, src, view, offset_elements);
   }
@@ -259,7 +259,7 @@ bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dim
       return true;
     }
     case OpKind::kSlice: {
-      Range range{};
+      SliceRange range{};
       readSlice(spec, src.dims, &range);
       *offset_elements = range.begin * src.strides[range.axis];
       strides[range.axis] *= stepWithin(range, src.dims);

@@ -11,8 +11,8 @@
 namespace ipex_studio {
 namespace {
 
-constexpr const char* kTitle = "Export";
-constexpr float kLinePoints = 96;
+constexpr const char* kExportTitle = "Export";
+constexpr float kFormPoints = 96;
 
 std::string exportName(const std::string& path) {
   const std::size_t dot = path.rfind(".pt");
@@ -38,12 +38,12 @@ std::string ExportDialog::remeasured(const StudioSnapshot& snapshot) const {
 }
 
 void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
-  if (opening_) ImGui::OpenPopup(kTitle);
+  if (opening_) ImGui::OpenPopup(kExportTitle);
   opening_ = false;
-  if (!beginDialog(ui_, kTitle, 720)) return;
+  if (!beginDialog(ui_, kExportTitle, 720)) return;
   label(ui_.theme.text, "Export the optimized model", ui_.fonts.strong);
   ImGui::Dummy({1, ui_.px(6)});
-  const float width = dialogLine(ui_, "to", kLinePoints);
+  const float width = dialogLine(ui_, "to", kFormPoints);
   ImGui::SetNextItemWidth(width - buttonSize(ui_, "Browse…").x - ui_.px(8));
   ImGui::InputText("##path", path_.data(), path_.size());
   ImGui::SameLine(0, ui_.px(8));
@@ -68,21 +68,21 @@ void ExportDialog::drawForm(const StudioSnapshot& snapshot) {
   const Precision precision = precision_.value_or(snapshot.choices.precision);
   const bool portable = precision == Precision::kFp32;
   if (!portable) form_ = ExportForm::kCompiled;
-  dialogLine(ui_, "form", kLinePoints);
+  dialogLine(ui_, "form", kFormPoints);
   const auto choice = [&](ExportForm form, const char* name, bool possible) {
     if (button(ui_, name, name, form_ == form ? ButtonLook::kChosen : ButtonLook::kQuiet, possible)) form_ = form;
   };
   choice(ExportForm::kCompiled, "compiled", true);
   ImGui::SameLine(0, ui_.px(4));
   choice(ExportForm::kPortable, "portable", portable);
-  dialogLine(ui_, "", kLinePoints);
+  dialogLine(ui_, "", kFormPoints);
   paragraph(ui_.theme.dim, form_ == ExportForm::kCompiled ? "Fastest: prepares itself for the machine it is loaded on. Needs the operator library of ipex-studio."
                            : "Runs in stock PyTorch with nothing of ours; keeps the rewrites, not the fused kernels.");
   if (!portable && ImGui::IsItemHovered()) tooltip("Portable files are written in FP32 only.");
 }
 
 void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
-  dialogLine(ui_, "precision", kLinePoints);
+  dialogLine(ui_, "precision", kFormPoints);
   const Precision chosen = precision_.value_or(snapshot.choices.precision);
   bool first = true;
   for (const PrecisionChoice& choice : snapshot.choices.precisions) {
@@ -93,7 +93,7 @@ void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
     const char* text = precisionLabel(choice.precision);
     if (button(ui_, text, text, choice.precision == chosen ? ButtonLook::kChosen : ButtonLook::kQuiet)) precision_ = choice.precision;
   }
-  dialogLine(ui_, "kernels", kLinePoints);
+  dialogLine(ui_, "kernels", kFormPoints);
   const bool tuned = tuned_.value_or(true);
   if (button(ui_, "tuned", "as measured here", tuned ? ButtonLook::kChosen : ButtonLook::kQuiet)) tuned_.reset();
   ImGui::SameLine(0, ui_.px(4));

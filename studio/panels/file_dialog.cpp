@@ -13,9 +13,9 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kWidthPoints = 720;
-constexpr float kListPoints = 380;
-constexpr float kRowPoints = 26;
+constexpr float kDialogPoints = 720;
+constexpr float kFilesPoints = 380;
+constexpr float kFilePoints = 26;
 constexpr const char* kModelEnds[] = {".pt", ".pth", ".ts", ".jit", ".torchscript", ".db"};
 
 std::string inFolder(const std::string& folder, const std::string& name) { return (folder == "/" ? "" : folder) + "/" + name; }
@@ -67,7 +67,7 @@ void FileDialog::adopt(const FolderListing& listing) {
 bool FileDialog::draw() {
   if (opening_) ImGui::OpenPopup(title_.c_str());
   opening_ = false;
-  if (!beginDialog(ui_, title_.c_str(), kWidthPoints)) return false;
+  if (!beginDialog(ui_, title_.c_str(), kDialogPoints)) return false;
   const auto listing = reader_->latest();
   const bool fresh = listing != shown_;
   shown_ = listing;
@@ -76,7 +76,7 @@ bool FileDialog::draw() {
   label(ui_.theme.text, title_, ui_.fonts.strong);
   ImGui::Dummy({1, ui_.px(2)});
   drawPlaces();
-  const float height = std::min(ui_.px(kListPoints), ImGui::GetIO().DisplaySize.y - ui_.px(240));
+  const float height = std::min(ui_.px(kFilesPoints), ImGui::GetIO().DisplaySize.y - ui_.px(240));
   if (beginArea(ui_, "entries", {0, std::max(height, ui_.px(80))}, ui_.theme.ground, {0, 4}, ImGuiWindowFlags_NavFlattened)) {
     if (reader_->busy() || !shown_) {
       emptyState(ui_, "Reading the folder", "One moment.");
@@ -149,7 +149,7 @@ void FileDialog::clickEntry(const FolderEntry& entry, bool twice) {
 }
 
 void FileDialog::drawEntries(const FolderListing& listing, float height) {
-  const float row = std::floor(ui_.px(kRowPoints));
+  const float row = std::floor(ui_.px(kFilePoints));
   const float width = ImGui::GetContentRegionAvail().x;
   ImDrawList* list = ImGui::GetWindowDrawList();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 0});

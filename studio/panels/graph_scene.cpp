@@ -22,7 +22,6 @@ constexpr float kTimeGap = 14;
 const std::string kTimeRoom = "00.00 ms";
 // Frames further than this around their nodes would touch those of neighbours.
 constexpr float kFramePad = 10;
-constexpr float kFrameHead = 15;
 constexpr std::size_t kMostFrameItems = 400;
 
 float roundedWidth(float width) {

@@ -14,7 +14,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kListPoints = 520;
+constexpr float kCandidatesPoints = 520;
 
 // A step that was chosen for, with its candidates.
 struct StepChoices {
@@ -64,7 +64,7 @@ class KernelsPanel : public Panel {
     const int selected = selectedStep(run, selection);
     act(snapshot, choices_[static_cast<std::size_t>(selected < 0 ? 0 : selected)], selection, commands);
     const float width = ImGui::GetWindowWidth();
-    const float list = std::min(ui_.px(kListPoints), width * 0.45F);
+    const float list = std::min(ui_.px(kCandidatesPoints), width * 0.45F);
     const float top = ImGui::GetCursorPosY();
     if (beginArea(ui_, "steps", {list, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
       drawSteps(run, selected, selection);

@@ -12,9 +12,9 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kListPoints = 380;
-constexpr float kAxisPoints = 24;
-constexpr float kSidePoints = 46;
+constexpr float kLatencyListPoints = 380;
+constexpr float kLatencyAxisPoints = 24;
+constexpr float kLatencySidePoints = 46;
 constexpr int kMostBins = 90;
 // Of samples this share lies in view; stragglers beyond are counted at the edge.
 constexpr double kShownShare = 0.99;
@@ -47,8 +47,8 @@ class LatencyPanel : public Panel {
       return;
     }
     const float width = ImGui::GetWindowWidth();
-    const bool with_list = width > ui_.px(kListPoints + 300);
-    const float chart_width = with_list ? width - ui_.px(kListPoints) : width;
+    const bool with_list = width > ui_.px(kLatencyListPoints + 300);
+    const float chart_width = with_list ? width - ui_.px(kLatencyListPoints) : width;
     const float top = ImGui::GetCursorPosY();
     if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
       drawCharts();
@@ -102,10 +102,10 @@ class LatencyPanel : public Panel {
   void drawCharts() const {
     const ImVec2 window = ImGui::GetWindowPos();
     const ImVec2 size = ImGui::GetWindowSize();
-    const float left = window.x + ui_.px(kSidePoints);
+    const float left = window.x + ui_.px(kLatencySidePoints);
     const float right = std::max(left + 20, window.x + size.x - ui_.px(16));
     const auto count = static_cast<float>(spreads_.size());
-    const float axes = ui_.px(kAxisPoints) * (shared_axis_ ? 1 : count);
+    const float axes = ui_.px(kLatencyAxisPoints) * (shared_axis_ ? 1 : count);
     const float each = (size.y - axes - ui_.px(10)) / count;
     if (each < ui_.px(30)) return;
     const auto text = [](double ns) { return fmt::format("{:.6g} ms", ns / 1e6); };
@@ -116,7 +116,7 @@ class LatencyPanel : public Panel {
       const float bottom = top + each - ui_.px(4);
       if (with_axis) drawAxisX(ui_, x, shared_axis_ ? window.y + ui_.px(30) : top + ui_.px(22), bottom, text);
       drawHistogram(spreads_[s], x, top + ui_.px(22), bottom, s + 1 == spreads_.size());
-      top += each + (with_axis ? ui_.px(kAxisPoints) : 0);
+      top += each + (with_axis ? ui_.px(kLatencyAxisPoints) : 0);
     }
   }
 

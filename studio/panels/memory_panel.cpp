@@ -17,9 +17,9 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kListPoints = 330;
-constexpr float kAxisPoints = 24;
-constexpr float kSidePoints = 62;
+constexpr float kMemoryListPoints = 330;
+constexpr float kMemoryAxisPoints = 24;
+constexpr float kMemorySidePoints = 62;
 constexpr std::size_t kMostBoxes = 20000;
 
 std::string megabytesText(double bytes) {
@@ -58,8 +58,8 @@ class MemoryPanel : public Panel {
     }
     if (selection.empty()) step_ = -1;
     const float width = ImGui::GetWindowWidth();
-    const bool with_list = width > ui_.px(kListPoints + 320);
-    const float chart_width = with_list ? width - ui_.px(kListPoints) : width;
+    const bool with_list = width > ui_.px(kMemoryListPoints + 320);
+    const float chart_width = with_list ? width - ui_.px(kMemoryListPoints) : width;
     const float top = ImGui::GetCursorPosY();
     double at_ns = memory_.peak_at_ns;
     if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
@@ -76,10 +76,10 @@ class MemoryPanel : public Panel {
   double drawChart(const RunIndex& run, Selection& selection) {
     const ImVec2 window = ImGui::GetWindowPos();
     const ImVec2 size = ImGui::GetWindowSize();
-    const float left = window.x + ui_.px(kSidePoints);
+    const float left = window.x + ui_.px(kMemorySidePoints);
     const float right = std::max(left + 20, window.x + size.x - ui_.px(12));
     const float top = window.y + ui_.px(30);
-    const float bottom = std::max(top + 20, window.y + size.y - ui_.px(kAxisPoints));
+    const float bottom = std::max(top + 20, window.y + size.y - ui_.px(kMemoryAxisPoints));
     const ChartScale x{0, memory_.end_ns, left, right, false};
     const ChartScale y{0, static_cast<double>(memory_.arena_bytes), bottom, top, false};
     ImGui::SetCursorScreenPos({left, top});

@@ -9,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kRowPoints = 28;
+constexpr float kPassPoints = 28;
 constexpr float kDonePoints = 62;  // right edge of the column, from the right
 constexpr float kMissedPoints = 14;
 
@@ -35,7 +35,7 @@ class PassesPanel : public Panel {
     const bool advice = !index.advice.empty();
     std::size_t shown = index.stages.size();
     for (std::size_t s = 1; s < index.stages.size() && !show_all_; ++s) shown -= didNothing(snapshot, static_cast<std::int32_t>(s)) ? 1 : 0;
-    const float rows = static_cast<float>(std::max<std::size_t>(shown + 1, 4)) * ui_.px(kRowPoints) + ui_.px(10);
+    const float rows = static_cast<float>(std::max<std::size_t>(shown + 1, 4)) * ui_.px(kPassPoints) + ui_.px(10);
     const float list_height = std::floor(advice ? std::min(rows, rest * 0.55F) : rest);
     if (beginArea(ui_, "history", {0, list_height}, ui_.theme.panel, {0, 4})) {
       if (index.stages.size() < 2) {
@@ -99,7 +99,7 @@ class PassesPanel : public Panel {
   bool drawRow(const StudioSnapshot& snapshot, std::int32_t stage, bool shown) const {
     const PassRecord& pass = snapshot.job->passes[snapshot.index->stages[stage].pass];
     const float width = ImGui::GetWindowWidth();
-    const float height = std::floor(ui_.px(kRowPoints));
+    const float height = std::floor(ui_.px(kPassPoints));
     const ImVec2 local = {0, ImGui::GetCursorPosY()};
     ImGui::SetCursorPos(local);
     ImGui::PushID(stage);
@@ -146,7 +146,10 @@ class PassesPanel : public Panel {
   // By key, palette or script: what a click on a link of the marked advice does.
   int linkByKey(const std::vector<Advice>& all, Selection& selection) {
     const auto count = static_cast<int>(all.size());
-    if (selection.take("advice.next")) marked_advice_ = (marked_advice_ + 1) % count;
+    if (selection.take("advice.next")) {
+      marked_advice_ = (marked_advice_ + 1) % count;
+      scroll_to_advice_ = true;
+    }
     marked_advice_ = std::min(marked_advice_, count - 1);
     const bool show = selection.take("advice.show");
     const bool attempt = selection.take("advice.try");
@@ -180,6 +183,8 @@ class PassesPanel : public Panel {
       const int by_mouse = paragraphWithLinks(ui_, advice.text, {advice.link, offered ? advice.offer : ""}, width);
       const int clicked = marked && by_key >= 0 ? by_key : by_mouse;
       if (marked) {
+        if (scroll_to_advice_) ImGui::SetScrollHereY(1);
+        scroll_to_advice_ = false;
         const float left = ImGui::GetWindowPos().x;
         ImGui::GetWindowDrawList()->AddRectFilled({left, begin.y}, {left + ui_.px(3), ImGui::GetCursorScreenPos().y}, ui_.theme.accent);
       }
@@ -202,6 +207,7 @@ class PassesPanel : public Panel {
   const Ui& ui_;
   std::int32_t last_shown_ = -1;
   bool show_all_ = false;
+  bool scroll_to_advice_ = false;
   int marked_advice_ = -1;  // that keys have reached; -1: none
 };
 

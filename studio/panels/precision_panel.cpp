@@ -14,16 +14,16 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kSidePoints = 400;
+constexpr float kTriedPoints = 400;
 constexpr float kLeastSidePoints = 300;
 
 enum class Scope { kOperation, kModule, kKind };
 constexpr std::array<std::pair<const char*, Scope>, 3> kScopes = {
     {{"this operation", Scope::kOperation}, {"its module", Scope::kModule}, {"all of its kind", Scope::kKind}}};
 
-enum Column { kName, kKind, kNow, kFp32, kBf16, kInt8, kAlone, kTogether, kWhy, kSet };
+enum Column { kName, kKind, kNow, kFp32, kBf16, kInt8, kAlone, kTogether, kCosine, kMax, kWhy, kSet };
 
-std::string decibels(double db) {
+std::string decibelsOr(double db) {
   if (std::isnan(db)) return "–";
   return db >= kSqnrOfEqual ? "equal" : fmt::format("{:.0f}", db);
 }
@@ -43,7 +43,7 @@ class PrecisionPanel : public Panel {
   explicit PrecisionPanel(const Ui& ui)
       : ui_(ui),
         table_(ui,
-               {{"operation", 0, false, 0, 1.7F},
+               {{"operation", 0, false, 0, 2.6F},
                 {"kind", 92, false, 1200},
                 {"now", 50},
                 {"FP32 ms", 66, true, 0, 1, "In the newest run of this model in FP32."},
@@ -52,7 +52,9 @@ class PrecisionPanel : public Panel {
                 {"alone dB", 68, true, 720, 1,
                  "SQNR of the model's results with this operation alone in lower precision: more is better."},
                 {"together dB", 84, true, 1100, 1, "SQNR with this and all less sensitive operations in lower precision."},
-                {"why not lower", 0, false, 800, 1.6F},
+                {"cosine", 66, true, 1250, 1, "Of this operation's result and that of the same operation in FP32: 1 is the same direction."},
+                {"max |Δ|", 66, true, 1250, 1, "Largest difference of this operation's result from that in FP32."},
+                {"why not lower", 0, false, 800, 1.3F},
                 {"", 126}},
                kFp32, true),
         plot_(ui) {}
@@ -76,7 +78,7 @@ class PrecisionPanel : public Panel {
     }
     const float width = ImGui::GetWindowWidth();
     const bool with_side = width > ui_.px(kLeastSidePoints + 620);
-    const float side = std::clamp(std::floor(width * 0.32F), ui_.px(kLeastSidePoints), ui_.px(kSidePoints));
+    const float side = std::clamp(std::floor(width * 0.32F), ui_.px(kLeastSidePoints), ui_.px(kTriedPoints));
     const float table_width = with_side ? width - side : width;
     const float top = ImGui::GetCursorPosY();
     if (beginArea(ui_, "operations", {table_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse)) {
@@ -127,13 +129,15 @@ class PrecisionPanel : public Panel {
     const auto number = [column](const PrecisionRow& row) {
       const double value = column == kAlone      ? row.alone_db
                            : column == kTogether ? row.together_db
+                           : column == kCosine   ? row.cosine
+                           : column == kMax      ? row.max_abs
                                                  : row.time_ns[static_cast<std::size_t>(std::clamp(column - kFp32, 0, 2))];
       return std::isnan(value) ? -1 : value;
     };
     const auto text = [column](const PrecisionRow& row) -> const std::string& {
       return column == kName ? row.name : column == kKind ? row.kind : column == kNow ? row.now : row.why;
     };
-    const bool by_number = column >= kFp32 && column <= kTogether;
+    const bool by_number = column >= kFp32 && column <= kMax;
     std::stable_sort(rows_.begin(), rows_.end(), [&](const PrecisionRow& a, const PrecisionRow& b) {
       const PrecisionRow& x = table_.descending() ? b : a;
       const PrecisionRow& y = table_.descending() ? a : b;
@@ -218,8 +222,10 @@ class PrecisionPanel : public Panel {
       table_.number(kFp32 + p, ns <= 0 ? theme.dim : &ns == fastest && measured > 1 ? theme.good : theme.text,
                     ns > 0 ? fmt::format("{:.3f}", ns / 1e6) : "–");
     }
-    table_.number(kAlone, row.alone_db < 20 ? theme.warning : theme.text, decibels(row.alone_db));
-    table_.number(kTogether, theme.text, decibels(row.together_db));
+    table_.number(kAlone, row.alone_db < 20 ? theme.warning : theme.text, decibelsOr(row.alone_db));
+    table_.number(kTogether, theme.text, decibelsOr(row.together_db));
+    table_.number(kCosine, theme.text, std::isnan(row.cosine) ? "–" : fmt::format("{:.5f}", row.cosine));
+    table_.number(kMax, theme.text, std::isnan(row.max_abs) ? "–" : fmt::format("{:.1e}", row.max_abs));
     table_.text(kWhy, theme.dim, row.why);
     if (table_.cell(kSet)) drawChoices(snapshot, row, position, commands);
   }
@@ -274,7 +280,7 @@ class PrecisionPanel : public Panel {
                 ImGui::GetContentRegionAvail().x - ui_.px(10));
     ImGui::SetCursorPos({ui_.px(14), ui_.px(32)});
     label(last.accurate ? ui_.theme.dim : ui_.theme.bad,
-          fmt::format("SQNR {} → {} dB{}", decibels(last.before_db), decibels(last.after_db),
+          fmt::format("SQNR {} → {} dB{}", decibelsOr(last.before_db), decibelsOr(last.after_db),
                       last.accurate ? "" : ", not accurate enough"));
   }
 

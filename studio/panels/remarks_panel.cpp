@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "studio/panels/data_table.h"
@@ -12,14 +11,8 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kRowPoints = 25;
+constexpr float kRemarkPoints = 25;
 enum class Show { kMissed, kApplied, kAll };
-
-std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 class RemarksPanel : public Panel {
  public:
@@ -108,10 +101,10 @@ class RemarksPanel : public Panel {
       ImGui::TableSetColumnIndex(c);
       label(ui_.theme.dim, ImGui::TableGetColumnName(c), ui_.fonts.head);
     }
-    if (scroll_to_ >= 0) ImGui::SetScrollY(std::max(0.F, static_cast<float>(scroll_to_) * ui_.px(kRowPoints) - ImGui::GetWindowHeight() / 3));
+    if (scroll_to_ >= 0) ImGui::SetScrollY(std::max(0.F, static_cast<float>(scroll_to_) * ui_.px(kRemarkPoints) - ImGui::GetWindowHeight() / 3));
     scroll_to_ = -1;
     ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(rows_.size()), ui_.px(kRowPoints));
+    clipper.Begin(static_cast<int>(rows_.size()), ui_.px(kRemarkPoints));
     while (clipper.Step()) {
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) drawRow(snapshot, rows_[i], i == row_by_key_, selection);
     }
@@ -121,13 +114,13 @@ class RemarksPanel : public Panel {
   void drawRow(const StudioSnapshot& snapshot, std::int32_t r, bool reached, Selection& selection) const {
     const Remark& remark = snapshot.job->remarks[r];
     const bool missed = remark.kind == RemarkKind::kMissed;
-    ImGui::TableNextRow(ImGuiTableRowFlags_None, ui_.px(kRowPoints));
+    ImGui::TableNextRow(ImGuiTableRowFlags_None, ui_.px(kRemarkPoints));
     if (reached || (!selection.empty() && selection.overlaps(remark.origins)))
       ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, ui_.theme.selection);
     ImGui::TableSetColumnIndex(0);
     ImGui::PushID(r);
     const ImVec2 at = ImGui::GetCursorPos();
-    if (ImGui::Selectable("##row", false, ImGuiSelectableFlags_SpanAllColumns, {0, ui_.px(kRowPoints - 7)})) {
+    if (ImGui::Selectable("##row", false, ImGuiSelectableFlags_SpanAllColumns, {0, ui_.px(kRemarkPoints - 7)})) {
       selection.select(remark.origins, true);
     }
     ImGui::PopID();

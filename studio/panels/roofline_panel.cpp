@@ -13,9 +13,9 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kListPoints = 380;
-constexpr float kAxisPoints = 40;
-constexpr float kSidePoints = 62;
+constexpr float kRooflineListPoints = 380;
+constexpr float kRooflineAxisPoints = 40;
+constexpr float kRooflineSidePoints = 62;
 constexpr std::size_t kMostListed = 60;
 constexpr std::size_t kMostDots = 10000;  // the slowest steps
 
@@ -50,8 +50,8 @@ class RooflinePanel : public Panel {
     }
     stepByKey(run, selection);
     const float width = ImGui::GetWindowWidth();
-    const bool with_list = width > ui_.px(kListPoints + 340);
-    const float chart_width = with_list ? width - ui_.px(kListPoints) : width;
+    const bool with_list = width > ui_.px(kRooflineListPoints + 340);
+    const float chart_width = with_list ? width - ui_.px(kRooflineListPoints) : width;
     const float top = ImGui::GetCursorPosY();
     if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
       drawChart(run, snapshot.peaks, selection);
@@ -129,10 +129,10 @@ class RooflinePanel : public Panel {
   void drawChart(const RunIndex& run, const MachinePeaks& peaks, Selection& selection) const {
     const ImVec2 window = ImGui::GetWindowPos();
     const ImVec2 size = ImGui::GetWindowSize();
-    const float left = window.x + ui_.px(kSidePoints);
+    const float left = window.x + ui_.px(kRooflineSidePoints);
     const float right = std::max(left + 20, window.x + size.x - ui_.px(16));
     const float top = window.y + ui_.px(14);
-    const float bottom = std::max(top + 20, window.y + size.y - ui_.px(kAxisPoints));
+    const float bottom = std::max(top + 20, window.y + size.y - ui_.px(kRooflineAxisPoints));
     double low_x = 1e300, high_x = 0, low_y = 1e300, high_y = 0;
     for (const Dot& dot : dots_) {
       low_x = std::min(low_x, dot.intensity);

@@ -15,7 +15,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kToolPoints = 38;
-constexpr float kAxisPoints = 24;
+constexpr float kTimelineAxisPoints = 24;
 constexpr float kTrackPoints = 62;
 constexpr float kTallTrackPoints = 104;  // where there is room
 constexpr float kNamePoints = 128;
@@ -208,7 +208,7 @@ class TimelinePanel : public Panel {
     const float left = window.x + ui_.px(kNamePoints);
     const float right = std::max(left + ui_.px(40), window.x + ImGui::GetWindowWidth() - ui_.px(16));
     const ChartScale x{begin_ns_, begin_ns_ + span_ns_, left, right, false};
-    const float room = (ImGui::GetWindowHeight() - ui_.px(kAxisPoints + 4)) / static_cast<float>(lanes.size());
+    const float room = (ImGui::GetWindowHeight() - ui_.px(kTimelineAxisPoints + 4)) / static_cast<float>(lanes.size());
     track_ = std::floor(std::clamp(room, ui_.px(kTrackPoints), ui_.px(kTallTrackPoints)));
     const float height = static_cast<float>(lanes.size()) * track_;
     ImGui::SetCursorPos({ui_.px(kNamePoints), 0});
@@ -225,7 +225,7 @@ class TimelinePanel : public Panel {
     if (!ImGui::IsItemActive()) dragged_ = false;
     const float top = ImGui::GetItemRectMin().y;
     ImDrawList* list = ImGui::GetWindowDrawList();
-    const float axis_bottom = std::min(top + height, window.y + ImGui::GetWindowHeight() - ui_.px(kAxisPoints));
+    const float axis_bottom = std::min(top + height, window.y + ImGui::GetWindowHeight() - ui_.px(kTimelineAxisPoints));
     const double unit = span_ns_ < 2e4 ? 1e3 : 1e6;
     drawAxisX(ui_, x, top, axis_bottom, [&](double ns) {
       return fmt::format("{:.6g} {}", ns / unit, unit == 1e3 ? "µs" : "ms");

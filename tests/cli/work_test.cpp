@@ -142,7 +142,7 @@ class WorkTest : public ::testing::Test {
 
 // Waits until `done`; the last snapshot.
 template <class Done>
-SnapshotPtr waitFor(Session& session, const Done& done) {
+SnapshotPtr waitUntil(Session& session, const Done& done) {
   for (int i = 0; i < 12000; ++i) {
     const SnapshotPtr snapshot = session.latest();
     if (session.idle() && done(*snapshot)) return snapshot;
@@ -166,22 +166,22 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
   options.request = quickRequest();
   {
     Session session(options);
-    waitFor(session, finished);
+    waitUntil(session, finished);
     session.post(search);
     // Some calibration or assignment is there, and it is stopped.
     for (int i = 0; i < 6000 && !fs::exists(pit_.path("studio.db") + "." + session.latest()->job->model.sha256.substr(0, 16) + ".search"); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     session.post(CancelCommand{});
-    const SnapshotPtr stopped = waitFor(session, finished);
+    const SnapshotPtr stopped = waitUntil(session, finished);
     EXPECT_EQ(stopped->status.state, JobState::kCancelled);
     EXPECT_TRUE(stopped->work.tuning.search_waits);
   }
   // Another window finds it and goes on.
   Session session(options);
-  EXPECT_TRUE(waitFor(session, finished)->work.tuning.search_waits);
+  EXPECT_TRUE(waitUntil(session, finished)->work.tuning.search_waits);
   session.post(search);
-  const SnapshotPtr done = waitFor(session, finished);
+  const SnapshotPtr done = waitUntil(session, finished);
   EXPECT_EQ(done->status.state, JobState::kDone) << done->status.message;
   EXPECT_GE(done->job->tradeoffs.size(), 2U);
   for (const TradeoffRecord& tried : done->job->tradeoffs) EXPECT_FALSE(tried.assignment.empty()) << tried.name;
@@ -197,7 +197,7 @@ TEST_F(WorkTest, PinnedKernelsRun) {
   options.request.inputs = {"x:1x3x64x64"};
   options.request.optimize.tune = TuneMode::kFull;
   Session session(options);
-  const SnapshotPtr first = waitFor(session, finished);
+  const SnapshotPtr first = waitUntil(session, finished);
   ASSERT_EQ(first->status.state, JobState::kDone) << first->status.message;
   ASSERT_TRUE(first->tunings);
   const RunRecord& run = *first->index->optimized.run;
@@ -212,7 +212,7 @@ TEST_F(WorkTest, PinnedKernelsRun) {
   }
   ASSERT_FALSE(pin.kernel.empty()) << "no step has two kernels";
   session.post(OverrideCommand{first->overrides.now.with(pin), true});
-  const SnapshotPtr tried = waitFor(session, [](const StudioSnapshot& s) { return finished(s) && !s.tries->empty(); });
+  const SnapshotPtr tried = waitUntil(session, [](const StudioSnapshot& s) { return finished(s) && !s.tries->empty(); });
   ASSERT_EQ(tried->status.state, JobState::kDone) << tried->status.message;
   const auto& steps = tried->index->optimized.run->steps;
   EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [&](const StepRecord& step) {

@@ -18,27 +18,19 @@
 
 #include "core/plan/error.h"
 #include "profiler/sqlite.h"
+#include "tests/profiler/refusal.h"
 #include "tests/profiler/synthetic_job.h"
 #include "tests/profiler/temp_directory.h"
 
 namespace ipex_studio {
 namespace {
 
+using testing::smallJob;
 using testing::syntheticJob;
 using testing::TempDirectory;
 using ::testing::HasSubstr;
 
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kDatabase);
-    return error.what();
-  }
-  return "accepted";
-}
-
-JobRecord smallJob(std::uint64_t seed = 1) { return syntheticJob(seed, {2, 20}); }
+std::string refusedFile(const std::function<void()>& action) { return testing::refusal(ExitCode::kDatabase, action); }
 
 class DatabaseFailureTest : public ::testing::Test {
  protected:
@@ -53,28 +45,28 @@ class DatabaseFailureTest : public ::testing::Test {
 
 TEST_F(DatabaseFailureTest, RefusesWhatIsNoProfileDatabase) {
   std::ofstream(directory_.file("text.db")) << std::string(5000, 'x');
-  EXPECT_THAT(refusal([&] { Database::open(directory_.file("text.db"), OpenMode::kReadWrite); }),
+  EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("text.db"), OpenMode::kReadWrite); }),
               HasSubstr("text.db is not a profile database; name another file with --db."));
   Connection(directory_.file("foreign.db"), true).execute("CREATE TABLE t (a)");
   for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite}) {
-    EXPECT_THAT(refusal([&] { Database::open(directory_.file("foreign.db"), mode); }),
+    EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("foreign.db"), mode); }),
                 HasSubstr("foreign.db is a database of another program, not a profile database; name another"));
   }
   EXPECT_EQ(Connection(directory_.file("foreign.db"), false).integer("SELECT count(*) FROM sqlite_master"), 1);
   std::ofstream(directory_.file("empty.db"));
-  EXPECT_THAT(refusal([&] { Database::open(directory_.file("empty.db"), OpenMode::kReadOnly); }),
+  EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("empty.db"), OpenMode::kReadOnly); }),
               HasSubstr("empty.db is empty, not a profile database"));
-  EXPECT_THAT(refusal([&] { Database::open(directory_.path(), OpenMode::kReadOnly); }),
+  EXPECT_THAT(refusedFile([&] { Database::open(directory_.path(), OpenMode::kReadOnly); }),
               HasSubstr("is a directory, not a profile database."));
-  EXPECT_THAT(refusal([&] { Database::open(directory_.file("none.db"), OpenMode::kReadOnly); }),
+  EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("none.db"), OpenMode::kReadOnly); }),
               HasSubstr("none.db does not exist."));
-  EXPECT_THAT(refusal([&] { Database::open(directory_.file("no/such/profile.db"), OpenMode::kReadWrite); }),
+  EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("no/such/profile.db"), OpenMode::kReadWrite); }),
               HasSubstr("no/such for the profile database does not exist; create it or name another file with --db."));
 }
 
 TEST_F(DatabaseFailureTest, DirectoryThatCannotBeWrittenIsSaidAtOnce) {
   // /proc refuses everybody, root included.
-  EXPECT_THAT(refusal([] { Database::open("/proc/self/profile.db", OpenMode::kReadWrite); }),
+  EXPECT_THAT(refusedFile([] { Database::open("/proc/self/profile.db", OpenMode::kReadWrite); }),
               HasSubstr("/proc/self/profile.db cannot be "));
 }
 
@@ -84,7 +76,7 @@ TEST_F(DatabaseFailureTest, NewerSchemaOpensForReadingOnly) {
   Database database = create();
   EXPECT_TRUE(database.readOnly());
   EXPECT_EQ(database.jobs().size(), 1u);
-  EXPECT_THAT(refusal([&] { database.record(smallJob()); }), HasSubstr("is open for reading only"));
+  EXPECT_THAT(refusedFile([&] { database.record(smallJob()); }), HasSubstr("is open for reading only"));
   EXPECT_EQ(query("PRAGMA user_version"), 99);
 }
 
@@ -102,7 +94,7 @@ TEST_F(DatabaseFailureTest, HostileRowsAreRefusedWhenRead) {
                                std::filesystem::copy_options::overwrite_existing);
     Connection(directory_.file("hostile.db"), false).execute(change);
     const Database database = Database::open(directory_.file("hostile.db"), OpenMode::kReadOnly);
-    EXPECT_THAT(refusal([&] { database.job(1); }), HasSubstr("holds a malformed record: ")) << change;
+    EXPECT_THAT(refusedFile([&] { database.job(1); }), HasSubstr("holds a malformed record: ")) << change;
   }
 }
 
@@ -114,7 +106,7 @@ TEST_F(DatabaseFailureTest, DamagedPagesAreNamed) {
     const std::string garbage(static_cast<std::size_t>(std::filesystem::file_size(path())) - 4096, '\x5a');
     file.write(garbage.data(), static_cast<std::streamsize>(garbage.size()));
   }
-  EXPECT_THAT(refusal([&] { create().job(1); }), HasSubstr("is damaged"));
+  EXPECT_THAT(refusedFile([&] { create().job(1); }), HasSubstr("is damaged"));
 }
 
 // ---- Several at once, and things that fail on the way.
@@ -144,7 +136,7 @@ TEST_F(DatabaseFailureTest, FullDiskIsOneSentenceAndLosesNothing) {
   {
     Database database = Database::open(disk + "/profile.db", OpenMode::kReadWrite);
     database.record(smallJob());
-    sentence = refusal([&] { database.record(syntheticJob(2, {16, 200})); });
+    sentence = refusedFile([&] { database.record(syntheticJob(2, {16, 200})); });
     EXPECT_EQ(database.jobs().size(), 1u);
     EXPECT_EQ(database.check(), "ok");
   }
@@ -163,7 +155,7 @@ TEST_F(DatabaseFailureTest, FileSizeLimitIsOneSentenceAndLosesNothing) {
   getrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &full);
-  const std::string sentence = refusal([&] { database.record(syntheticJob(2, {16, 200})); });
+  const std::string sentence = refusedFile([&] { database.record(syntheticJob(2, {16, 200})); });
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, SIG_DFL);
   EXPECT_THAT(sentence,

@@ -19,10 +19,9 @@
 namespace ipex_studio {
 namespace {
 
+using testing::smallJob;
 using testing::syntheticJob;
 using testing::TempDirectory;
-
-JobRecord smallJob(std::uint64_t seed = 1) { return syntheticJob(seed, {2, 20}); }
 
 class DatabaseTest : public ::testing::Test {
  protected:

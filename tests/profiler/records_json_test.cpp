@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/plan/error.h"
+#include "tests/profiler/refusal.h"
 #include "tests/profiler/synthetic_job.h"
 
 namespace ipex_studio {
@@ -15,20 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-JobRecord smallJob() { return testing::syntheticJob(7, {2, 5}); }
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kFailure);
-    return error.what();
-  }
-  return "accepted";
-}
+std::string refusedRecord(const std::function<void()>& action) { return testing::refusal(ExitCode::kFailure, action); }
 
 TEST(RecordsJson, JobSurvivesTextAndBack) {
-  const json before = toJson(smallJob());
+  const json before = toJson(testing::smallJob());
   const JobRecord after = recordFromJson<JobRecord>(parseRecordText(dumpJson(before)));
   EXPECT_EQ(before, toJson(after));
   EXPECT_EQ(after.passes[0].hash_before, 0xF000'0000'0000'0001u);
@@ -64,11 +55,11 @@ TEST(RecordsJson, MissingFieldsKeepDefaultsAndUnknownOnesAreIgnored) {
 }
 
 TEST(RecordsJson, RefusesTextThatIsNoRecord) {
-  EXPECT_EQ(refusal([] { parseRecordText("{\"id\":"); }), "The engine sent a malformed record: it is not JSON.");
-  EXPECT_EQ(refusal([] { parseRecordText(std::string(100'000, '[')); }),
+  EXPECT_EQ(refusedRecord([] { parseRecordText("{\"id\":"); }), "The engine sent a malformed record: it is not JSON.");
+  EXPECT_EQ(refusedRecord([] { parseRecordText(std::string(100'000, '[')); }),
             "The engine sent a malformed record: it is nested too deeply.");
-  EXPECT_EQ(refusal([] { parseRecordText("[1,2,3]", 4); }), "The engine sent a malformed record: it has 7 bytes.");
-  EXPECT_EQ(refusal([] { recordFromJson<Origin>(json::parse("[1]")); }),
+  EXPECT_EQ(refusedRecord([] { parseRecordText("[1,2,3]", 4); }), "The engine sent a malformed record: it has 7 bytes.");
+  EXPECT_EQ(refusedRecord([] { recordFromJson<Origin>(json::parse("[1]")); }),
             "The engine sent a malformed record: an object was expected.");
 }
 
@@ -82,10 +73,10 @@ struct Hostile {
 class RecordsJsonHostile : public ::testing::TestWithParam<Hostile> {};
 
 TEST_P(RecordsJsonHostile, IsRefused) {
-  json job = toJson(smallJob());
+  json job = toJson(testing::smallJob());
   job[json::json_pointer(GetParam().pointer)] = json::parse(GetParam().value);
   const std::string text = dumpJson(job);
-  EXPECT_THAT(refusal([&] { recordFromJson<JobRecord>(parseRecordText(text)); }),
+  EXPECT_THAT(refusedRecord([&] { recordFromJson<JobRecord>(parseRecordText(text)); }),
               ::testing::AllOf(::testing::StartsWith("The engine sent a malformed record: "),
                                ::testing::HasSubstr(GetParam().sentence)));
 }
@@ -129,10 +120,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(RecordsJson, RefusesOverLongStringsAndArrays) {
   json origin = toJson(Origin{});
   origin["kind"] = std::string((std::size_t{1} << 20) + 1, 'x');
-  EXPECT_THAT(refusal([&] { recordFromJson<Origin>(origin); }), ::testing::HasSubstr("\"kind\" has 1048577 bytes"));
+  EXPECT_THAT(refusedRecord([&] { recordFromJson<Origin>(origin); }), ::testing::HasSubstr("\"kind\" has 1048577 bytes"));
   json run = toJson(RunRecord{});
   run["latency_ns"] = json(std::vector<int>((std::size_t{1} << 22) + 1, 1));
-  EXPECT_THAT(refusal([&] { recordFromJson<RunRecord>(run); }),
+  EXPECT_THAT(refusedRecord([&] { recordFromJson<RunRecord>(run); }),
               ::testing::HasSubstr("\"latency_ns\" has 4194305 elements"));
 }
 
@@ -148,7 +139,7 @@ TEST(RecordsJson, AnyLeafMayBeAnything) {
     if (++seen % 7 != 0) continue;
     json changed = job;
     changed[json::json_pointer(leaf.key())] = wrong[seen / 7 % std::size(wrong)];
-    refused += refusal([&] { recordFromJson<JobRecord>(changed); }) != "accepted";
+    refused += refusedRecord([&] { recordFromJson<JobRecord>(changed); }) != "accepted";
   }
   EXPECT_GT(refused, seen / 14);
 }

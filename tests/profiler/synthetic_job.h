@@ -13,5 +13,6 @@ struct SyntheticSize {
 };
 
 JobRecord syntheticJob(std::uint64_t seed = 1, SyntheticSize size = {});
+inline JobRecord smallJob(std::uint64_t seed = 1) { return syntheticJob(seed, {2, 20}); }
 
 }  // namespace ipex_studio::testing

@@ -21,7 +21,7 @@ std::string npy(const std::string& descr, const std::string& order, const std::s
   return std::string("\x93NUMPY") + static_cast<char>(version) + '\0' + testing::littleEndian(header.size(), version == 1 ? 2 : 4) + header + data;
 }
 
-std::string refusal(const std::string& bytes) {
+std::string npyRefusal(const std::string& bytes) {
   try {
     parseNpy(bytes, "'x.npy'");
   } catch (const Error& error) {
@@ -51,26 +51,26 @@ TEST(NpyFile, ReadsEveryVersionAndType) {
 
 TEST(NpyFile, RefusesTheRest) {
   const std::string good = npy("<f4", "False", "(2,)", "12345678");
-  EXPECT_EQ(refusal(good), "");
-  EXPECT_EQ(refusal(npy(">f4", "False", "(2,)", "12345678")), "'x.npy' cannot be used as input: its numbers are big-endian; save it again with numpy.save.");
-  EXPECT_EQ(refusal(npy("|O", "False", "(2,)", "12345678")), "'x.npy' cannot be used as input: its type '|O' is no tensor type; save it again with numpy.save.");
-  EXPECT_EQ(refusal(good + "9"), "'x.npy' cannot be used as input: its data does not fill its sizes; save it again with numpy.save.");
+  EXPECT_EQ(npyRefusal(good), "");
+  EXPECT_EQ(npyRefusal(npy(">f4", "False", "(2,)", "12345678")), "'x.npy' cannot be used as input: its numbers are big-endian; save it again with numpy.save.");
+  EXPECT_EQ(npyRefusal(npy("|O", "False", "(2,)", "12345678")), "'x.npy' cannot be used as input: its type '|O' is no tensor type; save it again with numpy.save.");
+  EXPECT_EQ(npyRefusal(good + "9"), "'x.npy' cannot be used as input: its data does not fill its sizes; save it again with numpy.save.");
   for (const char* shape : {"(4294967296, 4294967296, 4294967296)", "(-1,)", "(99999999999999999999,)", "(9223372036854775807, 2)", "(1.5,)", "2", "(2", "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2)"}) {
-    EXPECT_NE(refusal(npy("<f4", "False", shape, "12345678")), "") << shape;
+    EXPECT_NE(npyRefusal(npy("<f4", "False", shape, "12345678")), "") << shape;
   }
-  for (const char* descr : {"<c8", "<U5", "f4", "<u4", "", "<f44", "<m8"}) EXPECT_NE(refusal(npy(descr, "False", "(2,)", "12345678")), "") << descr;
-  EXPECT_NE(refusal(npy("<f4", "0", "(2,)", "12345678")), "");
-  for (std::size_t length = 0; length < good.size(); ++length) EXPECT_NE(refusal(good.substr(0, length)), "") << length;
-  EXPECT_NE(refusal(std::string("\x93NUMPY\x04\0", 8) + good.substr(8)), "");
+  for (const char* descr : {"<c8", "<U5", "f4", "<u4", "", "<f44", "<m8"}) EXPECT_NE(npyRefusal(npy(descr, "False", "(2,)", "12345678")), "") << descr;
+  EXPECT_NE(npyRefusal(npy("<f4", "0", "(2,)", "12345678")), "");
+  for (std::size_t length = 0; length < good.size(); ++length) EXPECT_NE(npyRefusal(good.substr(0, length)), "") << length;
+  EXPECT_NE(npyRefusal(std::string("\x93NUMPY\x04\0", 8) + good.substr(8)), "");
   std::string long_header = npy("<f4", "False", "(2,)", "12345678", 2);
   long_header.replace(8, 4, testing::littleEndian(0xfffffff0, 4));
-  EXPECT_NE(refusal(long_header), "");
+  EXPECT_NE(npyRefusal(long_header), "");
 }
 
 TEST(NpyFile, MutationsNeverCrash) {
   testing::Random random(11);
   const std::string good = npy("<f4", "False", "(2, 2)", std::string(16, 'x'));
-  for (int i = 0; i < 5000 * testing::campaignFactor(); ++i) refusal(testing::mutated(good, random));
+  for (int i = 0; i < 5000 * testing::campaignFactor(); ++i) npyRefusal(testing::mutated(good, random));
 }
 
 // An archive in memory, read through a descriptor as a file is.

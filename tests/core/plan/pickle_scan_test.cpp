@@ -24,7 +24,7 @@ PickleScanOptions options() {
   return made;
 }
 
-std::string refusal(const std::string& bytes) {
+std::string scanRefusal(const std::string& bytes) {
   try {
     scanPickle(bytes, options());
   } catch (const Error& error) {
@@ -70,65 +70,65 @@ TEST(PickleScan, ReadsTensorsAndObjects) {
 
 TEST(PickleScan, ReadsWhatElseLibtorchWrites) {
   const std::string enumeration = pickled(global("__torch__", "Color") + "K\x01R");
-  EXPECT_EQ(refusal(enumeration), "accepted");
-  EXPECT_EQ(refusal(pickled(global("torch", "device") + binUnicode("cpu") + "\x85R")), "accepted");
+  EXPECT_EQ(scanRefusal(enumeration), "accepted");
+  EXPECT_EQ(scanRefusal(pickled(global("torch", "device") + binUnicode("cpu") + "\x85R")), "accepted");
   const std::string number = "G" + std::string(8, '\0');
-  EXPECT_EQ(refusal(pickled(global("builtins", "complex") + number + number + "\x86R")), "accepted");
+  EXPECT_EQ(scanRefusal(pickled(global("builtins", "complex") + number + number + "\x86R")), "accepted");
   EXPECT_EQ(
-      refusal(pickled(global("torch.jit._pickle", "restore_type_tag") + "}" + binUnicode("Dict[str, int]") + "\x86R")),
+      scanRefusal(pickled(global("torch.jit._pickle", "restore_type_tag") + "}" + binUnicode("Dict[str, int]") + "\x86R")),
       "accepted");
   const std::string storage = "((" + binUnicode("storage") + global("torch", "QInt8Storage") + binUnicode("0") +
                               binUnicode("cpu") + binInt(24) + "tQ" + binInt(0) + intTuple({24}) + intTuple({1}) + "(" +
                               global("torch", "per_tensor_affine") + number + binInt(0) + "t\x89" +
                               global("collections", "OrderedDict") + ")RtR";
-  EXPECT_EQ(refusal(pickled(global("torch._utils", "_rebuild_qtensor") + storage)), "accepted");
+  EXPECT_EQ(scanRefusal(pickled(global("torch._utils", "_rebuild_qtensor") + storage)), "accepted");
 }
 
 TEST(PickleScan, RefusesTensorsThatReachBeyondTheirData) {
-  EXPECT_EQ(refusal(pickled(tensorOf("0", 6, 0, {2, 3}, {3, 1}))), "accepted");
-  EXPECT_EQ(refusal(pickled(tensorOf("0", 6, 5, {100}, {0}))), "accepted");
-  EXPECT_EQ(refusal(pickled(tensorOf("0", 6, 6, {0}, {1}))), "accepted");
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 6, 1, {2, 3}, {3, 1}))), HasSubstr("reaches beyond its data '0'"));
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 6, 0, {7}, {1}))), HasSubstr("reaches beyond"));
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 6, 0, {2}, {2000000000}))), HasSubstr("reaches beyond"));
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 6, -1, {2}, {1}))), HasSubstr("begins outside"));
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 6, 0, {-2}, {1}))), HasSubstr("negative"));
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 6, 0, {2000000000, 2000000000}, {0, 0}))), HasSubstr("too many elements"));
+  EXPECT_EQ(scanRefusal(pickled(tensorOf("0", 6, 0, {2, 3}, {3, 1}))), "accepted");
+  EXPECT_EQ(scanRefusal(pickled(tensorOf("0", 6, 5, {100}, {0}))), "accepted");
+  EXPECT_EQ(scanRefusal(pickled(tensorOf("0", 6, 6, {0}, {1}))), "accepted");
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 1, {2, 3}, {3, 1}))), HasSubstr("reaches beyond its data '0'"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {7}, {1}))), HasSubstr("reaches beyond"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {2}, {2000000000}))), HasSubstr("reaches beyond"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, -1, {2}, {1}))), HasSubstr("begins outside"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {-2}, {1}))), HasSubstr("negative"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {2000000000, 2000000000}, {0, 0}))), HasSubstr("too many elements"));
 }
 
 TEST(PickleScan, RefusesStoragesThatDoNotFitTheirMember) {
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 550000000, 0, {1}, {1}))),
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 550000000, 0, {1}, {1}))),
               HasSubstr("declares 550000000 float32 elements of tensor data '0', which has 24 bytes"));
-  EXPECT_THAT(refusal(pickled(tensorOf("0", 5, 0, {1}, {1}))), HasSubstr("declares 5"));
-  EXPECT_THAT(refusal(pickled(tensorOf("0", -1, 0, {1}, {1}))), HasSubstr("declares -1"));
-  EXPECT_THAT(refusal(pickled(tensorOf("9", 1, 0, {1}, {1}))), HasSubstr("which the file lacks"));
-  EXPECT_THAT(refusal(pickled(tensorOf("../x", 1, 0, {1}, {1}))), HasSubstr("broken key"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 5, 0, {1}, {1}))), HasSubstr("declares 5"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", -1, 0, {1}, {1}))), HasSubstr("declares -1"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("9", 1, 0, {1}, {1}))), HasSubstr("which the file lacks"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("../x", 1, 0, {1}, {1}))), HasSubstr("broken key"));
 }
 
 TEST(PickleScan, RefusesAllocationsWithoutData) {
   // Room for four billion memo entries, as libtorch would make it.
-  EXPECT_THAT(refusal(pickled("Nr" + littleEndian(0xfffffff0u, 4))), HasSubstr("uses memo number 4294967280 after 0"));
-  EXPECT_THAT(refusal("\x80\x02X" + littleEndian(0xfffffff0u, 4) + "abc"),
+  EXPECT_THAT(scanRefusal(pickled("Nr" + littleEndian(0xfffffff0u, 4))), HasSubstr("uses memo number 4294967280 after 0"));
+  EXPECT_THAT(scanRefusal("\x80\x02X" + littleEndian(0xfffffff0u, 4) + "abc"),
               HasSubstr("needs 4294967280 bytes where 3 are left"));
-  EXPECT_THAT(refusal("\x80\x02"), HasSubstr("needs 1 bytes where 0 are left"));
-  EXPECT_NE(refusal(""), "accepted");
+  EXPECT_THAT(scanRefusal("\x80\x02"), HasSubstr("needs 1 bytes where 0 are left"));
+  EXPECT_NE(scanRefusal(""), "accepted");
 }
 
 TEST(PickleScan, RefusesDeepNesting) {
-  EXPECT_THAT(refusal(pickled(std::string(1000000, '('))), HasSubstr("opens more than 1000 containers"));
-  EXPECT_THAT(refusal(pickled("N" + std::string(1000000, '\x85'))), HasSubstr("nests deeper than 400 levels"));
+  EXPECT_THAT(scanRefusal(pickled(std::string(1000000, '('))), HasSubstr("opens more than 1000 containers"));
+  EXPECT_THAT(scanRefusal(pickled("N" + std::string(1000000, '\x85'))), HasSubstr("nests deeper than 400 levels"));
   std::string lists = "]";
   for (int i = 0; i < 500; ++i) lists = "](" + lists + "e";
-  EXPECT_THAT(refusal(pickled(lists)), HasSubstr("nests deeper than 400 levels"));
+  EXPECT_THAT(scanRefusal(pickled(lists)), HasSubstr("nests deeper than 400 levels"));
 }
 
 TEST(PickleScan, RefusesCyclesAndLateChanges) {
-  EXPECT_THAT(refusal(pickled("]q" + std::string(1, '\0') + "(h" + std::string(1, '\0') + "e")),
+  EXPECT_THAT(scanRefusal(pickled("]q" + std::string(1, '\0') + "(h" + std::string(1, '\0') + "e")),
               HasSubstr("puts a container into itself"));
   const std::string zero(1, '\0');
   // A list is put into a tuple, and then that tuple into the list.
-  EXPECT_THAT(refusal(pickled("]q" + zero + "\x85q\x01" "0h" + zero + "(h\x01" "e\x86")), HasSubstr("opcode 0x30"));
-  EXPECT_THAT(refusal(pickled("]q" + zero + "\x85q\x01h" + zero + "(h\x01" "e\x86")), HasSubstr("after its use"));
+  EXPECT_THAT(scanRefusal(pickled("]q" + zero + "\x85q\x01" "0h" + zero + "(h\x01" "e\x86")), HasSubstr("opcode 0x30"));
+  EXPECT_THAT(scanRefusal(pickled("]q" + zero + "\x85q\x01h" + zero + "(h\x01" "e\x86")), HasSubstr("after its use"));
 }
 
 TEST(PickleScan, RefusesBrokenStacks) {
@@ -137,16 +137,16 @@ TEST(PickleScan, RefusesBrokenStacks) {
         std::string("\x81"), std::string("Q"), std::string("q\0", 2), std::string("h\0", 2), std::string("NN"),
         std::string("(N"), std::string("N(\x86"), std::string("}(Nu"), std::string("N(Ne"), std::string("(NNe"),
         std::string()}) {
-    EXPECT_NE(refusal(pickled(body)), "accepted") << body;
+    EXPECT_NE(scanRefusal(pickled(body)), "accepted") << body;
   }
-  EXPECT_THAT(refusal(pickled("N") + "x"), HasSubstr("goes on after its end"));
-  EXPECT_THAT(refusal("\x80\x04N."), HasSubstr("protocol 2"));
+  EXPECT_THAT(scanRefusal(pickled("N") + "x"), HasSubstr("goes on after its end"));
+  EXPECT_THAT(scanRefusal("\x80\x04N."), HasSubstr("protocol 2"));
 }
 
 TEST(PickleScan, RefusesCallsOfWhatIsNoFunction) {
-  EXPECT_THAT(refusal(pickled("K\x01)R")), HasSubstr("calls something that is not a function"));
-  EXPECT_THAT(refusal(pickled(global("torch", "FloatStorage") + ")R")), HasSubstr("no function"));
-  EXPECT_THAT(refusal(pickled(global("collections", "OrderedDict") + ")\x81")), HasSubstr("no class"));
+  EXPECT_THAT(scanRefusal(pickled("K\x01)R")), HasSubstr("calls something that is not a function"));
+  EXPECT_THAT(scanRefusal(pickled(global("torch", "FloatStorage") + ")R")), HasSubstr("no function"));
+  EXPECT_THAT(scanRefusal(pickled(global("collections", "OrderedDict") + ")\x81")), HasSubstr("no class"));
 }
 
 TEST(PickleScan, RefusesGlobalsAndOpcodesThatLibtorchDoesNotWrite) {
@@ -158,11 +158,11 @@ TEST(PickleScan, RefusesGlobalsAndOpcodesThatLibtorchDoesNotWrite) {
                                                                        {"__torch__x", "Net"},
                                                                        {"torch.jit._pickle", "build_tensor_from_id"},
                                                                        {"__torch__", "Net;x"}}) {
-    EXPECT_THAT(refusal(pickled(global(module, name))), HasSubstr("refused, it calls for")) << module << "." << name;
+    EXPECT_THAT(scanRefusal(pickled(global(module, name))), HasSubstr("refused, it calls for")) << module << "." << name;
   }
   // INST, OBJ, STACK_GLOBAL, EXT1, DUP, POP, PUT, PERSID, LONG4, FRAME
   for (const char* opcode : {"i", "o", "\x93", "\x82", "2", "0", "p", "P", "\x8b", "\x95"}) {
-    EXPECT_THAT(refusal(pickled("N" + std::string(opcode) + "os\nsystem\n")),
+    EXPECT_THAT(scanRefusal(pickled("N" + std::string(opcode) + "os\nsystem\n")),
                 HasSubstr("which TorchScript files do not use"));
   }
 }

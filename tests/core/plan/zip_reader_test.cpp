@@ -12,7 +12,7 @@ using namespace ipex_studio::testing;
 using ::testing::HasSubstr;
 
 // Reads all members; the complaint, or "accepted".
-std::string refusal(const std::string& bytes, const ZipLimits& limits = {}) {
+std::string zipRefusal(const std::string& bytes, const ZipLimits& limits = {}) {
   const MemoryFile file(bytes);
   try {
     const ZipReader zip(file.fd(), "a.zip", limits);
@@ -57,15 +57,15 @@ TEST(ZipReader, RefusesBadNames) {
   for (const char* name : {"/etc/passwd", "a/../b", "..", "a//b", "./a", "a\\b", "c:/a", "a\nb", "a/.."}) {
     ZipWriter zip;
     zip.add(name, "x");
-    EXPECT_THAT(refusal(zip.finish()), HasSubstr("is not a sound ZIP archive")) << name;
+    EXPECT_THAT(zipRefusal(zip.finish()), HasSubstr("is not a sound ZIP archive")) << name;
   }
   ZipWriter nameless;
   nameless.add("", "x");
-  EXPECT_THAT(refusal(nameless.finish()), HasSubstr("has no name"));
+  EXPECT_THAT(zipRefusal(nameless.finish()), HasSubstr("has no name"));
   ZipWriter fine;
   fine.add("a/.data/x..y", "x");
   fine.add("a/folder/", "");
-  EXPECT_EQ(refusal(fine.finish()), "accepted");
+  EXPECT_EQ(zipRefusal(fine.finish()), "accepted");
 }
 
 TEST(ZipReader, RefusesDuplicatesAlsoByCase) {
@@ -73,7 +73,7 @@ TEST(ZipReader, RefusesDuplicatesAlsoByCase) {
     ZipWriter zip;
     zip.add("a/x", "1");
     zip.add(second, "2");
-    EXPECT_THAT(refusal(zip.finish()), HasSubstr("upper and lower case count as the same")) << second;
+    EXPECT_THAT(zipRefusal(zip.finish()), HasSubstr("upper and lower case count as the same")) << second;
   }
 }
 
@@ -84,7 +84,7 @@ TEST(ZipReader, RefusesADeclaredSizeBeyondTheFile) {
   const std::string huge = littleEndian(2200000000u, 4);
   patch(&bytes, zip.places[0].central + 20, huge + huge);
   EXPECT_EQ(
-      refusal(bytes),
+      zipRefusal(bytes),
       "'a.zip' is not a sound ZIP archive: member 'a/data' declares 2200000000 bytes, more than the file has; copy "
       "or export the file again.");
 }
@@ -94,33 +94,33 @@ TEST(ZipReader, RefusesBombs) {
   ZipWriter zip;
   zip.add("a/zeros", zeros, true);
   const std::string bytes = zip.finish();
-  EXPECT_EQ(refusal(bytes), "accepted");
+  EXPECT_EQ(zipRefusal(bytes), "accepted");
   ZipLimits limits;
   limits.inflated_bytes = 1 << 20;
-  EXPECT_THAT(refusal(bytes, limits), HasSubstr("would grow beyond 1 MB"));
+  EXPECT_THAT(zipRefusal(bytes, limits), HasSubstr("would grow beyond 1 MB"));
 
   const std::string squeezed = deflated(zeros);
   ZipWriter more;  // inflates to more than it declares
   more.addRaw("a/lie", squeezed, 1000, crcOf(zeros.substr(0, 1000)), 8);
-  EXPECT_THAT(refusal(more.finish()), HasSubstr("inflates to more than its declared size"));
+  EXPECT_THAT(zipRefusal(more.finish()), HasSubstr("inflates to more than its declared size"));
   ZipWriter less;
   less.addRaw("a/lie", squeezed, zeros.size() + 1, crcOf(zeros), 8);
-  EXPECT_THAT(refusal(less.finish()), HasSubstr("holds 4194304 bytes instead of 4194305"));
+  EXPECT_THAT(zipRefusal(less.finish()), HasSubstr("holds 4194304 bytes instead of 4194305"));
   ZipWriter beyond;
   beyond.addRaw("a/lie", squeezed, 1500000000u, crcOf(zeros), 8);
-  EXPECT_THAT(refusal(beyond.finish()), HasSubstr("more than"));
+  EXPECT_THAT(zipRefusal(beyond.finish()), HasSubstr("more than"));
   ZipWriter trailing;
   trailing.addRaw("a/lie", deflated("abc") + "tail", 3, crcOf("abc"), 8);
-  EXPECT_THAT(refusal(trailing.finish()), HasSubstr("broken compressed data"));
+  EXPECT_THAT(zipRefusal(trailing.finish()), HasSubstr("broken compressed data"));
   ZipWriter cut;
   cut.addRaw("a/lie", squeezed.substr(0, squeezed.size() - 3), zeros.size(), crcOf(zeros), 8);
-  EXPECT_NE(refusal(cut.finish()), "accepted");
+  EXPECT_NE(zipRefusal(cut.finish()), "accepted");
 }
 
 TEST(ZipReader, RefusesTooManyMembers) {
   ZipWriter zip;
   for (int i = 0; i < 100000; ++i) zip.add("a/" + std::to_string(i), "");
-  EXPECT_THAT(refusal(zip.finish()), HasSubstr("it lists 100000 members, more than the 50000 allowed"));
+  EXPECT_THAT(zipRefusal(zip.finish()), HasSubstr("it lists 100000 members, more than the 50000 allowed"));
 }
 
 TEST(ZipReader, RefusesOverlapsAndGaps) {
@@ -129,20 +129,20 @@ TEST(ZipReader, RefusesOverlapsAndGaps) {
   zip.add("a/x", "0123456789");
   zip.add("a/y", "0123456789");
   const std::string good = zip.finish();
-  ASSERT_EQ(refusal(good), "accepted");
+  ASSERT_EQ(zipRefusal(good), "accepted");
 
   std::string same_place = good;
   patch(&same_place, zip.places[1].central + 42, littleEndian(0, 4));
-  EXPECT_THAT(refusal(same_place), HasSubstr("overlaps another or leaves a gap"));
+  EXPECT_THAT(zipRefusal(same_place), HasSubstr("overlaps another or leaves a gap"));
 
   std::string wider = good;  // x claims the bytes of y's header as its own
   patch(&wider, zip.places[0].central + 20, littleEndian(40, 4) + littleEndian(40, 4));
-  EXPECT_NE(refusal(wider), "accepted");
+  EXPECT_NE(zipRefusal(wider), "accepted");
 
   const std::string front_gap = std::string("PK\x03\x04", 4) + good;
-  EXPECT_NE(refusal(front_gap), "accepted");
+  EXPECT_NE(zipRefusal(front_gap), "accepted");
   std::string appended = good + "x";
-  EXPECT_THAT(refusal(appended), HasSubstr("is cut short or has bytes appended"));
+  EXPECT_THAT(zipRefusal(appended), HasSubstr("is cut short or has bytes appended"));
 }
 
 TEST(ZipReader, RefusesHeadersThatDisagree) {
@@ -154,13 +154,13 @@ TEST(ZipReader, RefusesHeadersThatDisagree) {
     for (std::size_t at = 0; at < 30; ++at) {
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ 0x55);
-      EXPECT_NE(refusal(bad), "accepted") << "local header, byte " << at;
+      EXPECT_NE(zipRefusal(bad), "accepted") << "local header, byte " << at;
     }
     if (!descriptors) continue;
     for (std::size_t at = zip.places[0].data_end; at < zip.places[0].data_end + 16; ++at) {
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ 0x01);
-      EXPECT_NE(refusal(bad), "accepted") << "descriptor, byte " << at;
+      EXPECT_NE(zipRefusal(bad), "accepted") << "descriptor, byte " << at;
     }
   }
 }
@@ -168,13 +168,13 @@ TEST(ZipReader, RefusesHeadersThatDisagree) {
 TEST(ZipReader, RefusesEncryptionAndUnknownMethods) {
   ZipWriter method;
   method.addRaw("a/x", "abc", 3, crcOf("abc"), 12);
-  EXPECT_THAT(refusal(method.finish()), HasSubstr("compressed by unknown method 12"));
+  EXPECT_THAT(zipRefusal(method.finish()), HasSubstr("compressed by unknown method 12"));
   ZipWriter zip;
   zip.add("a/x", "abc");
   std::string bytes = zip.finish();
   bytes[zip.places[0].header + 6] ^= 1;
   bytes[zip.places[0].central + 8] ^= 1;
-  EXPECT_THAT(refusal(bytes), HasSubstr("is encrypted"));
+  EXPECT_THAT(zipRefusal(bytes), HasSubstr("is encrypted"));
 }
 
 TEST(ZipReader, RefusesZip64RecordsThatDisagree) {
@@ -185,7 +185,7 @@ TEST(ZipReader, RefusesZip64RecordsThatDisagree) {
   for (std::size_t at : {0u, 4u, 16u, 20u, 24u, 32u, 40u, 48u, 56u, 60u, 64u, 72u}) {
     std::string bad = good;
     bad[record + at] = static_cast<char>(bad[record + at] ^ 2);
-    EXPECT_NE(refusal(bad), "accepted") << "byte " << at;
+    EXPECT_NE(zipRefusal(bad), "accepted") << "byte " << at;
   }
 }
 

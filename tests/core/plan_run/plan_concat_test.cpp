@@ -7,21 +7,17 @@
 #include <map>
 
 #include "core/plan/plan.h"
-#include "kernels/kernel_list.h"
+#include "all_kernels.h"
 #include "plan_interpreter.h"
 #include "scrambled_kernels.h"
 
 namespace ipex_studio {
 namespace {
 
+using testing::kernels;
 using testing::Random;
 using testing::RandomPlan;
 using testing::Tensor;
-
-const KernelList& kernels() {
-  static const std::unique_ptr<KernelList> list = makeKernelList();
-  return *list;
-}
 
 // Every operation in one kind of layout, by its reference: what moves then does not depend on the machine.
 class PinnedKernel final : public Kernel {

@@ -7,7 +7,7 @@
 
 #include "core/plan/error.h"
 #include "core/plan/plan.h"
-#include "kernels/kernel_list.h"
+#include "all_kernels.h"
 #include "plan_interpreter.h"
 #include "random_plan.h"
 #include "scrambled_kernels.h"
@@ -16,13 +16,9 @@ namespace ipex_studio {
 namespace {
 
 using testing::interpret;
+using testing::kernels;
 using testing::RandomPlan;
 using testing::Tensor;
-
-const KernelList& kernels() {
-  static const std::unique_ptr<KernelList> list = makeKernelList();
-  return *list;
-}
 
 // A source in memory of exactly its size, in the layout that `desc` says.
 std::vector<char> laidOut(const Tensor& tensor, const TensorDesc& desc) {
@@ -86,7 +82,7 @@ std::string difference(const Results& actual, const std::vector<Tensor>& expecte
   return {};
 }
 
-std::string stepsOf(const Plan& plan) {
+std::string placedSteps(const Plan& plan) {
   std::string text;
   for (const StepRecord& step : plan.steps()) {
     text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + " " + step.dst_shape + " at " + std::to_string(step.arena_begin) + "\n";
@@ -126,7 +122,7 @@ void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::ui
       ASSERT_NE(std::string(problem.what()).find("outside of the table"), std::string::npos) << problem.what();
       return;
     }
-    ASSERT_EQ(wrong, "") << which << ", seed " << seed << ", batch " << batch << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+    ASSERT_EQ(wrong, "") << which << ", seed " << seed << ", batch " << batch << "\n" << planSpecToText(random.spec) << "\n" << placedSteps(*plan);
     // The warm instance has no memory of the run before.
     const std::vector<Tensor> others = testing::otherInputs(random, seed + 2, batch);
     const auto again = interpret(random.spec, others, random.ints, random.constants, kernels());

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/plan/plan_compiler.h"
-#include "kernels/kernel_list.h"
+#include "all_kernels.h"
 #include "plan_interpreter.h"
 #include "random_plan.h"
 
@@ -16,14 +16,10 @@ namespace ipex_studio {
 namespace {
 
 using testing::interpret;
+using testing::kernels;
 using testing::Random;
 using testing::RandomPlan;
 using testing::Tensor;
-
-const KernelList& kernels() {
-  static const std::unique_ptr<KernelList> list = makeKernelList();
-  return *list;
-}
 
 PlanRequest requestFor(const RandomPlan& plan) {
   PlanRequest request;

@@ -1,0 +1,24 @@
+// What a refusal says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "core/plan/error.h"
+
+namespace ipex_studio::testing {
+
+// "accepted" where `action` throws no Error; its exit code must be `code`.
+inline std::string refusal(ExitCode code, const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace ipex_studio::testing
