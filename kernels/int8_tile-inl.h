@@ -119,28 +119,32 @@ HWY_INLINE V activated(D d, const Int8Tile& t, V v) {
   return hn::MulAdd(geluNearV(d, terms, v), hn::Set(d, t.activated_scale), hn::Set(d, t.activated_offset));
 }
 
-// What becomes of the sums of a tile, side by side `width` apart, `column` on, in vectors of D.
-template <class Addend, class Result, class D>
-HWY_INLINE void finishColumns(D d, const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width, std::int64_t column) {
+// What becomes of the sums of a tile, side by side `width` apart, `column` on, in vectors of D. Results are bytes, which may
+// alias anything: what the loop needs of the tile stays in variables. kPlain: no rounded rows, no activation.
+template <class Addend, class Result, bool kPlain, class D>
+HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sums, std::int64_t rows, std::int64_t width, std::int64_t column) {
   const hn::RebindToSigned<D> di;
+  const Int8Tile t = tile;
   const auto factor = hn::Set(d, t.factor), low = hn::Set(d, t.low), high = hn::Set(d, t.high);
   const auto scale = hn::LoadU(d, t.scale + column), offset = hn::LoadU(d, t.offset + column);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    auto* const c = static_cast<Result*>(t.c) + r * t.c_stride + column;
-    auto sum = hn::LoadU(di, sums + r * width + column);
-    if (t.row_zero != nullptr) sum = hn::Sub(sum, hn::Mul(hn::Set(di, t.row_zero[r]), hn::LoadU(di, t.column_sums + column)));
+  auto* c = static_cast<Result*>(t.c) + column;
+  const auto* o = static_cast<const std::conditional_t<std::is_void_v<Addend>, char, Addend>*>(t.addend) + (std::is_void_v<Addend> ? 0 : column);
+  sums += column;
+  for (std::int64_t r = 0; r < rows; ++r, sums += width, c += t.c_stride) {
+    auto sum = hn::LoadU(di, sums);
+    if (!kPlain && t.row_zero != nullptr) sum = hn::Sub(sum, hn::Mul(hn::Set(di, t.row_zero[r]), hn::LoadU(di, t.column_sums + column)));
     auto product = hn::ConvertTo(d, sum);
-    if (t.row_scale != nullptr) product = hn::Mul(product, hn::Set(d, t.row_scale[r]));
+    if (!kPlain && t.row_scale != nullptr) product = hn::Mul(product, hn::Set(d, t.row_scale[r]));
     auto v = hn::MulAdd(product, scale, offset);
     if constexpr (!std::is_void_v<Addend>) {
-      const auto* const o = static_cast<const Addend*>(t.addend) + r * t.addend_stride + column;
       if constexpr (sizeof(Addend) == 1) {
         v = hn::MulAdd(factor, loadBytes(d, o), v);
       } else {
         v = hn::MulAdd(factor, hn::LoadU(d, o), v);
       }
+      o += t.addend_stride;
     }
-    v = activated(d, t, v);
+    if constexpr (!kPlain) v = activated(d, t, v);
     // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
     if constexpr (sizeof(Result) == 1) {
       storeRounded(d, hn::Min(hn::Max(v, low), high), c);
@@ -150,14 +154,21 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& t, const std::int32_t* sums, 
   }
 }
 
-template <class Addend, class Result>
-void finishTile(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+template <class Addend, class Result, bool kPlain>
+void finishTileAs(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 8> half;  // where panels end in half a vector
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   std::int64_t column = 0;
-  for (; column + kLanes <= width; column += kLanes) finishColumns<Addend, Result>(d, t, sums, rows, width, column);
-  for (; column < width; column += hn::MaxLanes(half)) finishColumns<Addend, Result>(half, t, sums, rows, width, column);
+  for (; column + kLanes <= width; column += kLanes) finishColumns<Addend, Result, kPlain>(d, t, sums, rows, width, column);
+  for (; column < width; column += hn::MaxLanes(half)) finishColumns<Addend, Result, kPlain>(half, t, sums, rows, width, column);
+}
+
+template <class Addend, class Result>
+void finishTile(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+  const bool plain = t.row_zero == nullptr && t.row_scale == nullptr && t.activation == IntegerActivation::kNone;
+  if (plain) return finishTileAs<Addend, Result, true>(t, sums, rows, width);
+  finishTileAs<Addend, Result, false>(t, sums, rows, width);
 }
 
 template <class Addend>
