@@ -229,6 +229,7 @@ json toJson(const TurnResult& result) {
   return {{"type", "samples"},
           {"index", result.index},
           {"latency_ns", result.latency_ns},
+          {"begin_ns", result.begin_ns},
           {"wall_ns", result.wall_ns},
           {"cpu_ns", result.cpu_ns}};
 }
@@ -238,6 +239,7 @@ TurnResult turnResultFromJson(const json& source) {
   TurnResult result;
   result.index =
       static_cast<std::int32_t>(messageInteger(source, "index", -1, std::numeric_limits<std::int32_t>::max()));
+  result.begin_ns = messageInteger(source, "begin_ns", 0, std::numeric_limits<std::int64_t>::max());
   result.wall_ns = messageInteger(source, "wall_ns", 0, kMax);
   result.cpu_ns = messageInteger(source, "cpu_ns", 0, kMax);
   const json& samples = member(source, "latency_ns");

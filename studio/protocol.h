@@ -7,7 +7,7 @@
 //                      turn     Turn: run forward for a while, then answer with samples
 //                      finish   FinishRequest: profile, export, then answer with the result
 //   from the engine    hello    versions of its libraries
-//                      progress stage, fraction
+//                      progress stage, fraction; timed: what follows is timed, until the next one or the result
 //                      log      level, text
 //                      input, origins, frozen, pass, remark       records of core/plan/records.h
 //                      tuning   what was measured to choose kernels, as MemoryTuningStore writes it
@@ -105,6 +105,7 @@ struct Turn {
 struct TurnResult {
   std::int32_t index = 0;
   std::vector<std::int64_t> latency_ns;
+  std::int64_t begin_ns = 0;  // of the first, on this machine's steady clock
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
 };

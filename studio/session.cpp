@@ -18,7 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Indexing a record costs tens of milliseconds; more often than this nobody can look.
+// Indexing a record costs tens of milliseconds, and a frame of the window has to wait for what is timed; more often than this
+// nobody can look.
 constexpr auto kRecordInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxLogLines = 2000;
 constexpr std::int64_t kMostLookedAt = 100;  // jobs of a database, for the one to show first
@@ -113,6 +114,7 @@ void Session::work() {
     working_ = true;
     lock.unlock();
     if (!handleAside(command)) guarded([&] { handle(command); });
+    onTimed(false);
     lock.lock();
     working_ = false;
   }
@@ -231,6 +233,12 @@ void Session::showJob(const Database& database, std::int64_t id) {
   parts_.work.recorded_at = dateText(job.started_unix_ns);
   if (::access(job.model.path.c_str(), R_OK) == 0) parts_.work.recorded_model = job.model.path;
   readHistory(database, id);
+  if (job.command == "what-if" && job.runs.size() == 2 && parts_.comparison && parts_.comparison->runs.size() == 2) {
+    // The verdict is that of the turns both took.
+    auto set = std::make_shared<RunSet>(*parts_.comparison);
+    set->ratio.back() = medianRatio({job.runs[0].latency_ns, job.runs[0].turn}, {job.runs[1].latency_ns, job.runs[1].turn});
+    parts_.comparison = std::move(set);
+  }
   overrides_ = OverrideHistory();
   measured_overrides_ = Overrides();
   parts_.tries.clear();
@@ -282,7 +290,10 @@ void Session::startJob(PrecisionSearchResult* found) {
 }
 
 void Session::onProgress(const std::string& stage, double fraction, double eta_s) {
+  const bool same = parts_.status.state == JobState::kWorking && parts_.status.stage == stage;
   parts_.status = JobStatus{JobState::kWorking, stage, fraction, eta_s, ""};
+  if (same && Clock::now() - last_progress_ < kRecordInterval) return;
+  last_progress_ = Clock::now();
   publishStatus();
 }
 
@@ -326,7 +337,10 @@ void Session::publishStatus() {
 void Session::publish(SnapshotPtr snapshot) {
   const std::lock_guard lock(mutex_);
   latest_ = std::move(snapshot);
-  if (wake_) wake_();
+  news_ = timed_;
+  if (timed_ || !wake_) return;
+  drawing_ = true;
+  wake_();
 }
 
 }  // namespace ipex_studio

@@ -40,6 +40,8 @@ class Session : public SnapshotSource, private JobEvents {
   void setWakeup(std::function<void()> wake) override;
   void post(Command command) override;
   bool idle() override;
+  bool timed() override;
+  void drew(std::int64_t begin_ns, std::int64_t end_ns, bool more) override;
 
  private:
   void work();
@@ -92,6 +94,8 @@ class Session : public SnapshotSource, private JobEvents {
   void onRecord(const JobRecord& job) override;
   void onMeasured(const JobRecord& job) override;
   void onState(const std::string& text) override;
+  void onTimed(bool timed) override;
+  bool disturbed(double begin_ns, double end_ns) override;
 
   void setState(JobState state, const std::string& message);
   void log(LogLevel level, const std::string& text);
@@ -114,6 +118,7 @@ class Session : public SnapshotSource, private JobEvents {
   OverrideHistory overrides_;
   Overrides measured_overrides_;  // in force in job_
   std::chrono::steady_clock::time_point last_record_{};
+  std::chrono::steady_clock::time_point last_progress_{};
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   Cancellation cancellation_;
 
@@ -124,6 +129,11 @@ class Session : public SnapshotSource, private JobEvents {
   bool working_ = false;
   SnapshotPtr latest_;
   std::function<void()> wake_;
+  bool timed_ = false;
+  bool news_ = false;     // that wait until nothing is timed any more
+  bool drawing_ = false;  // a frame was asked for or is not the last
+  std::condition_variable drawn_;
+  std::deque<std::pair<std::int64_t, std::int64_t>> frames_;  // ns, the last ones
 
   std::thread thread_;
 };

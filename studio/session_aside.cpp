@@ -97,6 +97,11 @@ void Session::readHistory(const Database& database, std::int64_t job) {
   if (shown != history->jobs.end()) {
     std::vector<std::int64_t> both;
     for (const RunSummary& run : shown->runs) both.push_back(run.id);
+    // What a what-if was measured against has the times of its operations in the job that it comes from.
+    const auto earlier = std::find_if(shown + 1, history->jobs.end(), [&](const JobSummary& other) {
+      return other.sha256 == shown->sha256 && !other.runs.empty() && other.runs.back().variant == "optimized";
+    });
+    if (shown->command == "what-if" && both.size() == 2 && earlier != history->jobs.end()) both.front() = earlier->runs.back().id;
     if (both.size() >= 2) parts_.comparison = std::make_shared<const RunSet>(compareRunSet(database, both));
     // The newest optimized run in each precision, this job's own first.
     std::vector<std::int64_t> newest;

@@ -154,8 +154,11 @@ void ModelJob::absorb(Side& side, const json& message) {
   if (passes && &side != optimized_.get()) return;
   if (type == "progress") {
     const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
+    const bool timed = message.find("timed") != message.end() && messageBool(message, "timed");
+    events_.onTimed(false);
     progress(messageText(message, "stage", 200),
              side.progress_begin + fraction * (side.progress_end - side.progress_begin));
+    if (timed) events_.onTimed(true);
   } else if (type == "log") {
     events_.onLog(messageText(message, "text", 4000), messageText(message, "level", 20) == "warning");
   } else if (type == "hello") {
@@ -312,6 +315,7 @@ void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form
   request.stay = &side == optimized_.get();
   side.process->send(toJson(request));
   const json result = expect(side, "result");
+  events_.onTimed(false);
   if (form != nullptr) return;
   side.run.peak_rss_bytes = messageInteger(result, "peak_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());
   RunRecord profiled = recordFromJson<RunRecord>(recordOf(result));

@@ -52,6 +52,10 @@ class JobEvents {
   virtual void onRecord(const JobRecord& /*job*/) {}
   // Of a job with a version before: both latencies and the verdict are there, the times of single steps follow.
   virtual void onMeasured(const JobRecord& /*job*/) {}
+  // From now on something is timed, or no longer: nothing else should run on this machine, and no news can be looked at.
+  virtual void onTimed(bool /*timed*/) {}
+  // Did anything of this program run between two times (ns) of the steady clock?
+  virtual bool disturbed(double /*begin_ns*/, double /*end_ns*/) { return false; }
   // How far a calibration or search is, as its state file has it.
   virtual void onState(const std::string& /*text*/) {}
 };
@@ -111,6 +115,7 @@ class ModelJob {
   void loadBeside();
   void takeTurns(std::vector<Side*> sides);
   bool turnsAreEnough(int turns) const;
+  std::vector<std::int64_t> undisturbed(const TurnResult& result);
   bool isOther(const Side& side) const;
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
@@ -136,6 +141,7 @@ class ModelJob {
   std::vector<std::unique_ptr<Side>> others_;  // of JobRequest::also
   std::unique_ptr<Side> optimized_;
   bool accurate_ = true;
+  std::size_t disturbed_ = 0;  // samples that were taken while the window was drawn
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 

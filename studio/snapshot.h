@@ -123,6 +123,10 @@ class SnapshotSource {
   // returned, the previous function is not called any more.
   virtual void setWakeup(std::function<void()> wake) = 0;
   virtual void post(Command command) = 0;
+  // Something is being timed: only input is worth a frame. It ends with a call of `wake`.
+  virtual bool timed() { return false; }
+  // A frame was drawn between two times of nowNs(); `more`: other work for the window goes on. What is timed meanwhile does not count.
+  virtual void drew(std::int64_t /*begin_ns*/, std::int64_t /*end_ns*/, bool /*more*/) {}
   // False while a posted command has not been dealt with.
   virtual bool idle() { return true; }
 };

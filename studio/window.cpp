@@ -10,7 +10,9 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "core/plan/clock.h"
 #include "core/plan/error.h"
 #include "studio/app.h"
 #include "studio/screenshot.h"
@@ -104,6 +106,30 @@ class WakeScope {
   SnapshotSource& source_;
 };
 
+// What the window system calls back about.
+struct WindowState {
+  SnapshotSource* source = nullptr;
+  bool input = false;  // anything but news of ours
+};
+
+WindowState& stateOf(GLFWwindow* window) { return *static_cast<WindowState*>(glfwGetWindowUserPointer(window)); }
+
+// Before those of ImGui, which call these.
+void noteInput(GLFWwindow* window, WindowState* state) {
+  glfwSetWindowUserPointer(window, state);
+  glfwSetCursorPosCallback(window, [](GLFWwindow* target, double, double) { stateOf(target).input = true; });
+  glfwSetMouseButtonCallback(window, [](GLFWwindow* target, int, int, int) { stateOf(target).input = true; });
+  glfwSetScrollCallback(window, [](GLFWwindow* target, double, double) { stateOf(target).input = true; });
+  glfwSetKeyCallback(window, [](GLFWwindow* target, int, int, int, int) { stateOf(target).input = true; });
+  glfwSetCharCallback(window, [](GLFWwindow* target, unsigned) { stateOf(target).input = true; });
+  glfwSetWindowRefreshCallback(window, [](GLFWwindow* target) { stateOf(target).input = true; });
+  glfwSetFramebufferSizeCallback(window, [](GLFWwindow* target, int, int) { stateOf(target).input = true; });
+  glfwSetDropCallback(window, [](GLFWwindow* target, int count, const char** paths) {
+    stateOf(target).input = true;
+    if (count > 0) stateOf(target).source->post(OpenCommand{paths[0]});
+  });
+}
+
 void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, int width, int height,
                FrameWatchdog* watchdog) {
   watchdog->begin();
@@ -131,11 +157,16 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
   while (glfwWindowShouldClose(window) == GLFW_FALSE) {
     if (frames_due > 0) {
       glfwPollEvents();
+      stateOf(window).input = false;  // this frame shows it
       --frames_due;
     } else {
       glfwWaitEvents();
+      const bool input = std::exchange(stateOf(window).input, false);
+      // News wait while something is timed: drawing them would change the numbers.
+      if (source.timed() && !input) continue;
       frames_due = kFramesAfterEvent - 1;
     }
+    const std::int64_t begin_ns = nowNs();
     SnapshotPtr latest = source.latest();
     if (latest != shown) frames_due = kFramesAfterEvent;
     shown = std::move(latest);
@@ -144,6 +175,7 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
     glfwGetFramebufferSize(window, &width, &height);
     if (width <= 0 || height <= 0) {
       frames_due = 0;
+      source.drew(begin_ns, begin_ns, false);
       continue;
     }
     const WindowSettings before = app.settings();
@@ -156,6 +188,7 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
     drawFrame(app, source, shown, width, height, &watchdog);
     if (!(before == app.settings())) frames_due = kFramesAfterEvent;
     glfwSwapBuffers(window);
+    source.drew(begin_ns, nowNs(), frames_due > 0 || !app.settled());
     if (options.after_frame && !options.after_frame(watchdog.statistics())) return;
   }
 }
@@ -168,7 +201,12 @@ class OffscreenRunner {
 
   // Draws one frame; then `settled()` tells whether the last ones looked the same.
   void frame() {
-    glfwWaitEventsTimeout(quiet_frames_ > 0 || !shown_ ? 0.0 : 0.02);
+    // Nobody gives it input, so while something is timed it draws nothing; not for ever, as a script may want to cancel.
+    const std::int64_t longest_ns = nowNs() + kLongestTimed_ns;
+    while (source_.timed() && nowNs() < longest_ns) glfwWaitEventsTimeout(kWait_s);
+    const bool working = shown_ && shown_->status.state == JobState::kWorking && !app_.selection().hasRequests();
+    glfwWaitEventsTimeout(quiet_frames_ > 0 || !shown_ ? 0.0 : working ? kWait_s : 0.02);
+    const std::int64_t begin_ns = nowNs();
     SnapshotPtr latest = source_.latest();
     const bool news = latest != shown_;
     shown_ = std::move(latest);
@@ -184,6 +222,7 @@ class OffscreenRunner {
     io.MousePos = {-1e6F, -1e6F};
     target_.bind();
     drawFrame(app_, source_, shown_, options_.width, options_.height, &watchdog_);
+    source_.drew(begin_ns, nowNs(), !app_.settled());
     const bool quiet = !news && source_.idle() && shown_->status.state != JobState::kWorking && app_.settled();
     quiet_frames_ = quiet ? quiet_frames_ + 1 : 0;
   }
@@ -196,6 +235,9 @@ class OffscreenRunner {
   void save(const std::string& path) const { writePng(path, options_.width, options_.height, target_.pixels()); }
 
  private:
+  static constexpr double kWait_s = 0.05;
+  static constexpr std::int64_t kLongestTimed_ns = 2'000'000'000;
+
   const WindowOptions& options_;
   App& app_;
   SnapshotSource& source_;
@@ -278,14 +320,12 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
   App::check(app_options);
   const GlfwLibrary library;
   const WindowPtr window = openWindow(options);
+  WindowState state{&source};
+  noteInput(window.get(), &state);
   const ImguiScope imgui(window.get());
   app_options.scale = chooseScale(options, window.get());
   App app(app_options, [] { glfwPostEmptyEvent(); });
   const WakeScope wake(source);
-  glfwSetWindowUserPointer(window.get(), &source);
-  glfwSetDropCallback(window.get(), [](GLFWwindow* target, int count, const char** paths) {
-    if (count > 0) static_cast<SnapshotSource*>(glfwGetWindowUserPointer(target))->post(OpenCommand{paths[0]});
-  });
   if (stays) {
     runInteractive(options, window.get(), app, source);
     // A file that cannot be written costs the arrangement, not the work.

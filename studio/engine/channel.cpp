@@ -12,8 +12,8 @@ void Channel::send(const nlohmann::json& message) {
   if (!writeFrame(fd_, message)) ::_exit(0);
 }
 
-void Channel::progress(const std::string& stage, double fraction) {
-  send({{"type", "progress"}, {"stage", stage}, {"fraction", fraction}});
+void Channel::progress(const std::string& stage, double fraction, bool timed) {
+  send({{"type", "progress"}, {"stage", stage}, {"fraction", fraction}, {"timed", timed}});
 }
 
 void Channel::log(const std::string& text, bool warning) {

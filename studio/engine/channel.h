@@ -16,7 +16,8 @@ class Channel {
   explicit Channel(int fd) : fd_(fd) {}
 
   void send(const nlohmann::json& message);
-  void progress(const std::string& stage, double fraction);
+  // `timed`: what follows is timed, so that the studio should do nothing meanwhile.
+  void progress(const std::string& stage, double fraction, bool timed = false);
   void log(const std::string& text, bool warning = false);
   template <class Record>
   void record(const char* type, const Record& record);

@@ -39,7 +39,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
     if (!metric.needsResults() || data->hasResults()) run.metrics = evaluate(module, nullptr, *data, inputs, metric, 0, "evaluate the baseline", channel);
   }
   if (request.profile_iterations > 0) {
-    channel.progress("time the baseline's operators", 0);
+    channel.progress("time the baseline's operators", 0, true);
     const auto origins = frozenOrigins(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
     profileSteps(module, inputs.example(), request.profile_iterations, origins, run);
   }

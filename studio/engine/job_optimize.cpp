@@ -195,7 +195,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
     // What was computed ahead took memory that a run would not need.
     const std::int64_t peak_rss_bytes = begun.references.empty() ? peakRssBytes() : 0;
     if (request.profile_iterations > 0) {
-      channel.progress("time every step", 0.0);
+      channel.progress("time every step", 0.0, true);
       profileSteps(optimized.module, inputs.example(), request.profile_iterations, optimized.origins, run);
     }
     if (request.profile_iterations > 0 && job.optimize.precision != Precision::kFp32) {

@@ -27,7 +27,7 @@ Turns::Turns(torch::jit::Module& module, const Inputs& inputs, const MeasureOpti
 void Turns::take(const Turn& turn) {
   TurnResult result;
   result.index = turn.index;
-  const std::int64_t wall = nowNs();
+  const std::int64_t wall = result.begin_ns = nowNs();
   const std::int64_t cpu = processCpuNs();
   result.latency_ns = pool_ ? timeInstances(*pool_, inputs_, turn.seconds, turn.iterations)
                             : timeForward(module_, inputs_, turn.seconds, turn.iterations);

@@ -34,6 +34,11 @@ std::string runText(const RunSummary& run) {
   return run.id > 0 ? fmt::format("run {}: {}", run.id, text) : text;
 }
 
+std::string machineText(const RunSummary& run) {
+  const std::string device = run.device == "cpu" || run.device.empty() ? "" : displayText(run.device, 12) + ", ";
+  return device + displayText(run.cpu, 40) + ", " + displayText(run.isa, 24);
+}
+
 class ComparePanel : public Panel {
  public:
   explicit ComparePanel(const Ui& ui)
@@ -45,6 +50,7 @@ class ComparePanel : public Panel {
                   {"variant", 0, false, 0, 1.4F},
                   {"precision", 62},
                   {"threads", 52, true, 520},
+                  {"machine", 0, false, 620, 1.2F, "Processor, instructions and device."},
                   {"ms", 62, true, 0, 1, "Median latency."},
                   {"speed-up", 64, true, 0, 1, "Over the model as it is, measured in the same job."}},
                  1, true),
@@ -130,8 +136,10 @@ class ComparePanel : public Panel {
         case 5:
           return a.run->threads < b.run->threads;
         case 6:
-          return a.run->p50_ns < b.run->p50_ns;
+          return machineText(*a.run) < machineText(*b.run);
         case 7:
+          return a.run->p50_ns < b.run->p50_ns;
+        case 8:
           return a.speedup < b.speedup;
         default:
           return std::make_pair(a.run->started_unix_ns, a.run->id) < std::make_pair(b.run->started_unix_ns, b.run->id);
@@ -148,6 +156,10 @@ class ComparePanel : public Panel {
     if (!set) return;
     for (const RunSummary& run : set->runs) {
       if (run.id > 0) chosen_.push_back(run.id);
+    }
+    timed_.clear();
+    for (std::size_t r = 0; r < set->runs.size(); ++r) {
+      timed_.push_back(std::any_of(set->rows.begin(), set->rows.end(), [r](const RunSetRow& row) { return row.steps[r] > 0; }));
     }
     heads_.clear();
     for (std::size_t r = 0; r < set->runs.size(); ++r) heads_.push_back(marks(r) + " ms");
@@ -166,6 +178,9 @@ class ComparePanel : public Panel {
   }
 
   static double delta_ns(const RunSetRow& row) { return static_cast<double>(row.p50_ns.back() - row.p50_ns.front()); }
+  // Of a run that was not timed operation by operation nothing can be said about one.
+  bool comparable() const { return timed_.size() >= 2 && timed_.front() && timed_.back(); }
+
   static double ratio(const RunSetRow& row) {
     return row.p50_ns.front() > 0 && row.p50_ns.back() > 0
                ? static_cast<double>(row.p50_ns.front()) / static_cast<double>(row.p50_ns.back())
@@ -248,8 +263,9 @@ class ComparePanel : public Panel {
       history_.text(4, ui_.theme.text, displayText(run.precision, 12));
       history_.number(5, ui_.theme.dim, run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads)
                                                           : std::to_string(run.threads));
-      history_.number(6, ui_.theme.text, fmt::format("{:.3f}", static_cast<double>(run.p50_ns) / 1e6));
-      history_.number(7, row.speedup >= 1.005 ? ui_.theme.good : ui_.theme.dim,
+      history_.text(6, ui_.theme.dim, machineText(run));
+      history_.number(7, ui_.theme.text, fmt::format("{:.3f}", static_cast<double>(run.p50_ns) / 1e6));
+      history_.number(8, row.speedup >= 1.005 ? ui_.theme.good : ui_.theme.dim,
                       row.speedup > 0 ? fmt::format("{:.2f}×", row.speedup) : "–");
     });
     if (resort) sortHistory();
@@ -318,8 +334,7 @@ class ComparePanel : public Panel {
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
       text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]), static_cast<double>(set.runs[r].p50_ns) / 1e6);
     for (std::size_t r = 0; r < set.runs.size(); ++r) {
-      const bool timed = std::any_of(set.rows.begin(), set.rows.end(), [r](const RunSetRow& row) { return row.steps[r] > 0; });
-      if (!timed) text += fmt::format(" · {} has no times of operations", marks(r));
+      if (!timed_[r]) text += fmt::format(" · {} has no times of operations", marks(r));
     }
     if (!set.same_model) text += " · not the same model";
     if (!set.same_machine) text += " · not the same machine or libraries";
@@ -343,10 +358,10 @@ class ComparePanel : public Panel {
     }
     const double change = delta_ns(row);
     const bool faster = change < 0;
-    const ImU32 tone = std::abs(change) < 500 ? ui_.theme.dim : faster ? ui_.theme.good : ui_.theme.bad;
-    delta_.number(column++, tone, fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6));
+    const ImU32 tone = !comparable() || std::abs(change) < 500 ? ui_.theme.dim : faster ? ui_.theme.good : ui_.theme.bad;
+    delta_.number(column++, tone, comparable() ? fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6) : "–");
     delta_.number(column++, tone, ratio(row) > 0 ? fmt::format("{:.2f}×", ratio(row)) : "–");
-    if (!delta_.cell(column) || widest_ns_ <= 0) return;
+    if (!delta_.cell(column) || widest_ns_ <= 0 || !comparable()) return;
     // From the middle: to the left it became faster, to the right slower.
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float middle = std::floor(at.x + ImGui::GetContentRegionAvail().x / 2);
@@ -365,6 +380,7 @@ class ComparePanel : public Panel {
   std::shared_ptr<const RunSet> shown_set_;
   std::vector<HistoryRow> rows_;          // into shown_history_
   std::vector<std::int64_t> chosen_;      // runs, in the order they were chosen
+  std::vector<bool> timed_;               // runs of shown_set_ with times of operations
   std::vector<std::string> heads_;        // names of the runs' columns
   std::vector<std::size_t> order_;        // rows of shown_set_
   std::size_t threshold_ = 0;

@@ -135,6 +135,51 @@ TEST_F(WhatIfTest, WhatWaitedGivesTheSameResults) {
   EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
 }
 
+// A window that is drawn during some of the timed blocks.
+class BusyWindow : public JobEvents {
+ public:
+  void onTimed(bool timed) override {
+    blocks_ += timed && !timed_ ? 1 : 0;
+    timed_ = timed;
+  }
+  bool disturbed(double begin_ns, double end_ns) override {
+    EXPECT_TRUE(begin_ns > 0 && end_ns >= begin_ns);
+    ++asked_;
+    return blocks_ > first_ && blocks_ <= last_;
+  }
+  int first_ = 1 << 30, last_ = 1 << 30, blocks_ = 0, asked_ = 0;
+  bool timed_ = false;
+};
+
+TEST_F(WhatIfTest, SamplesThatOverlapDrawingDoNotCount) {
+  const CheckedModel model = checkModel(modelFile("small.pt"));
+  JobRequest request = quickRequest();
+  request.measure.iterations = 20;
+  request.measure.warmup_s = 0;
+  const Cancellation cancellation;
+  const auto blocksOf = [&](BusyWindow& window) {
+    ModelJob job(model, request, false, window, cancellation);
+    job.optimize();
+    job.measure();
+    EXPECT_FALSE(window.timed_);
+    EXPECT_GT(window.asked_, 0);
+    return job.job().runs.back().latency_ns.size();
+  };
+  BusyWindow quiet;
+  EXPECT_EQ(blocksOf(quiet), 20u);
+  // One turn is drawn over: it is taken again.
+  BusyWindow once;
+  once.first_ = 3;
+  once.last_ = 4;
+  EXPECT_EQ(blocksOf(once), 20u);
+  EXPECT_EQ(once.blocks_, quiet.blocks_ + 1);
+  // All are: each is taken again twice, and counts in the end, or nothing would ever be measured.
+  BusyWindow always;
+  always.first_ = 0;
+  EXPECT_EQ(blocksOf(always), 20u);
+  EXPECT_GT(always.blocks_, quiet.blocks_ + 10);
+}
+
 // How long a verdict takes, from pressing to the snapshot that shows it. IPEX_WHAT_IF_MODEL names a ResNet-50 (or another
 // model, with IPEX_WHAT_IF="layer1=bf16 kind:convolution=bf16 …"); IPEX_WHAT_IF_THREADS, default 1. Prints, judges nothing.
 TEST_F(WhatIfTest, TimesToTheVerdict) {

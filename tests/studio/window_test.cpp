@@ -7,12 +7,15 @@
 #include <stb_image.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "core/plan/error.h"
 #include "tests/studio/display.h"
@@ -185,6 +188,59 @@ TEST_F(WindowTest, FilesDroppedOntoTheWindowAreOpened) {
   ASSERT_EQ(source.posted.size(), 1U) << "nothing for nothing, and the first of several";
   ASSERT_TRUE(std::holds_alternative<OpenCommand>(source.posted[0]));
   EXPECT_EQ(std::get<OpenCommand>(source.posted[0]).path, "/models/a b%n\n.pt");
+}
+
+// Says that something is timed, and counts the frames that are drawn all the same.
+class TimingSource : public testing::FixedSource {
+ public:
+  TimingSource() : FixedSource(testing::resnetSnapshot()) {}
+  bool timed() override { return timing; }
+  void drew(std::int64_t begin_ns, std::int64_t end_ns, bool) override {
+    EXPECT_LE(begin_ns, end_ns);
+    ++frames;
+  }
+  std::atomic<bool> timing{false};
+  std::atomic<int> frames{0};
+};
+
+TEST_F(WindowTest, NewsWaitWhileSomethingIsTimed) {
+  WindowOptions options;
+  options.width = 640;
+  options.height = 400;
+  TimingSource source;
+  int drawn = 0;
+  std::atomic<bool> done{false};
+  int by_news = -1, afterwards = -1;
+  GLFWwindow* window = nullptr;
+  std::thread other;
+  options.after_frame = [&](const FrameStatistics&) {
+    if (++drawn == 1) {
+      window = glfwGetCurrentContext();
+      other = std::thread([&] {
+        const auto rest = [](int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
+        rest(1500);  // layouts are done, the window waits
+        source.timing = true;
+        const int before = source.frames;
+        for (int i = 0; i < 20; ++i) {
+          source.wake();
+          rest(20);
+        }
+        by_news = source.frames - before;
+        source.timing = false;
+        source.wake();
+        rest(300);
+        afterwards = source.frames - before;
+        done = true;
+        source.wake();
+      });
+    }
+    return !done;
+  };
+  EXPECT_EQ(runWindow(options, source), 0);
+  other.join();
+  EXPECT_NE(window, nullptr);
+  EXPECT_EQ(by_news, 0) << "news were drawn while something was timed";
+  EXPECT_GE(afterwards, 1) << "what waited is drawn afterwards";
 }
 
 TEST_F(WindowTest, WithoutADisplayTheErrorSaysWhatToDo) {
