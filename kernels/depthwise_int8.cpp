@@ -78,9 +78,9 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
       value[p] = hn::MulAdd(factor, loadOperand(d, job.operand_types[chain.addend], call.src[o.src], at + p * o.pixel_stride), value[p]);
     }
   }
-  if (chain.activation == IntegerActivation::kHardSwish) {
+  if (chain.activation != IntegerActivation::kNone) {
 #pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) value[p] = hardSwish(d, value[p], chain.activated_scale, chain.activated_offset);
+    for (int p = 0; p < kPixels; ++p) value[p] = activated(d, chain.activation, chain.activated_scale, chain.activated_offset, value[p]);
   }
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
   if (chain.tail.empty() && isByte(job.result)) {
@@ -269,7 +269,7 @@ class DepthwiseInt8 final : public Kernel {
     Int8DepthwiseJob& job = op->job;
     job.result = dst.dtype;
     describeWindow(args, x, &job);
-    job.chain = foldChain(args, kGemmFirstOperand, kChannelAxis);
+    job.chain = foldChain(args, kGemmFirstOperand, kChannelAxis, /*takes_all=*/true);
     saturate(dst.dtype, &job.chain);
     if (!planChain(args, dst, op.get())) {
       *reason = "post-ops";

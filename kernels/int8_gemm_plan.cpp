@@ -90,7 +90,7 @@ std::uint32_t zeroByte(const PrepareArgs& args) {
 }
 
 void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
-  job->chain = foldChain(args, kGemmFirstOperand, channel_axis, /*takes_gelu=*/true);
+  job->chain = foldChain(args, kGemmFirstOperand, channel_axis, /*takes_all=*/true);
   saturate(args.dst[0].dtype, &job->chain);
   const GemmPanel& last = job->gemm.panels.back();
   const auto count = static_cast<std::size_t>(last.bias + last.width);

@@ -15,6 +15,7 @@
 
 #include "kernels/byte_convert-inl.h"
 #include "kernels/int8_gemm.h"
+#include "kernels/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -111,12 +112,25 @@ HWY_INLINE V geluNearV(D d, const GeluTerms& terms, V x) {
   return hn::Mul(x, hn::MulAdd(t, p, hn::Set(d, 0.5f)));
 }
 
+// activation(v) · scale + offset.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V activated(D d, const Int8Tile& t, V v) {
-  if (t.activation == IntegerActivation::kNone) return v;
-  if (t.activation == IntegerActivation::kHardSwish) return hardSwish(d, v, t.activated_scale, t.activated_offset);
-  const GeluTerms& terms = t.activation == IntegerActivation::kGeluErf ? kGeluErfTerms : kGeluTanhTerms;
-  return hn::MulAdd(geluNearV(d, terms, v), hn::Set(d, t.activated_scale), hn::Set(d, t.activated_offset));
+HWY_INLINE V activated(D d, IntegerActivation activation, float scale, float offset, V v) {
+  switch (activation) {
+    case IntegerActivation::kNone:
+      return v;
+    case IntegerActivation::kHardSwish:
+      return hardSwish(d, v, scale, offset);
+    case IntegerActivation::kSilu:
+      v = hn::Mul(v, sigmoidV(d, v));
+      break;
+    case IntegerActivation::kGeluErf:
+      v = geluNearV(d, kGeluErfTerms, v);
+      break;
+    case IntegerActivation::kGeluTanh:
+      v = geluNearV(d, kGeluTanhTerms, v);
+      break;
+  }
+  return hn::MulAdd(v, hn::Set(d, scale), hn::Set(d, offset));
 }
 
 // What becomes of the sums of a tile, side by side `width` apart, `column` on, in vectors of D. Results are bytes, which may
@@ -144,7 +158,7 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sum
       }
       o += t.addend_stride;
     }
-    if constexpr (!kPlain) v = activated(d, t, v);
+    if constexpr (!kPlain) v = activated(d, t.activation, t.activated_scale, t.activated_offset, v);
     // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
     if constexpr (sizeof(Result) == 1) {
       storeRounded(d, hn::Min(hn::Max(v, low), high), c);

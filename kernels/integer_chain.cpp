@@ -28,8 +28,8 @@ std::optional<std::vector<double>> channelValues(const PrepareArgs& args, int sr
 
 class Folder {
  public:
-  Folder(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_gelu)
-      : args_(args), first_operand_(first_operand), channel_axis_(channel_axis), takes_gelu_(takes_gelu),
+  Folder(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all)
+      : args_(args), first_operand_(first_operand), channel_axis_(channel_axis), takes_all_(takes_all),
         scale_(static_cast<std::size_t>(args.dst[0].dims[channel_axis]), args.spec.floatOr("scale", 1)), offset_(scale_.size(), 0.0) {}
 
   IntegerChain fold() {
@@ -99,10 +99,12 @@ class Folder {
         return true;
       case PostOpKind::kHardSwish:
         return activate(IntegerActivation::kHardSwish);
+      case PostOpKind::kSilu:
+        return takes_all_ && activate(IntegerActivation::kSilu);
       case PostOpKind::kGeluErf:
-        return takes_gelu_ && activate(IntegerActivation::kGeluErf);
+        return takes_all_ && activate(IntegerActivation::kGeluErf);
       case PostOpKind::kGeluTanh:
-        return takes_gelu_ && activate(IntegerActivation::kGeluTanh);
+        return takes_all_ && activate(IntegerActivation::kGeluTanh);
       case PostOpKind::kMul:
       case PostOpKind::kAdd:
       case PostOpKind::kSub:
@@ -143,7 +145,7 @@ class Folder {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const PrepareArgs& args_;
   int first_operand_, channel_axis_;
-  bool takes_gelu_;
+  bool takes_all_;
   std::vector<double> scale_, offset_;
   int addend_ = -1;
   IntegerActivation activation_ = IntegerActivation::kNone;
@@ -153,8 +155,8 @@ class Folder {
 
 }  // namespace
 
-IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_gelu) {
-  IntegerChain chain = Folder(args, first_operand, channel_axis, takes_gelu).fold();
+IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all) {
+  IntegerChain chain = Folder(args, first_operand, channel_axis, takes_all).fold();
   const bool gelu = chain.activation == IntegerActivation::kGeluErf || chain.activation == IntegerActivation::kGeluTanh;
   // Steps of at least 0.002: geluNearV is off by a tenth of one.
   constexpr float kFinestSteps = 500;

@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-enum class IntegerActivation { kNone, kHardSwish, kGeluErf, kGeluTanh };
+enum class IntegerActivation { kNone, kHardSwish, kSilu, kGeluErf, kGeluTanh };
 
 // v = sum · scale + offset, + factor · operand, then activation(v) · activated_scale + activated_offset if there is one,
 // clamped, then the tail.
@@ -27,9 +27,10 @@ struct IntegerChain {
 };
 
 // A constant bias (source 2 of a product that has one) comes first. Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no
-// constants, or not one number per channel, stay in the tail, but for the addend. `takes_gelu`: a gelu may be the activation
-// where the result's bytes are so coarse that its shorter form is not seen in them (geluNearV); else it stays in the tail.
-IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_gelu = false);
+// constants, or not one number per channel, stay in the tail, but for the addend. `takes_all`: silu may be the activation, too,
+// and gelu where the result's bytes are so coarse that its shorter form is not seen in them (geluNearV); else they stay in the
+// tail.
+IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all = false);
 
 // What the result's type does to a value anyway: u8 and s8 saturate.
 void saturate(DType dtype, IntegerChain* chain);

@@ -99,6 +99,10 @@ const std::vector<Case>& integerProductCases() {
        {S::u8({1, 32, 14, 14}), S::s8Weight({32, 1, 3, 3}), none, S::scales({32, 1, 1}), bias({32, 1, 1})}, "", kOneStep},
       {"convolution{groups=72,padding=[2,2],result=u8,src_zero=40,stride=[2,2]}|mul(0)|add(1)|hardswish|linear(0.3,10.0)",
        {S::u8({1, 72, 28, 28}), S::s8Weight({72, 1, 5, 5}), none, S::scales({72, 1, 1}), bias({72, 1, 1})}, "", kOneStep},
+      {"convolution{groups=72,padding=[2,2],result=u8,src_zero=40,stride=[2,2]}|mul(0)|add(1)|silu|linear(0.3,10.0)",
+       {S::u8({1, 72, 28, 28}), S::s8Weight({72, 1, 5, 5}), none, S::scales({72, 1, 1}), bias({72, 1, 1})}, "", kOneStep},
+      {"convolution{groups=72,padding=[2,2],result=u8,src_zero=40,stride=[2,2]}|mul(0)|add(1)|gelu_erf|linear(0.3,10.0)",
+       {S::u8({1, 72, 28, 28}), S::s8Weight({72, 1, 5, 5}), none, S::scales({72, 1, 1}), bias({72, 1, 1})}, "", kOneStep},
       {"convolution{groups=17,padding=[1,1],result=s8,src_zero=-5}|mul(0)|add(1)|linear(0.4,3.0)",
        {S::s8({2, 17, 8, 9}), S::s8Weight({17, 1, 3, 3}), none, S::scales({17, 1, 1}), bias({17, 1, 1})}, "", kOneStep},
       {"convolution{groups=24,padding=[3,3],src_zero=250}|mul(0)|add(1)|add(2,100.0)|relu",
@@ -109,6 +113,7 @@ const std::vector<Case>& integerProductCases() {
        {S::u8({2, 40, 21}), S::s8Weight({40, 1, 9}), none, S::scales({40, 1})}, "", kOneStep},
       // matrices
       {"linear{result=u8,src_zero=3}|mul(0)|add(1)|relu|linear(0.1,0.0)", {S::u8({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})}, "", kOneStep},
+      {"linear{result=u8}|mul(0)|add(1)|silu|linear(60.0,17.0)", {S::u8({5, 96}), S::s8Weight({33, 96}), none, S::scales({33}), bias({33})}, "linear_simd_int8", kOneStep},
       {"linear{result=u8,src_zero=3}|mul(0)|add(1)|gelu_erf|linear(300.0,52.0)", {S::u8({7, 64}), S::s8Weight({64, 64}), none, S::scales({64}), bias({64})}, "linear_simd_int8", kOneStep},
       {"linear{result=u8}|mul(0)|add(1)|gelu_tanh|linear(60.0,11.0)", {S::u8({5, 96}), S::s8Weight({33, 96}), none, S::scales({33}), bias({33})}, "linear_simd_int8", kOneStep},
       {"linear{result=s8}|mul(0)|gelu_tanh|linear(2000.0,0.0)", {S::u8({5, 96}), S::s8Weight({33, 96}), none, S::scales({33})}, "linear_simd_int8", kOneStep},
