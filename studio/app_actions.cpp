@@ -51,6 +51,7 @@ const std::vector<Action>& allActions() {
       {"run.fewer-threads", "One thread less for the next run", ""},
       {"run.cancel", "Cancel the running job", "Ctrl+."},
       {"run.inputs", "Choose the inputs", "Ctrl+I"},
+      {"run.flags", "Flags for the runs: all that the command line can do", "Ctrl+Shift+F"},
       {"run.export", "Export the optimized model", "Ctrl+E"},
       {"file.open", "Open a model or recorded runs", "Ctrl+O"},
       {"file.recent", "Open what was open before", "Ctrl+Shift+O"},

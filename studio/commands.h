@@ -108,8 +108,13 @@ struct StepOverridesCommand {
   bool redo = false;
 };
 
+// Flags of `ipex-studio run` for the open model, which is optimized with them at once; they replace those before.
+struct FlagsCommand {
+  std::string words;
+};
+
 using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
-                             CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand>;
+                             CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand, FlagsCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
 constexpr const char* kVerbs[] = {"open", "wait", "scrub", "select", "do", "expect", "screenshot",
-                                    "report", "trust", "export", "tune", "load"};
+                                    "report", "trust", "export", "tune", "load", "flags"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -58,7 +58,7 @@ Script Script::parse(const std::string& text) {
     const bool known = std::find(std::begin(kVerbs), std::end(kVerbs), step.verb) != std::end(kVerbs);
     if (!known || step.rest.empty()) {
       throw Error(ExitCode::kUsage, fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
-                                                "select, do, expect, screenshot, report, trust, export, tune and load, each "
+                                                "select, do, expect, screenshot, report, trust, export, tune, load and flags, each "
                                                 "with what to do it with.",
                                                 number, displayText(line, 80)));
     }
@@ -102,6 +102,7 @@ bool Script::run(const Step& step, const Frame& frame) {
   if (step.verb == "trust") frame.post(trustStep(step.rest, step.line));
   if (step.verb == "export") frame.post(exportStep(step.rest, step.line));
   if (step.verb == "tune") frame.post(tuneStep(step.rest, step.line));
+  if (step.verb == "flags") frame.post(FlagsCommand{step.rest});
   if (step.verb == "load") frame.post(loadStep(step.rest, step.line, frame.snapshot));
   return true;
 }

@@ -16,6 +16,7 @@
 //   export FILE [FORM] [PRECISION] [untuned]
 //   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method, samples,
 //                        drop, sqnr, budget, restart
+//   flags WORDS          flags of `ipex-studio run` for the open model, which is optimized with them
 //   load NAME            the decisions of a point of the precision plot
 //
 // Empty lines and lines that begin with # are skipped. Durations are seconds.

@@ -97,6 +97,7 @@ void Session::post(Command command) {
   // A new wish replaces the running job; what can wait does.
   const auto* override = std::get_if<OverrideCommand>(&command);
   const bool replaces = std::holds_alternative<OpenCommand>(command) || std::holds_alternative<OptimizeCommand>(command) ||
+                        std::holds_alternative<FlagsCommand>(command) ||
                         std::holds_alternative<TuneCommand>(command) || (override != nullptr && override->measure);
   if (working_ && replaces) cancellation_.request();
   commands_.push_back(std::move(command));
@@ -162,6 +163,8 @@ void Session::handle(const Command& command) {
     closeModel();
     parts_.work.file = file;
     showJob(Database::open(history_path_, OpenMode::kReadOnly), show->job);
+  } else if (const auto* flags = std::get_if<FlagsCommand>(&command)) {
+    takeFlags(flags->words);
   } else if (std::get_if<OverrideCommand>(&command) != nullptr) {
     tryOverrides();
   }

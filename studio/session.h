@@ -80,6 +80,7 @@ class Session : public SnapshotSource, private JobEvents {
   void saveTable(const SaveTableCommand& command);
   void saveReport(const ReportCommand& command);
   void compare(const std::vector<std::int64_t>& runs);
+  void takeFlags(const std::string& words);
   void setOverrides();
   // What the database knows about the shown job's model. `job`: its number there, 0: it is not there.
   void readHistory(const Database& database, std::int64_t job);

@@ -43,6 +43,7 @@ struct WorkState {
   TrustQuestion trust;
   ExportResult exported;
   TuningState tuning;
+  std::string flags;  // of the command line, that were typed in the window
 };
 
 }  // namespace ipex_studio

@@ -6,6 +6,7 @@
 
 #include "studio/imgui_compat.h"
 #include "studio/panels/export_dialog.h"
+#include "studio/panels/flags_dialog.h"
 #include "studio/panels/inputs_dialog.h"
 #include "studio/panels/panel_list.h"
 #include "studio/panels/welcome.h"
@@ -30,7 +31,7 @@ std::string fitted(ImFont* font, const std::string& text, float width) {
 
 class RunBar : public Panel {
  public:
-  explicit RunBar(const Ui& ui) : ui_(ui), inputs_(ui), export_(ui) {}
+  explicit RunBar(const Ui& ui) : ui_(ui), inputs_(ui), export_(ui), flags_(ui) {}
   const char* name() const override { return "run"; }
   const char* title() const override { return "Run"; }
   PanelPlace place() const override { return PanelPlace::kTop; }
@@ -49,12 +50,13 @@ class RunBar : public Panel {
     act(snapshot, selection, commands);
     if (snapshot.status.state != JobState::kEmpty) {
       drawInputs(snapshot, result_left - x_ - restWidth(snapshot));
-      drawThreads(snapshot);
+      drawThreads(snapshot, selection);
       drawPrecisions(snapshot, selection);
     }
     drawActions(snapshot, selection, commands);
     drawProgress(snapshot);
     export_.draw(snapshot, commands);
+    flags_.draw(snapshot, commands);
     if (inputs_.draw()) commands.post(OptimizeCommand{precision_, threads_, inputs_.arguments()});
   }
 
@@ -78,6 +80,7 @@ class RunBar : public Panel {
     if (selection.take("run.optimize") && canStart(snapshot)) optimize(snapshot, selection, commands);
     if (selection.take("run.cancel") && snapshot.status.state == JobState::kWorking) commands.post(CancelCommand{});
     if (selection.take("run.inputs") && canStart(snapshot)) inputs_.open(snapshot.job->model.inputs);
+    if (selection.take("run.flags")) flags_.open(snapshot);
     if (selection.take("run.export") && canExport(snapshot)) export_.open(snapshot);
     const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
     if (!idle) return;
@@ -182,7 +185,7 @@ class RunBar : public Panel {
     advance(10);
   }
 
-  void drawThreads(const StudioSnapshot& snapshot) {
+  void drawThreads(const StudioSnapshot& snapshot, Selection& selection) {
     middle(ui_.px(30));
     const std::string text = threadsText();
     const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
@@ -197,6 +200,11 @@ class RunBar : public Panel {
           ImGui::CloseCurrentPopup();
         }
       }
+      if (button(ui_, "flags", "More flags…", ButtonLook::kQuiet)) {
+        selection.request("run.flags");
+        ImGui::CloseCurrentPopup();
+      }
+      if (ImGui::IsItemHovered()) tooltip("Instances, passes left out, seeds, rules of accuracy: whatever the command line can do.");
       ImGui::EndPopup();
     }
     ImGui::PopStyleVar();
@@ -391,6 +399,7 @@ class RunBar : public Panel {
   Precision offered_precision_ = Precision::kFp32;
   InputsDialog inputs_;
   ExportDialog export_;
+  FlagsDialog flags_;
 };
 
 }  // namespace

@@ -111,6 +111,23 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
   EXPECT_THAT(walk(modelFile("small.pt"), "wait settled\ntune search data=/nonexistent\nwait settled\nexpect state done\n"), HasSubstr("it is 'failed'"));
 }
 
+// Whatever the command line can do, the window can: the same flags, and wrong ones cost nothing.
+TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nflags --nonsense 3\nwait settled\nexpect state done\nexpect message cannot be used\n"
+                                        "flags -o /tmp/x.pt\nwait settled\nexpect message not chosen here\n"
+                                        "flags --instances 2 --no-winograd --disable fuse-activation --iterations 8\nwait settled\nexpect state done\n"
+                                        "do run.flags\nwait settled\n"),
+            "");
+  const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
+  const JobRecord job = database.job(database.jobs(1).front().id);
+  EXPECT_EQ(database.jobs().size(), 2U);
+  EXPECT_EQ(job.runs.back().instances, 2);
+  EXPECT_EQ(job.runs.back().threads, 1) << "as it was chosen before";
+  const nlohmann::json options = nlohmann::json::parse(job.options);
+  EXPECT_FALSE(options["optimize"]["allow_winograd"].get<bool>());
+  EXPECT_EQ(options["optimize"]["disabled_passes"], nlohmann::json::array({"fuse-activation"}));
+}
+
 // With keys alone: a step, its kernels, another one pinned; the plan then takes it.
 TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
   EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\ndo tab.kernels\nwait settled\ndo row.next\nwait settled\nexpect selected 1\n"

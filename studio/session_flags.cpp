@@ -1,0 +1,63 @@
+// Flags typed in the window: parsed by the same tree as the command line, so that the window can do whatever that can.
+#include <fmt/format.h>
+
+#include "studio/cli/command_line.h"
+#include "studio/cli/commands.h"
+#include "studio/session.h"
+#include "studio/session_request.h"
+
+namespace ipex_studio {
+namespace {
+
+// What `words` say after "run MODEL". Throws Error(kUsage).
+CommandLine parseRunFlags(const std::string& words) {
+  CommandLine line;
+  try {
+    makeApp(line)->parse("run model.pt " + words, false);
+  } catch (const CLI::Success&) {
+    throw Error(ExitCode::kUsage, "Help is printed by ipex-studio run --help, in a terminal.");
+  } catch (const CLI::ParseError& error) {
+    throw Error(ExitCode::kUsage, fmt::format("These flags cannot be used: {}", error.what()));
+  }
+  const bool elsewhere = !line.output.empty() || !line.database.empty() || !line.worker.empty() || line.json;
+  if (line.kind != CommandKind::kRun || line.model != "model.pt" || elsewhere) {
+    throw Error(ExitCode::kUsage, "Files, databases and workers are not chosen here; Export… writes a file.");
+  }
+  return line;
+}
+
+bool says(const std::string& words, const char* flag) { return words.find(flag) != std::string::npos; }
+
+}  // namespace
+
+// What the flags leave open stays as it was.
+void Session::takeFlags(const std::string& words) {
+  const JobState before = parts_.status.state;
+  try {
+    if (!model_) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
+    const JobRequest& was = options_.request;
+    JobRequest request = jobRequest(parseRunFlags(words), "studio");
+    if (request.inputs.empty()) request.inputs = was.inputs;
+    if (request.inputs_path.empty()) request.inputs_path = was.inputs_path;
+    if (request.data.path.empty()) request.data = was.data;
+    if (request.optimize.quantization_recipe.empty()) request.optimize.quantization_recipe = was.optimize.quantization_recipe;
+    if (!says(words, "--precision")) request.optimize.precision = was.optimize.precision;
+    if (!says(words, "--threads")) request.measure.threads = was.measure.threads;
+    if (!says(words, "--tune")) request.optimize.tune = was.optimize.tune;
+    request.use_landlock = was.use_landlock;
+    request.remote = was.remote;
+    request.isa = was.isa;
+    checkRequest(request);
+    options_.request = std::move(request);
+  } catch (const Error& error) {
+    // A word that is wrong costs nothing but another try.
+    log(LogLevel::kError, error.what());
+    setState(before, error.what());
+    return;
+  }
+  parts_.work.flags = words;
+  log(LogLevel::kInfo, words.empty() ? "No further flags." : fmt::format("Flags: {}", words));
+  startJob();
+}
+
+}  // namespace ipex_studio
