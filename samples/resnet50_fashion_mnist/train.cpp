@@ -3,9 +3,10 @@
 //   export_untrained.py untrained.pt
 //   train untrained.pt trained.pt [epochs [highest rate]]
 //
-// Images are padded to 32x32 and repeated over three channels. Four epochs of SGD with Nesterov momentum under a
-// one-cycle rate (L. Smith, "Super-convergence", 2018) take some 15 minutes on two cores and end above 90 % on the 10,000
-// test images. Every 100 steps trained.pt.checkpoint is replaced; who starts again goes on from there.
+// Images are padded to 32x32 and repeated over three channels. Four epochs of SGD with Nesterov momentum under a one-cycle
+// rate (L. Smith, "Super-convergence", 2018) take a quarter of an hour on two cores with BF16 and end near 92 % on the 10,000
+// test images; images are not varied, since nothing is learnt by heart in so few epochs. Every 100 steps trained.pt.checkpoint
+// is replaced; who starts again goes on from there.
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
@@ -46,12 +47,6 @@ at::Tensor prepare(const at::Tensor& pixels) {
   at::Tensor x = pixels.unsqueeze(1).to(at::kFloat).div(255).sub(0.286).div(0.353);
   x = at::constant_pad_nd(x, {2, 2, 2, 2}, -0.286 / 0.353);
   return x.expand({-1, 3, -1, -1}).contiguous(at::MemoryFormat::ChannelsLast);
-}
-
-// Half of the images mirrored. More would be too much for so few epochs.
-at::Tensor augment(const at::Tensor& x) {
-  const at::Tensor mirrored = torch::rand({x.size(0), 1, 1, 1}) < 0.5;
-  return at::where(mirrored, x.flip(3), x);
 }
 
 // Rises over the first quarter, falls to nothing over the rest.
@@ -159,14 +154,14 @@ void train(Module& module, const std::string& target, int epochs, double highest
       order = torch::randperm(images.labels.size(0));
     }
     const at::Tensor chosen = order.slice(0, step % per_epoch * kBatch, (step % per_epoch + 1) * kBatch);
-    const at::Tensor x = augment(prepare(images.pixels.index_select(0, chosen)));
+    const at::Tensor x = prepare(images.pixels.index_select(0, chosen));
     at::Tensor scores;
     {
       const Autocast autocast(bf16);
       scores = module.forward({x}).toTensor();
     }
     const at::Tensor loss = torch::nn::functional::cross_entropy(scores.to(at::kFloat), images.labels.index_select(0, chosen));
-    optimizer.zero_grad();
+    for (at::Tensor& parameter : parameters) parameter.mutable_grad() = at::Tensor();  // new ones are not added to zeros
     loss.backward();
     for (auto& group : optimizer.param_groups()) static_cast<torch::optim::SGDOptions&>(group.options()).lr(rateAt(step, steps, highest_rate));
     optimizer.step();
@@ -194,6 +189,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    at::set_num_threads(ipex_studio::usableCores());  // libtorch's own default is one here
     // The interpreter as it is: its optimizations are for inference, gradients are recorded by the operators.
     torch::jit::setGraphExecutorOptimize(false);
     Module module = torch::jit::load(argv[1]);
