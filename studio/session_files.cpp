@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <vector>
 
+#include "core/plan/affix.h"
 #include "core/plan/machine_facts.h"
 
 namespace ipex_studio {
@@ -20,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kChunk = 1 << 20;
+constexpr const char* kJobFolderPrefix = "ipex-studio-";
 
 std::string folderOf(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
@@ -81,6 +85,24 @@ void replaceFile(const std::string& target, const std::function<void(int fd)>& f
   if (folder) ::fsync(folder.get());
 }
 
+// A folder itself, never what a link names.
+UniqueFd openFolder(const std::string& path) { return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); }
+
+// Removes the job folders in `base` that are ours and whose programs are gone.
+void removeAbandoned(const fs::path& base) {
+  constexpr std::time_t kYoung = 60;  // seconds: just made, perhaps not yet locked
+  std::error_code ignored;
+  for (fs::directory_iterator at(base, ignored), end; at != end; at.increment(ignored)) {
+    const std::string name = at->path().filename().string();
+    if (!startsWith(name, kJobFolderPrefix) || name.size() != std::strlen(kJobFolderPrefix) + 6) continue;
+    const UniqueFd folder = openFolder(at->path().string());
+    struct stat status {};
+    if (!folder || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    if (std::time(nullptr) - status.st_mtime < kYoung || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    fs::remove_all(at->path(), ignored);
+  }
+}
+
 }  // namespace
 
 CheckedModel checkModel(const std::string& path) {
@@ -94,12 +116,16 @@ CheckedModel checkModel(const std::string& path) {
 
 JobFolder::JobFolder() {
   const char* base = std::getenv("TMPDIR");
-  path_ = fs::absolute(base != nullptr && *base != '\0' ? base : "/tmp").string() + "/ipex-studio-XXXXXX";
+  const fs::path parent = fs::absolute(base != nullptr && *base != '\0' ? base : "/tmp");
+  path_ = (parent / kJobFolderPrefix).string() + "XXXXXX";
   if (::mkdtemp(path_.data()) == nullptr) {
     throw Error(ExitCode::kFailure, fmt::format("Cannot make a folder for temporary files as {} ({}); set TMPDIR to a "
                                                 "writable folder.",
                                                 path_, std::strerror(errno)));
   }
+  lock_ = openFolder(path_);
+  if (lock_) ::flock(lock_.get(), LOCK_EX | LOCK_NB);
+  removeAbandoned(parent);
 }
 
 JobFolder::~JobFolder() {

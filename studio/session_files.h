@@ -23,7 +23,8 @@ struct CheckedModel {
 // Throws Error(kBadModel).
 CheckedModel checkModel(const std::string& path);
 
-// A fresh private folder that is removed with everything in it.
+// A fresh private folder that is removed with everything in it. It is locked as long as its program lives; those that
+// killed programs left behind go when the next one is made.
 class JobFolder {
  public:
   // Under $TMPDIR, else /tmp. Throws Error(kFailure) when it cannot be made.
@@ -35,6 +36,7 @@ class JobFolder {
 
  private:
   std::string path_;
+  UniqueFd lock_;
 };
 
 // A new file in `folder` that an engine may be handed to write its export to. Throws Error(kFailure).
