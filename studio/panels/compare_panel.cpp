@@ -14,7 +14,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kHistoryPoints = 690;
+constexpr float kHistoryPoints = 860;
 constexpr float kTrendPoints = 76;
 constexpr std::size_t kMostRuns = 6;  // side by side
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
@@ -50,7 +50,7 @@ class ComparePanel : public Panel {
                   {"variant", 0, false, 0, 1.4F},
                   {"precision", 62},
                   {"threads", 52, true, 520},
-                  {"machine", 0, false, 620, 1.2F, "Processor, instructions and device."},
+                  {"machine", 0, false, 800, 1.4F, "Processor, instructions and device."},
                   {"ms", 62, true, 0, 1, "Median latency."},
                   {"speed-up", 64, true, 0, 1, "Over the model as it is, measured in the same job."}},
                  1, true),
