@@ -26,7 +26,7 @@ void FlagsDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   ImGui::PushFont(ui_.fonts.mono);
   if (fresh) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
-  ImGui::InputTextWithHint("##words", "--instances 2 --no-winograd --disable fuse-binary --min-cosine 0.98 --recipe weight-only --bits 4", words_.data(),
+  ImGui::InputTextWithHint("##words", "--instances 2 --no-winograd --disable fuse-binary", words_.data(),
                            words_.size());
   ImGui::PopFont();
   ImGui::Dummy({1, ui_.px(6)});
