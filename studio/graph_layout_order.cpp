@@ -13,6 +13,7 @@ constexpr int kLeastSweeps = 4;
 constexpr std::int64_t kSweepBudget = 100000;  // vertices looked at in all sweeps together
 constexpr int kIdleSweeps = 2;
 constexpr int kMostExchanges = 4;  // rounds of exchanging neighbours per sweep
+constexpr int kPushes = 4;         // of crossings, down and up in turn, per sweep
 // Small graphs are begun from two orders, and each vertex looks for its best place in the whole layer.
 constexpr int kMostStarts = 2;
 constexpr std::int64_t kSiftedVertices = 700;
@@ -90,6 +91,37 @@ void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<
       }
     }
     if (!better) return;
+  }
+}
+
+// Crossings are pushed from layer to layer, all the way down or up, at no cost, until they meet what makes them vanish:
+// chains that cross come apart so, which no layer alone would do.
+void pushCrossings(LayeredGraph* graph, bool downwards, const std::atomic<bool>* cancel) {
+  const std::size_t layers = graph->order.size();
+  for (std::size_t l = 0; l < layers; ++l) {
+    auto& layer = graph->order[downwards ? l : layers - 1 - l];
+    if (layer.size() < 2) continue;
+    if (stopped(cancel)) return;
+    for (const std::int32_t v : layer) {
+      sortNeighboursOf(*graph, v, &graph->up);
+      sortNeighboursOf(*graph, v, &graph->down);
+    }
+    const Adjacency& behind = downwards ? graph->up : graph->down;
+    const Adjacency& ahead = downwards ? graph->down : graph->up;
+    bool moved = true;
+    for (int round = 0; round < kMostExchanges && moved; ++round) {
+      moved = false;
+      for (std::size_t i = 0; i + 1 < layer.size(); ++i) {
+        const std::int32_t v = layer[i];
+        const std::int32_t w = layer[i + 1];
+        const std::int64_t saved = crossingsOfPair(*graph, behind, v, w) - crossingsOfPair(*graph, behind, w, v);
+        if (saved <= 0 || crossingsOfPair(*graph, ahead, w, v) - crossingsOfPair(*graph, ahead, v, w) > saved) continue;
+        std::swap(layer[i], layer[i + 1]);
+        graph->position[w] = static_cast<std::int32_t>(i);
+        graph->position[v] = static_cast<std::int32_t>(i) + 1;
+        moved = true;
+      }
+    }
   }
 }
 
@@ -224,7 +256,15 @@ void sweep(LayeredGraph* graph, int sweeps, bool upwards_first, const std::atomi
     }
     exchangeNeighbours(graph, s % 4 >= 2, cancel);
     if (graph->size() <= kSiftedVertices) siftLayers(graph, cancel);
-    idle = keep() ? 0 : idle + 1;
+    bool better = keep();
+    for (int push = 0; push < kPushes; ++push) {
+      pushCrossings(graph, push % 2 == 0, cancel);
+      better |= keep();
+      if (graph->size() > kSiftedVertices) continue;
+      siftLayers(graph, cancel);
+      better |= keep();
+    }
+    idle = better ? 0 : idle + 1;
   }
 }
 
