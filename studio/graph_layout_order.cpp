@@ -65,6 +65,20 @@ void sortNeighboursOf(const LayeredGraph& graph, std::int32_t v, Adjacency* adja
             [&](std::int32_t a, std::int32_t b) { return graph.position[a] < graph.position[b]; });
 }
 
+void sortNeighboursOf(LayeredGraph* graph, const std::vector<std::int32_t>& layer) {
+  for (const std::int32_t v : layer) {
+    sortNeighboursOf(*graph, v, &graph->up);
+    sortNeighboursOf(*graph, v, &graph->down);
+  }
+}
+
+// layer[i] and its right neighbour change places.
+void exchange(LayeredGraph* graph, std::vector<std::int32_t>* layer, std::size_t i) {
+  std::swap((*layer)[i], (*layer)[i + 1]);
+  graph->position[(*layer)[i]] = static_cast<std::int32_t>(i);
+  graph->position[(*layer)[i + 1]] = static_cast<std::int32_t>(i) + 1;
+}
+
 // Neighbours in a layer change places where that saves crossings (Gansner et al., "A Technique for Drawing Directed
 // Graphs", 1993). Every second sweep also where it costs none, which leads out of dead ends.
 void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<bool>* cancel) {
@@ -73,10 +87,7 @@ void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<
     for (auto& layer : graph->order) {
       if (layer.size() < 2) continue;
       if (stopped(cancel)) return;
-      for (const std::int32_t v : layer) {
-        sortNeighboursOf(*graph, v, &graph->up);
-        sortNeighboursOf(*graph, v, &graph->down);
-      }
+      sortNeighboursOf(graph, layer);
       for (std::size_t i = 0; i + 1 < layer.size(); ++i) {
         const std::int32_t v = layer[i];
         const std::int32_t w = layer[i + 1];
@@ -85,9 +96,7 @@ void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<
         const std::int64_t then = crossingsOfPair(*graph, graph->up, w, v) + crossingsOfPair(*graph, graph->down, w, v);
         if (then > now || (then == now && !(also_equal && round == 0))) continue;
         better = better || then < now;
-        std::swap(layer[i], layer[i + 1]);
-        graph->position[w] = static_cast<std::int32_t>(i);
-        graph->position[v] = static_cast<std::int32_t>(i) + 1;
+        exchange(graph, &layer, i);
       }
     }
     if (!better) return;
@@ -102,10 +111,7 @@ void pushCrossings(LayeredGraph* graph, bool downwards, const std::atomic<bool>*
     auto& layer = graph->order[downwards ? l : layers - 1 - l];
     if (layer.size() < 2) continue;
     if (stopped(cancel)) return;
-    for (const std::int32_t v : layer) {
-      sortNeighboursOf(*graph, v, &graph->up);
-      sortNeighboursOf(*graph, v, &graph->down);
-    }
+    sortNeighboursOf(graph, layer);
     const Adjacency& behind = downwards ? graph->up : graph->down;
     const Adjacency& ahead = downwards ? graph->down : graph->up;
     bool moved = true;
@@ -116,9 +122,7 @@ void pushCrossings(LayeredGraph* graph, bool downwards, const std::atomic<bool>*
         const std::int32_t w = layer[i + 1];
         const std::int64_t saved = crossingsOfPair(*graph, behind, v, w) - crossingsOfPair(*graph, behind, w, v);
         if (saved <= 0 || crossingsOfPair(*graph, ahead, w, v) - crossingsOfPair(*graph, ahead, v, w) > saved) continue;
-        std::swap(layer[i], layer[i + 1]);
-        graph->position[w] = static_cast<std::int32_t>(i);
-        graph->position[v] = static_cast<std::int32_t>(i) + 1;
+        exchange(graph, &layer, i);
         moved = true;
       }
     }
@@ -164,10 +168,7 @@ void siftLayers(LayeredGraph* graph, const std::atomic<bool>* cancel) {
     for (auto& layer : graph->order) {
       if (layer.size() < 3 || layer.size() > kSiftedLayer) continue;
       if (stopped(cancel)) return;
-      for (const std::int32_t v : layer) {
-        sortNeighboursOf(*graph, v, &graph->up);
-        sortNeighboursOf(*graph, v, &graph->down);
-      }
+      sortNeighboursOf(graph, layer);
       const std::vector<std::int32_t> vertices = layer;
       for (const std::int32_t v : vertices) better |= siftVertex(graph, &layer, static_cast<std::size_t>(graph->position[v]));
     }
