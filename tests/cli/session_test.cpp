@@ -15,7 +15,7 @@
 #include "core/plan/machine_facts.h"
 #include "studio/cli/commands.h"
 #include "tests/cli/program.h"
-#include "tests/cli/quick_request.h"
+#include "tests/cli/quick_session.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -60,13 +60,7 @@ TEST(Export, NeverReplacesAFileByADamagedOne) {
 
 class SessionTest : public ::testing::Test {
  protected:
-  SessionOptions optionsFor(const std::string& file) const {
-    SessionOptions options;
-    options.file = file;
-    options.database_path = pit_.path("studio.db");
-    options.request = quickRequest();
-    return options;
-  }
+  SessionOptions optionsFor(const std::string& file) const { return quickOptions(file, pit_); }
 
   // The first snapshot in another state than kWorking.
   static SnapshotPtr settled(Session& session) {

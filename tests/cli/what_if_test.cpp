@@ -17,28 +17,16 @@
 #include "studio/session_prepared.h"
 #include "studio/session_turns.h"
 #include "tests/cli/program.h"
-#include "tests/cli/quick_request.h"
+#include "tests/cli/quick_session.h"
 
 namespace ipex_studio::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kLongestWait{300};
+
 double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// The last snapshot when `done` first held and the session rested.
-SnapshotPtr waitUntil(Session& session, const std::function<bool(const StudioSnapshot&)>& done) {
-  const auto begin = Clock::now();
-  while (secondsSince(begin) < 300) {
-    const SnapshotPtr snapshot = session.latest();
-    if (session.idle() && done(*snapshot)) return snapshot;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  ADD_FAILURE() << "waited for too long; " << session.latest()->status.message;
-  return session.latest();
-}
-
-bool rests(const StudioSnapshot& snapshot) { return snapshot.status.state != JobState::kWorking; }
 
 // Same numbers again and again: turns of versions that differ by `factor`, give or take `noise` of every second turn.
 std::vector<std::int64_t> turnsOf(double ns, double noise, int turns, std::vector<std::int32_t>* turn) {
@@ -70,13 +58,7 @@ TEST(Turns, EndWhereAllOfThemAgreeOrNothingDiffers) {
 
 class WhatIfTest : public ::testing::Test {
  protected:
-  SessionOptions options(const std::string& model) const {
-    SessionOptions options;
-    options.file = model;
-    options.database_path = pit_.path("studio.db");
-    options.request = quickRequest();
-    return options;
-  }
+  SessionOptions options(const std::string& model) const { return quickOptions(model, pit_); }
   const Sandpit pit_;
 };
 
@@ -195,7 +177,7 @@ TEST_F(WhatIfTest, TimesToTheVerdict) {
   own.request.measure.threads = threads != nullptr ? std::atoi(threads) : 1;
   own.request.optimize.tune = TuneMode::kQuick;
   Session session(own);
-  const SnapshotPtr first = waitUntil(session, rests);
+  const SnapshotPtr first = waitUntil(session, rests, kLongestWait);
   ASSERT_EQ(first->status.state, JobState::kDone) << first->status.message;
   std::vector<std::int64_t> verdicts_ms;
   std::size_t tries = 0;
@@ -212,7 +194,7 @@ TEST_F(WhatIfTest, TimesToTheVerdict) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     verdicts_ms.push_back(static_cast<std::int64_t>(secondsSince(begin) * 1e3));
-    const SnapshotPtr done = waitUntil(session, rests);
+    const SnapshotPtr done = waitUntil(session, rests, kLongestWait);
     ASSERT_GT(done->tries->size(), tries) << done->status.message;
     tries = done->tries->size();
     const WhatIf& result = done->tries->back();

@@ -16,7 +16,7 @@
 #include "studio/session.h"
 #include "studio/window.h"
 #include "tests/cli/program.h"
-#include "tests/cli/quick_request.h"
+#include "tests/cli/quick_session.h"
 #include "tests/cli/samples.h"
 #include "tests/studio/display.h"
 
@@ -157,20 +157,6 @@ class WorkTest : public ::testing::Test {
   const Sandpit pit_;
 };
 
-// Waits until `done`; the last snapshot.
-template <class Done>
-SnapshotPtr waitUntil(Session& session, const Done& done) {
-  for (int i = 0; i < 12000; ++i) {
-    const SnapshotPtr snapshot = session.latest();
-    if (session.idle() && done(*snapshot)) return snapshot;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  ADD_FAILURE() << "waited for too long; " << session.latest()->status.message;
-  return session.latest();
-}
-
-bool finished(const StudioSnapshot& snapshot) { return snapshot.status.state != JobState::kWorking; }
-
 TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
   const std::string data = writeSamples(pit_.path("data.npy"), 2000);
   TuneCommand search;
@@ -183,22 +169,22 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
   options.request = quickRequest();
   {
     Session session(options);
-    waitUntil(session, finished);
+    waitUntil(session, rests);
     session.post(search);
     // Some calibration or assignment is there, and it is stopped.
     for (int i = 0; i < 6000 && !fs::exists(pit_.path("studio.db") + "." + session.latest()->job->model.sha256.substr(0, 16) + ".search"); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     session.post(CancelCommand{});
-    const SnapshotPtr stopped = waitUntil(session, finished);
+    const SnapshotPtr stopped = waitUntil(session, rests);
     EXPECT_EQ(stopped->status.state, JobState::kCancelled);
     EXPECT_TRUE(stopped->work.tuning.search_waits);
   }
   // Another window finds it and goes on.
   Session session(options);
-  EXPECT_TRUE(waitUntil(session, finished)->work.tuning.search_waits);
+  EXPECT_TRUE(waitUntil(session, rests)->work.tuning.search_waits);
   session.post(search);
-  const SnapshotPtr done = waitUntil(session, finished);
+  const SnapshotPtr done = waitUntil(session, rests);
   EXPECT_EQ(done->status.state, JobState::kDone) << done->status.message;
   EXPECT_GE(done->job->tradeoffs.size(), 2U);
   for (const TradeoffRecord& tried : done->job->tradeoffs) EXPECT_FALSE(tried.assignment.empty()) << tried.name;
@@ -214,7 +200,7 @@ TEST_F(WorkTest, PinnedKernelsRun) {
   options.request.inputs = {"x:1x3x64x64"};
   options.request.optimize.tune = TuneMode::kFull;
   Session session(options);
-  const SnapshotPtr first = waitUntil(session, finished);
+  const SnapshotPtr first = waitUntil(session, rests);
   ASSERT_EQ(first->status.state, JobState::kDone) << first->status.message;
   ASSERT_TRUE(first->tunings);
   const RunRecord& run = *first->index->optimized.run;
@@ -229,7 +215,7 @@ TEST_F(WorkTest, PinnedKernelsRun) {
   }
   ASSERT_FALSE(pin.kernel.empty()) << "no step has two kernels";
   session.post(OverrideCommand{first->overrides.now.with(pin), true});
-  const SnapshotPtr tried = waitUntil(session, [](const StudioSnapshot& s) { return finished(s) && !s.tries->empty(); });
+  const SnapshotPtr tried = waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && !s.tries->empty(); });
   ASSERT_EQ(tried->status.state, JobState::kDone) << tried->status.message;
   const auto& steps = tried->index->optimized.run->steps;
   EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [&](const StepRecord& step) {
