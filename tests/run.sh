@@ -1,7 +1,8 @@
 #!/bin/bash
-# Sets up, builds everything and runs all tests: tests/run.sh [--werror] [--sanitize | --thread-sanitize | --campaign] [CTEST ARGUMENT...]
+# Sets up, builds everything and runs all tests: tests/run.sh [--werror] [--goals] [--sanitize | --thread-sanitize | --campaign] [CTEST ARGUMENT...]
 #
 #   --werror     warnings are errors (always so where CI=true)
+#   --goals      a goal of time that is missed fails too (else it is printed only: machines are shared)
 #   --sanitize   instead: build the code that knows no libtorch with ASan and UBSan in build-asan, and run its tests
 #   --thread-sanitize  instead: build plans and operators with TSan in build-tsan, and run instances of one plan and one
 #                region in several threads
@@ -24,11 +25,12 @@ cmake_arguments=(-DIPEX_STUDIO_BUILD_TESTS=ON)
 while (($# > 0)); do
   case $1 in
     --werror) cmake_arguments+=(-DIPEX_STUDIO_WERROR=ON) ;;
+    --goals) export IPEX_GOALS=1 ;;
     --sanitize) mode=sanitize ;;
     --thread-sanitize) mode=thread_sanitize ;;
     --campaign) mode=campaign ;;
     -h | --help)
-      sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) break ;;

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tests/cli/program.h"
+#include "tests/goal.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -79,7 +80,7 @@ TEST_F(FakeEngine, HangIsEndedAfterTheTimeout) {
   const auto begin = std::chrono::steady_clock::now();
   const Error error = failureOf("hang");
   EXPECT_THAT(error.what(), HasSubstr("gave no sign of life for 1 s (stage: fake stage)"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60)) << "it was waited for";
 }
 
 TEST_F(FakeEngine, LiesAreRefused) {
@@ -107,7 +108,7 @@ TEST_F(FakeEngine, CancellationInterruptsTheWait) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), kInterrupted);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  expectWithin("end of the wait for an engine that hangs", secondsSince(begin), 2, "s");
   canceller.join();
 }
 

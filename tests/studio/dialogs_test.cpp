@@ -22,7 +22,7 @@
 #include "studio/snapshot_report.h"
 #include "studio/snapshot_tables.h"
 #include "studio/text_base64.h"
-#include "tests/cpu_time.h"
+#include "tests/goal.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
 
@@ -202,6 +202,7 @@ TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
   for (const char* name : {"%s%n{}.pt", "a\x01\tb\nc\x1b[31m.pt", "\xff\xfe.pt"}) std::ofstream(folder_ + "/" + name) << "x";
   std::ofstream(folder_ + "/" + std::string(240, 'W') + ".pt") << "x";
   const auto job = testing::hostileJob();
+  double worst_ms = 0;
   for (const std::string& text : {formats, controls, huge}) {
     SnapshotParts parts = testing::donePartsOf(*job);
     parts.overrides.possible = true;
@@ -228,9 +229,7 @@ TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
         const double begin = cpuMs();
         const int vertices = ui_.frame([&] { app_.frame(*snapshot_, commands_); });
         EXPECT_LT(vertices, 200000) << action;
-        if (kTimesCount) {
-          EXPECT_LT(cpuMs() - begin, 50) << action;
-        }
+        worst_ms = std::max(worst_ms, cpuMs() - begin);
         ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
         frames(2);
       }
@@ -240,6 +239,7 @@ TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
     EXPECT_LT(shown.size(), 400U);
     for (const char c : shown) EXPECT_GE(static_cast<unsigned char>(c), 0x20);
   }
+  expectWithin("frame of hostile text in a dialog", worst_ms, 50);
 }
 
 TEST_F(DialogsTest, DecisionsAreRecordedAndComeBack) {

@@ -15,6 +15,7 @@
 
 #include "core/plan/error.h"
 #include "passes/pipeline.h"
+#include "tests/goal.h"
 
 namespace ipex_studio {
 namespace {
@@ -234,19 +235,19 @@ TEST(Pipeline, TakesTenThousandNodesInAChain) {
   origins.assign(*graph);
   const double hash_ms = millisecondsOf([&] { graphHash(*graph); });
   RecordProperty("hash_us", static_cast<int>(hash_ms * 1000));
-  EXPECT_LT(hash_ms, 100);
   const double snapshot_ms = millisecondsOf([&] {
     const GraphSnapshot snapshot = makeSnapshot(*graph, origins, 0, "frozen");
     EXPECT_EQ(snapshot.nodes.size(), 10000U);
   });
   Recording recording;
   const double all_ms = millisecondsOf([&] { runPipeline(*graph, origins, defaultPasses(), {}, recording); });
-  printf("10,000 nodes: hash %.1f ms, snapshot %.1f ms, all passes %.0f ms\n", hash_ms, snapshot_ms, all_ms);
+  expectWithin("hash of 10,000 nodes", hash_ms, 100);
+  expectWithin("snapshot of 10,000 nodes", snapshot_ms, 100);
+  expectWithin("all passes over 10,000 nodes", all_ms, 2000);
   for (const PassRecord& pass : recording.passes) {
     if (pass.elapsed_ns > 50'000'000)
       printf("  %s %.0f ms\n", pass.name.c_str(), static_cast<double>(pass.elapsed_ns) / 1e6);
   }
-  EXPECT_LT(all_ms, 20000);
 }
 
 TEST(Snapshot, HoldsValuesNodesBlocksAttributesAndLabels) {
