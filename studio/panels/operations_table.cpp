@@ -2,6 +2,7 @@
 #include "studio/panels/operations_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <numeric>
@@ -147,7 +148,7 @@ std::size_t commonBytes(const RunIndex& run, OperationColumn column, const std::
 
 void sortByText(const RunIndex& run, const OperationQuery& query, std::vector<std::int32_t>* order) {
   struct Key {
-    std::uint64_t prefix;
+    std::array<std::uint64_t, 2> prefix;
     const std::string* text;
     std::int32_t row;
   };
@@ -156,7 +157,7 @@ void sortByText(const RunIndex& run, const OperationQuery& query, std::vector<st
   const std::size_t common = commonBytes(run, query.sort, *order);
   for (const std::int32_t r : *order) {
     const std::string* text = textOf(run.rows[static_cast<std::size_t>(r)], query.sort);
-    keys.push_back({prefixOf(*text, common), text, r});
+    keys.push_back({{prefixOf(*text, common), prefixOf(*text, common + 8)}, text, r});
   }
   const bool down = query.descending;
   std::sort(keys.begin(), keys.end(), [down](const Key& a, const Key& b) {
@@ -179,47 +180,56 @@ void sortByNumber(const RunIndex& run, const OperationQuery& query, std::vector<
   for (std::size_t i = 0; i < keys.size(); ++i) (*order)[i] = keys[i].second;
 }
 
-std::string groupName(const OperationRow& row, OperationGrouping grouping) {
+std::string_view groupName(const OperationRow& row, OperationGrouping grouping) {
   switch (grouping) {
     case OperationGrouping::kKind:
       return kindGroupName(row.group);
     case OperationGrouping::kModule: {
-      const std::string module = moduleOf(row.name);
+      const std::string_view module = moduleOf(row.name);
       return module.empty() ? "no module" : module;
     }
     case OperationGrouping::kKernel:
-      return row.kernel.empty() ? "unknown" : row.kernel;
+      return row.kernel.empty() ? "unknown" : std::string_view(row.kernel);
     case OperationGrouping::kPrecision:
-      return row.precision.empty() ? "unknown" : row.precision;
+      return row.precision.empty() ? "unknown" : std::string_view(row.precision);
     case OperationGrouping::kNone:
       break;
   }
   return {};
 }
 
-// Groups the sorted rows: the group with most time first, or in the order of names.
-void group(const RunIndex& run, const OperationQuery& query, const std::vector<std::string>& open_groups,
-           const std::vector<std::int32_t>& order, OperationList* list) {
-  std::unordered_map<std::string, std::size_t> known;
-  std::vector<std::vector<std::int32_t>> members;
+// Fills the groups of `rows` and returns each row's. In the order they lie in memory: each is met for the first time here.
+std::vector<std::int32_t> groupRows(const RunIndex& run, OperationGrouping grouping, const std::vector<std::int32_t>& rows,
+                                    OperationList* list) {
+  std::unordered_map<std::string_view, std::int32_t> known;
+  std::vector<std::int32_t> group_of(run.rows.size(), -1);
   std::vector<double> slowest;
-  for (const std::int32_t r : order) {
+  for (const std::int32_t r : rows) {
     const OperationRow& row = run.rows[static_cast<std::size_t>(r)];
-    const auto [at, fresh] = known.emplace(groupName(row, query.grouping), members.size());
+    const auto [at, fresh] = known.emplace(groupName(row, grouping), static_cast<std::int32_t>(slowest.size()));
     if (fresh) {
-      members.emplace_back();
       slowest.push_back(-1);
-      list->groups.push_back({at->first, 0, 0, 0, row.group, false});
+      list->groups.push_back({std::string(at->first), 0, 0, 0, row.group, false});
     }
-    OperationGroup& own = list->groups[at->second];
-    members[at->second].push_back(r);
+    const auto g = static_cast<std::size_t>(at->second);
+    group_of[static_cast<std::size_t>(r)] = at->second;
+    OperationGroup& own = list->groups[g];
     ++own.rows;
     own.total_ns += row.time.p50_ns;
     own.share += row.share;
-    if (row.time.p50_ns <= slowest[at->second]) continue;
-    slowest[at->second] = row.time.p50_ns;
+    if (row.time.p50_ns <= slowest[g]) continue;
+    slowest[g] = row.time.p50_ns;
     own.kind = row.group;
   }
+  return group_of;
+}
+
+// The lines of all groups and of the sorted rows of those that are open: the group with most time first, or in the order
+// of names.
+void listGroups(const OperationQuery& query, const std::vector<std::string>& open_groups, const std::vector<std::int32_t>& order,
+                const std::vector<std::int32_t>& group_of, OperationList* list) {
+  std::vector<std::vector<std::int32_t>> members(list->groups.size());
+  for (const std::int32_t r : order) members[static_cast<std::size_t>(group_of[static_cast<std::size_t>(r)])].push_back(r);
   std::vector<std::int32_t> groups(members.size());
   std::iota(groups.begin(), groups.end(), 0);
   const bool by_name = query.sort == OperationColumn::kName;
@@ -240,10 +250,10 @@ void group(const RunIndex& run, const OperationQuery& query, const std::vector<s
 
 }  // namespace
 
-std::string moduleOf(const std::string& name) {
+std::string_view moduleOf(std::string_view name) {
   const std::size_t end = std::min(name.find(' '), name.size());
-  const std::size_t dot = end == 0 ? std::string::npos : name.rfind('.', end - 1);
-  return dot == std::string::npos ? std::string() : name.substr(0, dot);
+  const std::size_t dot = end == 0 ? std::string_view::npos : name.rfind('.', end - 1);
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
 }
 
 OperationList listOperations(const RunIndex& run, const OperationQuery& query,
@@ -262,13 +272,15 @@ OperationList listOperations(const RunIndex& run, const OperationQuery& query,
     list.widest_share = std::max(list.widest_share, row.share);
   }
   list.rows = static_cast<std::int32_t>(order.size());
+  std::vector<std::int32_t> group_of;
+  if (query.grouping != OperationGrouping::kNone) group_of = groupRows(run, query.grouping, order, &list);
   if (!order.empty() && textOf(run.rows.front(), query.sort) != nullptr) {
     sortByText(run, query, &order);
   } else {
     sortByNumber(run, query, &order);
   }
   if (query.grouping != OperationGrouping::kNone) {
-    group(run, query, open_groups, order, &list);
+    listGroups(query, open_groups, order, group_of, &list);
     return list;
   }
   list.lines.reserve(order.size());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "studio/snapshot_index.h"
@@ -63,7 +64,7 @@ struct OperationList {
 };
 
 // "layer1.0" of "layer1.0.conv3 + add"; empty when the name has no module.
-std::string moduleOf(const std::string& name);
+std::string_view moduleOf(std::string_view name);
 
 // `open_groups`: names of groups whose rows are listed.
 OperationList listOperations(const RunIndex& run, const OperationQuery& query,
