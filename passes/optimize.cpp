@@ -11,6 +11,7 @@
 #include "core/graph/torch_error.h"
 #include "core/plan/clock.h"
 #include "core/plan/error.h"
+#include "core/plan/freed_memory.h"
 #include "core/quantization/sites.h"
 #include "passes/pipeline.h"
 
@@ -122,6 +123,7 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
   } catch (const c10::Error& problem) {
     throw runError(problem);
   }
+  returnFreedMemory();  // graphs as they were, and what was folded
   result.compile_ns = frozen.elapsed_ns + nowNs() - begin;
   return result;
 }

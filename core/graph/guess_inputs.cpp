@@ -6,6 +6,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/model.h"
+#include "core/graph/model_memory.h"
 #include "core/plan/error.h"
 
 namespace ipex_studio {
@@ -167,6 +168,7 @@ std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given
     chosen[a]->name = argument.name();
     if (chosen[a]->dtype == "int64" && !ids) ids = chosen[a];
   }
+  if (frozen) releaseMethods(*frozen);
   std::vector<InputSpec> specs;
   for (const auto& spec : chosen) specs.push_back(*spec);
   return specs;

@@ -1,20 +1,56 @@
 #include "core/plan/kernel.h"
 
+#include <sys/mman.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 #include "core/plan/huge_pages.h"
 
 namespace ipex_studio {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+// From here on memory comes from the system and goes back to it. Buffers of this size are made by the hundred while kernels
+// are tried; on the heap what stays between them would keep all of it.
+constexpr std::size_t kMapped = std::size_t{1} << 20;
+
+constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Begins on a huge page where it holds one: what lies before and behind is given back.
+void* mapPages(std::size_t bytes) {
+  const std::size_t spare = bytes >= kHugePage ? kHugePage - kPage : 0;
+  void* mapped = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (spare == 0) return mapped;
+  char* first = static_cast<char*>(mapped);
+  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(first) % kHugePage) % kHugePage;
+  if (before > 0) ::munmap(first, before);
+  if (before < spare) ::munmap(first + before + bytes, spare - before);
+  return first + before;
+}
+
+}  // namespace
 
 AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  const std::size_t alignment = bytes >= kHugePage ? kHugePage : 64;
-  if (::posix_memalign(&data_, alignment, (bytes + 63) / 64 * 64) != 0) throw std::bad_alloc();
-  wantHugePages(data_, bytes);
+  if (bytes >= kMapped) {
+    data_ = mapPages(rounded(bytes, kPage));
+    wantHugePages(data_, bytes);
+  } else if (::posix_memalign(&data_, 64, rounded(bytes, 64)) != 0) {
+    throw std::bad_alloc();
+  }
 }
 
-AlignedBuffer::~AlignedBuffer() { std::free(data_); }
+AlignedBuffer::~AlignedBuffer() {
+  if (bytes_ >= kMapped) {
+    ::munmap(data_, rounded(bytes_, kPage));
+  } else {
+    std::free(data_);
+  }
+}
 
 AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept : data_(other.data_), bytes_(other.bytes_) {
   other.data_ = nullptr;
@@ -40,6 +76,20 @@ std::size_t WeightCache::bytes() const {
   std::size_t total = 0;
   for (const auto& [key, buffer] : packed_) total += buffer ? buffer->bytes() : 0;
   return total;
+}
+
+void WeightCache::releaseUnused() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::pair<const char*, std::size_t>> freed;
+  for (auto at = packed_.begin(); at != packed_.end();) {
+    const bool used = at->second.use_count() > 1;
+    if (!used && at->second) freed.emplace_back(static_cast<const char*>(at->second->data()), at->second->bytes());
+    at = used ? std::next(at) : packed_.erase(at);
+  }
+  // Nor is what was packed from them found again: their addresses will be something else's.
+  for (const auto& [begin, bytes] : freed) {
+    packed_.erase(packed_.lower_bound({begin, std::string()}), packed_.lower_bound({begin + bytes, std::string()}));
+  }
 }
 
 void WeightCache::forEach(const std::function<void(const AlignedBuffer&)>& visit) const {

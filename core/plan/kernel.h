@@ -54,6 +54,8 @@ class WeightCache {
   // Returns the buffer under `key` (source pointer plus a text that names the packed form), packing it on first use.
   Packed getOrPack(const void* source, const std::string& form, const std::function<AlignedBuffer()>& pack);
   std::size_t bytes() const;
+  // Frees what no plan holds.
+  void releaseUnused();
   // Each buffer once, in no particular order.
   void forEach(const std::function<void(const AlignedBuffer&)>& visit) const;
 

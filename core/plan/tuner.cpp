@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/plan/freed_memory.h"
 #include "core/plan/layout_text.h"
 #include "core/plan/shape_rules.h"
 #include "core/plan/plan_concat.h"
@@ -56,8 +57,9 @@ class TwoKernels final : public KernelList {
 
 class Tuner {
  public:
-  Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, const TuneOptions& options)
-      : spec_(spec), request_(request), kernels_(kernels), store_(store), options_(options) {
+  Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, WeightCache& weights,
+        const TuneOptions& options)
+      : spec_(spec), request_(request), kernels_(kernels), store_(store), weights_(weights), options_(options) {
     if (!options_.clock_ns) options_.clock_ns = steadyNow;
     key_.device = "cpu";
     key_.isa = request.target.isa;
@@ -80,6 +82,7 @@ class Tuner {
     findLayouts();
     measureSteps();
     auto choices = choose();
+    returnFreedMemory();
     const TuningEntry entry = planEntry(name, *choices);
     store_.put(key_, entry);
     if (choices->empty()) choices = nullptr;
@@ -279,7 +282,8 @@ class Tuner {
     if (choices->empty() || pinned || constantBytes(spec_) > kMostComparedWeightBytes) return choices;
     const bool full = effort_ == 2;
     const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, options_.clock_ns};
-    const PlanTimes times = comparePlans(spec_, request_, kernels_, choices, limits);
+    returnFreedMemory();  // before two plans stand side by side
+    const PlanTimes times = comparePlans(spec_, request_, kernels_, weights_, choices, limits);
     if (times.chosen_ns >= (1 - kLeastPlanGain) * times.default_ns) choices->clear();
     return choices;
   }
@@ -357,6 +361,7 @@ class Tuner {
   const PlanRequest& request_;
   const KernelList& kernels_;
   TuningStore& store_;
+  WeightCache& weights_;
   TuneOptions options_;
   TuningKey key_;
   std::int32_t effort_ = 1;
@@ -371,8 +376,8 @@ class Tuner {
 }  // namespace
 
 TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
-                   const TuneOptions& options) {
-  return Tuner(spec, request, kernels, store, options).run();
+                   WeightCache& weights, const TuneOptions& options) {
+  return Tuner(spec, request, kernels, store, weights, options).run();
 }
 
 }  // namespace ipex_studio

@@ -44,8 +44,9 @@ struct TunedPlan {
 };
 
 // What to choose for this signature. With TuneMode::kOff only what the store holds for exactly this plan. Adds what it
-// measured to the store. Throws what preparing and running kernels throws.
+// measured to the store. `weights`: where the plan will find its packed constants; what was tried in whole plans stays
+// there until releaseUnused(). Throws what preparing and running kernels throws.
 TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
-                   const TuneOptions& options);
+                   WeightCache& weights, const TuneOptions& options);
 
 }  // namespace ipex_studio

@@ -32,7 +32,7 @@ class Contender {
 
 }  // namespace
 
-PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
                        const std::shared_ptr<const PlanChoices>& choices, const CompareLimits& limits) {
   std::vector<AlignedBuffer> memory;
   const auto zeros = [&](std::size_t bytes) {
@@ -42,7 +42,6 @@ PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const K
   };
   std::vector<const void*> inputs;
   for (const TensorDesc& input : request.tensor_inputs) inputs.push_back(zeros(input.absent() ? 0 : input.bytes()));
-  WeightCache weights;
   PlanRequest as_default = request, as_chosen = request;
   as_default.choices = nullptr;
   as_chosen.choices = choices;

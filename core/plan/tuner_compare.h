@@ -22,8 +22,8 @@ struct PlanTimes {
   double chosen_ns = 0;
 };
 
-// Prepares both and lets them take turns on inputs that are zero.
-PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+// Prepares both, with their constants in `weights`, and lets them take turns on inputs that are zero.
+PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
                        const std::shared_ptr<const PlanChoices>& choices, const CompareLimits& limits);
 
 }  // namespace ipex_studio

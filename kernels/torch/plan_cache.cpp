@@ -258,6 +258,7 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   entry->hash = signature.hash;
   entry->request.choices = choose(entry->request);
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights_);
+  weights_.releaseUnused();  // what choosing tried
   total_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
   entry->users = 2;  // the table and the caller
@@ -276,10 +277,10 @@ std::shared_ptr<const PlanChoices> PlanCache::choose(const PlanRequest& request)
     TuneOptions from_record;
     from_record.mode = TuneMode::kOff;
     from_record.libraries = tuningLibraries();
-    known = tunePlan(spec_, request, processKernels(), choices_, from_record);
+    known = tunePlan(spec_, request, processKernels(), choices_, weights_, from_record);
   }
   if (!known.entry && tuning_) {
-    known = tuning_->choose(spec_, request, processKernels(), measured_.insert(request.target.threads).second);
+    known = tuning_->choose(spec_, request, processKernels(), weights_, measured_.insert(request.target.threads).second);
     if (known.entry) choices_.put(known.key, *known.entry);
   }
   return known.choices;

@@ -116,11 +116,14 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     const RandomPlan random = testing::makeRandomPlan(static_cast<std::uint64_t>(seed), 3 + seed % 14);
     PlanRequest request = requestFor(random);
     MemoryTuningStore store;
-    request.choices = tunePlan(random.spec, request, kernels(), store, quickly()).choices;
+    WeightCache weights;
+    request.choices = tunePlan(random.spec, request, kernels(), store, weights, quickly()).choices;
     chosen += request.choices != nullptr;
     const auto expected = interpret(random.spec, random.inputs, random.ints, random.constants, kernels());
-    WeightCache weights;
     const auto plan = Plan::compile(random.spec, request, kernels(), weights);
+    const std::size_t tried_bytes = weights.bytes();
+    weights.releaseUnused();
+    EXPECT_LE(weights.bytes(), tried_bytes);
     const Results results = run(*plan, random);
     ASSERT_TRUE(isRight(results, random, *expected)) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
 
@@ -132,7 +135,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     from_record.clock_ns = []() -> std::int64_t {
       return 0;
     };
-    request.choices = tunePlan(random.spec, request, kernels(), other, from_record).choices;
+    request.choices = tunePlan(random.spec, request, kernels(), other, weights, from_record).choices;
     const auto again = Plan::compile(random.spec, request, kernels(), weights);
     ASSERT_EQ(stepsOf(*again), stepsOf(*plan)) << "seed " << seed;
     const Results same = run(*again, random);
@@ -245,8 +248,8 @@ struct ThreeConvolutions {
   std::vector<std::string> tuned(const FakeKernels& list, TuningStore& store, TuneOptions options = quickly()) {
     options.clock_ns = [] { return fake_now_ns; };
     options.budget_s = 1000;
-    request.choices = tunePlan(spec, request, list, store, options).choices;
     WeightCache cache;
+    request.choices = tunePlan(spec, request, list, store, cache, options).choices;
     plan = Plan::compile(spec, request, list, cache);
     std::vector<std::string> names;
     for (const StepRecord& step : plan->steps()) names.push_back(step.kernel);
