@@ -67,11 +67,11 @@ build() {
 # NAME.io.pt; prints the path. Run in the root folder.
 exported_model() {
   local name=$1
-  local path="$model_cache/$name.pt" log="$model_cache/$name.log"
-  if [[ ! -f $path ]]; then
+  local path="$model_cache/$name.pt" io="$model_cache/$name.io.pt" log="$model_cache/$name.log"
+  if [[ ! -f $path || ! -f $io ]]; then
     say "Exporting $name to $path"
     mkdir -p "$model_cache"
-    if ! "$debian_python" samples/export_models.py "$name" -o "$path" --io "${path%.pt}.io.pt" >"$log" 2>&1; then
+    if ! "$debian_python" samples/export_models.py "$name" -o "$path" --io "$io" >"$log" 2>&1; then
       tail -n 20 "$log" >&2
       fail "Exporting $name failed; the whole log is $log."
     fi

@@ -98,10 +98,14 @@ class ScriptTest(unittest.TestCase):
         self.environment["XDG_CACHE_HOME"] = cache
         return os.path.join(models, "resnet50.pt")
 
+    def export_before(self, model):
+        for path in (model, model[:-3] + ".io.pt"):
+            with open(path, "w", encoding="utf-8"):
+                pass
+
     def test_quickstart_without_display_runs_headless_with_the_arguments(self):
         model = self.build_stand_ins()
-        with open(model, "w", encoding="utf-8"):
-            pass
+        self.export_before(model)
         result = self.run_script("samples/quickstart.sh", "--threads", "1")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.splitlines(), ["run", model, "--threads", "1"])
@@ -113,8 +117,7 @@ class ScriptTest(unittest.TestCase):
 
     def test_quickstart_ignores_a_display_that_does_not_answer(self):
         model = self.build_stand_ins()
-        with open(model, "w", encoding="utf-8"):
-            pass
+        self.export_before(model)
         self.environment["DISPLAY"] = ":54321"
         self.assertEqual(self.run_script("samples/quickstart.sh").stdout.splitlines(), ["run", model])
 
