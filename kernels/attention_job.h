@@ -1,6 +1,9 @@
-// Attention as numbers: what its kernel hands to the code of one instruction set.
+// Attention as numbers: what its kernels hand to the code of one instruction set.
 #pragma once
 
+#include <string>
+
+#include "core/plan/kernel.h"
 #include "kernels/loop_nest.h"
 
 namespace ipex_studio {
@@ -23,15 +26,68 @@ struct AttentionJob {
   float mask_value = 0;
   bool causal = false;
   float scale = 1;
+  DType q_type = DType::kF32, k_type = DType::kF32, v_type = DType::kF32;
+  DType y_type = DType::kF32;          // f32, bf16, u8 or s8
+  float y_factor = 1, y_offset = 0;    // what bytes of the result are: factor · value + offset, rounded
 
   std::int64_t query_vectors = 1;  // vectors of queries in all
   std::int64_t blocks = 1;         // parts they are cut into, of nearly equal size
+  std::int64_t block_rows = 1;     // queries in the largest of these parts, where they are not whole vectors
   std::int64_t key_block = 1;      // keys at once
 };
 
 struct AttentionOperands {
-  const float *q, *k, *v, *mask;
-  float* y;
+  const void *q, *k, *v;
+  const float* mask;
+  void* y;
 };
+
+// Matrices of one head.
+AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperands& all, std::int64_t head);
+
+// Few queries whose rows lie side by side are computed one by one: a vector of queries, or a row of tiles, costs the same
+// with one of them as with all.
+bool attendsRowByRow(const AttentionJob& job);
+std::int64_t attentionRowFloats(const AttentionJob& job);  // scratch of that
+
+// What one thread needs to attend by blocks of pairs (attention_bf16.cpp), in words of 32 bits. Vectors of any machine
+// fill what is rounded up here.
+class AttentionRoom {
+ public:
+  explicit AttentionRoom(const AttentionJob& job) : job_(job) {}
+
+  // Sets blocks, block_rows and key_block.
+  static void plan(AttentionJob* job);
+
+  static constexpr std::int64_t whole(std::int64_t words) { return (words + 15) / 16 * 16; }
+  std::int64_t steps() const { return (job_.depth + 1) / 2; }
+  std::int64_t keyPairs() const { return (job_.keys + 1) / 2; }
+  std::int64_t columns() const { return whole(job_.keys); }
+  std::int64_t width() const { return whole(job_.width); }
+  std::int64_t keyWords() const { return columns() * steps(); }
+  std::int64_t valueWords() const { return keyPairs() * width(); }
+  std::int64_t queryWords() const { return job_.block_rows * steps(); }
+  std::int64_t tempWords() const { return 4 * steps(); }
+  std::int64_t scoreFloats() const { return job_.block_rows * job_.key_block; }
+  std::int64_t resultFloats() const { return job_.block_rows * width(); }
+  std::int64_t floats() const {
+    return whole(keyWords()) + whole(valueWords()) + whole(queryWords()) + whole(tempWords()) + whole(scoreFloats()) + whole(resultFloats()) +
+           4 * whole(job_.block_rows);
+  }
+
+ private:
+  const AttentionJob& job_;
+};
+
+// Items [begin, end) by one thread; `scratch` is that thread's.
+using AttentionRun = void (*)(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch);
+
+// What all kernels of attention ask for: the CPU, plain layouts that are not empty, q, k and v for which `takes` holds, an
+// f32 mask, no post-operations but the one that makes bytes of the result. Declines: device, dtype, empty, layout,
+// post-ops.
+Verdict takesAttention(const PrepareArgs& args, bool (*takes)(DType dtype));
+
+// Sizes, strides, types, mask and factors of `job`, and the layout of y. False: the heads cannot be walked together.
+bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y);
 
 }  // namespace ipex_studio

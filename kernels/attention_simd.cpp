@@ -7,7 +7,7 @@
 // y is written with the two innermost batch-like axes exchanged where spec says heads_last: [N, H, S, D] lies in memory
 // as [N, S, H, D], as the projection behind it wants to read it.
 //
-// Declines: device, dtype, empty, layout (channel-blocked sources).
+// Declines: device, dtype, empty, layout (channel-blocked sources), post-ops, precision (products that are asked for in BF16).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention_simd.cpp"
 #include "kernels/highway_targets.h"
@@ -46,7 +46,7 @@ class QueryBlock {
 
   void run() {
     if (count_ < wide_) std::fill(queries_, queries_ + job_.depth * wide_, 0.0f);
-    transposeInto(at_.q + first_ * job_.q.row, job_.q, count_, job_.depth, job_.scale, queries_, wide_);
+    transposeInto(static_cast<const float*>(at_.q) + first_ * job_.q.row, job_.q, count_, job_.depth, job_.scale, queries_, wide_);
     const F32 d;
     for (int v = 0; v < kVectors; ++v) {
       highest_[v] = hn::Set(d, kLowest);
@@ -73,7 +73,7 @@ class QueryBlock {
     for (int v = 0; v < kVectors; ++v) before_[v] = highest_[v];
     for (std::int64_t key = 0; key < count; key += kRows) {
       const float* rows[kRows];
-      for (int r = 0; r < kRows; ++r) rows[r] = at_.k + (begin + std::min<std::int64_t>(key + r, count - 1)) * job_.k.row;
+      for (int r = 0; r < kRows; ++r) rows[r] = static_cast<const float*>(at_.k) + (begin + std::min<std::int64_t>(key + r, count - 1)) * job_.k.row;
       VF sum[kRows][kVectors];
       zero(sum);
       multiplyTile<kRows, kVectors>(rows, job_.k.column, queries_, job_.depth, sum);
@@ -126,7 +126,7 @@ class QueryBlock {
     for (std::int64_t column = 0; column < job_.width; column += kRows) {
       const float* rows[kRows];
       for (int r = 0; r < kRows; ++r) {
-        rows[r] = at_.v + begin * job_.v.row + std::min<std::int64_t>(column + r, job_.width - 1) * job_.v.column;
+        rows[r] = static_cast<const float*>(at_.v) + begin * job_.v.row + std::min<std::int64_t>(column + r, job_.width - 1) * job_.v.column;
       }
       float* to = result_ + column * wide_;
       VF sum[kRows][kVectors];
@@ -159,16 +159,13 @@ class QueryBlock {
         hn::Store(hn::Mul(hn::Load(d, at), inverse[v]), d, at);
       }
     }
-    float* y = at_.y + first_ * job_.y.row;
-    if (job_.y.column == 1) {
-      transposeInto(result_, {wide_, 1}, job_.width, count_, 1.0f, y, job_.y.row);
+    if (job_.y_type == DType::kF32) {
+      transposeInto(result_, {wide_, 1}, job_.width, count_, 1.0f, static_cast<float*>(resultRow(job_, at_, first_)), job_.y.row);
       return;
     }
-    for (std::int64_t query = 0; query < count_; ++query) {
-      for (std::int64_t column = 0; column < job_.width; ++column) {
-        y[query * job_.y.row + column * job_.y.column] = result_[column * wide_ + query];
-      }
-    }
+    float* const rows = result_ + (job_.width + kMaxRows + job_.key_block) * wide_;
+    transposeInto(result_, {wide_, 1}, job_.width, count_, 1.0f, rows, job_.width);
+    for (std::int64_t query = 0; query < count_; ++query) storeResult(job_, rows + query * job_.width, resultRow(job_, at_, first_ + query));
   }
 
   static HWY_INLINE void zero(VF (&sum)[kRows][kVectors]) {
@@ -187,25 +184,12 @@ class QueryBlock {
   bool is_first_ = true;
 };
 
-AttentionOperands headOf(const AttentionJob& job, const AttentionOperands& all, std::int64_t head) {
-  const int loops = job.heads.loops();
-  const auto offset = [&](int tensor) { return job.heads.offset(tensor, head, loops); };
-  return {all.q + offset(1), all.k + offset(2), all.v + offset(3), job.has_mask ? all.mask + offset(4) : nullptr, all.y + offset(0)};
-}
-
-// Items are queries, those of one head behind each other.
-void runRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
-  for (std::int64_t item = begin; item < end; ++item) {
-    attendRow(job, headOf(job, all, item / job.queries), item % job.queries, scratch);
-  }
-}
-
 // Items are blocks of queries, the blocks of one head behind each other.
 void runBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t part = item % job.blocks;
-    const AttentionOperands at = headOf(job, all, item / job.blocks);
+    const AttentionOperands at = operandsOfHead(job, all, item / job.blocks);
     const std::int64_t first = job.query_vectors * part / job.blocks;
     const std::int64_t vectors = job.query_vectors * (part + 1) / job.blocks - first;
     switch (vectors) {
@@ -221,6 +205,10 @@ void runBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64
   }
 }
 
+void runRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
+  attendRows<float, float, float>(job, all, begin, end, scratch);
+}
+
 // Vectors of queries, and how many of them at most go together, on this instruction set.
 void planBlocks(std::int64_t queries, std::int64_t* vectors, std::int64_t* most) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
@@ -234,8 +222,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "kernels/attention_op.h"
 #include "kernels/factories.h"
-#include "kernels/parallel.h"
 
 namespace ipex_studio {
 namespace {
@@ -246,94 +234,25 @@ HWY_EXPORT(planBlocks);
 
 constexpr std::int64_t kMaxLanes = 16;
 
-using AttentionRun = void (*)(const AttentionJob&, const AttentionOperands&, std::int64_t, std::int64_t, float*);
-
-class AttentionOp final : public PreparedOp {
- public:
-  AttentionJob job;
-  AttentionRun run = nullptr;
-  std::int64_t items = 0, grain = 1, thread_floats = 0;
-  std::int32_t threads = 1;
-
-  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
-    const auto floats = [&](int s) { return static_cast<const float*>(from[s]); };
-    const AttentionOperands operands{floats(0), floats(1), floats(2), floats(3), static_cast<float*>(to[0])};
-    parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
-      run(job, operands, begin, end, static_cast<float*>(scratch) + thread * thread_floats);
-    });
-  }
-};
-
-MatrixStrides stridesOf(const TensorDesc& desc) {
-  const int r = desc.dims.rank;
-  return {desc.dims[r - 2] == 1 ? 0 : desc.strides[r - 2], desc.dims[r - 1] == 1 ? 0 : desc.strides[r - 1]};
-}
-
-TensorDesc headsOf(const TensorDesc& desc) {
-  TensorDesc heads = desc;
-  for (int axis : {desc.dims.rank - 2, desc.dims.rank - 1}) heads.dims[axis] = 1;
-  return heads;
-}
-
-// y as if axes -3 and -2 were exchanged.
-TensorDesc headsLast(const TensorDesc& y) {
-  const int r = y.dims.rank;
-  Dims turned = y.dims;
-  std::swap(turned[r - 3], turned[r - 2]);
-  TensorDesc desc = contiguousDesc(y.dtype, turned);
-  std::swap(desc.strides[r - 3], desc.strides[r - 2]);
-  desc.dims = y.dims;
-  return desc;
-}
-
 class AttentionSimd final : public Kernel {
  public:
   const char* name() const override { return "attention_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    for (const TensorDesc& src : args.src) {
-      if (src.absent()) continue;
-      if (src.dtype != DType::kF32) return Verdict::no("dtype");
-      if (src.dims.count() == 0) return Verdict::no("empty");
-      if (src.block != 0) return Verdict::no("layout");
-    }
-    return args.dst[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
+    if (args.spec.stringOr("products", "f32") != "f32") return Verdict::no("precision");
+    return takesAttention(args, [](DType dtype) { return dtype == DType::kF32; });
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     auto op = std::make_unique<AttentionOp>();
-    const int rank = args.dst[0].dims.rank;
-    const TensorDesc y = args.spec.intOr("heads_last", 0) != 0 && rank > 2 ? headsLast(args.dst[0]) : args.dst[0];
-    op->src = args.src;
-    op->dst = {y};
-    op->packed.assign(args.src.size(), false);
-    AttentionJob& job = op->job;
-    std::vector<TensorDesc> tensors{headsOf(y)};
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent()) tensors.push_back(headsOf(alignRank(src, rank)));
-    }
-    if (!makeLoopNest(tensors, &job.heads)) {
+    TensorDesc y;
+    if (!describeAttention(args, &op->job, &y)) {
       *reason = "layout";
       return nullptr;
     }
-    const Dims &q = args.src[0].dims, &k = args.src[1].dims;
-    job.queries = q[q.rank - 2];
-    job.depth = q[q.rank - 1];
-    job.keys = k[k.rank - 2];
-    job.width = y.dims[rank - 1];
-    job.y = stridesOf(y);
-    job.q = stridesOf(args.src[0]);
-    job.k = stridesOf(args.src[1]);
-    job.v = stridesOf(args.src[2]);
-    job.has_mask = !args.src[3].absent();
-    if (job.has_mask) job.mask = stridesOf(alignRank(args.src[3], std::max(2, rank)));
-    job.mask_use = args.spec.has("fill")   ? AttentionJob::MaskUse::kFill
-                   : args.spec.has("keep") ? AttentionJob::MaskUse::kKeep
-                                           : AttentionJob::MaskUse::kAdd;
-    job.mask_value = static_cast<float>(args.spec.floatOr(args.spec.has("fill") ? "fill" : "keep", 0));
-    job.causal = args.spec.intOr("causal", 0) != 0;
-    job.scale = static_cast<float>(args.spec.floatOr("scale", 1));
+    op->src = args.src;
+    op->dst = {y};
+    op->packed.assign(args.src.size(), false);
     choose(args, op.get());
     return op;
   }
@@ -344,12 +263,10 @@ class AttentionSimd final : public Kernel {
     op->threads = args.target.threads;
     const std::int64_t heads = job.heads.count(), products = job.queries * job.keys * (job.depth + job.width);
     op->flops = 2 * heads * products;
-    // A vector of queries costs the same with one lane in use as with all.
-    constexpr std::int64_t kFewQueries = 4;
-    if (job.queries <= kFewQueries && job.k.column == 1 && job.v.column == 1 && job.y.column == 1) {
+    if (attendsRowByRow(job)) {
       op->run = IPEX_SELECT_TARGET(runRows, args.target.isa);
       op->items = heads * job.queries;
-      op->thread_floats = roundUp(job.keys) + roundUp(job.depth);
+      op->thread_floats = attentionRowFloats(job);
     } else {
       std::int64_t most = 1;
       IPEX_SELECT_TARGET(planBlocks, args.target.isa)(job.queries, &job.query_vectors, &most);
@@ -361,13 +278,12 @@ class AttentionSimd final : public Kernel {
       op->run = IPEX_SELECT_TARGET(runBlocks, args.target.isa);
       op->items = heads * job.blocks;
       constexpr std::int64_t kMaxTileRows = 8, kMaxBlockVectors = 4;
-      op->thread_floats = (job.depth + job.width + job.key_block + kMaxTileRows) * kMaxLanes * kMaxBlockVectors;
+      const std::int64_t converted = job.y_type == DType::kF32 ? 0 : job.width;
+      op->thread_floats = (job.depth + job.width + job.key_block + kMaxTileRows + converted) * kMaxLanes * kMaxBlockVectors;
     }
     op->grain = grainFor(heads * products / op->items / kMaxLanes);
     op->scratch_bytes = static_cast<std::size_t>(op->thread_floats * op->threads) * sizeof(float);
   }
-
-  static std::int64_t roundUp(std::int64_t floats) { return (floats + kMaxLanes - 1) / kMaxLanes * kMaxLanes; }
 };
 
 }  // namespace

@@ -31,24 +31,25 @@ HWY_INLINE void widenBf16(const std::uint16_t* from, float* to, std::size_t coun
   for (; i < count; ++i) to[i] = bf16ToFloat(from[i]);
 }
 
+// A vector of floats.
+template <class D>
+HWY_INLINE void storeBf16(D d, hwy::HWY_NAMESPACE::Vec<D> value, std::uint16_t* to) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToUnsigned<D> du32;
+  const hn::Rebind<std::uint16_t, D> du16;
+  const auto bits = hn::BitCast(du32, value);
+  const auto upper = hn::ShiftRight<16>(bits);
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(du32, 0x7fffu), hn::And(upper, hn::Set(du32, 1u)))));
+  const auto result = hn::IfThenElse(hn::RebindMask(du32, hn::IsNaN(value)), hn::Or(upper, hn::Set(du32, 0x40u)), rounded);
+  hn::StoreU(hn::DemoteTo(du16, hn::BitCast(hn::RebindToSigned<D>(), result)), du16, to);
+}
+
 HWY_INLINE void narrowToBf16(const float* from, std::uint16_t* to, std::size_t count) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
-  const hn::RebindToUnsigned<decltype(d)> du32;
-  const hn::RebindToSigned<decltype(d)> di32;
-  const hn::Rebind<std::uint16_t, decltype(d)> du16;
   const std::size_t lanes = hn::Lanes(d);
-  const auto half = hn::Set(du32, 0x7fffu), one = hn::Set(du32, 1u), quiet = hn::Set(du32, 0x40u);
   std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto value = hn::LoadU(d, from + i);
-    const auto bits = hn::BitCast(du32, value);
-    const auto upper = hn::ShiftRight<16>(bits);
-    const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(half, hn::And(upper, one))));
-    const auto nan = hn::Or(upper, quiet);
-    const auto result = hn::IfThenElse(hn::RebindMask(du32, hn::IsNaN(value)), nan, rounded);
-    hn::StoreU(hn::DemoteTo(du16, hn::BitCast(di32, result)), du16, to + i);
-  }
+  for (; i + lanes <= count; i += lanes) storeBf16(d, hn::LoadU(d, from + i), to + i);
   for (; i < count; ++i) to[i] = floatToBf16(from[i]);
 }
 

@@ -201,7 +201,7 @@ void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& 
              const TileBuffers& buffers, Int8Tile& tile) {
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
   char* const dst = static_cast<char*>(call.dst) + (row * job.gemm.columns + panel.column) * element;
-  const bool finished = job.chain.tail.empty() && job.result != DType::kBf16;
+  const bool finished = job.chain.tail.empty();
   const bool in_place = finished && panel.columns == panel.width;
   if (call.row_scale != nullptr) {
     tile.row_scale = call.row_scale + row;

@@ -37,7 +37,7 @@ struct Int8Tile {
   IntegerActivation activation = IntegerActivation::kNone;
   float activated_scale = 1, activated_offset = 0;
   void* c = nullptr;
-  DType c_type = DType::kF32;  // f32, u8 or s8
+  DType c_type = DType::kF32;  // f32, bf16, u8 or s8
   std::int64_t c_stride = 0;
 };
 

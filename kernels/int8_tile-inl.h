@@ -162,6 +162,8 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sum
     // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
     if constexpr (sizeof(Result) == 1) {
       storeRounded(d, hn::Min(hn::Max(v, low), high), c);
+    } else if constexpr (sizeof(Result) == sizeof(std::uint16_t)) {
+      storeBf16(d, hn::Min(high, hn::Max(low, v)), c);
     } else {
       hn::StoreU(hn::Min(high, hn::Max(low, v)), d, c);
     }
@@ -188,6 +190,7 @@ void finishTile(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, 
 template <class Addend>
 void finishTyped(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
   if (t.c_type == DType::kF32) return finishTile<Addend, float>(t, sums, rows, width);
+  if (t.c_type == DType::kBf16) return finishTile<Addend, std::uint16_t>(t, sums, rows, width);
   finishTile<Addend, std::uint8_t>(t, sums, rows, width);  // the clamp makes the difference between u8 and s8
 }
 

@@ -43,6 +43,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kGroupNorm, makeGroupNormSimd());
     list(OpKind::kSoftmax, makeSoftmaxSimd());
     list(OpKind::kAttention, makeAttentionSimd());
+    list(OpKind::kAttention, makeAttentionBf16());
     list(OpKind::kConcat, makeConcatCopy());
     list(OpKind::kEmbedding, makeEmbeddingCopy());
     list(OpKind::kEmbedding, makeEmbeddingRowsSimd());

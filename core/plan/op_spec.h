@@ -10,7 +10,7 @@
 //
 // Integers. A tensor of u8 or s8 is nothing but its integers: scales and zero points stand in the post-operations of
 // what writes and reads it. Chains compute in FP32, in which their operands of any dtype take part as their values.
-// result=f32|bf16|u8|s8 (products, pointwise, pools, reduce, embedding) is the dtype of the result; u8 and s8 are
+// result=f32|bf16|u8|s8 (products, attention, pointwise, pools, reduce, embedding) is the dtype of the result; u8 and s8 are
 // rounded to nearest even and saturated, NaN becomes the lowest number. Without it products and chains of u8 or s8 give
 // f32, everything else its first source's dtype. Products of u8 or s8 by s8 weights are exact: the 32-bit sum of
 // (x - src_zero)·w, padding counts as src_zero, there is no bias; the chain begins with the scales:
@@ -48,7 +48,8 @@ enum class OpKind : std::uint8_t {
   kAttention,      // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i
                    //   sees keys up to i; softmax(scale·q·kᵀ + mask) · v. fill=a: scores become a where the mask is not
                    //   zero, keep=a: where it is zero, instead of the sum. heads_last=1: the result [N,H,S,E] will be read
-                   //   as [N,S,H,E], a kernel may lay it out so
+                   //   as [N,S,H,E], a kernel may lay it out so. products=bf16: q, k, v and the weights of v are rounded to
+                   //   bf16 for the products, whose sums are f32, as is the softmax; so they are where q, k or v is bf16
   kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
   kEmbedding,      // ids(s64/s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (narrow_weights.h)
   kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]

@@ -213,7 +213,7 @@ Verdict inferAttention(const OpSpec& spec, const Descs& src, Descs* dst) {
   y.rank += 2;
   y[y.rank - 2] = queries;
   y[y.rank - 1] = v[v.rank - 1];
-  return addResult(src[0].dtype, y, dst);
+  return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
 Verdict inferPad(const OpSpec& spec, const Descs& src, Descs* dst) {

@@ -118,6 +118,8 @@ const std::vector<Case>& integerProductCases() {
       {"linear{result=u8}|mul(0)|add(1)|gelu_tanh|linear(60.0,11.0)", {S::u8({5, 96}), S::s8Weight({33, 96}), none, S::scales({33}), bias({33})}, "linear_simd_int8", kOneStep},
       {"linear{result=s8}|mul(0)|gelu_tanh|linear(2000.0,0.0)", {S::u8({5, 96}), S::s8Weight({33, 96}), none, S::scales({33})}, "linear_simd_int8", kOneStep},
       {"linear{result=u8,src_zero=120}|mul(0)|add(1)|gelu_erf|linear(0.1,2.0)", {S::u8({2, 9, 65}), S::s8Weight({50, 65}), none, S::scales({50}), bias({50})}, "", kOneStep},
+      {"linear{result=bf16,src_zero=7}|mul(0)|add(1)", {S::u8({7, 64}), S::s8Weight({48, 64}), none, S::scales({48}), bias({48})}, "linear_simd_int8", 1.0 / 256},
+      {"linear{result=bf16}|mul(0)|add(1)|gelu_erf", {S::u8({5, 33}), S::s8Weight({35, 33}), none, S::scales({35}), bias({35})}, "linear_simd_int8", 1.0 / 256},
       {"linear{src_zero=120}|mul(0)|add(1)|add(2)", {S::u8({2, 9, 64}), S::s8Weight({48, 64}), none, S::scales({48}), bias({48}), dying(S::of({2, 9, 48}))}, "", kFloat},
       {"linear{result=s8}|mul(0)|linear(0.1,-5.0)", {S::s8({40, 128}), S::s8Weight({96, 128}), none, S::scales({1})}, "", kOneStep},
       {"linear{result=u8}|mul(0)|add(1)|relu|linear(0.02,0.0)", {S::u8({1, 1024}), S::s8Weight({100, 1024}), none, S::scales({100}), bias({100})}, "", kOneStep},

@@ -39,7 +39,8 @@ TEST_P(KernelCases, AgreesWithReference) {
   bool taken = false;
   for (const Kernel* kernel : candidates) {
     if (kernel == candidates.back() && test.bench) break;  // the reference is too slow for large cases again and again
-    const bool simd = std::string(kernel->name()).find("_simd") != std::string::npos;
+    const std::string name = kernel->name();
+    const bool simd = name.find("_simd") != std::string::npos, narrow = name.find("_bf16") != std::string::npos;
     for (const Layout layout :
          {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kBlocked8, Layout::kGaps}) {
       Conditions conditions{layout, 1, "avx512_core", -1};
@@ -62,6 +63,8 @@ TEST_P(KernelCases, AgreesWithReference) {
         conditions.isa = isa;
         if (simd) check(*kernel, test, problem, conditions);
       }
+      conditions.isa = "avx512_core_bf16";
+      if (narrow) check(*kernel, test, problem, conditions);
     }
   }
   EXPECT_TRUE(taken || test.kernel.empty()) << test.kernel << " is not in the list";
@@ -91,6 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Layer, LayerCases, testing::ValuesIn(layerCases()), cas
 INSTANTIATE_TEST_SUITE_P(Matrix, KernelCases, testing::ValuesIn(matrixCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(AttentionBf16, KernelCases, testing::ValuesIn(attentionBf16Cases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Recurrent, KernelCases, testing::ValuesIn(recurrentCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Bf16, KernelCases, testing::ValuesIn(bf16Cases()), caseName);

@@ -1,0 +1,24 @@
+// The prepared operation of all kernels of attention: parts of its work on all threads.
+#pragma once
+
+#include "kernels/attention_job.h"
+#include "kernels/parallel.h"
+
+namespace ipex_studio {
+
+class AttentionOp final : public PreparedOp {
+ public:
+  AttentionJob job;
+  AttentionRun run = nullptr;
+  std::int64_t items = 0, grain = 1, thread_floats = 0;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
+    const AttentionOperands operands{from[0], from[1], from[2], static_cast<const float*>(from[3]), to[0]};
+    parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
+      run(job, operands, begin, end, static_cast<float*>(scratch) + thread * thread_floats);
+    });
+  }
+};
+
+}  // namespace ipex_studio
