@@ -227,9 +227,8 @@ class Int8DepthwiseOp final : public PreparedOp {
 };
 
 // w[C, 1, k…] as [line][word][C][4].
-AlignedBuffer packTapWords(const Int8DepthwiseJob& job, const TensorDesc& w, const std::int8_t* data) {
-  AlignedBuffer buffer(static_cast<std::size_t>(job.kernel[0] * job.words * job.channels * kWordBytes));
-  auto* to = static_cast<std::int8_t*>(buffer.data());
+void packTapWords(const Int8DepthwiseJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
+  auto* to = static_cast<std::int8_t*>(packed);
   const int last = w.dims.rank - 1;
   for (std::int64_t y = 0; y < job.kernel[0]; ++y) {
     for (std::int64_t word = 0; word < job.words; ++word) {
@@ -241,7 +240,6 @@ AlignedBuffer packTapWords(const Int8DepthwiseJob& job, const TensorDesc& w, con
       }
     }
   }
-  return buffer;
 }
 
 class DepthwiseInt8 final : public Kernel {
@@ -338,7 +336,8 @@ class DepthwiseInt8 final : public Kernel {
     const TensorDesc& w = args.src[kGemmWeights];
     const auto* const data = static_cast<const std::int8_t*>(args.constant[kGemmWeights]);
     op->weights = args.weights->getOrPack(data, "int8 depthwise words " + w.dims.str() + " strides " + w.strides.str(),
-                                          [&] { return packTapWords(job, w, data); });
+                                          static_cast<std::size_t>(job.kernel[0] * job.words * job.channels * kWordBytes),
+                                          [&](void* packed) { packTapWords(job, w, data, packed); });
     op->packed[kGemmWeights] = true;
     job.start.assign(static_cast<std::size_t>(job.channels), 0);
     const auto* packed = static_cast<const std::int8_t*>(op->weights->data());

@@ -174,9 +174,8 @@ class DepthwiseOp final : public PreparedOp {
 };
 
 // w[C, 1, k…] as [tap][C].
-AlignedBuffer packTaps(const DepthwiseJob& job, const TensorDesc& w, const float* data) {
-  AlignedBuffer buffer(static_cast<std::size_t>(job.kernel[0] * job.kernel[1] * job.channels) * sizeof(float));
-  float* to = static_cast<float*>(buffer.data());
+void packTaps(const DepthwiseJob& job, const TensorDesc& w, const float* data, void* packed) {
+  float* to = static_cast<float*>(packed);
   const int last = w.dims.rank - 1;
   for (std::int64_t y = 0; y < job.kernel[0]; ++y) {
     for (std::int64_t x = 0; x < job.kernel[1]; ++x) {
@@ -184,14 +183,11 @@ AlignedBuffer packTaps(const DepthwiseJob& job, const TensorDesc& w, const float
       for (std::int64_t c = 0; c < job.channels; ++c) *to++ = data[c * w.strides[0] + tap];
     }
   }
-  return buffer;
 }
 
-AlignedBuffer packBias(std::int64_t channels, const float* data) {
-  AlignedBuffer buffer(static_cast<std::size_t>(channels) * sizeof(float));
-  float* const to = static_cast<float*>(buffer.data());
+void packBias(std::int64_t channels, const float* data, void* packed) {
+  float* const to = static_cast<float*>(packed);
   for (std::int64_t c = 0; c < channels; ++c) to[c] = data != nullptr ? data[c] : 0.0f;
-  return buffer;
 }
 
 class DepthwiseSimd final : public Kernel {
@@ -289,12 +285,14 @@ class DepthwiseSimd final : public Kernel {
     const TensorDesc& w_desc = args.src[kGemmWeights];
     const auto* const w = static_cast<const float*>(args.constant[kGemmWeights]);
     const std::string form = "depthwise taps " + w_desc.dims.str() + " strides " + w_desc.strides.str();
-    op->weights = args.weights->getOrPack(w, form, [&] { return packTaps(job, w_desc, w); });
+    const auto floats = [](std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); };
+    op->weights = args.weights->getOrPack(w, form, floats(job.kernel[0] * job.kernel[1] * job.channels),
+                                          [&](void* packed) { packTaps(job, w_desc, w, packed); });
     op->packed[kGemmWeights] = true;
     const bool has_bias = !args.src[kGemmBias].absent();
     const auto* const b = has_bias ? static_cast<const float*>(args.constant[kGemmBias]) : nullptr;
-    op->bias = args.weights->getOrPack(b != nullptr ? b : w, "depthwise bias " + std::to_string(job.channels),
-                                       [&] { return packBias(job.channels, b); });
+    op->bias = args.weights->getOrPack(b != nullptr ? b : w, "depthwise bias " + std::to_string(job.channels), floats(job.channels),
+                                       [&](void* packed) { packBias(job.channels, b, packed); });
     op->packed[kGemmBias] = has_bias;
   }
 };

@@ -72,15 +72,17 @@ void forEachWeight(const Int8GemmJob& job, const TensorDesc& w, const std::int8_
   }
 }
 
-AlignedBuffer packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data) {
+std::size_t packedWordBytes(const Int8GemmJob& job) {
   const GemmPanel& last = job.gemm.panels.back();
-  AlignedBuffer buffer(static_cast<std::size_t>((last.weights + last.width * job.gemm.rows.depth()) * kWordBytes));
-  auto* const bytes = static_cast<std::int8_t*>(buffer.data());
-  std::memset(bytes, 0, buffer.bytes());
+  return static_cast<std::size_t>((last.weights + last.width * job.gemm.rows.depth()) * kWordBytes);
+}
+
+void packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
+  auto* const bytes = static_cast<std::int8_t*>(packed);
+  std::memset(bytes, 0, packedWordBytes(job));
   forEachWeight(job, w, data, [&](const GemmPanel& panel, std::int64_t j, std::int64_t word, std::int64_t byte, std::int8_t value) {
     bytes[(panel.weights + word * panel.width + j) * kWordBytes + byte] = value;
   });
-  return buffer;
 }
 
 // What stands for zero in the unsigned bytes that tiles read.
@@ -159,7 +161,7 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
   const auto* const data = static_cast<const std::int8_t*>(args.constant[kGemmWeights]);
   const std::string form = fmt::format("int8 gemm {} groups {} depth {} lanes {} half {} dims {} strides {}", gemm.columns, groups, depth,
                                        traits.lanes, traits.half_vectors, w.dims.str(), w.strides.str());
-  op->weights = args.weights->getOrPack(data, form, [&] { return packWords(job, w, data); });
+  op->weights = args.weights->getOrPack(data, form, packedWordBytes(job), [&](void* packed) { packWords(job, w, data, packed); });
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);

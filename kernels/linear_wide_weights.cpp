@@ -37,14 +37,14 @@ struct Widening {
     return static_cast<float>(static_cast<std::int32_t>(nibble) - static_cast<std::int32_t>(kNibbleZero));
   }
 
-  AlignedBuffer widen(const void* from, const float* scales) const {
-    AlignedBuffer buffer(static_cast<std::size_t>(w.dims[0] * depth) * sizeof(float));
-    auto* to = static_cast<float*>(buffer.data());
+  std::size_t bytes() const { return static_cast<std::size_t>(w.dims[0] * depth) * sizeof(float); }
+
+  void widen(const void* from, const float* scales, void* wide) const {
+    auto* to = static_cast<float*>(wide);
     const std::int64_t groups = group == 0 ? 0 : groupCount(depth, group);
     for (std::int64_t row = 0; row < w.dims[0]; ++row) {
       for (std::int64_t k = 0; k < depth; ++k) *to++ = level(from, row, k) * (group == 0 ? 1.0f : scales[row * groups + k / group]);
     }
-    return buffer;
   }
 };
 
@@ -70,7 +70,7 @@ class LinearWideWeights final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const Widening widening(args);
     const auto* const scales = static_cast<const float*>(widening.group == 0 ? nullptr : args.constant[kThird]);
-    const WeightCache::Packed widened = args.weights->getOrPack(args.constant[kWeights], widening.form(), [&] { return widening.widen(args.constant[kWeights], scales); });
+    const WeightCache::Packed widened = args.weights->getOrPack(args.constant[kWeights], widening.form(), widening.bytes(), [&](void* wide) { widening.widen(args.constant[kWeights], scales, wide); });
     auto op = wide_->prepare(inFloats(args, widened->data()), reason);
     if (!op) return nullptr;
     if (!op->packed[kWeights]) {

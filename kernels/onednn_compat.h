@@ -4,6 +4,8 @@
 // Every …Pd function returns an empty descriptor when the library has no implementation or refuses the problem.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
@@ -16,6 +18,7 @@ using Pd = dnnl::primitive_desc_base;
 using Ints = dnnl::memory::dims;
 
 #if DNNL_VERSION_MAJOR >= 3
+inline std::string mdRest(const Md&) { return {}; }  // 3.x knows no other layouts
 inline Ints mdDims(const Md& md) { return md.get_dims(); }
 inline Ints mdStrides(const Md& md) { return md.get_strides(); }
 inline bool mdIsBlocked(const Md& md) { return md.get_format_kind() == dnnl::memory::format_kind::blocked; }
@@ -23,6 +26,20 @@ inline Ints mdInnerBlocks(const Md& md) { return md.get_inner_blks(); }
 inline Ints mdInnerAxes(const Md& md) { return md.get_inner_idxs(); }
 inline dnnl::memory::data_type mdType(const Md& md) { return md.get_data_type(); }
 #else
+// What else makes one layout another: sizes of Winograd's tiles and blocks, sums kept behind the weights.
+inline std::string mdRest(const Md& md) {
+  std::string rest;
+  const dnnl_memory_extra_desc_t& extra = md.data.extra;
+  if (extra.flags != 0) {
+    rest += fmt::format(" extra{} {} {} {}", extra.flags, extra.compensation_mask, extra.scale_adjust, extra.asymm_compensation_mask);
+  }
+  if (md.data.format_kind == dnnl_format_kind_wino) {
+    const dnnl_wino_desc_t& wino = md.data.format_desc.wino_desc;
+    rest += fmt::format(" wino{} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(wino.wino_format), wino.r, wino.alpha, wino.ic, wino.oc,
+                        wino.ic_block, wino.oc_block, wino.ic2_block, wino.oc2_block, wino.adj_scale, wino.size);
+  }
+  return rest;
+}
 inline Ints mdDims(const Md& md) { return md.dims(); }
 inline Ints mdStrides(const Md& md) {
   const auto& strides = md.data.format_desc.blocking.strides;

@@ -130,7 +130,7 @@ std::string describe(const Md& md) {
                                  static_cast<int>(mdType(md)), fmt::join(mdDims(md), "x"),
                                  mdIsBlocked(md) ? fmt::format("{}", fmt::join(mdStrides(md), "x")) : "opaque",
                                  fmt::join(mdInnerBlocks(md), "x"), fmt::join(mdInnerAxes(md), "x"), md.get_size());
-  return text;
+  return text + mdRest(md);
 }
 
 Dims rankAligned(const Dims& dims, int rank) {

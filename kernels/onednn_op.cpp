@@ -11,21 +11,19 @@ void setPointer(const dnnl::memory& memory, void* pointer) {
   if (memory.get_data_handle() != pointer) memory.set_data_handle(pointer);
 }
 
+void reorderInto(const dnnl::engine& engine, const Md& from, const void* source, const Md& to, void* packed) {
+  dnnl::memory src(from, engine, const_cast<void*>(source));
+  dnnl::memory dst(to, engine, packed);
+  dnnl::stream stream(engine);
+  dnnl::reorder(src, dst).execute(stream, src, dst);
+  stream.wait();
+}
+
 }  // namespace
 
 bool isReference(const Pd& pd) {
   const std::string name = pd.impl_info_str();
   return name.find("ref") != std::string::npos;
-}
-
-AlignedBuffer reorderedCopy(const dnnl::engine& engine, const Md& from, const void* source, const Md& to) {
-  AlignedBuffer buffer(to.get_size());
-  dnnl::memory src(from, engine, const_cast<void*>(source));
-  dnnl::memory dst(to, engine, buffer.data());
-  dnnl::stream stream(engine);
-  dnnl::reorder(src, dst).execute(stream, src, dst);
-  stream.wait();
-  return buffer;
 }
 
 class OnednnState final : public ExecState {
@@ -73,8 +71,8 @@ void OnednnOp::bindWeights(int argument, int index, const Md& given, const Md& w
                            WeightCache* cache) {
   if (constant != nullptr && cache != nullptr) {
     // The source layout is part of the key: the same memory may be read as several shapes.
-    packed_buffers_.push_back(cache->getOrPack(constant, describe(given) + " > " + describe(wanted),
-                                               [&] { return reorderedCopy(engine_, given, constant, wanted); }));
+    packed_buffers_.push_back(cache->getOrPack(constant, describe(given) + " > " + describe(wanted), wanted.get_size(),
+                                               [&](void* packed_to) { reorderInto(engine_, given, constant, wanted, packed_to); }));
     bindings_.push_back({argument, From::kPacked, static_cast<std::int64_t>(packed_buffers_.size()) - 1, wanted});
     packed[index] = true;
     return;

@@ -96,9 +96,6 @@ dnnl::primitive_attr attributes(const PostOps& post_ops, int dst_mask, int weigh
 // Slow reference implementations inside the library are not an offer.
 bool isReference(const Pd& pd);
 
-// Copies `source` (laid out as `from`) into a new buffer laid out as `to`.
-AlignedBuffer reorderedCopy(const dnnl::engine& engine, const Md& from, const void* source, const Md& to);
-
 class OnednnOp final : public PreparedOp {
  public:
   OnednnOp(const dnnl::engine& engine, const Pd& pd);

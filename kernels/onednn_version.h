@@ -8,6 +8,9 @@ namespace ipex_studio {
 // "2.6.3", of the library that was loaded.
 std::string onednnVersion();
 
+// The instruction sets it may generate code for, as its number for them: "oneDNN instructions 0x3ff".
+std::string onednnInstructions();
+
 // oneDNN keeps primitives for whoever asks for an equal one, 1024 of them unless told otherwise, each with its generated
 // code. Lowers that number to `primitives`; a number from the environment (ONEDNN_PRIMITIVE_CACHE_CAPACITY) stays.
 void limitPrimitiveCache(int primitives);

@@ -238,12 +238,15 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
                   traits.lanes, traits.half_vectors, job.rows.channels_innermost, args.src[kGemmWeights].dims.str(),
                   args.src[kGemmWeights].strides.str());
   const auto* const w = static_cast<const float*>(args.constant[kGemmWeights]);
-  op->weights = args.weights->getOrPack(w, form, [&] { return packWeights(job, args.src[kGemmWeights], w); });
+  op->weights = args.weights->getOrPack(w, form, packedWeightBytes(job), [&](void* packed) {
+    packWeights(job, args.src[kGemmWeights], w, static_cast<float*>(packed));
+  });
   op->packed[kGemmWeights] = true;
   const bool has_bias = !args.src[kGemmBias].absent();
   const auto* const b = has_bias ? static_cast<const float*>(args.constant[kGemmBias]) : nullptr;
   // Without a bias the zeros are kept beside the weights.
-  op->bias = args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, [&] { return packBias(job, b); });
+  op->bias = args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, packedBiasBytes(job),
+                                     [&](void* packed) { packBias(job, b, static_cast<float*>(packed)); });
   op->packed[kGemmBias] = has_bias;
   op->run = IPEX_SELECT_TARGET(runGemm, args.target.isa);
   op->scratch_bytes = job.row_shares * job.column_shares * job.scratchFloats() * sizeof(float);

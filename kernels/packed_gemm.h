@@ -144,8 +144,10 @@ void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job);
 void planRows(std::int32_t threads, GemmJob* job);
 
 // w: plain [O, C/g, k…] (or [N, K]) in the order that job.rows says.
-AlignedBuffer packWeights(const GemmJob& job, const TensorDesc& w, const float* data);
-AlignedBuffer packBias(const GemmJob& job, const float* data);  // null: zeros
+void packWeights(const GemmJob& job, const TensorDesc& w, const float* data, float* packed);
+void packBias(const GemmJob& job, const float* data, float* packed);  // null: zeros
+std::size_t packedWeightBytes(const GemmJob& job);
+std::size_t packedBiasBytes(const GemmJob& job);
 
 // --- the operation (packed_gemm.cpp) -------------------------------------------------------------------------------
 

@@ -326,11 +326,18 @@ void planRows(std::int32_t threads, GemmJob* job) {
   if (job->matrix) job->row_stride = stride;
 }
 
-AlignedBuffer packWeights(const GemmJob& job, const TensorDesc& w, const float* data) {
-  const GemmRows& rows = job.rows;
+std::size_t packedWeightBytes(const GemmJob& job) {
   const GemmPanel& last = job.panels.back();
-  AlignedBuffer buffer(static_cast<std::size_t>(last.weights + last.width * rows.depth()) * kFloatBytes);
-  float* const packed = static_cast<float*>(buffer.data());
+  return static_cast<std::size_t>(last.weights + last.width * job.rows.depth()) * kFloatBytes;
+}
+
+std::size_t packedBiasBytes(const GemmJob& job) {
+  const GemmPanel& last = job.panels.back();
+  return static_cast<std::size_t>(last.bias + last.width) * kFloatBytes;
+}
+
+void packWeights(const GemmJob& job, const TensorDesc& w, const float* data, float* packed) {
+  const GemmRows& rows = job.rows;
   const int spatial = w.dims.rank - 2;
   const std::int64_t taps = rows.taps();
   for (const GemmPanel& panel : job.panels) {
@@ -349,18 +356,14 @@ AlignedBuffer packWeights(const GemmJob& job, const TensorDesc& w, const float* 
       }
     }
   }
-  return buffer;
 }
 
-AlignedBuffer packBias(const GemmJob& job, const float* data) {
+void packBias(const GemmJob& job, const float* data, float* packed) {
   const GemmPanel& last = job.panels.back();
-  AlignedBuffer buffer(static_cast<std::size_t>(last.bias + last.width) * kFloatBytes);
-  float* const packed = static_cast<float*>(buffer.data());
   std::fill(packed, packed + last.bias + last.width, 0.0f);
   for (const GemmPanel& panel : job.panels) {
     for (std::int64_t j = 0; data != nullptr && j < panel.columns; ++j) packed[panel.bias + j] = data[panel.column + j];
   }
-  return buffer;
 }
 
 Verdict takesPackedWeights(const PrepareArgs& args) {

@@ -160,10 +160,9 @@ class RecurrentOp final : public PreparedOp {
   }
 };
 
-AlignedBuffer packRecurrent(const RecurrentJob& job, std::int64_t gates, const TensorDesc& desc, const float* w) {
+void packRecurrent(const RecurrentJob& job, std::int64_t gates, const TensorDesc& desc, const float* w, void* packed) {
   const std::int64_t blocks = (job.units + job.lanes - 1) / job.lanes;
-  AlignedBuffer buffer(static_cast<std::size_t>(blocks * job.units * gates * job.lanes) * sizeof(float));
-  float* to = static_cast<float*>(buffer.data());
+  float* to = static_cast<float*>(packed);
   for (std::int64_t block = 0; block < blocks; ++block) {
     for (std::int64_t k = 0; k < job.units; ++k) {
       for (std::int64_t gate = 0; gate < gates; ++gate) {
@@ -174,7 +173,6 @@ AlignedBuffer packRecurrent(const RecurrentJob& job, std::int64_t gates, const T
       }
     }
   }
-  return buffer;
 }
 
 class RecurrentSimd final : public Kernel {
@@ -219,7 +217,8 @@ class RecurrentSimd final : public Kernel {
     op->flops = 2 * job.steps * products * job.units;
     const auto* w = static_cast<const float*>(args.constant[1]);
     op->weights = args.weights->getOrPack(w, fmt::format("recurrent {} {} strides {} lanes {}", gate_count, args.src[1].dims.str(), args.src[1].strides.str(), job.lanes),
-                                          [&] { return packRecurrent(job, gate_count, args.src[1], w); });
+                                          static_cast<std::size_t>(op->blocks * job.units * gate_count * job.lanes) * sizeof(float),
+                                          [&](void* packed) { packRecurrent(job, gate_count, args.src[1], w, packed); });
     return op;
   }
 };

@@ -259,6 +259,7 @@ json toJson(const FinishRequest& request) {
   return {{"type", "finish"},
           {"profile_iterations", request.profile_iterations},
           {"export_form", form},
+          {"prepared", request.prepared},
           {"evaluate", request.evaluate},
           {"stay", request.stay}};
 }
@@ -270,6 +271,7 @@ FinishRequest finishRequestFromJson(const json& source) {
   if (form == "compiled") request.export_form = ExportForm::kCompiled;
   if (form == "portable") request.export_form = ExportForm::kPortable;
   if (!form.empty() && !request.export_form) malformed("the export form is unknown");
+  request.prepared = messageBool(source, "prepared");
   request.evaluate = messageBool(source, "evaluate");
   request.stay = messageBool(source, "stay");
   return request;

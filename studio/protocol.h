@@ -112,7 +112,8 @@ struct TurnResult {
 
 struct FinishRequest {
   std::int32_t profile_iterations = 0;    // 0: no per-step times
-  std::optional<ExportForm> export_form;  // writes the model to kEngineExportFd
+  std::optional<ExportForm> export_form;  // writes the model to kEngineExportFd; the result's "model_bytes" says how long it is
+  bool prepared = false;                  // then, right behind it, its weights (core/plan/prepared_weights.h)
   bool evaluate = false;                  // also metrics on the data, and the size of the compiled form
   bool stay = false;                      // answer, then wait for more
 };

@@ -6,23 +6,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "core/plan/affix.h"
 #include "core/plan/machine_facts.h"
+#include "core/plan/prepared_weights.h"
 
 namespace ipex_studio {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kChunk = 1 << 20;
+// So large that what is written fills huge pages of the page cache, on kernels that have them for files.
+constexpr std::size_t kChunk = 8 << 20;
 constexpr const char* kJobFolderPrefix = "ipex-studio-";
 
 std::string folderOf(const std::string& path) {
@@ -54,18 +58,23 @@ UniqueFd openPlainFile(const std::string& path) {
   return fd;
 }
 
-void copyAll(int source, int target, const std::string& target_path) {
+// From byte `at` on; all there are, or `bytes`.
+void copyAll(int source, int target, const std::string& target_path, std::int64_t at = 0,
+             std::int64_t bytes = std::numeric_limits<std::int64_t>::max()) {
   std::vector<char> chunk(kChunk);
-  ssize_t count = 0;
-  while ((count = ::read(source, chunk.data(), chunk.size())) != 0) {
+  while (bytes > 0) {
+    const ssize_t count = ::pread(source, chunk.data(), static_cast<std::size_t>(std::min<std::int64_t>(kChunk, bytes)), at);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) cannotWrite(target_path, errno);
+    if (count == 0) return;
     writeAll(target, chunk.data(), static_cast<std::size_t>(count), target_path);
+    at += count;
+    bytes -= count;
   }
 }
 
 // Calls `fill` with a new file beside `target`, then puts it in target's place.
-void replaceFile(const std::string& target, const std::function<void(int fd)>& fill) {
+void replaceFile(const std::string& target, const std::function<void(int fd)>& fill, mode_t mode = 0666) {
   std::string temporary = target + ".XXXXXX";
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) cannotWrite(target, errno);
@@ -74,7 +83,7 @@ void replaceFile(const std::string& target, const std::function<void(int fd)>& f
     // mkstemp made it private; a file the user asked for follows the umask.
     const mode_t mask = ::umask(0);
     ::umask(mask);
-    ::fchmod(fd.get(), 0666 & ~mask);
+    ::fchmod(fd.get(), mode & ~mask);
     if (::fsync(fd.get()) != 0) cannotWrite(target, errno);
     if (::rename(temporary.c_str(), target.c_str()) != 0) cannotWrite(target, errno);
   } catch (...) {
@@ -153,10 +162,9 @@ void checkOutputPath(const std::string& path) {
   }
 }
 
-void moveExport(int source, const std::string& target) {
-  ::lseek(source, 0, SEEK_SET);
+void moveExport(int source, std::int64_t bytes, const std::string& target) {
   replaceFile(target, [&](int fd) {
-    copyAll(source, fd, target);
+    copyAll(source, fd, target, 0, bytes);
     // The copy is checked, not the original, which the engine could still change.
     try {
       inspectPtFile(fd, target, InspectOptions{false, false});
@@ -165,6 +173,14 @@ void moveExport(int source, const std::string& target) {
                   fmt::format("The engine wrote a damaged file; nothing was exported. {}", error.what()));
     }
   });
+}
+
+void movePreparedWeights(int source, std::int64_t begin, const std::string& target) {
+  const auto fill = [&](int fd) {
+    copyAll(source, fd, target, begin);
+    PreparedWeights::check(fd, target);
+  };
+  replaceFile(target, fill, 0644);
 }
 
 void copyDumps(const std::string& source, const std::string& target) {

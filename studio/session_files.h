@@ -45,10 +45,14 @@ UniqueFd openExportFile(const JobFolder& folder);
 // Throws Error(kUsage) when `path` cannot become a file: it is a folder, or its folder is missing or not writable.
 void checkOutputPath(const std::string& path);
 
-// Copies what an engine wrote to the open file `source` beside `target`, checks the copy statically, syncs it and
-// renames it over `target`. Whatever happens, `target` is afterwards either what it was or the whole new file. Throws
-// Error(kFailure).
-void moveExport(int source, const std::string& target);
+// Copies what an engine wrote to the open file `source`, its first `bytes`, beside `target`, checks the copy statically,
+// syncs it and renames it over `target`. Whatever happens, `target` is afterwards either what it was or the whole new file.
+// Throws Error(kFailure).
+void moveExport(int source, std::int64_t bytes, const std::string& target);
+
+// The same with a file of prepared weights that begins at byte `begin`. Only its owner may write the result: others' would
+// not be mapped.
+void movePreparedWeights(int source, std::int64_t begin, const std::string& target);
 
 // Copies the plain files of `source` whose names end in ".ir" into `target`, which is made when missing.
 // Throws Error(kFailure).

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/plan/prepared_weights.h"
 #include "core/plan/records_json.h"
 #include "profiler/statistics.h"
 #include "studio/session_job_side.h"
@@ -279,13 +280,13 @@ void ModelJob::measure() {
     side->progress_begin = side->progress_end = kMeasureEnd;
     if (side == optimized_.get()) side->progress_end = 1;
     const auto profile_iterations = static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations}));
-    if (!before_) finish(*side, profile_iterations, nullptr);
+    if (!before_) finish(*side, profile_iterations);
     // What it is measured against was judged when it was new; the verdict comes before the details.
-    if (before_ && side == optimized_.get()) finish(*side, 0, nullptr, false);
+    if (before_ && side == optimized_.get()) finish(*side, 0, false);
     job_.runs.push_back(side->run);
     if (!before_ || side != optimized_.get()) continue;
     events_.onMeasured(job_);
-    finish(*side, profile_iterations, nullptr);
+    finish(*side, profile_iterations);
     job_.runs.back() = side->run;
   }
   baseline_.reset();
@@ -297,7 +298,7 @@ void ModelJob::measure() {
 void ModelJob::verify() {
   optimized_->progress_begin = kOptimizeEnd;
   optimized_->progress_end = 1;
-  finish(*optimized_, 0, nullptr);
+  finish(*optimized_, 0);
   job_.runs.push_back(optimized_->run);
   events_.onRecord(job_);
 }
@@ -307,16 +308,19 @@ void ModelJob::addSearch(std::vector<SensitivityRecord> sensitivities, std::vect
   job_.tradeoffs = std::move(tradeoffs);
 }
 
-void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form, bool evaluate) {
+json ModelJob::answerTo(Side& side, const FinishRequest& request) {
+  side.process->send(toJson(request));
+  json result = expect(side, "result");
+  events_.onTimed(false);
+  return result;
+}
+
+void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
   FinishRequest request;
   request.profile_iterations = profile_iterations;
-  if (form != nullptr) request.export_form = *form;
-  request.evaluate = evaluate && form == nullptr && (!request_.data.path.empty() || !request_.also.empty());
+  request.evaluate = evaluate && (!request_.data.path.empty() || !request_.also.empty());
   request.stay = &side == optimized_.get();
-  side.process->send(toJson(request));
-  const json result = expect(side, "result");
-  events_.onTimed(false);
-  if (form != nullptr) return;
+  const json result = answerTo(side, request);
   side.run.peak_rss_bytes = messageInteger(result, "peak_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());
   RunRecord profiled = recordFromJson<RunRecord>(recordOf(result));
   if (!profiled.steps.empty()) side.run.steps = std::move(profiled.steps);
@@ -335,7 +339,7 @@ void ModelJob::finish(Side& side, int profile_iterations, const ExportForm* form
   accurate_ = side.run.accuracy.pass;
   // What passes by a person's own rule is said each time.
   const bool own_rule = accurate_ && request_.optimize.min_cosine > 0 && side.run.precision != "fp32";
-  if (own_rule && form == nullptr) events_.onLog(fmt::format("Results pass: {}.", side.run.accuracy.text), false);
+  if (own_rule) events_.onLog(fmt::format("Results pass: {}.", side.run.accuracy.text), false);
 }
 
 std::string ModelJob::accuracySentence() const {
@@ -346,12 +350,18 @@ std::string ModelJob::accuracySentence() const {
       job_.runs.back().accuracy.text, job_.runs.back().precision == "fp32" ? "" : "; --min-cosine X lets results pass that you have judged yourself");
 }
 
-void ModelJob::exportTo(const std::string& path, ExportForm form) {
+void ModelJob::exportTo(const std::string& path, ExportForm form, bool prepared) {
   if (!accurate_) throw Error(ExitCode::kAccuracy, accuracySentence());
   checkForm(request_, form);
   events_.onProgress("export", 0.99, -1);
-  finish(*optimized_, 0, &form);
-  moveExport(export_.get(), path);
+  FinishRequest request;
+  request.export_form = form;
+  request.prepared = prepared;
+  request.stay = true;
+  const json result = answerTo(*optimized_, request);
+  const std::int64_t bytes = messageInteger(result, "model_bytes", 0, std::numeric_limits<std::int64_t>::max());
+  moveExport(export_.get(), bytes, path);
+  if (prepared) movePreparedWeights(export_.get(), bytes, path + kPreparedSuffix);
 }
 
 }  // namespace ipex_studio

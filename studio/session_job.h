@@ -96,7 +96,8 @@ class ModelJob {
   // What a search found goes into the record.
   void addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs);
   // Writes the optimized model. After measure(); throws Error(kAccuracy) when the results are not right.
-  void exportTo(const std::string& path, ExportForm form);
+  // `prepared`: and beside it its weights as this machine's kernels read them; of the compiled form.
+  void exportTo(const std::string& path, ExportForm form, bool prepared = false);
 
   const JobRecord& job() const { return job_; }
   // What the engine measured to choose kernels; not checked beyond its form.
@@ -119,7 +120,9 @@ class ModelJob {
   bool isOther(const Side& side) const;
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
-  void finish(Side& side, int profile_iterations, const ExportForm* form, bool evaluate = true);
+  void finish(Side& side, int profile_iterations, bool evaluate = true);
+  // Asks for it, and waits for the answer.
+  nlohmann::json answerTo(Side& side, const FinishRequest& request);
   // The next message that is not progress, log or record; checks its type.
   nlohmann::json expect(Side& side, const char* type);
   void absorb(Side& side, const nlohmann::json& message);

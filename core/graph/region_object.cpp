@@ -3,6 +3,7 @@
 #include <torch/custom_class.h>
 
 #include "core/plan/error.h"
+#include "core/plan/prepared_weights.h"
 
 namespace ipex_studio {
 
@@ -72,6 +73,28 @@ IValue callRegion(const IValue& region, const std::string& method) {
   torch::jit::Stack stack{region};
   region.toObject()->type()->getMethod(method).run(stack);
   return stack.empty() ? IValue() : stack.back();
+}
+
+std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::int64_t begin) {
+  std::string machine;
+  std::vector<PreparedRegion> prepared;
+  std::vector<IValue> keep;
+  for (const IValue& region : regionObjects(module)) {
+    keep.push_back(callRegion(region, "packed"));
+    std::vector<IValue> parts;
+    for (const IValue& part : keep.back().toTupleRef().elements()) parts.push_back(part);
+    machine = parts.at(0).toStringRef();
+    const std::vector<std::int64_t> places = parts.at(2).toIntVector();
+    const c10::ArrayRef<IValue> forms = parts.at(3).toListRef();
+    const std::vector<at::Tensor> bytes = parts.at(4).toTensorVector();
+    PreparedRegion& own = prepared.emplace_back();
+    own.id = parts.at(1).toStringRef();
+    for (std::size_t w = 0; w < bytes.size(); ++w) {
+      own.weights.push_back({static_cast<std::uint64_t>(places.at(2 * w)), static_cast<std::uint64_t>(places.at(2 * w + 1)),
+                             forms[w].toStringRef(), bytes[w].data_ptr(), static_cast<std::size_t>(bytes[w].numel())});
+    }
+  }
+  return writePreparedWeights(fd, begin, machine, prepared);
 }
 
 }  // namespace ipex_studio

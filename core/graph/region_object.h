@@ -23,6 +23,10 @@ torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, 
 // From now on measuring takes no longer than about so long; what it does not come to keeps what is known or the default.
 void setTuningBudget(const torch::jit::IValue& tuning, double budget_s);
 
+// Writes what the regions of a module that has run have packed, from byte `begin` of a file on (core/plan/prepared_weights.h);
+// returns where it ends. Throws Error(kFailure).
+std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::int64_t begin);
+
 struct TuningProgress {
   std::int64_t done = 0, total = 0;   // steps
   std::int64_t spent_ns = 0;

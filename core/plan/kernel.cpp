@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "core/plan/huge_pages.h"
 
@@ -44,7 +44,11 @@ AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   }
 }
 
+AlignedBuffer::AlignedBuffer(std::shared_ptr<const void> owner, const void* data, std::size_t bytes)
+    : data_(const_cast<void*>(data)), bytes_(bytes), owner_(std::move(owner)) {}
+
 AlignedBuffer::~AlignedBuffer() {
+  if (owner_) return;
   if (bytes_ >= kMapped) {
     ::munmap(data_, rounded(bytes_, kPage));
   } else {
@@ -52,7 +56,8 @@ AlignedBuffer::~AlignedBuffer() {
   }
 }
 
-AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept : data_(other.data_), bytes_(other.bytes_) {
+AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
+    : data_(other.data_), bytes_(other.bytes_), owner_(std::move(other.owner_)) {
   other.data_ = nullptr;
   other.bytes_ = 0;
 }
@@ -60,15 +65,24 @@ AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept : data_(other.data_
 AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(owner_, other.owner_);
   return *this;
 }
 
 WeightCache::Packed WeightCache::getOrPack(const void* source, const std::string& form,
-                                           const std::function<AlignedBuffer()>& pack) {
+                                           std::size_t bytes, const std::function<void(void* packed)>& pack) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Packed& entry = packed_[{source, form}];
-  if (!entry) entry = std::make_shared<const AlignedBuffer>(pack());
+  if (entry && entry->bytes() == bytes) return entry;
+  AlignedBuffer buffer(bytes);
+  pack(buffer.data());
+  entry = std::make_shared<const AlignedBuffer>(std::move(buffer));
   return entry;
+}
+
+void WeightCache::put(const void* source, const std::string& form, Packed packed) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  packed_[{source, form}] = std::move(packed);
 }
 
 std::size_t WeightCache::bytes() const {
@@ -97,6 +111,15 @@ void WeightCache::forEach(const std::function<void(const AlignedBuffer&)>& visit
   for (const auto& [key, buffer] : packed_) {
     if (buffer) visit(*buffer);
   }
+}
+
+std::vector<WeightCache::Entry> WeightCache::entries() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Entry> all;
+  for (const auto& [key, buffer] : packed_) {
+    if (buffer) all.push_back({key.first, key.second, buffer});
+  }
+  return all;
 }
 
 }  // namespace ipex_studio

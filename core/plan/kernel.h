@@ -36,6 +36,8 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(std::size_t bytes);  // contents undefined; throws std::bad_alloc
+  // Memory that `owner` keeps, such as a mapped file: aligned as above, and only read.
+  AlignedBuffer(std::shared_ptr<const void> owner, const void* data, std::size_t bytes);
   ~AlignedBuffer();
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
@@ -45,19 +47,30 @@ class AlignedBuffer {
  private:
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::shared_ptr<const void> owner_;         // null: the memory is this buffer's own
 };
 
 // Constants packed for kernels, shared by all plans and instances of a model. Thread-safe.
 class WeightCache {
  public:
   using Packed = std::shared_ptr<const AlignedBuffer>;
-  // Returns the buffer under `key` (source pointer plus a text that names the packed form), packing it on first use.
-  Packed getOrPack(const void* source, const std::string& form, const std::function<AlignedBuffer()>& pack);
+  // Returns the buffer of `bytes` under a key (source pointer plus a text that names the packed form); `pack` fills it on
+  // first use. Equal sources and equal texts make equal bytes, in this process and in others on machines of this kind.
+  Packed getOrPack(const void* source, const std::string& form, std::size_t bytes, const std::function<void(void* packed)>& pack);
+  // What getOrPack shall return for this key, as long as it has the size that is asked for.
+  void put(const void* source, const std::string& form, Packed packed);
   std::size_t bytes() const;
   // Frees what no plan holds.
   void releaseUnused();
   // Each buffer once, in no particular order.
   void forEach(const std::function<void(const AlignedBuffer&)>& visit) const;
+
+  struct Entry {
+    const void* source = nullptr;
+    std::string form;
+    Packed buffer;
+  };
+  std::vector<Entry> entries() const;  // sorted by source and form
 
  private:
   mutable std::mutex mutex_;

@@ -85,21 +85,18 @@ std::int32_t PlanCompiler::reorderConstant(std::int32_t index, const TensorDesc&
   const Choice choice = choose(args, true);
   declined_ = outer;
   if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
-  const auto convert = [&] {
-    AlignedBuffer buffer(wanted.bytes());
-    void* dst = buffer.data();
-    IPEX_CHECK(executeOnce(*choice.op, &source, &dst), "any data can be converted");
-    return buffer;
-  };
+  const auto convert = [&](void* dst) { IPEX_CHECK(executeOnce(*choice.op, &source, &dst), "any data can be converted"); };
   const std::int32_t made = newValue(wanted, values_[index].group);
   if (!staysWithWeights(index, wanted)) {
-    values_[made].constant = keep(convert());
+    AlignedBuffer own(wanted.bytes());
+    convert(own.data());
+    values_[made].constant = keep(std::move(own));
     values_[made].computed = true;
     return made;
   }
   const std::string form = fmt::format("{} {} -> {} {}", args.src[0].str(), fmt::join(args.src[0].strides.toVector(), ","), wanted.str(),
                                        fmt::join(wanted.strides.toVector(), ","));
-  plan_->kept_.push_back(weights_.getOrPack(source, form, convert));
+  plan_->kept_.push_back(weights_.getOrPack(source, form, wanted.bytes(), convert));
   values_[made].constant = plan_->kept_.back()->data();
   return made;
 }

@@ -256,6 +256,7 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   auto entry = std::make_unique<Entry>();
   entry->request = makeRequest(signature);
   entry->hash = signature.hash;
+  takePrepared();
   entry->request.choices = choose(entry->request);
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights_);
   weights_.releaseUnused();  // what choosing tried
@@ -322,8 +323,14 @@ PlanRequest PlanCache::makeRequest(const Signature& signature) const {
     request.tensor_inputs.push_back(input.is_int ? TensorDesc() : descOf(*signature.tensors[next_tensor++]));
     request.int_inputs.push_back(input.is_int ? signature.ints[next_int++] : 0);
   }
-  for (const at::Tensor& constant : constants_) request.constants.push_back(constant.data_ptr());
+  request.constants = constantData();
   return request;
+}
+
+std::vector<const void*> PlanCache::constantData() const {
+  std::vector<const void*> data;
+  for (const at::Tensor& constant : constants_) data.push_back(constant.data_ptr());
+  return data;
 }
 
 PlanCache::Sizes PlanCache::sizes() const {

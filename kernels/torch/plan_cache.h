@@ -15,6 +15,7 @@
 #include <torch/script.h>
 
 #include "core/plan/plan.h"
+#include "core/plan/prepared_weights.h"
 #include "core/plan/records_json.h"
 #include "kernels/torch/tuning.h"
 
@@ -65,6 +66,12 @@ class PlanCache {
   std::string tuningRecord() const { return dumpJson(choices_.toJson(false)); }
   void readTuning(const std::string& record) { choices_.readText(record); }
 
+  // Where one of them knows this spec with these constants, its weights are taken instead of being packed. Before the first
+  // run; they are looked at then.
+  void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { prepared_files_ = std::move(files); }
+  // What is packed now, for such a file. `keep` holds the memory.
+  PreparedRegion packedRegion(std::vector<WeightCache::Packed>* keep) const;
+
   const PlanSpec& spec() const { return spec_; }
   const std::vector<at::Tensor>& constants() const { return constants_; }
   std::size_t packedBytes() const { return weights_.bytes(); }
@@ -91,11 +98,15 @@ class PlanCache {
   void release(Entry* entry) const;
   PlanRequest makeRequest(const Signature& signature) const;
   std::shared_ptr<const PlanChoices> choose(const PlanRequest& request);
+  std::vector<const void*> constantData() const;
+  void takePrepared();
 
   PlanSpec spec_;
   std::vector<at::Tensor> constants_;
   std::size_t int_inputs_ = 0;
   WeightCache weights_;
+  std::vector<std::shared_ptr<const PreparedWeights>> prepared_files_;  // not looked at yet
+  std::vector<WeightCache::Packed> prepared_;     // taken from one of them; plans find them in weights_
   std::shared_ptr<PlanProfile> profile_;
   ValueHook value_hook_;
   c10::intrusive_ptr<Tuning> tuning_;             // null: only what choices_ holds

@@ -3,6 +3,7 @@
 #include "core/plan/error.h"
 #include "core/plan/plan_spec.h"
 #include "core/plan/records_json.h"
+#include "kernels/torch/prepared_files.h"
 
 namespace ipex_studio {
 
@@ -25,6 +26,23 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
                                          ", which this one (" IPEX_STUDIO_VERSION ") does not read; export the model again.");
   }
   return {parts[0].toStringRef(), parts[1].toTensorVector(), parts[2].toStringRef(), parts[3].toStringRef()};
+}
+
+Region::Packed Region::packed() const {
+  std::vector<WeightCache::Packed> buffers;
+  const PreparedRegion region = plans_.packedRegion(&buffers);
+  const auto kept = std::make_shared<const std::vector<WeightCache::Packed>>(std::move(buffers));
+  Packed packed;
+  std::get<0>(packed) = preparedMachine();
+  std::get<1>(packed) = region.id;
+  for (const PreparedRegion::Weight& weight : region.weights) {
+    std::get<2>(packed).push_back(static_cast<std::int64_t>(weight.constant));
+    std::get<2>(packed).push_back(static_cast<std::int64_t>(weight.offset));
+    std::get<3>(packed).push_back(weight.form);
+    std::get<4>(packed).push_back(at::from_blob(const_cast<void*>(weight.data), {static_cast<std::int64_t>(weight.bytes)},
+                                                [kept](void*) {}, at::kByte));
+  }
+  return packed;
 }
 
 void Region::startProfile() {

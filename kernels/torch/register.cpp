@@ -4,6 +4,7 @@
 #include <torch/script.h>
 
 #include "kernels/torch/fused_ops.h"
+#include "kernels/torch/prepared_files.h"
 #include "kernels/torch/region.h"
 
 namespace ipex_studio {
@@ -97,6 +98,7 @@ TORCH_LIBRARY(ipex_studio, m) {
   m.class_<Region>("Region")
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
       .def("set_tuning", &Region::setTuning)
+      .def("packed", &Region::packed)
       .def("start_profile", &Region::startProfile)
       .def("stop_profile", &Region::stopProfile)
       .def_pickle([](const c10::intrusive_ptr<Region>& region) { return region->state(); },
@@ -104,6 +106,7 @@ TORCH_LIBRARY(ipex_studio, m) {
                     Region::State state = Region::stateFrom(saved);
                     auto region = c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
                     region->readTuning(std::get<3>(state));
+                    region->setPrepared(preparedBesideOpenFiles());
                     return region;
                   });
   m.def("region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> Tensor[]",

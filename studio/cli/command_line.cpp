@@ -95,6 +95,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   run->add_option("--form", line.form, "compiled: fastest, needs our library. portable: plain PyTorch operators.")
       ->check(CLI::IsMember({"compiled", "portable"}))
       ->capture_default_str();
+  addPreparedFlag(*run, line);
   run->footer(kRunExamples);
   CLI::App* bench =
       addCommand(app, line, CommandKind::kBench, "bench", "Measure a model, baseline against optimized, and record it");
@@ -148,7 +149,10 @@ void addPrecisionCommands(CLI::App& app, CommandLine& line) {
   addRecipeFlag(*tune, line);
   addMetricFlag(*tune, line);
   tune->footer(kTuneExamples);
-  for (CLI::App* command : {quantize, tune}) addCosineFlag(*command, line);
+  for (CLI::App* command : {quantize, tune}) {
+    addCosineFlag(*command, line);
+    addPreparedFlag(*command, line);
+  }
   for (CLI::App* command : {calibrate, quantize, tune}) {
     addCalibrationFlags(*command, line);
     addModelFlags(*command, line);

@@ -40,6 +40,7 @@ struct CommandLine {
   std::string database;           // --db; empty: the default one
   std::string output;             // -o
   std::string form = "compiled";  // --form
+  bool prepared = false;          // --prepared
 
   std::vector<std::string> inputs;     // --input
   std::string inputs_path;             // --inputs

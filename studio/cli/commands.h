@@ -41,6 +41,9 @@ std::vector<Precision> precisionsOf(const std::string& text);
 std::string bashCompletion(const CLI::App& app);
 std::string zshCompletion(const CLI::App& app);
 
+// On stderr, what was written where.
+void sayExport(const CommandLine& line);
+
 // Writes to stdout; a reader that went away is no error.
 void printText(const std::string& text);
 

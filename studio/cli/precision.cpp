@@ -48,8 +48,8 @@ auto keepingState(const StateFile& state, TerminalProgress& progress, const Work
 void finishJob(const CommandLine& line, ModelJob& job, JobDatabase& database) {
   const auto id = database.record(job.job(), false);
   if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
-  job.exportTo(line.output, ExportForm::kCompiled);
-  std::fprintf(stderr, "Exported to %s (compiled form).\n", line.output.c_str());
+  job.exportTo(line.output, ExportForm::kCompiled, line.prepared);
+  sayExport(line);
   if (database.problem()) throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
   std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id), database.database()->path().c_str());
 }

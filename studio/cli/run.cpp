@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "core/plan/prepared_weights.h"
 #include "core/plan/records_json.h"
 #include "profiler/export_json.h"
 #include "profiler/precision_table.h"
@@ -43,6 +44,11 @@ void print(const CommandLine& line, const JobRecord& job) {
 
 }  // namespace
 
+void sayExport(const CommandLine& line) {
+  std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), line.form.c_str());
+  if (line.prepared) std::fprintf(stderr, "Its weights, as this machine's kernels read them, are in %s%s.\n", line.output.c_str(), kPreparedSuffix);
+}
+
 int runAndExport(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
@@ -53,6 +59,9 @@ int runAndExport(const CommandLine& line) {
   }
   checkRequest(request);
   const ExportForm form = line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled;
+  if (line.prepared && (line.output.empty() || form != ExportForm::kCompiled)) {
+    throw Error(ExitCode::kUsage, "--prepared writes a file beside a compiled export; give -o FILE, and no --form portable.");
+  }
   if (!line.output.empty()) {
     checkForm(request, form);
     checkOutputPath(line.output);
@@ -78,9 +87,9 @@ int runAndExport(const CommandLine& line) {
   print(line, job.job());
   if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
   if (!line.output.empty()) {
-    job.exportTo(line.output, form);
+    job.exportTo(line.output, form, line.prepared);
     progress.clear();
-    std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), line.form.c_str());
+    sayExport(line);
   }
   if (database.problem()) {
     throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));

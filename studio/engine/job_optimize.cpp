@@ -112,14 +112,17 @@ void sendTuning(const OptimizedModel& optimized, Channel& channel) {
   channel.send(message);
 }
 
-// To the descriptor the studio opened: the sandbox may deny opening anything for writing.
-void writeExport(const OptimizedModel& optimized, ExportForm form) {
+// To the descriptor the studio opened: the sandbox may deny opening anything for writing. Returns the bytes of the model.
+std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool prepared) {
   if (::ftruncate(kEngineExportFd, 0) != 0 || ::lseek(kEngineExportFd, 0, SEEK_SET) != 0) {
     throw Error(ExitCode::kFailure, "There is no file to export to.");
   }
   __gnu_cxx::stdio_filebuf<char> buffer(::dup(kEngineExportFd), std::ios::out | std::ios::binary);
   std::ostream stream(&buffer);
   exportModule(optimized, stream, form);
+  const auto bytes = static_cast<std::int64_t>(::lseek(kEngineExportFd, 0, SEEK_END));
+  if (prepared && form == ExportForm::kCompiled) savePreparedWeights(optimized.module, kEngineExportFd, bytes);
+  return bytes;
 }
 
 // Counts what is written.
@@ -212,10 +215,9 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
       run.export_bytes = compiledBytes(optimized);
       if (begun.data) run.metrics = judge(job, *begun.data, inputs, optimized.module, channel);
     }
-    if (request.export_form && accuracy.pass) {
-      writeExport(optimized, *request.export_form);
-    }
-    channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});
+    std::int64_t model_bytes = 0;
+    if (request.export_form && accuracy.pass) model_bytes = writeExport(optimized, *request.export_form, request.prepared);
+    channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"model_bytes", model_bytes}, {"record", toJson(run)}});
     if (!request.stay) return;
   }
 }

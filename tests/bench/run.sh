@@ -6,6 +6,7 @@
 # --threads 1,4, --check (prints what must hold, line by line). Results: build/bench/bench.md and bench.json.
 #
 #   run.sh --rivals [ARGUMENT...]   the other engines instead: see rivals.sh
+#   run.sh --startup [ARGUMENT...]  ResNet-50 from the start of a process to its first result: see startup.py
 set -euo pipefail
 
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../samples" && pwd)
@@ -23,7 +24,12 @@ fi
 if [[ ! -f build/build.ninja ]]; then
   configure build release -DIPEX_STUDIO_BUILD_TESTS=OFF
 fi
-build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine ipex_studio_ops
+targets=(ipex-studio ipex-studio-engine ipex_studio_ops)
+if [[ ${1:-} == --startup ]]; then targets+=(startup_probe); fi
+build build "Building ipex-studio (some minutes the first time)" "${targets[@]}"
+if [[ ${1:-} == --startup ]]; then
+  exec "$debian_python" -B "$root/tests/bench/startup.py" "$(exported_model resnet50)" 1x3x224x224 "${@:2}"
+fi
 
 models=()
 for name in resnet50 mobilenet_v3_large bert_base dlrm; do

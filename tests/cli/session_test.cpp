@@ -54,7 +54,7 @@ TEST(Export, NeverReplacesAFileByADamagedOne) {
   writeFileAtomically(pit.path("fast.pt"), "old");
   writeFileAtomically(pit.path("garbage"), "no model at all");
   const UniqueFd garbage(::open(pit.path("garbage").c_str(), O_RDONLY));
-  EXPECT_THROW(moveExport(garbage.get(), pit.path("fast.pt")), Error);
+  EXPECT_THROW(moveExport(garbage.get(), 1 << 20, pit.path("fast.pt")), Error);
   EXPECT_EQ(readText(pit.path("fast.pt")), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(pit.path()), fs::directory_iterator()), 3) << "a copy was left behind";
 }

@@ -1,0 +1,53 @@
+// Weights that are not packed here: taken from a file beside the export, and given to one.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "kernels/torch/plan_cache.h"
+#include "kernels/torch/prepared_files.h"
+
+namespace ipex_studio {
+
+void PlanCache::takePrepared() {
+  const auto files = std::exchange(prepared_files_, {});
+  if (files.empty()) return;
+  const std::vector<const void*> constants = constantData();
+  const std::string id = preparedRegionId(spec_, constants);
+  for (const std::shared_ptr<const PreparedWeights>& file : files) {
+    const std::vector<PreparedWeights::Place>* places = file->places(id);
+    if (places == nullptr) continue;
+    for (const PreparedWeights::Place& place : *places) {
+      if (place.constant >= constants.size() || place.offset >= spec_.constants[place.constant].bytes()) continue;
+      WeightCache::Packed packed = file->take(place);
+      if (!packed) {
+        warnOnce(file->path() + " is damaged; what is damaged in it is packed again.");
+        continue;
+      }
+      weights_.put(static_cast<const char*>(constants[place.constant]) + place.offset, place.form, packed);
+      prepared_.push_back(std::move(packed));
+    }
+    return;
+  }
+  warnOnce(files.front()->path() + " belongs to another export; weights are packed again.");
+}
+
+PreparedRegion PlanCache::packedRegion(std::vector<WeightCache::Packed>* keep) const {
+  const std::vector<const void*> constants = constantData();
+  PreparedRegion region;
+  region.id = preparedRegionId(spec_, constants);
+  for (WeightCache::Entry& entry : weights_.entries()) {
+    for (std::size_t c = 0; c < constants.size(); ++c) {
+      const std::ptrdiff_t offset = static_cast<const char*>(entry.source) - static_cast<const char*>(constants[c]);
+      if (offset < 0 || static_cast<std::size_t>(offset) >= spec_.constants[c].bytes()) continue;
+      region.weights.push_back({c, static_cast<std::uint64_t>(offset), entry.form, entry.buffer->data(), entry.buffer->bytes()});
+      keep->push_back(std::move(entry.buffer));
+      break;
+    }
+  }
+  // In the order of the network, in which they are read.
+  std::stable_sort(region.weights.begin(), region.weights.end(),
+                   [](const auto& a, const auto& b) { return std::tie(a.constant, a.offset) < std::tie(b.constant, b.offset); });
+  return region;
+}
+
+}  // namespace ipex_studio
