@@ -6,10 +6,12 @@
 // views follow where that moves fewer bytes, casts counted; everything else keeps FP32, convolutions of images with a
 // few channels too: BF16 multiplies pairs of channels, and what pads them costs more than is gained. Which of them follow is a least-cost labelling of the
 // graph (pbqp.h). A value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32
-// itself. Weights become BF16 constants; bias, accumulation and constant operands stay FP32.
+// itself. Weights become BF16 constants; bias, accumulation and constant operands stay FP32. Attention is lowered, too, its
+// sums and softmax stay FP32; it takes queries, keys and values in either precision.
 // Runs for precision bf16, and for int8 where the recipe or a person wants operations in BF16: only these are lowered then,
-// and what follows them. Last of all fusions: a chain is one node by then. Declines: unsupported-dtype,
-// value-may-be-aliased-or-written, not-profitable, decided-by-hand.
+// and what follows them; and, where the CPU multiplies BF16, attention to what products of integers give, which then write
+// BF16: their rounding to bytes is coarser than this. Last of all fusions: a chain is one node by then. Declines:
+// unsupported-dtype, value-may-be-aliased-or-written, not-profitable, decided-by-hand, kept-by-recipe.
 // Numerics: activations and weights are rounded to 8 bits of mantissa (round to nearest even).
 #include <fmt/format.h>
 
@@ -21,9 +23,11 @@
 #include "core/graph/lowering.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/precision_overrides.h"
+#include "core/plan/machine_facts.h"
 #include "core/plan/pbqp.h"
 #include "core/quantization/recipe.h"
 #include "core/quantization/sites.h"
+#include "passes/attention_precision.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -46,7 +50,7 @@ bool converts(const Node* node) {
 
 bool isProduct(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
 
-bool follows(OpKind kind) { return takesBf16(kind) && !isProduct(kind) && kind != OpKind::kCast; }
+bool follows(OpKind kind) { return takesBf16(kind) && !isProduct(kind) && kind != OpKind::kAttention && kind != OpKind::kCast; }
 
 // Input channels that one output channel of a convolution sees; 0 for other nodes.
 std::int64_t channelsSeen(Node* node) {
@@ -63,14 +67,28 @@ double elements(const Value* value) {
   return count;
 }
 
+// What a recipe and a person want of an INT8 network.
+struct RecipeWishes {
+  std::unordered_set<std::string> bf16, fp32;  // keys of operations
+  bool any_bf16 = false;                       // something is wanted in BF16, by key or by decision
+};
+
 class CastInserter {
  public:
-  // `wanted`: keys of the operations that alone are to be lowered; null: all that can be.
-  CastInserter(torch::jit::Graph& graph, PassContext& context, const std::unordered_set<std::string>* wanted)
-      : graph_(graph), context_(context), rewriter_(context.rewriter), wanted_(wanted), keys_(graph, rewriter_.origins()) {}
+  // `wishes`: what alone is to be lowered, beside attention that follows products of integers; null: all that can be.
+  CastInserter(torch::jit::Graph& graph, PassContext& context, const RecipeWishes* wishes)
+      : graph_(graph), context_(context), rewriter_(context.rewriter), wishes_(wishes), keys_(graph, rewriter_.origins()) {}
 
   bool run() {
-    for (Node* node : graph_.nodes()) classify(node);
+    for (Node* node : graph_.nodes()) {
+      if (auto attention = readAttention(node)) classifyAttention(node, std::move(*attention));
+    }
+    for (Node* node : graph_.nodes()) {
+      if (attentions_.count(node) == 0) classify(node);
+    }
+    for (Node* node : graph_.nodes()) {
+      if (operations_.count(node) != 0) ordered_.push_back(node);
+    }
     label();
     for (Node* node : ordered_) {
       if (labels_.at(node) != kBf16) continue;
@@ -86,14 +104,60 @@ class CastInserter {
     Role role = Role::kKeep;
     bool is_view = false;
     bool may_choose = true;  // false: lowered in any case
+    bool writes_only = false;  // a product of integers, which may write BF16
+    std::optional<LoweredNode> attention;
     std::vector<Value*> activations;  // operands whose precision this node decides
     std::vector<std::pair<Node*, std::size_t>> places;  // where they stand
   };
 
+  void classifyAttention(Node* node, LoweredNode attention) {
+    attentions_.insert(node);
+    const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node, opKindName(OpKind::kAttention));
+    const std::string& key = keys_.of(node->output());
+    if (decided == "fp32") return context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
+    if (wishes_ != nullptr && decided != "bf16" && wishes_->bf16.count(key) == 0) {
+      if (wishes_->fp32.count(key) != 0) return context_.missed(node, reasons::kKeptByRecipe, "The recipe keeps it in FP32.");
+      if (!attendsToIntegerProducts(attention)) {
+        return context_.missed(node, reasons::kNotProfitable, "No product of integers gives its queries, keys or values: it keeps FP32.");
+      }
+      if (!hasBf16(machineFacts().isa)) {
+        return context_.missed(node, reasons::kNotProfitable, "This CPU does not multiply BF16: attention between products of integers keeps FP32.");
+      }
+    }
+    Operation operation;
+    operation.role = Role::kLower;
+    operation.may_choose = false;
+    for (std::size_t i = 0; i < 3; ++i) addOperand(node, i, &operation);
+    operation.attention = std::move(attention);
+    if (isWritten(node, operation)) return;
+    lowered_attentions_.insert(node);
+    operations_.emplace(node, std::move(operation));
+  }
+
+  // Writes BF16 where it is for attention alone.
+  void classifyProductOfIntegers(Node* node) {
+    Operation operation;
+    operation.writes_only = true;
+    if (readByAttentionOnly(node->output(), lowered_attentions_) && !context_.mayBeWritten(node->output())) operations_.emplace(node, std::move(operation));
+  }
+
+  void classifyPieces(Node* unpack, Node* pieces) {
+    Operation operation;
+    operation.role = Role::kFollow;
+    operation.is_view = true;
+    addOperand(pieces, 0, &operation);
+    bool written = operation.activations.empty() || context_.mayBeWritten(pieces->input(0));
+    for (Value* piece : unpack->outputs()) written |= !isFloat(piece) || context_.mayBeWritten(piece);
+    if (!written) operations_.emplace(unpack, std::move(operation));
+  }
+
   void classify(Node* node) {
+    if (isProductOfIntegers(node)) return classifyProductOfIntegers(node);
+    if (Node* pieces = piecesUnpackedBy(node)) return classifyPieces(node, pieces);
     const auto lowered = lowerNode(node);
     const auto* ops = std::get_if<LoweredNode>(&lowered);
     if (ops == nullptr || node->outputs().size() != 1 || !isFloat(node->output()) || converts(node)) return;
+    if (!ops->ops.empty() && ops->ops.back().spec.has("products")) return;  // was lowered before
     const auto all = [&](bool (*test)(OpKind)) {
       return std::all_of(ops->ops.begin(), ops->ops.end(), [&](const LoweredOp& op) { return test(op.spec.kind); });
     };
@@ -101,13 +165,13 @@ class CastInserter {
     operation.is_view = all(isView);
     operation.role = readFusedOp(node) && all(isProduct) ? Role::kLower : all(follows) ? Role::kFollow : Role::kKeep;
     if (operation.role == Role::kKeep) {
-      if (!operation.is_view) context_.missed(node, reasons::kUnsupportedDtype, "This operation keeps FP32: its rounding would show.");
+      if (!operation.is_view && wishes_ == nullptr) context_.missed(node, reasons::kUnsupportedDtype, "This operation keeps FP32: its rounding would show.");
       return;
     }
     const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node,
                                                  opKindName(ops->ops.back().spec.kind));
-    const bool left_out = wanted_ != nullptr && decided != "bf16" && wanted_->count(keys_.of(node->output())) == 0;
-    if (left_out && operation.role == Role::kLower) return;
+    const bool left_out = wishes_ != nullptr && decided != "bf16" && wishes_->bf16.count(keys_.of(node->output())) == 0;
+    if (left_out && (operation.role == Role::kLower || (!wishes_->any_bf16 && !operation.is_view))) return;
     if (!decided.empty() && decided != "bf16") {
       context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
       return;
@@ -119,9 +183,7 @@ class CastInserter {
       return;
     }
     operation.may_choose = decided.empty() && (operation.role == Role::kFollow || depthwise);
-    if (!collect(node, &operation)) return;
-    ordered_.push_back(node);
-    operations_.emplace(node, std::move(operation));
+    if (collect(node, &operation)) operations_.emplace(node, std::move(operation));
   }
 
   // The float operands of a node, and of the list it reads.
@@ -135,12 +197,16 @@ class CastInserter {
         addOperand(node, i, operation);
       }
     }
-    const auto& operands = operation->activations;
-    // A cast made once for all readers would keep what was there before the write.
+    return !isWritten(node, *operation) && !operation->activations.empty();
+  }
+
+  // A cast made once for all readers would keep what was there before the write.
+  bool isWritten(Node* node, const Operation& operation) {
+    const auto& operands = operation.activations;
     const bool written = context_.mayBeWritten(node->output()) ||
                          std::any_of(operands.begin(), operands.end(), [&](const Value* operand) { return context_.mayBeWritten(operand); });
     if (written) context_.missed(node, reasons::kAliased, "Its result or an operand may be written to.");
-    return !written && !operands.empty();
+    return written;
   }
 
   static void addOperand(Node* holder, std::size_t index, Operation* operation) {
@@ -151,8 +217,10 @@ class CastInserter {
   }
 
   // The operation that reads a value at this use: a list belongs to its reader.
-  const Node* readerAt(const torch::jit::Use& use) const {
-    const Node* user = use.user;
+  static const Node* readerAt(const torch::jit::Use& use) {
+    Node* user = use.user;
+    const bool is_listed = user->outputs().size() == 1 && user->output()->uses().size() == 1;
+    if (is_listed && piecesUnpackedBy(user->output()->uses()[0].user) == user) return user->output()->uses()[0].user;
     const bool is_list = user->kind() == c10::prim::ListConstruct && user->output()->uses().size() == 1;
     return is_list ? user->output()->uses()[0].user : user;
   }
@@ -163,7 +231,8 @@ class CastInserter {
     std::unordered_map<const Node*, int> numbers;
     for (const Node* node : ordered_) {
       const Operation& operation = operations_.at(node);
-      double moved = 4 * elements(node->output());
+      double moved = 0;
+      for (const Value* result : node->outputs()) moved += 4 * elements(result);
       for (const Value* operand : operation.activations) moved += 4 * elements(operand);
       if (operation.is_view) moved = 0;
       numbers[node] = problem.addNode({operation.may_choose ? moved : kNever, operation.may_choose ? moved / 2 : 0});
@@ -171,24 +240,28 @@ class CastInserter {
     for (const Node* node : ordered_) {
       for (const Value* operand : operations_.at(node).activations) {
         const auto producer = numbers.find(operand->node());
-        addEdge(problem, producer == numbers.end() ? keep : producer->second, numbers.at(node), operand);
+        addEdge(problem, producer == numbers.end() ? keep : producer->second, numbers.at(node), operand, operations_.at(node).attention.has_value());
       }
-      bool kept = false;
-      for (const auto& use : node->output()->uses()) kept |= numbers.count(readerAt(use)) == 0;
-      if (kept) addEdge(problem, numbers.at(node), keep, node->output());
+      for (const Value* result : node->outputs()) {
+        bool kept = false;
+        for (const auto& use : result->uses()) kept |= numbers.count(readerAt(use)) == 0;
+        if (kept && isFloat(result)) addEdge(problem, numbers.at(node), keep, result, false);
+      }
     }
     const Pbqp::Solution solution = problem.solve();
     for (const Node* node : ordered_) labels_[node] = solution.choice[numbers.at(node)];
   }
 
-  // A cast reads one precision and writes the other.
-  static void addEdge(Pbqp& problem, int from, int to, const Value* value) {
+  // A cast reads one precision and writes the other. Attention in BF16 reads FP32, too, in more bytes.
+  static void addEdge(Pbqp& problem, int from, int to, const Value* value, bool takes_either) {
     const double cast = 6 * elements(value);
-    problem.addEdge(from, to, {0, cast, cast, 0});
+    problem.addEdge(from, to, {0, takes_either ? 2 * elements(value) : cast, cast, 0});
   }
 
   void convert(Node* node) {
     const Operation& operation = operations_.at(node);
+    if (operation.attention) return convertAttention(node, *operation.attention);
+    if (operation.writes_only) return writeAs(node, "bf16", at::kBFloat16, "writes BF16 for attention");
     for (std::size_t i = 0; i < operation.places.size(); ++i) {
       const auto& [holder, index] = operation.places[i];
       if (knownDtype(holder->input(index)) == at::kFloat) rewriter_.replaceInput(holder, index, inBf16(holder->input(index), holder));
@@ -199,7 +272,28 @@ class CastInserter {
       convertConstants(node);
       rewriter_.finish(node, "follows its operands in BF16");
     }
-    setDtype(node->output(), at::kBFloat16);
+    for (Value* result : node->outputs()) {
+      setDtype(result, at::kBFloat16);
+      converted_.emplace_back(result, node);
+    }
+    converted_nodes_.insert(node);
+  }
+
+  void convertAttention(Node* node, const LoweredNode& attention) {
+    Node* made = writeBf16Attention(rewriter_, node, attention);
+    rewriter_.replace({node}, node->output(), made->output(), "multiplies in BF16; sums and softmax stay FP32");
+    converted_nodes_.insert(made);
+    if (knownDtype(made->output()) == at::kBFloat16) converted_.emplace_back(made->output(), made);
+  }
+
+  // The node gives its result in another type itself.
+  void writeAs(Node* node, const char* result, at::ScalarType dtype, const char* text) {
+    OpSpec spec = parseOpSpec(torch::jit::constant_as<std::string>(node->inputs().back()).value());
+    spec.attributes["result"] = std::string(result);
+    rewriter_.replaceInput(node, node->inputs().size() - 1, rewriter_.constant(spec.text(), node));
+    setDtype(node->output(), dtype);
+    if (dtype != at::kBFloat16) return;
+    rewriter_.finish(node, text);
     converted_.emplace_back(node->output(), node);
     converted_nodes_.insert(node);
   }
@@ -267,13 +361,8 @@ class CastInserter {
     }
     if (readers.empty()) return;
     const auto op = readFusedOp(node);
-    if (op && isProduct(op->spec.kind) && readers.size() == value->uses().size()) {
-      OpSpec spec = op->spec;
-      spec.attributes["result"] = std::string("f32");
-      rewriter_.replaceInput(node, node->inputs().size() - 1, rewriter_.constant(spec.text(), node));
-      setDtype(value, at::kFloat);
-      return;
-    }
+    const bool gives_either = (op && isProduct(op->spec.kind)) || isKind(node, "ipex_studio::attention");
+    if (gives_either && readers.size() == value->uses().size()) return writeAs(node, "f32", at::kFloat, "");
     Value* plain = cast(value, at::kFloat, node->next());
     for (const torch::jit::Use& use : readers) rewriter_.replaceInput(use.user, use.offset, plain);
     rewriter_.finish(node, "returns to FP32 for what keeps it");
@@ -282,8 +371,9 @@ class CastInserter {
   torch::jit::Graph& graph_;
   PassContext& context_;
   Rewriter& rewriter_;
-  const std::unordered_set<std::string>* wanted_;
+  const RecipeWishes* wishes_;
   ValueKeys keys_;
+  std::unordered_set<const Node*> attentions_, lowered_attentions_;
   std::vector<Node*> ordered_;
   std::unordered_map<const Node*, Operation> operations_;
   std::unordered_map<const Node*, int> labels_;
@@ -297,13 +387,15 @@ bool insertCasts(torch::jit::Graph& graph, PassContext& context) {
   const OptimizeOptions& options = context.options;
   if (options.precision == Precision::kBf16) return CastInserter(graph, context, nullptr).run();
   if (options.precision != Precision::kInt8 || options.quantization_recipe.empty()) return false;
-  std::unordered_set<std::string> wanted;
+  RecipeWishes wishes;
   for (const RecipeNode& node : recipeFromText(options.quantization_recipe).nodes) {
-    if (node.precision == "bf16") wanted.insert(node.key);
+    if (node.precision == "bf16") wishes.bf16.insert(node.key);
+    if (node.precision == "fp32") wishes.fp32.insert(node.key);
   }
   const auto& overrides = options.precision_overrides;
   const bool decided = std::any_of(overrides.begin(), overrides.end(), [](const std::string& text) { return text.find("=bf16") != std::string::npos; });
-  return (decided || !wanted.empty()) && CastInserter(graph, context, &wanted).run();
+  wishes.any_bf16 = decided || !wishes.bf16.empty();
+  return CastInserter(graph, context, &wishes).run();
 }
 
 }  // namespace

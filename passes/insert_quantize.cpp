@@ -138,6 +138,9 @@ class Quantizer {
         if (site.op.spec.kind == OpKind::kPool && writes) forms.push_back({true, true});
         return forms;
       }
+      case SiteRole::kAttention:
+        if (!writes) return {{false, false}};
+        return {{false, false}, {false, true}};
     }
     return {};
   }

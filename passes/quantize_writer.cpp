@@ -77,6 +77,7 @@ void QuantizeWriter::write(const QuantizedSite& quantized) {
     case SiteRole::kPointwise: return writeChain(quantized);
     case SiteRole::kMoves:
     case SiteRole::kAverages: return writeMove(quantized);
+    case SiteRole::kAttention: return writeAttention(quantized);
   }
 }
 
@@ -189,6 +190,17 @@ void QuantizeWriter::writeChain(const QuantizedSite& quantized) {
   op.base = {x};
   appendChain(quantized, &op);
   replace(quantized, std::move(op), "follows its operands in INT8");
+}
+
+void QuantizeWriter::writeAttention(const QuantizedSite& quantized) {
+  const Site& site = quantized.site;
+  FusedOp op;
+  op.spec = site.op.spec;
+  for (const LoweredOperand& operand : site.op.src) {
+    Value* value = operandValue(rewriter_, operand, site.node);
+    op.base.push_back(operand.value == nullptr ? value : asFloat(now(value), site.node));
+  }
+  replace(quantized, std::move(op), "writes INT8 for the products behind it");
 }
 
 // The node stays; what it reads and gives are integers, or for means numbers in their unit.

@@ -51,6 +51,7 @@ class QuantizeWriter {
   void writeProduct(const QuantizedSite& quantized);
   void writeChain(const QuantizedSite& quantized);
   void writeMove(const QuantizedSite& quantized);
+  void writeAttention(const QuantizedSite& quantized);
   void replace(const QuantizedSite& quantized, FusedOp op, const char* text);
   // The operation's own post-operations behind what `op` has already, with integer operands read as they are.
   void appendChain(const QuantizedSite& quantized, FusedOp* op);

@@ -285,11 +285,20 @@ Value* writeSoftmax(Writer& write, const Node* node, const OpSpec& spec) {
   return write.call(kind, {scores, write.integer(spec.intOr("axis", -1)), write.none()});
 }
 
-// In the order of float operations that the fused node replaced: scaled scores, mask, softmax, weighted values.
-Value* writeAttention(Writer& write, Node* node, const OpSpec& spec) {
+Value* inType(Writer& write, Value* value, at::ScalarType dtype) {
+  Value* no = write.flag(false);
+  return write.call("aten::to", {value, write.integer(static_cast<std::int64_t>(dtype)), no, no, write.none()});
+}
+
+// In the order of float operations that the fused node replaced: scaled scores, mask, softmax, weighted values. In FP32,
+// whatever the fused node rounds for its products.
+Value* writeAttentionInFloat(Writer& write, Node* node, const OpSpec& spec) {
+  const auto operand = [&](std::size_t i) {
+    return knownDtype(node->input(i)) == at::kBFloat16 ? inType(write, node->input(i), at::kFloat) : node->input(i);
+  };
   Value* mask = node->input(3);
-  Value* turned = write.call("aten::transpose", {node->input(1), write.integer(-2), write.integer(-1)});
-  Value* scores = write.scaled(write.call("aten::matmul", {node->input(0), turned}), spec.floatOr("scale", 1));
+  Value* turned = write.call("aten::transpose", {operand(1), write.integer(-2), write.integer(-1)});
+  Value* scores = write.scaled(write.call("aten::matmul", {operand(0), turned}), spec.floatOr("scale", 1));
   if (spec.has("fill")) {
     scores = write.call("aten::masked_fill", {scores, write.call("aten::ne", {mask, write.integer(0)}), write.number(spec.floatOr("fill", 0))});
   } else if (spec.has("keep")) {
@@ -298,7 +307,14 @@ Value* writeAttention(Writer& write, Node* node, const OpSpec& spec) {
     scores = write.plus(scores, mask, 1);
   }
   Value* weights = write.call("aten::softmax", {scores, write.integer(-1), write.none()});
-  return write.call("aten::matmul", {weights, node->input(2)});
+  return write.call("aten::matmul", {weights, operand(2)});
+}
+
+Value* writeAttention(Writer& write, Node* node, const OpSpec& spec) {
+  FusedOp op;
+  op.spec = spec;
+  Value* result = writeRounded(write, op, writePostOps(write, op, writeAttentionInFloat(write, node, spec)));
+  return knownDtype(node->output()) == at::kBFloat16 ? inType(write, result, at::kBFloat16) : result;
 }
 
 // The sizes of the last `axes` axes of x, from the factor where there is one, else asked of x at run time.

@@ -198,6 +198,7 @@ bool takesBf16(OpKind kind) {
     case OpKind::kConvolution:
     case OpKind::kLinear:
     case OpKind::kMatmul:
+    case OpKind::kAttention:
     case OpKind::kPointwise:
     case OpKind::kPool:
     case OpKind::kConcat:

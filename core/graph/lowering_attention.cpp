@@ -36,14 +36,14 @@ LoweredNode lowerAttention(Node* node) {
   if (readHeadsLast(node->output())) spec.attributes["heads_last"] = std::int64_t{1};
   LoweredNode lowered;
   LoweredOperand mask = use(node->input(3));
-  if (!mask.absent() && knownDtype(node->input(3)) == at::kBool) {
-    // True lets a key be seen.
+  if (!mask.absent() && (knownDtype(node->input(3)) == at::kBool || knownDtype(node->input(3)) == at::kBFloat16)) {
+    // Of flags, true lets a key be seen.
     OpSpec cast;
     cast.kind = OpKind::kCast;
     cast.attributes["dtype"] = std::string("f32");
     lowered.ops.push_back({cast, {mask}, {}, {}});
     mask = useLocal(0);
-    spec.attributes["keep"] = -std::numeric_limits<double>::infinity();
+    if (knownDtype(node->input(3)) == at::kBool) spec.attributes["keep"] = -std::numeric_limits<double>::infinity();
   } else if (!mask.absent()) {
     needFloat(node->input(3));
   }

@@ -329,8 +329,12 @@ bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, co
 
 namespace {
 
-// What a step computes in: of integers where it reads or writes them.
-const char* precisionOf(const PreparedOp& op) {
+// What a step computes in: of integers where it reads or writes them. Attention is never, whatever it writes.
+const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
+  if (spec.kind == OpKind::kAttention) {
+    const bool narrow = spec.stringOr("products", "") == "bf16" || op.src[0].dtype == DType::kBf16;
+    return narrow ? "bf16" : "fp32";
+  }
   const auto holdsIntegers = [](DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; };
   const DType result = op.dst[0].dtype;
   if (holdsIntegers(result) || (!op.src.empty() && holdsIntegers(op.src[0].dtype))) return "int8";
@@ -382,7 +386,7 @@ void PlanCompiler::place(const Choice& choice, const OpSpec& op, const std::vect
   record.src_layout = prepared.src.empty() ? "" : prepared.src[0].layoutName();
   record.dst_layout = prepared.dst[0].layoutName();
   record.dst_shape = prepared.dst[0].dims.str();
-  record.precision = precisionOf(prepared);
+  record.precision = precisionOf(op, prepared);
   record.flops = prepared.flops;
   for (const TensorDesc& desc : prepared.src) record.bytes += static_cast<std::int64_t>(desc.bytes());
   for (const TensorDesc& desc : prepared.dst) record.bytes += static_cast<std::int64_t>(desc.bytes());

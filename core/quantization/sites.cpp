@@ -36,6 +36,9 @@ std::optional<SiteRole> roleOf(Node* node, const LoweredOp& op) {
       if (!readFusedOp(node) || !both || spec.has("result")) return std::nullopt;
       return SiteRole::kProduct;
     }
+    case OpKind::kAttention:
+      if (spec.has("result")) return std::nullopt;
+      return SiteRole::kAttention;
     case OpKind::kPointwise: return SiteRole::kPointwise;
     case OpKind::kConcat: return SiteRole::kMoves;
     case OpKind::kPool: return spec.stringOr("mode", "") == "max" ? SiteRole::kMoves : SiteRole::kAverages;
@@ -177,7 +180,9 @@ class Planner {
   void addSite(const Site& site) {
     if (site.role == SiteRole::kMoves) return;
     std::vector<int> reads;
-    for (std::size_t a = 0; a < site.activations.size(); ++a) {
+    // What attention reads stays in floats.
+    const std::size_t read = site.role == SiteRole::kAttention ? 0 : site.activations.size();
+    for (std::size_t a = 0; a < read; ++a) {
       Value* operand = site.activations[a];
       const bool channels = site.role == SiteRole::kProduct && site.op.spec.kind != OpKind::kMatmul && a == 0;
       const auto sources = sourcesOf(operand);

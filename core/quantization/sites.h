@@ -20,6 +20,7 @@ enum class SiteRole {
   kPointwise,  // a chain: reads and writes integers or floats, computes in FP32
   kMoves,      // views, concatenation, max pool, nearest resize: integers pass through, one scale in and out
   kAverages,   // means and average pools: read integers, write integers or floats in their units
+  kAttention,  // reads floats, computes in FP32 or with products in BF16, writes integers or floats
 };
 
 struct Site {

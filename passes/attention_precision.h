@@ -1,0 +1,32 @@
+// What insert-casts asks about attention, and how it is written with products in BF16. Private to that pass.
+#pragma once
+
+#include <optional>
+#include <unordered_set>
+
+#include "core/graph/lowering.h"
+#include "core/graph/rewriter.h"
+
+namespace ipex_studio {
+
+// The operations of a node that is attention, fused or PyTorch's own: the last of them is it, what is before it prepares the
+// mask. nullopt for other nodes, and where the precision of its products was chosen before.
+std::optional<LoweredNode> readAttention(torch::jit::Node* node);
+
+// What makes the list of pieces of a tensor (chunk, split, unbind) that this node alone unpacks: views of its first operand.
+// Null for other nodes.
+torch::jit::Node* piecesUnpackedBy(torch::jit::Node* unpack);
+
+// Convolution, linear layer or matmul of integers whose result is FP32.
+bool isProductOfIntegers(torch::jit::Node* node);
+
+// Does a product of integers give queries, keys or values, perhaps through chains and operations that only move elements?
+bool attendsToIntegerProducts(const LoweredNode& attention);
+
+// Is all that reads `value`, perhaps through operations that only move elements, the queries, keys or values of one of `attentions`?
+bool readByAttentionOnly(torch::jit::Value* value, const std::unordered_set<const torch::jit::Node*>& attentions);
+
+// The same node with products=bf16 in the place of `node`, which stays; its result is BF16 unless it is integers.
+torch::jit::Node* writeBf16Attention(Rewriter& rewriter, torch::jit::Node* node, const LoweredNode& attention);
+
+}  // namespace ipex_studio
