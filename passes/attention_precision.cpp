@@ -78,6 +78,8 @@ Node* piecesUnpackedBy(Node* unpack) {
   return unpack->input()->uses().size() == 1 ? unpack->input()->node() : nullptr;
 }
 
+bool asksForSizes(const Node* node) { return isKind(node, "aten::size") || isKind(node, "aten::dim"); }
+
 bool attendsToIntegerProducts(const LoweredNode& attention) {
   const auto& src = attention.ops.back().src;
   return std::any_of(src.begin(), src.begin() + kQueriesKeysValues, [&](const LoweredOperand& operand) { return comesFromIntegers(operand.value); });
@@ -85,6 +87,7 @@ bool attendsToIntegerProducts(const LoweredNode& attention) {
 
 bool readByAttentionOnly(Value* value, const std::unordered_set<const Node*>& attentions) {
   return value->hasUses() && std::all_of(value->uses().begin(), value->uses().end(), [&](const torch::jit::Use& use) {
+    if (asksForSizes(use.user)) return true;
     if (attentions.count(use.user) != 0) return use.offset < kQueriesKeysValues;
     Node* reader = use.user;
     const bool listed = reader->outputs().size() == 1 && reader->output()->uses().size() == 1 &&

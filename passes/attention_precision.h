@@ -17,6 +17,9 @@ std::optional<LoweredNode> readAttention(torch::jit::Node* node);
 // Null for other nodes.
 torch::jit::Node* piecesUnpackedBy(torch::jit::Node* unpack);
 
+// Reads the sizes of its operand only, whatever its type.
+bool asksForSizes(const torch::jit::Node* node);
+
 // Convolution, linear layer or matmul of integers whose result is FP32.
 bool isProductOfIntegers(torch::jit::Node* node);
 

@@ -96,7 +96,7 @@ class CastInserter {
       convert(node);
     }
     for (const auto& [value, node] : converted_) returnToFp32(value, node);
-    return !converted_.empty();
+    return !converted_nodes_.empty();
   }
 
  private:
@@ -244,7 +244,7 @@ class CastInserter {
       }
       for (const Value* result : node->outputs()) {
         bool kept = false;
-        for (const auto& use : result->uses()) kept |= numbers.count(readerAt(use)) == 0;
+        for (const auto& use : result->uses()) kept |= !asksForSizes(use.user) && numbers.count(readerAt(use)) == 0;
         if (kept && isFloat(result)) addEdge(problem, numbers.at(node), keep, result, false);
       }
     }
@@ -356,13 +356,18 @@ class CastInserter {
   // What still reads FP32: operations that keep it, and those that a limit left alone.
   void returnToFp32(Value* value, Node* node) {
     std::vector<torch::jit::Use> readers;
+    std::size_t unconcerned = 0;
     for (const auto& use : value->uses()) {
-      if (converted_nodes_.count(readerAt(use)) == 0) readers.push_back(use);
+      if (asksForSizes(use.user)) {
+        ++unconcerned;
+      } else if (converted_nodes_.count(readerAt(use)) == 0) {
+        readers.push_back(use);
+      }
     }
     if (readers.empty()) return;
     const auto op = readFusedOp(node);
     const bool gives_either = (op && isProduct(op->spec.kind)) || isKind(node, "ipex_studio::attention");
-    if (gives_either && readers.size() == value->uses().size()) return writeAs(node, "f32", at::kFloat, "");
+    if (gives_either && readers.size() + unconcerned == value->uses().size()) return writeAs(node, "f32", at::kFloat, "");
     Value* plain = cast(value, at::kFloat, node->next());
     for (const torch::jit::Use& use : readers) rewriter_.replaceInput(use.user, use.offset, plain);
     rewriter_.finish(node, "returns to FP32 for what keeps it");

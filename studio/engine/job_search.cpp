@@ -13,6 +13,7 @@
 #include "core/graph/model_memory.h"
 #include "core/plan/machine_facts.h"
 #include "core/plan/error.h"
+#include "core/plan/op_spec.h"
 #include "core/plan/records_json.h"
 #include "passes/optimize.h"
 #include "studio/engine/job_recipe.h"
@@ -381,7 +382,9 @@ class Search {
       record.cumulative_db = choice.cumulative_db;
       record.fp32_ns = static_cast<std::int64_t>(choice.fp32_ns);
       record.low_ns = static_cast<std::int64_t>(choice.low_ns);
-      record.chosen = own == kInInt8 ? "int8" : own == kInBf16 ? "bf16" : "fp32";
+      // Attention writes integers, but never computes in them.
+      const bool attends = choice.node.kind == opKindName(OpKind::kAttention);
+      record.chosen = own == kInInt8 && !attends ? "int8" : own == kInBf16 || (own == kInInt8 && has_bf16_) ? "bf16" : "fp32";
       record.reason = reasonOf(choice, own);
       if (own != kInInt8 && precision == "int8") forcePrecision(recipe_, {record.key}, record.chosen, record.reason);
       sensitivities.push_back(toJson(record));
