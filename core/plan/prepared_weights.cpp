@@ -69,42 +69,35 @@ bool belongsToUs(const struct stat& status) {
 
 // False: the row does not describe weights between these bytes of the file.
 bool readPlace(const nlohmann::json& row, std::uint64_t first, std::uint64_t last, PreparedWeights::Place* place) {
-  const bool formed = row.is_array() && row.size() == 6 && row[0].is_number_unsigned() && row[1].is_number_unsigned() && row[2].is_string() &&
-                      row[3].is_number_unsigned() && row[4].is_number_unsigned() && row[5].is_number_unsigned();
+  const bool formed = row.is_array() && row.size() == 7 && row[0].is_number_unsigned() && row[1].is_number_unsigned() &&
+                      row[2].is_number_unsigned() && row[3].is_string() && row[4].is_number_unsigned() && row[5].is_number_unsigned() &&
+                      row[6].is_number_unsigned();
   if (!formed) return false;
   place->constant = row[0].get<std::uint64_t>();
-  place->offset = row[1].get<std::uint64_t>();
-  place->form = row[2].get<std::string>();
-  const auto begin = row[3].get<std::uint64_t>();
+  place->constant_crc = row[1].get<std::uint32_t>();
+  place->offset = row[2].get<std::uint64_t>();
+  place->form = row[3].get<std::string>();
+  const auto begin = row[4].get<std::uint64_t>();
   place->begin = first + begin;
-  place->bytes = row[4].get<std::uint64_t>();
-  place->crc = row[5].get<std::uint32_t>();
+  place->bytes = row[5].get<std::uint64_t>();
+  place->crc = row[6].get<std::uint32_t>();
   return begin % kWeightAlignment == 0 && begin <= last - first && place->bytes <= last - first - begin;
 }
 
 }  // namespace
 
-std::string preparedRegionId(const PlanSpec& spec, const std::vector<const void*>& constants) {
-  Sha256 digest;
-  const std::string text = planSpecToText(spec);
-  digest.update(text.data(), text.size());
-  for (std::size_t c = 0; c < constants.size(); ++c) {
-    const std::size_t bytes = spec.constants[c].bytes();
-    const std::string mark = fmt::format("{} {:08x};", bytes, crc32Update(0, constants[c], bytes));
-    digest.update(mark.data(), mark.size());
-  }
-  return digest.hex();
-}
+std::string preparedRegionId(const PlanSpec& spec) { return sha256Hex(planSpecToText(spec)); }
 
 std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string& machine, const std::vector<PreparedRegion>& regions) {
   nlohmann::json table = {{"machine", machine}, {"regions", nlohmann::json::object()}};
   std::vector<std::uint64_t> at;
   std::uint64_t data_bytes = 0;
   for (const PreparedRegion& region : regions) {
-    nlohmann::json& rows = table["regions"][region.id] = nlohmann::json::array();
+    nlohmann::json& rows = table["regions"][region.id];
+    if (rows.is_null()) rows = nlohmann::json::array();  // equal blocks of a network have equal names
     for (const PreparedRegion::Weight& weight : region.weights) {
       at.push_back(data_bytes);
-      rows.push_back({weight.constant, weight.offset, weight.form, data_bytes, std::uint64_t{weight.bytes}, crc32Update(0, weight.data, weight.bytes)});
+      rows.push_back({weight.constant, weight.constant_crc, weight.offset, weight.form, data_bytes, std::uint64_t{weight.bytes}, crc32Update(0, weight.data, weight.bytes)});
       data_bytes = roundedTo(data_bytes + weight.bytes, kWeightAlignment);
     }
   }

@@ -2,7 +2,7 @@
 // loaded: nothing is packed then, and all processes share one copy. Which of them a plan asks for is up to its choices.
 //
 //   "ipexwts\n"; schema, CRC of the table (u32 each); bytes of the table, bytes of the file (u64 each); little-endian
-//   the table, JSON: {"machine": …, "regions": {id: [[constant, offset, form, begin, bytes, crc], …]}}
+//   the table, JSON: {"machine": …, "regions": {id: [[constant, its CRC, offset, form, begin, bytes, crc], …]}}
 //   from the next page on, from where `begin` counts: the weights, each at a multiple of 64 bytes
 //
 // Untrusted input: every number is checked against the file when it is opened, the CRC of weights when they are taken, and
@@ -30,7 +30,8 @@ inline constexpr const char kPreparedSuffix[] = ".weights";   // behind the name
 struct PreparedRegion {
   struct Weight {
     std::uint64_t constant = 0;        // index of the constant it was made of
-    std::uint64_t offset = 0;          // bytes into that
+    std::uint32_t constant_crc = 0;    // of all of that
+    std::uint64_t offset = 0;          // bytes into it
     std::string form;                  // WeightCache's
     const void* data = nullptr;
     std::size_t bytes = 0;
@@ -39,8 +40,9 @@ struct PreparedRegion {
   std::vector<Weight> weights;
 };
 
-// Names a region by its operations and the contents of its constants. Reads all of them, at the speed of memory.
-std::string preparedRegionId(const PlanSpec& spec, const std::vector<const void*>& constants);
+// Names a region by its operations and the sizes of its constants. What the constants hold, the CRCs of those that are packed
+// say: large tables that are not need not be read.
+std::string preparedRegionId(const PlanSpec& spec);
 
 // Writes the file from byte `begin` of `fd` on; returns where it ends. `machine`: all that packed bytes depend on besides
 // what they are made of. Throws Error(kFailure).
@@ -51,6 +53,7 @@ class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
  public:
   struct Place {
     std::uint64_t constant = 0, offset = 0;
+    std::uint32_t constant_crc = 0;
     std::string form;
     std::uint64_t begin = 0, bytes = 0;   // in the file
     std::uint32_t crc = 0;
@@ -67,7 +70,7 @@ class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
 
   const std::string& path() const { return path_; }
   bool isMapped() const { return base_ != nullptr; }
-  // Null: the file knows no such region.
+  // Of all regions of this name. Null: the file knows none.
   const std::vector<Place>* places(const std::string& region) const;
   // Null: they are damaged.
   WeightCache::Packed take(const Place& place) const;

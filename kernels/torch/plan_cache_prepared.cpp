@@ -1,8 +1,10 @@
 // Weights that are not packed here: taken from a file beside the export, and given to one.
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
+#include "core/plan/crc32.h"
 #include "kernels/torch/plan_cache.h"
 #include "kernels/torch/prepared_files.h"
 
@@ -12,12 +14,21 @@ void PlanCache::takePrepared() {
   const auto files = std::exchange(prepared_files_, {});
   if (files.empty()) return;
   const std::vector<const void*> constants = constantData();
-  const std::string id = preparedRegionId(spec_, constants);
+  std::map<std::uint64_t, std::uint32_t> crcs;
+  const auto isSame = [&](const PreparedWeights::Place& place) {
+    if (place.constant >= constants.size() || place.offset >= spec_.constants[place.constant].bytes()) return false;
+    const auto [known, fresh] = crcs.emplace(place.constant, 0);
+    if (fresh) known->second = crc32Update(0, constants[place.constant], spec_.constants[place.constant].bytes());
+    return known->second == place.constant_crc;
+  };
+  const std::string id = preparedRegionId(spec_);
   for (const std::shared_ptr<const PreparedWeights>& file : files) {
     const std::vector<PreparedWeights::Place>* places = file->places(id);
     if (places == nullptr) continue;
+    bool belongs = places->empty();
     for (const PreparedWeights::Place& place : *places) {
-      if (place.constant >= constants.size() || place.offset >= spec_.constants[place.constant].bytes()) continue;
+      if (!isSame(place)) continue;
+      belongs = true;
       WeightCache::Packed packed = file->take(place);
       if (!packed) {
         warnOnce(file->path() + " is damaged; what is damaged in it is packed again.");
@@ -26,20 +37,23 @@ void PlanCache::takePrepared() {
       weights_.put(static_cast<const char*>(constants[place.constant]) + place.offset, place.form, packed);
       prepared_.push_back(std::move(packed));
     }
-    return;
+    if (belongs) return;
   }
   warnOnce(files.front()->path() + " belongs to another export; weights are packed again.");
 }
 
 PreparedRegion PlanCache::packedRegion(std::vector<WeightCache::Packed>* keep) const {
   const std::vector<const void*> constants = constantData();
+  std::map<std::size_t, std::uint32_t> crcs;
   PreparedRegion region;
-  region.id = preparedRegionId(spec_, constants);
+  region.id = preparedRegionId(spec_);
   for (WeightCache::Entry& entry : weights_.entries()) {
     for (std::size_t c = 0; c < constants.size(); ++c) {
       const std::ptrdiff_t offset = static_cast<const char*>(entry.source) - static_cast<const char*>(constants[c]);
       if (offset < 0 || static_cast<std::size_t>(offset) >= spec_.constants[c].bytes()) continue;
-      region.weights.push_back({c, static_cast<std::uint64_t>(offset), entry.form, entry.buffer->data(), entry.buffer->bytes()});
+      const auto [crc, fresh] = crcs.emplace(c, 0);
+      if (fresh) crc->second = crc32Update(0, constants[c], spec_.constants[c].bytes());
+      region.weights.push_back({c, crc->second, static_cast<std::uint64_t>(offset), entry.form, entry.buffer->data(), entry.buffer->bytes()});
       keep->push_back(std::move(entry.buffer));
       break;
     }

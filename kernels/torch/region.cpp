@@ -36,8 +36,9 @@ Region::Packed Region::packed() const {
   std::get<0>(packed) = preparedMachine();
   std::get<1>(packed) = region.id;
   for (const PreparedRegion::Weight& weight : region.weights) {
-    std::get<2>(packed).push_back(static_cast<std::int64_t>(weight.constant));
-    std::get<2>(packed).push_back(static_cast<std::int64_t>(weight.offset));
+    for (const std::uint64_t number : {weight.constant, std::uint64_t{weight.constant_crc}, weight.offset}) {
+      std::get<2>(packed).push_back(static_cast<std::int64_t>(number));
+    }
     std::get<3>(packed).push_back(weight.form);
     std::get<4>(packed).push_back(at::from_blob(const_cast<void*>(weight.data), {static_cast<std::int64_t>(weight.bytes)},
                                                 [kept](void*) {}, at::kByte));

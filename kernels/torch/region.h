@@ -28,8 +28,8 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   State state() const;
   void readTuning(const std::string& record) { plans_.readTuning(record); }
   void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { plans_.setPrepared(std::move(files)); }
-  // What is packed now, as TorchScript can hand it on: what it is for (preparedMachine, PreparedRegion::id), constant and
-  // offset of each, form of each, bytes of each.
+  // What is packed now, as TorchScript can hand it on: what it is for (preparedMachine, PreparedRegion::id), constant, its
+  // CRC and offset of each, form of each, bytes of each.
   using Packed = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::vector<std::string>, std::vector<at::Tensor>>;
   Packed packed() const;
   void setTuning(const c10::intrusive_ptr<Tuning>& tuning) { plans_.setTuning(tuning); }

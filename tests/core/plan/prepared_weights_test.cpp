@@ -43,9 +43,9 @@ class PreparedFile : public ::testing::Test {
       for (char& byte : *bytes) byte = static_cast<char>(random());
     }
     PreparedRegion first{"first", {}}, second{"second", {}};
-    first.weights.push_back({0, 0, "blocked", large_.data(), large_.size()});
-    first.weights.push_back({3, 128, "transposed", small_.data(), small_.size()});
-    second.weights.push_back({0, 0, "blocked", other_.data(), other_.size()});
+    first.weights.push_back({0, 5, 0, "blocked", large_.data(), large_.size()});
+    first.weights.push_back({3, 6, 128, "transposed", small_.data(), small_.size()});
+    second.weights.push_back({0, 5, 0, "blocked", other_.data(), other_.size()});
     const int fd = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     end_ = writePreparedWeights(fd, 0, kMachine, {first, second});
     ::close(fd);
@@ -96,6 +96,7 @@ TEST_F(PreparedFile, GivesBackWhatWasWritten) {
     EXPECT_EQ(textOf(file->take((*first)[1])), small_);
     EXPECT_EQ(textOf(file->take((*second)[0])), other_);
     EXPECT_EQ((*first)[1].constant, 3u);
+    EXPECT_EQ((*first)[1].constant_crc, 6u);
     EXPECT_EQ((*first)[1].offset, 128u);
     EXPECT_EQ((*first)[1].form, "transposed");
     for (const PreparedWeights::Place& place : *first) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(file->take(place)->data()) % 64, 0u);
@@ -116,7 +117,7 @@ TEST_F(PreparedFile, MemoryOutlivesTheFile) {
 TEST_F(PreparedFile, IsReadFromTheMiddleOfAnotherWhenItWasWrittenThere) {
   const std::string path = folder_.file("export");
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  PreparedRegion region{"first", {{0, 0, "blocked", large_.data(), large_.size()}}};
+  PreparedRegion region{"first", {{0, 5, 0, "blocked", large_.data(), large_.size()}}};
   const std::int64_t end = writePreparedWeights(fd, 12345, kMachine, {region});
   ::close(fd);
   const std::string all = contents(path);
@@ -177,14 +178,14 @@ TEST_F(PreparedFile, FlippedBitsAreFound) {
 
 TEST_F(PreparedFile, HostileTablesAreRefused) {
   const auto table = [](const std::string& rows) { return R"({"machine": "isa, libraries", "regions": {"first": [)" + rows + "]}}"; };
-  replace(path_, withTable(table(R"([0, 0, "blocked", 0, 8192, 0])")));
+  replace(path_, withTable(table(R"([0, 9, 0, "blocked", 0, 8192, 0])")));
   EXPECT_TRUE(open()) << "the frame of these cases must be sound: " << problem_;
   for (const char* rows : {
-           R"([0, 0, "blocked", 0, 8193, 0])", R"([0, 0, "blocked", 8192, 1, 0])", R"([0, 0, "blocked", 64, 8192, 0])",
-           R"([0, 0, "blocked", 1, 64, 0])", R"([0, 0, "blocked", 18446744073709551552, 64, 0])",
-           R"([0, 0, "blocked", 64, 18446744073709551615, 0])", R"([0, 0, "blocked", -64, 64, 0])", R"([-1, 0, "blocked", 0, 64, 0])",
-           R"([0, 0.5, "blocked", 0, 64, 0])", R"([0, 0, 7, 0, 64, 0])", R"([0, 0, "blocked", 0, 64])", R"({"constant": 0})", "null", "[]",
-           R"([0, 0, "a", 0, 8192, 0], [0, 0, "b", 0, 8192, 0], [0, 0, "c", 0, 8192, 0])"}) {
+           R"([0, 9, 0, "blocked", 0, 8193, 0])", R"([0, 9, 0, "blocked", 8192, 1, 0])", R"([0, 9, 0, "blocked", 64, 8192, 0])",
+           R"([0, 9, 0, "blocked", 1, 64, 0])", R"([0, 9, 0, "blocked", 18446744073709551552, 64, 0])",
+           R"([0, 9, 0, "blocked", 64, 18446744073709551615, 0])", R"([0, 9, 0, "blocked", -64, 64, 0])", R"([-1, 9, 0, "blocked", 0, 64, 0])",
+           R"([0, 9, 0.5, "blocked", 0, 64, 0])", R"([0, 9, 0, 7, 0, 64, 0])", R"([0, 9, 0, "blocked", 0, 64])", R"({"constant": 0})", "null", "[]",
+           R"([0, 9, 0, "a", 0, 8192, 0], [0, 9, 0, "b", 0, 8192, 0], [0, 9, 0, "c", 0, 8192, 0])"}) {
     replace(path_, withTable(table(rows)));
     EXPECT_EQ(open(), nullptr) << rows;
     EXPECT_NE(problem_.find("is damaged"), std::string::npos) << rows;
@@ -196,17 +197,30 @@ TEST_F(PreparedFile, HostileTablesAreRefused) {
   }
 }
 
-TEST_F(PreparedFile, RegionsAreNamedByOperationsAndContents) {
+TEST_F(PreparedFile, RegionsAreNamedByOperationsAndSizes) {
   PlanSpec spec;
   spec.constants = {contiguousDesc(DType::kF32, Dims{4, 4})};
-  std::vector<float> values(16, 1.0f);
-  const std::string id = preparedRegionId(spec, {values.data()});
-  EXPECT_EQ(preparedRegionId(planSpecFromText(planSpecToText(spec)), {values.data()}), id);
-  values[9] = 2;
-  EXPECT_NE(preparedRegionId(spec, {values.data()}), id);
-  values[9] = 1;
+  const std::string id = preparedRegionId(spec);
+  EXPECT_EQ(preparedRegionId(planSpecFromText(planSpecToText(spec))), id);
+  spec.constants = {contiguousDesc(DType::kF32, Dims{16})};
+  EXPECT_NE(preparedRegionId(spec), id);
   spec.inputs = {{false, DType::kF32, 4}};
-  EXPECT_NE(preparedRegionId(spec, {values.data()}), id);
+  EXPECT_NE(preparedRegionId(spec), id);
+}
+
+// Equal blocks with weights of their own: each finds its own by what it was made of.
+TEST_F(PreparedFile, RegionsOfOneNameStandTogether) {
+  const int fd = ::open(path_.c_str(), O_RDWR | O_TRUNC | O_CLOEXEC);
+  const PreparedRegion one{"block", {{0, 5, 0, "blocked", small_.data(), small_.size()}}}, two{"block", {{0, 6, 0, "blocked", other_.data(), other_.size()}}};
+  writePreparedWeights(fd, 0, kMachine, {one, two});
+  ::close(fd);
+  const auto file = open();
+  ASSERT_TRUE(file) << problem_;
+  const auto* places = file->places("block");
+  ASSERT_TRUE(places != nullptr && places->size() == 2);
+  EXPECT_EQ(textOf(file->take((*places)[0])), small_);
+  EXPECT_EQ(textOf(file->take((*places)[1])), other_);
+  EXPECT_NE((*places)[0].constant_crc, (*places)[1].constant_crc);
 }
 
 // What a file says it has is not believed: a kernel reads as many bytes as it asked for.
