@@ -97,7 +97,8 @@ std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string&
     if (rows.is_null()) rows = nlohmann::json::array();  // equal blocks of a network have equal names
     for (const PreparedRegion::Weight& weight : region.weights) {
       at.push_back(data_bytes);
-      rows.push_back({weight.constant, weight.constant_crc, weight.offset, weight.form, data_bytes, std::uint64_t{weight.bytes}, crc32Update(0, weight.data, weight.bytes)});
+      const std::uint32_t crc = crc32Update(0, weight.data, weight.bytes);
+      rows.push_back({weight.constant, weight.constant_crc, weight.offset, weight.form, data_bytes, std::uint64_t{weight.bytes}, crc});
       data_bytes = roundedTo(data_bytes + weight.bytes, kWeightAlignment);
     }
   }

@@ -19,8 +19,10 @@ TEST(Crc32, AgreesWithZlibOnEveryLengthAndStart) {
   for (std::size_t length = 0; length < 1100; ++length) {
     const std::size_t begin = random() % 100;
     const std::uint32_t before = random();
-    EXPECT_EQ(crc32Update(before, text.data() + begin, length),
-              static_cast<std::uint32_t>(::crc32(before, bytes + begin, static_cast<uInt>(length))));
+    const auto expected = static_cast<std::uint32_t>(::crc32(before, bytes + begin, static_cast<uInt>(length)));
+    for (const CrcEngine engine : {CrcEngine::kBest, CrcEngine::kNarrow, CrcEngine::kPortable}) {
+      EXPECT_EQ(crc32Update(before, text.data() + begin, length, engine), expected) << length;
+    }
   }
 }
 
