@@ -161,6 +161,11 @@ class CastInserter {
     const auto all = [&](bool (*test)(OpKind)) {
       return std::all_of(ops->ops.begin(), ops->ops.end(), [&](const LoweredOp& op) { return test(op.spec.kind); });
     };
+    // What makes a tensor of its own takes an operand for its sizes only.
+    const auto reads = [](const LoweredOp& op) {
+      return std::any_of(op.src.begin(), op.src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr && isFloat(operand.value); });
+    };
+    if (!ops->ops.empty() && std::none_of(ops->ops.begin(), ops->ops.end(), reads)) return;
     Operation operation;
     operation.is_view = all(isView);
     operation.role = readFusedOp(node) && all(isProduct) ? Role::kLower : all(follows) ? Role::kFollow : Role::kKeep;
@@ -252,9 +257,9 @@ class CastInserter {
     for (const Node* node : ordered_) labels_[node] = solution.choice[numbers.at(node)];
   }
 
-  // A cast reads one precision and writes the other. Attention in BF16 reads FP32, too, in more bytes.
+  // A cast reads one precision and writes the other, and is a step more. Attention in BF16 reads FP32, too, in more bytes.
   static void addEdge(Pbqp& problem, int from, int to, const Value* value, bool takes_either) {
-    const double cast = 6 * elements(value);
+    const double cast = 6 * elements(value) + 1;
     problem.addEdge(from, to, {0, takes_either ? 2 * elements(value) : cast, cast, 0});
   }
 
