@@ -10,6 +10,8 @@ cd "$bench/../.."
 root=$PWD
 # shellcheck source=samples/common.sh
 source samples/common.sh
+# shellcheck source=tests/bench/limit.sh
+source tests/bench/limit.sh
 
 environment="${XDG_CACHE_HOME:-$HOME/.cache}/ipex-studio/rivals"
 
@@ -55,10 +57,5 @@ if [[ ! -f build/build.ninja ]]; then
 fi
 build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine ipex_studio_ops
 make_environment
-# Compiled here and not by CMake: it is for this machine alone.
-limit=build/bench/bench_limit
-if [[ ! $limit -nt tests/bench/limit.cpp ]]; then
-  mkdir -p build/bench
-  g++ -std=c++17 -O3 -march=native -fopenmp tests/bench/limit.cpp -o "$limit" -ldnnl
-fi
-exec "$debian_python" -B "$root/tests/bench/rivals.py" --limit "$root/$limit" "$@"
+limit_program
+exec "$debian_python" -B "$root/tests/bench/rivals.py" --limit "$root/build/bench/bench_limit" "$@"

@@ -6,7 +6,8 @@
 # --threads 1,4, --check (prints what must hold, line by line). Results: build/bench/bench.md and bench.json.
 #
 #   run.sh --rivals [ARGUMENT...]   the other engines instead: see rivals.sh
-#   run.sh --startup [ARGUMENT...]  ResNet-50 from the start of a process to its first result: see startup.py
+#   run.sh --startup [ARGUMENT...]    ResNet-50 from the start of a process to its first result: see startup.py
+#   run.sh --closeness [ARGUMENT...]  ResNet-50 beside its layers alone, and what a step of a plan costs: see closeness.py
 set -euo pipefail
 
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../samples" && pwd)
@@ -15,6 +16,8 @@ cd "$samples/.."
 root=$PWD
 # shellcheck source=samples/common.sh
 source "$samples/common.sh"
+# shellcheck source=tests/bench/limit.sh
+source tests/bench/limit.sh
 
 if [[ ${1:-} == --rivals ]]; then
   exec "$root/tests/bench/rivals.sh" "${@:2}"
@@ -26,9 +29,14 @@ if [[ ! -f build/build.ninja ]]; then
 fi
 targets=(ipex-studio ipex-studio-engine ipex_studio_ops)
 if [[ ${1:-} == --startup ]]; then targets+=(startup_probe); fi
+if [[ ${1:-} == --closeness ]]; then targets+=(overhead_bench); fi
 build build "Building ipex-studio (some minutes the first time)" "${targets[@]}"
 if [[ ${1:-} == --startup ]]; then
   exec "$debian_python" -B "$root/tests/bench/startup.py" "$(exported_model resnet50)" 1x3x224x224 "${@:2}"
+fi
+if [[ ${1:-} == --closeness ]]; then
+  limit_program
+  exec "$debian_python" -B "$root/tests/bench/closeness.py" "$(exported_model resnet50)" 1x3x224x224 "${@:2}"
 fi
 
 models=()
