@@ -54,9 +54,10 @@ class AlignedBuffer {
 class WeightCache {
  public:
   using Packed = std::shared_ptr<const AlignedBuffer>;
+  virtual ~WeightCache() = default;
   // Returns the buffer of `bytes` under a key (source pointer plus a text that names the packed form); `pack` fills it on
   // first use. Equal sources and equal texts make equal bytes, in this process and in others on machines of this kind.
-  Packed getOrPack(const void* source, const std::string& form, std::size_t bytes, const std::function<void(void* packed)>& pack);
+  virtual Packed getOrPack(const void* source, const std::string& form, std::size_t bytes, const std::function<void(void* packed)>& pack);
   // What getOrPack shall return for this key, as long as it has the size that is asked for.
   void put(const void* source, const std::string& form, Packed packed);
   std::size_t bytes() const;

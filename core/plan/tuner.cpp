@@ -284,7 +284,10 @@ class Tuner {
     const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, options_.clock_ns};
     returnFreedMemory();  // before two plans stand side by side
     const PlanTimes times = comparePlans(spec_, request_, kernels_, weights_, choices, limits);
-    if (times.chosen_ns >= (1 - kLeastPlanGain) * times.default_ns) choices->clear();
+    if (times.chosen_ns >= (1 - kLeastPlanGain) * times.default_ns) {
+      choices->clear();
+      weights_.releaseUnused();
+    }
     return choices;
   }
 
