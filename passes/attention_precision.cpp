@@ -80,6 +80,11 @@ Node* piecesUnpackedBy(Node* unpack) {
 
 bool asksForSizes(const Node* node) { return isKind(node, "aten::size") || isKind(node, "aten::dim"); }
 
+bool isMask(const torch::jit::Use& use) {
+  const bool attends = isKind(use.user, "ipex_studio::attention") || isKind(use.user, "aten::scaled_dot_product_attention");
+  return attends && use.offset == kQueriesKeysValues;
+}
+
 bool attendsToIntegerProducts(const LoweredNode& attention) {
   const auto& src = attention.ops.back().src;
   return std::any_of(src.begin(), src.begin() + kQueriesKeysValues, [&](const LoweredOperand& operand) { return comesFromIntegers(operand.value); });

@@ -20,6 +20,9 @@ torch::jit::Node* piecesUnpackedBy(torch::jit::Node* unpack);
 // Reads the sizes of its operand only, whatever its type.
 bool asksForSizes(const torch::jit::Node* node);
 
+// Is this use the mask of an attention? It stays FP32, whatever the products are.
+bool isMask(const torch::jit::Use& use);
+
 // Convolution, linear layer or matmul of integers whose result is FP32.
 bool isProductOfIntegers(torch::jit::Node* node);
 

@@ -249,7 +249,7 @@ class CastInserter {
       }
       for (const Value* result : node->outputs()) {
         bool kept = false;
-        for (const auto& use : result->uses()) kept |= !asksForSizes(use.user) && numbers.count(readerAt(use)) == 0;
+        for (const auto& use : result->uses()) kept |= isMask(use) || (!asksForSizes(use.user) && numbers.count(readerAt(use)) == 0);
         if (kept && isFloat(result)) addEdge(problem, numbers.at(node), keep, result, false);
       }
     }
@@ -365,7 +365,7 @@ class CastInserter {
     for (const auto& use : value->uses()) {
       if (asksForSizes(use.user)) {
         ++unconcerned;
-      } else if (converted_nodes_.count(readerAt(use)) == 0) {
+      } else if (isMask(use) || converted_nodes_.count(readerAt(use)) == 0) {
         readers.push_back(use);
       }
     }

@@ -10,13 +10,26 @@ namespace {
 
 using torch::jit::Node;
 
+// Masks are FP32: flags become ones and zeros.
+LoweredOp maskCast(const LoweredOperand& mask) {
+  OpSpec cast;
+  cast.kind = OpKind::kCast;
+  cast.attributes["dtype"] = std::string("f32");
+  return {cast, {mask}, {}, {}};
+}
+
 // ipex_studio::attention(q, k, v, mask?, spec)
 LoweredNode lowerFusedAttention(Node* node) {
   for (std::size_t operand = 0; operand < 4; ++operand) {
     if (!isNone(node->input(operand))) needFloat(node->input(operand));
   }
-  return single(needSpec(node), {use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))},
-                {node->output()});
+  std::vector<LoweredOperand> src{use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))};
+  if (src[3].absent() || knownDtype(node->input(3)) != at::kBFloat16) return single(needSpec(node), std::move(src), {node->output()});
+  LoweredNode lowered;
+  lowered.ops.push_back(maskCast(src[3]));
+  src[3] = useLocal(0);
+  lowered.ops.push_back({needSpec(node), std::move(src), {}, {node->output()}});
+  return lowered;
 }
 
 // aten::scaled_dot_product_attention(q, k, v, mask?, dropout, is_causal, scale?[, enable_gqa])
@@ -38,10 +51,7 @@ LoweredNode lowerAttention(Node* node) {
   LoweredOperand mask = use(node->input(3));
   if (!mask.absent() && (knownDtype(node->input(3)) == at::kBool || knownDtype(node->input(3)) == at::kBFloat16)) {
     // Of flags, true lets a key be seen.
-    OpSpec cast;
-    cast.kind = OpKind::kCast;
-    cast.attributes["dtype"] = std::string("f32");
-    lowered.ops.push_back({cast, {mask}, {}, {}});
+    lowered.ops.push_back(maskCast(mask));
     mask = useLocal(0);
     if (knownDtype(node->input(3)) == at::kBool) spec.attributes["keep"] = -std::numeric_limits<double>::infinity();
   } else if (!mask.absent()) {
