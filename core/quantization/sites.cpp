@@ -103,6 +103,22 @@ bool Site::takesIntegers(std::size_t activation) const {
   });
 }
 
+namespace {
+
+// What a node puts zeros around, which every range holds; null: it does something else.
+Value* paddedWithZeros(Node* node) {
+  if (node->outputs().size() != 1) return nullptr;
+  const auto lowered = lowerNode(node);
+  const auto* ops = std::get_if<LoweredNode>(&lowered);
+  if (ops == nullptr || ops->ops.size() != 1 || ops->ops[0].spec.kind != OpKind::kPad) return nullptr;
+  const OpSpec& spec = ops->ops[0].spec;
+  Value* operand = ops->ops[0].src[0].value;
+  const bool zeros = spec.stringOr("mode", "constant") != "constant" || spec.floatOr("value", 0) == 0;
+  return zeros && operand != nullptr && isActivation(operand) ? operand : nullptr;
+}
+
+}  // namespace
+
 std::vector<Value*> sourcesOf(Value* value) {
   std::vector<Value*> found;
   std::vector<Value*> open{value};
@@ -114,6 +130,8 @@ std::vector<Value*> sourcesOf(Value* value) {
     const auto site = siteOf(next->node());
     if (site && site->role == SiteRole::kMoves) {
       open.insert(open.end(), site->activations.rbegin(), site->activations.rend());
+    } else if (Value* padded = paddedWithZeros(next->node())) {
+      open.push_back(padded);
     } else {
       found.push_back(next);
     }

@@ -39,7 +39,7 @@ struct Site {
 // What a node is to INT8, or nullopt. Wants FP32 values.
 std::optional<Site> siteOf(torch::jit::Node* node);
 
-// The values whose ranges tell what `value` holds: through views and other operations that move elements.
+// The values whose ranges tell what `value` holds: through views, paddings and other operations that move elements.
 std::vector<torch::jit::Value*> sourcesOf(torch::jit::Value* value);
 
 // Names of the float values at the top level of a graph, "" where one has none. Only values that are read count.
