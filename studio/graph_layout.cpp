@@ -43,7 +43,9 @@ constexpr std::int64_t kDummiesPerNode = 4;
 constexpr std::int64_t kDummiesAlways = 1000;
 constexpr int kTightenPasses = 8;
 constexpr std::size_t kMostDragged = 96;
-constexpr std::int32_t kMostNodesTriedAgain = 400;  // in other layerings
+// What may be spent on few crossings, see orderLayers; graphs of few nodes get as much as if they had that many.
+constexpr std::int64_t kWorkPerNode = 2000;
+constexpr std::int32_t kFewNodes = 1500;
 
 // One input edge on its way: turned so that from < to; the dummies it got.
 struct Wire {
@@ -222,7 +224,7 @@ LayeredGraph layeredGraph(const LayoutGraph& graph, std::vector<std::int32_t> la
   return layered;
 }
 
-// Layers and orders. Small graphs are tried in several layerings of the same length; the one with the fewest crossings is
+// Layers and orders. While there is work left to spend other layerings of the same length are tried; the one with the fewest crossings is
 // kept, the first where it makes no difference.
 LayeredGraph bestLayers(const LayoutGraph& graph, const LayoutOptions& options, std::vector<Wire>* wires,
                         const std::atomic<bool>* cancel) {
@@ -231,14 +233,15 @@ LayeredGraph bestLayers(const LayoutGraph& graph, const LayoutOptions& options, 
   LayeredGraph best;
   std::vector<Wire> best_wires;
   std::int64_t fewest = -1;
+  std::int64_t work = kWorkPerNode * std::max(nodes, kFewNodes);
   for (const Layering how : kLayerings) {
-    if (stopped(cancel) || fewest == 0 || (fewest > 0 && nodes > kMostNodesTriedAgain)) break;
+    if (stopped(cancel) || fewest == 0 || (fewest > 0 && work <= 0)) break;
     std::vector<Wire> tried = *wires;
     std::vector<std::int32_t> layer = assignLayers(nodes, tried, how, cancel);
     const std::int32_t dummies = spendDummies(layer, options.portal_span, &tried);
     if (stopped(cancel)) break;
     LayeredGraph layered = layeredGraph(graph, std::move(layer), tried, dummies);
-    const std::int64_t crossings = layout_internal::orderLayers(&layered, cancel);
+    const std::int64_t crossings = layout_internal::orderLayers(&layered, &work, cancel);
     const auto portals = [](const std::vector<Wire>& all) {
       return std::count_if(all.begin(), all.end(), [](const Wire& wire) { return !wire.routed; });
     };
@@ -305,6 +308,7 @@ class Ports {
 
 void appendPoint(Layout* layout, std::int32_t begin, LayoutPoint point) {
   const auto size = static_cast<std::int32_t>(layout->points.size());
+  if (size > begin && layout->points[size - 1].x == point.x && layout->points[size - 1].y == point.y) return;
   const bool straight =
       size - begin >= 2 && layout->points[size - 1].x == point.x && layout->points[size - 2].x == point.x;
   if (straight) {
@@ -321,15 +325,20 @@ void routeWire(const LayoutGraph& graph, const LayeredGraph& layered, const std:
   const std::int32_t below = between > 0 ? wire.first_dummy : wire.to;
   const std::int32_t above = between > 0 ? wire.first_dummy + between - 1 : wire.from;
   route->begin = static_cast<std::int32_t>(layout->points.size());
-  appendPoint(layout, route->begin,
-              {ports.lower(wire.from, below), layout->corners[wire.from].y + graph.nodes[wire.from].height});
+  // Straight through what is left of the nodes' own layers: a slanted line would meet what stands beside lower nodes.
+  const float start = ports.lower(wire.from, below);
+  const LayerBand& from = bands[layered.layer[wire.from]];
+  appendPoint(layout, route->begin, {start, layout->corners[wire.from].y + graph.nodes[wire.from].height});
+  appendPoint(layout, route->begin, {start, from.top + from.height});
   for (std::int32_t i = 0; i < between; ++i) {
     const std::int32_t dummy = wire.first_dummy + i;
     const LayerBand& band = bands[layered.layer[dummy]];
     appendPoint(layout, route->begin, {centre[dummy], band.top});
     appendPoint(layout, route->begin, {centre[dummy], band.top + band.height});
   }
-  appendPoint(layout, route->begin, {ports.upper(wire.to, above), layout->corners[wire.to].y});
+  const float end = ports.upper(wire.to, above);
+  appendPoint(layout, route->begin, {end, bands[layered.layer[wire.to]].top});
+  appendPoint(layout, route->begin, {end, layout->corners[wire.to].y});
   route->count = static_cast<std::int32_t>(layout->points.size()) - route->begin;
   if (wire.turned) std::reverse(layout->points.begin() + route->begin, layout->points.end());
 }

@@ -1,8 +1,9 @@
 // Layered layout of a directed graph: nodes in rows from top to bottom, long edges routed around nodes.
 //
-// Knows rectangles and edges only. Deterministic (same input, same bytes), no recursion, linear passes with a fixed
-// budget: layers by longest path in the given order, tightened; dummy nodes along long edges up to a budget, portals
-// beyond it; barycentre sweeps with exchanges of neighbours, the given order as tie-break; Brandes–Köpf x coordinates.
+// Knows rectangles and edges only. Deterministic (same input, same bytes), no recursion, passes with a budget of counted
+// work: layers by longest path in the given order, tightened; dummy nodes along long edges up to a budget, portals beyond
+// it; barycentre sweeps from several starts with exchanges of neighbours, whole paths put where they cross least;
+// Brandes–Köpf x coordinates.
 #pragma once
 
 #include <atomic>

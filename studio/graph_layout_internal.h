@@ -39,8 +39,23 @@ inline bool stopped(const std::atomic<bool>* cancel) {
 // Both directions of `edges` (from, to) over `vertices` vertices.
 Adjacency adjacencyOf(std::int32_t vertices, const std::vector<LayoutEdge>& edges, bool downwards);
 
-// Fills `order` and `position`: the sweep with the fewest crossings is kept, their number returned.
-std::int64_t orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel);
+// Fills `order` and `position` and returns the number of crossings, the fewest that were found. Takes from `work` what it
+// spent, about one unit a nanosecond but counted, so that the same graph always comes out the same; where nothing is left
+// it still does the least.
+std::int64_t orderLayers(LayeredGraph* graph, std::int64_t* work, const std::atomic<bool>* cancel);
+
+// Vertices of one layer after the other, each the neighbour of the one before.
+using LayeredPath = std::vector<std::int32_t>;
+
+// All vertices alone and all chains of vertices with one neighbour above and one below, with and without what they end at.
+std::vector<LayeredPath> pathsOf(const LayeredGraph& graph);
+
+// Where a path goes that crosses as little in other places.
+enum class Ties { kStay, kLeft, kRight };
+
+// Each path with a crossing goes where it crosses least, the others being where they are. Returns how many crossings that saved.
+std::int64_t reinsertPaths(LayeredGraph* graph, const std::vector<LayeredPath>& paths, Ties ties,
+                           std::int64_t* work, const std::atomic<bool>* cancel);
 
 // Centre of each vertex by Brandes and Köpf; neighbours in a layer are at least node_gap apart.
 std::vector<float> placeVertices(const LayeredGraph& graph, float node_gap, const std::atomic<bool>* cancel);

@@ -1,4 +1,5 @@
-// Order of the vertices within their layers: barycentre sweeps with the reading order as tie-break.
+// Order of the vertices within their layers: barycentre sweeps from several starts, exchanges of neighbours, paths put
+// elsewhere.
 #include <algorithm>
 #include <numeric>
 
@@ -7,43 +8,44 @@
 namespace ipex_studio::layout_internal {
 namespace {
 
-// Sweeps down and up, fewer in large graphs, and an end before that when so many in a row brought nothing.
+// Sweeps down and up, with an end when so many in a row brought nothing or what may be spent is spent.
 constexpr int kMostSweeps = 24;
 constexpr int kLeastSweeps = 4;
-constexpr std::int64_t kSweepBudget = 100000;  // vertices looked at in all sweeps together
-constexpr int kIdleSweeps = 2;
+constexpr int kIdleSweeps = 3;
 constexpr int kMostExchanges = 4;  // rounds of exchanging neighbours per sweep
-constexpr int kPushes = 4;         // of crossings, down and up in turn, per sweep
-// Small graphs are begun from two orders, and each vertex looks for its best place in the whole layer.
-constexpr int kMostStarts = 2;
-constexpr std::int64_t kSiftedVertices = 700;
-constexpr std::size_t kSiftedLayer = 64;
+// Rounds of putting paths elsewhere, and how many in a row may bring nothing.
+constexpr int kMostRounds = 16;
+constexpr int kIdleRounds = 5;
+// What a vertex costs, in units of `work`: the preparation of all starts, and one sweep.
+constexpr std::int64_t kPrepareCost = 300;
+constexpr std::int64_t kSweepCost = 100;
 
 void updatePositions(LayeredGraph* graph, const std::vector<std::int32_t>& layer) {
   for (std::size_t i = 0; i < layer.size(); ++i) graph->position[layer[i]] = static_cast<std::int32_t>(i);
 }
 
-// Sorts one layer by the mean position of its neighbours above (or below). A vertex without neighbours keeps its place
-// in relation to the one before it.
+// Sorts one layer by the mean position of its neighbours above (or below). A vertex without neighbours there keeps its
+// place, and the others are sorted around it.
 void sortLayer(LayeredGraph* graph, std::vector<std::int32_t>* layer, const Adjacency& neighbours,
                std::vector<float>* weight) {
   if (layer->size() < 2) return;
-  float last = -1;
+  std::vector<std::int32_t> moving;
   for (const std::int32_t v : *layer) {
     const std::int32_t degree = neighbours.degree(v);
-    if (degree > 0) {
-      double sum = 0;
-      for (std::int32_t i = neighbours.begin[v]; i < neighbours.begin[v + 1]; ++i) {
-        sum += graph->position[neighbours.targets[i]];
-      }
-      last = static_cast<float>(sum / degree);
+    if (degree == 0) continue;
+    double sum = 0;
+    for (std::int32_t i = neighbours.begin[v]; i < neighbours.begin[v + 1]; ++i) {
+      sum += graph->position[neighbours.targets[i]];
     }
-    (*weight)[v] = last;
+    (*weight)[v] = static_cast<float>(sum / degree);
+    moving.push_back(v);
   }
-  std::stable_sort(layer->begin(), layer->end(), [&](std::int32_t a, std::int32_t b) {
-    if ((*weight)[a] != (*weight)[b]) return (*weight)[a] < (*weight)[b];
-    return graph->rank[a] < graph->rank[b];
-  });
+  std::stable_sort(moving.begin(), moving.end(),
+                   [&](std::int32_t a, std::int32_t b) { return (*weight)[a] < (*weight)[b]; });
+  std::size_t next = 0;
+  for (std::int32_t& v : *layer) {
+    if (neighbours.degree(v) > 0) v = moving[next++];
+  }
   updatePositions(graph, *layer);
 }
 
@@ -103,78 +105,6 @@ void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<
   }
 }
 
-// Crossings are pushed from layer to layer, all the way down or up, at no cost, until they meet what makes them vanish:
-// chains that cross come apart so, which no layer alone would do.
-void pushCrossings(LayeredGraph* graph, bool downwards, const std::atomic<bool>* cancel) {
-  const std::size_t layers = graph->order.size();
-  for (std::size_t l = 0; l < layers; ++l) {
-    auto& layer = graph->order[downwards ? l : layers - 1 - l];
-    if (layer.size() < 2) continue;
-    if (stopped(cancel)) return;
-    sortNeighboursOf(graph, layer);
-    const Adjacency& behind = downwards ? graph->up : graph->down;
-    const Adjacency& ahead = downwards ? graph->down : graph->up;
-    bool moved = true;
-    for (int round = 0; round < kMostExchanges && moved; ++round) {
-      moved = false;
-      for (std::size_t i = 0; i + 1 < layer.size(); ++i) {
-        const std::int32_t v = layer[i];
-        const std::int32_t w = layer[i + 1];
-        const std::int64_t saved = crossingsOfPair(*graph, behind, v, w) - crossingsOfPair(*graph, behind, w, v);
-        if (saved <= 0 || crossingsOfPair(*graph, ahead, w, v) - crossingsOfPair(*graph, ahead, v, w) > saved) continue;
-        exchange(graph, &layer, i);
-        moved = true;
-      }
-    }
-  }
-}
-
-// Moves `layer[at]` to where it causes fewest crossings with its own layer's neighbours standing as they do (Matuszewski,
-// Schönfeld, Molitor, "Using Sifting for k-Layer Straightline Crossing Minimization", 1999).
-bool siftVertex(LayeredGraph* graph, std::vector<std::int32_t>* layer, std::size_t at) {
-  const std::int32_t v = (*layer)[at];
-  const auto between = [&](std::int32_t left, std::int32_t right) {
-    return crossingsOfPair(*graph, graph->up, left, right) + crossingsOfPair(*graph, graph->down, left, right);
-  };
-  std::int64_t best = 0;
-  std::size_t place = at;
-  std::int64_t change = 0;
-  for (std::size_t i = at; i-- > 0;) {
-    change += between(v, (*layer)[i]) - between((*layer)[i], v);
-    if (change < best) {
-      best = change;
-      place = i;
-    }
-  }
-  change = 0;
-  for (std::size_t i = at + 1; i < layer->size(); ++i) {
-    change += between((*layer)[i], v) - between(v, (*layer)[i]);
-    if (change < best) {
-      best = change;
-      place = i;
-    }
-  }
-  if (place == at) return false;
-  layer->erase(layer->begin() + static_cast<std::ptrdiff_t>(at));
-  layer->insert(layer->begin() + static_cast<std::ptrdiff_t>(place), v);
-  updatePositions(graph, *layer);
-  return true;
-}
-
-void siftLayers(LayeredGraph* graph, const std::atomic<bool>* cancel) {
-  bool better = true;
-  for (int round = 0; round < kMostExchanges && better; ++round) {
-    better = false;
-    for (auto& layer : graph->order) {
-      if (layer.size() < 3 || layer.size() > kSiftedLayer) continue;
-      if (stopped(cancel)) return;
-      sortNeighboursOf(graph, layer);
-      const std::vector<std::int32_t> vertices = layer;
-      for (const std::int32_t v : vertices) better |= siftVertex(graph, &layer, static_cast<std::size_t>(graph->position[v]));
-    }
-  }
-}
-
 // Crossings between a layer and the next, by counting inversions in a Fenwick tree.
 std::int64_t crossingsBelow(const LayeredGraph& graph, std::size_t layer, std::vector<std::int32_t>* ends,
                             std::vector<std::int32_t>* tree) {
@@ -210,19 +140,107 @@ std::int64_t countCrossings(const LayeredGraph& graph, const std::atomic<bool>* 
   return crossings;
 }
 
-// In the reading order of the graph, or its mirror image.
-void initialOrder(LayeredGraph* graph, bool mirrored) {
+// How the vertices stand before the first sweep: in the reading order of the graph, by branches, and their mirror images.
+enum class Start { kReading, kBranches, kReadingMirrored, kBranchesUpwards };
+
+// Each vertex as soon as all those before it were visited, the latest first, those of lowest `key` before others: one
+// branch after the other.
+std::vector<std::int32_t> byBranches(const LayeredGraph& graph, bool upwards, const std::vector<std::int32_t>& key) {
+  const Adjacency& behind = upwards ? graph.down : graph.up;
+  const Adjacency& ahead = upwards ? graph.up : graph.down;
+  std::vector<std::int32_t> missing(graph.layer.size());
+  std::vector<std::int32_t> ready;
+  const auto orderFrom = [&](std::size_t begin) {
+    std::sort(ready.begin() + static_cast<std::ptrdiff_t>(begin), ready.end(),
+              [&](std::int32_t a, std::int32_t b) { return key[a] != key[b] ? key[a] > key[b] : a > b; });
+  };
+  for (std::int32_t v = 0; v < graph.size(); ++v) {
+    missing[v] = behind.degree(v);
+    if (missing[v] == 0) ready.push_back(v);
+  }
+  orderFrom(0);
+  std::vector<std::int32_t> visited;
+  visited.reserve(missing.size());
+  while (!ready.empty()) {
+    const std::int32_t v = ready.back();
+    ready.pop_back();
+    visited.push_back(v);
+    const std::size_t first = ready.size();
+    for (std::int32_t e = ahead.begin[v]; e < ahead.begin[v + 1]; ++e) {
+      if (--missing[ahead.targets[e]] == 0) ready.push_back(ahead.targets[e]);
+    }
+    orderFrom(first);
+  }
+  return visited;
+}
+
+// Once against the direction and then along it: what joins soon stands together where it parts, so there are no crossings
+// where branches only part and join again.
+std::vector<std::int32_t> byBranches(const LayeredGraph& graph, bool upwards) {
+  const std::vector<std::int32_t> first = byBranches(graph, !upwards, graph.rank);
+  std::vector<std::int32_t> key(first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) key[first[i]] = static_cast<std::int32_t>(i);
+  return byBranches(graph, upwards, key);
+}
+
+void initialOrder(LayeredGraph* graph, Start start) {
   const std::int32_t layers =
       graph->layer.empty() ? 0 : *std::max_element(graph->layer.begin(), graph->layer.end()) + 1;
   graph->order.assign(static_cast<std::size_t>(layers), {});
-  std::vector<std::int32_t> order(graph->layer.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return graph->rank[a] < graph->rank[b]; });
-  if (mirrored) std::reverse(order.begin(), order.end());
+  std::vector<std::int32_t> order;
+  if (start == Start::kBranches || start == Start::kBranchesUpwards) {
+    order = byBranches(*graph, start == Start::kBranchesUpwards);
+  } else {
+    order.resize(graph->layer.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t a, std::int32_t b) { return graph->rank[a] < graph->rank[b]; });
+    if (start == Start::kReadingMirrored) std::reverse(order.begin(), order.end());
+  }
   for (const std::int32_t v : order) graph->order[graph->layer[v]].push_back(v);
   graph->position.assign(graph->layer.size(), 0);
   for (const auto& layer : graph->order) updatePositions(graph, layer);
+}
+
+// Which vertices hang together, numbered as their first ones come.
+struct Components {
+  std::int32_t count = 0;
+  std::vector<std::int32_t> of;
+};
+
+Components componentsOf(const LayeredGraph& graph) {
+  Components components;
+  components.of.assign(graph.layer.size(), -1);
+  std::vector<std::int32_t> reached;
+  for (std::int32_t v = 0; v < graph.size(); ++v) {
+    if (components.of[v] >= 0) continue;
+    components.of[v] = components.count;
+    reached.assign(1, v);
+    while (!reached.empty()) {
+      const std::int32_t at = reached.back();
+      reached.pop_back();
+      for (const Adjacency* side : {&graph.up, &graph.down}) {
+        for (std::int32_t e = side->begin[at]; e < side->begin[at + 1]; ++e) {
+          const std::int32_t next = side->targets[e];
+          if (components.of[next] >= 0) continue;
+          components.of[next] = components.count;
+          reached.push_back(next);
+        }
+      }
+    }
+    ++components.count;
+  }
+  return components;
+}
+
+// Side by side, in no other order within themselves.
+void separate(LayeredGraph* graph, const Components& components) {
+  if (components.count < 2) return;
+  for (auto& layer : graph->order) {
+    std::stable_sort(layer.begin(), layer.end(),
+                     [&](std::int32_t a, std::int32_t b) { return components.of[a] < components.of[b]; });
+    updatePositions(graph, layer);
+  }
 }
 
 void sortNeighbours(const LayeredGraph& graph, Adjacency* adjacency) {
@@ -237,54 +255,74 @@ struct BestOrder {
   std::int64_t crossings = -1;  // negative: none yet
 };
 
-void sweep(LayeredGraph* graph, int sweeps, bool upwards_first, const std::atomic<bool>* cancel, BestOrder* best) {
+// The best of sweeps down and up.
+BestOrder sweep(LayeredGraph* graph, const Components& components, bool upwards_first, std::int64_t* work,
+                const std::atomic<bool>* cancel) {
+  BestOrder best;
   std::vector<float> weight(graph->layer.size(), 0);
   const auto keep = [&] {
+    separate(graph, components);
     const std::int64_t crossings = countCrossings(*graph, cancel);
-    if (best->crossings >= 0 && crossings >= best->crossings) return false;
-    *best = {graph->order, crossings};
+    if (best.crossings >= 0 && crossings >= best.crossings) return false;
+    best = {graph->order, crossings};
     return true;
   };
   keep();
   int idle = 0;
-  for (int s = 0; s < sweeps && best->crossings > 0 && idle < kIdleSweeps; ++s) {
+  for (int s = 0; s < kMostSweeps && best.crossings > 0 && idle < kIdleSweeps && (*work > 0 || s < kLeastSweeps); ++s) {
     const bool downwards = (s % 2 == 0) != upwards_first;
     const std::size_t layers = graph->order.size();
     for (std::size_t i = 1; i < layers; ++i) {
-      if (stopped(cancel)) return;
+      if (stopped(cancel)) return best;
       const std::size_t l = downwards ? i : layers - 1 - i;
       sortLayer(graph, &graph->order[l], downwards ? graph->up : graph->down, &weight);
     }
     exchangeNeighbours(graph, s % 4 >= 2, cancel);
-    if (graph->size() <= kSiftedVertices) siftLayers(graph, cancel);
-    bool better = keep();
-    for (int push = 0; push < kPushes; ++push) {
-      pushCrossings(graph, push % 2 == 0, cancel);
-      better |= keep();
-      if (graph->size() > kSiftedVertices) continue;
-      siftLayers(graph, cancel);
-      better |= keep();
-    }
-    idle = better ? 0 : idle + 1;
+    *work -= kSweepCost * graph->size();
+    idle = keep() ? 0 : idle + 1;
   }
+  return best;
+}
+
+void restore(LayeredGraph* graph, const BestOrder& best) {
+  graph->order = best.order;
+  for (const auto& layer : graph->order) updatePositions(graph, layer);
+}
+
+// Puts paths elsewhere as long as that saves crossings. Every second round also where it saves none, to the left and to
+// the right in turn, which leads out of dead ends.
+void putPathsElsewhere(LayeredGraph* graph, const std::vector<LayeredPath>& paths, std::int64_t* work,
+                       const std::atomic<bool>* cancel, BestOrder* best) {
+  restore(graph, *best);
+  constexpr Ties kTurns[] = {Ties::kStay, Ties::kLeft, Ties::kStay, Ties::kRight};
+  int idle = 0;
+  for (int round = 0; round < kMostRounds && idle < kIdleRounds && best->crossings > 0 && *work > 0; ++round) {
+    const std::int64_t saved = reinsertPaths(graph, paths, kTurns[round % 4], work, cancel);
+    idle = saved > 0 ? 0 : idle + 1;
+    best->crossings -= saved;
+  }
+  best->order = graph->order;
 }
 
 }  // namespace
 
-std::int64_t orderLayers(LayeredGraph* graph, const std::atomic<bool>* cancel) {
-  const std::int64_t affordable = kSweepBudget / std::max<std::int64_t>(graph->size(), 1);
-  const int sweeps = static_cast<int>(std::clamp<std::int64_t>(affordable, kLeastSweeps, kMostSweeps));
-  const int starts = graph->size() <= kSiftedVertices ? kMostStarts : 1;
+std::int64_t orderLayers(LayeredGraph* graph, std::int64_t* work, const std::atomic<bool>* cancel) {
+  constexpr Start kStarts[] = {Start::kBranches, Start::kReading, Start::kBranchesUpwards, Start::kReadingMirrored};
+  const std::vector<LayeredPath> paths = pathsOf(*graph);
+  const Components components = componentsOf(*graph);
+  *work -= kPrepareCost * graph->size();
   BestOrder best;
-  for (int start = 0; start < starts && best.crossings != 0 && !stopped(cancel); ++start) {
-    initialOrder(graph, start % 2 == 1);
-    BestOrder own;
-    sweep(graph, sweeps, start % 2 == 1, cancel, &own);
+  for (const Start start : kStarts) {
+    if (best.crossings == 0 || (best.crossings > 0 && *work <= 0) || stopped(cancel)) break;
+    initialOrder(graph, start);
+    const bool upwards_first = start == Start::kReadingMirrored || start == Start::kBranchesUpwards;
+    BestOrder own = sweep(graph, components, upwards_first, work, cancel);
+    if (stopped(cancel)) break;
+    putPathsElsewhere(graph, paths, work, cancel, &own);
     if (best.crossings < 0 || own.crossings < best.crossings) best = std::move(own);
   }
   if (stopped(cancel)) return 0;
-  graph->order = std::move(best.order);
-  for (const auto& layer : graph->order) updatePositions(graph, layer);
+  restore(graph, best);
   sortNeighbours(*graph, &graph->up);
   sortNeighbours(*graph, &graph->down);
   return best.crossings;
