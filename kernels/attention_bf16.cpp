@@ -338,9 +338,11 @@ class AttentionBf16 final : public Kernel {
   const char* name() const override { return "attention_simd_bf16"; }
 
   Verdict supports(const PrepareArgs& args) const override {
+    const Verdict verdict = takesAttention(args, [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; });
+    if (!verdict.ok) return verdict;
     const auto isNarrow = [&](std::size_t s) { return args.src[s].dtype == DType::kBf16; };
-    if (args.spec.stringOr("products", "f32") != "bf16" && !isNarrow(0) && !isNarrow(1) && !isNarrow(2)) return Verdict::no("precision");
-    return takesAttention(args, [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; });
+    const bool wanted = args.spec.stringOr("products", "f32") == "bf16" || isNarrow(0) || isNarrow(1) || isNarrow(2);
+    return wanted ? Verdict::yes() : Verdict::no("precision");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
