@@ -45,11 +45,11 @@ void touch(const void* data, std::size_t bytes) {
 // A candidate with its memory.
 class CandidateRun {
  public:
-  CandidateRun(const Candidate& candidate, BenchData& data) : candidate_(candidate) {
+  CandidateRun(const Candidate& candidate, BenchData& data) : candidate_(candidate), data_(data) {
     std::size_t scratch = 0;
     for (const CandidatePart& part : candidate.parts) scratch = std::max(scratch, part.op->scratch_bytes);
-    scratch_ = AlignedBuffer(scratch);
-    for (const CandidatePart& part : candidate.parts) bind(part, data);
+    scratch_ = own(scratch);
+    for (const CandidatePart& part : candidate.parts) bind(part);
   }
 
   // Sources as they were and warm, weights as far away as they will be.
@@ -62,14 +62,14 @@ class CandidateRun {
   }
 
   void run() {
-    for (Part& part : parts_) part.op->execute(part.state.get(), part.src.data(), part.dst.data(), scratch_.data());
+    for (Part& part : parts_) part.op->execute(part.state.get(), part.src.data(), part.dst.data(), scratch_);
   }
 
-  std::vector<float> result(const BenchData& data) const {
+  std::vector<float> result() const {
     std::vector<float> values;
     const Part& last = parts_.back();
     for (std::size_t d = 0; d < last.dst.size(); ++d) {
-      const std::vector<float> part = data.rowMajor(last.op->dst[d], last.dst[d]);
+      const std::vector<float> part = data_.rowMajor(last.op->dst[d], last.dst[d]);
       values.insert(values.end(), part.begin(), part.end());
     }
     return values;
@@ -88,16 +88,12 @@ class CandidateRun {
     std::size_t bytes;
   };
 
-  void* own(std::size_t bytes) {
-    owned_.emplace_back(bytes);
-    if (bytes > 0) std::memset(owned_.back().data(), 0, bytes);
-    return owned_.back().data();
-  }
+  void* own(std::size_t bytes) { return data_.workspace(owned_++, bytes); }
 
-  void bind(const CandidatePart& given, BenchData& data) {
+  void bind(const CandidatePart& given) {
     Part part{given.op.get(), given.op->newState(), {}, {}};
     const void* before = parts_.empty() ? nullptr : parts_.back().dst[0];
-    for (std::size_t s = 0; s < given.src.size(); ++s) part.src.push_back(pointer(given, s, before, data));
+    for (std::size_t s = 0; s < given.src.size(); ++s) part.src.push_back(pointer(given, s, before));
     for (std::size_t d = 0; d < given.op->dst.size(); ++d) {
       const std::int32_t shared = d == 0 ? sharedSource(given) : -1;
       if (shared < 0) {
@@ -119,14 +115,14 @@ class CandidateRun {
     parts_.push_back(std::move(part));
   }
 
-  const void* pointer(const CandidatePart& part, std::size_t s, const void* before, BenchData& data) {
+  const void* pointer(const CandidatePart& part, std::size_t s, const void* before) {
     if (part.src[s] < 0) return before;
     const PreparedOp& op = *part.op;
     const auto source = static_cast<std::size_t>(part.src[s]);
-    if (data.args().src[source].absent() || (s < op.packed.size() && op.packed[s])) return nullptr;
-    const void* values = data.source(source, op.src[s]);
+    if (data_.args().src[source].absent() || (s < op.packed.size() && op.packed[s])) return nullptr;
+    const void* values = data_.source(source, op.src[s]);
     const auto bytes = op.src[s].bytes();
-    if (data.args().constant[source] != nullptr) {
+    if (data_.args().constant[source] != nullptr) {
       constants_.emplace_back(values, bytes);
     } else {
       warm_.emplace_back(values, bytes);
@@ -146,8 +142,9 @@ class CandidateRun {
 
   const Candidate& candidate_;
   std::vector<Part> parts_;
-  std::vector<AlignedBuffer> owned_;
-  AlignedBuffer scratch_;
+  BenchData& data_;
+  std::size_t owned_ = 0;
+  void* scratch_ = nullptr;
   std::vector<Restored> restored_;
   std::vector<std::pair<const void*, std::size_t>> warm_, constants_;
 };
@@ -183,6 +180,15 @@ const void* BenchData::source(std::size_t s, const TensorDesc& layout) {
     found = buffers_.emplace(wanted, std::move(buffer)).first;
   }
   return found->second.data();
+}
+
+void* BenchData::workspace(std::size_t place, std::size_t bytes) {
+  AlignedBuffer& buffer = workspaces_[{place, bytes}];
+  if (buffer.bytes() < bytes) {
+    buffer = AlignedBuffer(bytes);
+    std::memset(buffer.data(), 0, bytes);
+  }
+  return buffer.data();
 }
 
 std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* data) const {
@@ -250,7 +256,7 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     runs.push_back(std::make_unique<CandidateRun>(candidate, data));
     runs.back()->prepare(false);
     runs.back()->run();  // also warms the code
-    const std::vector<float> result = runs.back()->result(data);
+    const std::vector<float> result = runs.back()->result();
     if (reference.empty()) reference = result;
     // Where results are rounded to integers, a sum on the other side of a half is one step off.
     const DType type = candidate.dst.dtype;

@@ -30,6 +30,9 @@ class BenchData {
   // The values of a tensor in row-major order.
   std::vector<float> rowMajor(const TensorDesc& layout, const void* data) const;
   const PrepareArgs& args() const { return args_; }
+  // The `place`-th memory of a candidate: zeros at first, the same for all candidates that want as many bytes there, because
+  // one runs at a time and leaves nothing that the next needs.
+  void* workspace(std::size_t place, std::size_t bytes);
 
  private:
   void convert(const TensorDesc& from, const void* src, const TensorDesc& to, void* dst) const;
@@ -37,6 +40,7 @@ class BenchData {
   const PrepareArgs& args_;
   const KernelList& kernels_;
   std::map<std::pair<std::size_t, std::string>, AlignedBuffer> buffers_;
+  std::map<std::pair<std::size_t, std::size_t>, AlignedBuffer> workspaces_;
 };
 
 // Fills elapsed_ns (the least of all rounds), max_error (against the first candidate) and reason ("inexact", "failed")
