@@ -5,6 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <fmt/format.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
@@ -120,9 +121,18 @@ std::string withoutLayout(const std::string& text) {
                             "()");
 }
 
+// PyTorch 2.5 gave attention one more argument, enable_gqa: as false as is_causal, which stands two places before it.
+std::string withNewArguments(const std::string& text) {
+  const auto schema = c10::Dispatcher::singleton().findSchema({"aten::scaled_dot_product_attention", ""});
+  if (!schema || schema->schema().arguments().size() < 8) return text;
+  static const std::regex attention(R"((scaled_dot_product_attention\((?:%\w+, ){5}(%\w+), %\w+)\))");
+  return std::regex_replace(text, attention, "$1, $2)");
+}
+
 }  // namespace
 
-std::shared_ptr<Graph> parseGraph(const std::string& text, const NamedTensors& constants) {
+std::shared_ptr<Graph> parseGraph(const std::string& given, const NamedTensors& constants) {
+  const std::string text = withNewArguments(given);
   const auto header_end = text.find("):");
   if (header_end == std::string::npos) throw std::invalid_argument("no graph header");
   std::string placeholders;
