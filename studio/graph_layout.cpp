@@ -44,7 +44,7 @@ constexpr std::int64_t kDummiesAlways = 1000;
 constexpr int kTightenPasses = 8;
 constexpr std::size_t kMostDragged = 96;
 // What may be spent on few crossings, see orderLayers; graphs of few nodes get as much as if they had that many.
-constexpr std::int64_t kWorkPerNode = 2000;
+constexpr std::int64_t kWorkPerNode = 1500;
 constexpr std::int32_t kFewNodes = 1500;
 
 // One input edge on its way: turned so that from < to; the dummies it got.

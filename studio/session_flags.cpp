@@ -9,11 +9,24 @@
 namespace ipex_studio {
 namespace {
 
-// What `words` say after "run MODEL". Throws Error(kUsage).
-CommandLine parseRunFlags(const std::string& words) {
+struct RunFlags {
   CommandLine line;
+  bool precision = false;  // which were given
+  bool threads = false;
+  bool tune = false;
+};
+
+// What `words` say after "run MODEL". Throws Error(kUsage).
+RunFlags parseRunFlags(const std::string& words) {
+  RunFlags flags;
+  CommandLine& line = flags.line;
   try {
-    makeApp(line)->parse("run model.pt " + words, false);
+    const auto app = makeApp(line);
+    app->parse("run model.pt " + words, false);
+    const CLI::App* run = app->get_subcommand("run");
+    flags.precision = run->count("--precision") > 0;
+    flags.threads = run->count("--threads") > 0;
+    flags.tune = run->count("--tune") > 0;
   } catch (const CLI::Success&) {
     throw Error(ExitCode::kUsage, "Help is printed by ipex-studio run --help, in a terminal.");
   } catch (const CLI::ParseError& error) {
@@ -23,10 +36,8 @@ CommandLine parseRunFlags(const std::string& words) {
   if (line.kind != CommandKind::kRun || line.model != "model.pt" || elsewhere) {
     throw Error(ExitCode::kUsage, "Files, databases and workers are not chosen here; Export… writes a file.");
   }
-  return line;
+  return flags;
 }
-
-bool says(const std::string& words, const char* flag) { return words.find(flag) != std::string::npos; }
 
 }  // namespace
 
@@ -36,14 +47,15 @@ void Session::takeFlags(const std::string& words) {
   try {
     if (!model_) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
     const JobRequest& was = options_.request;
-    JobRequest request = jobRequest(parseRunFlags(words), "studio");
+    const RunFlags flags = parseRunFlags(words);
+    JobRequest request = jobRequest(flags.line, "studio");
     if (request.inputs.empty()) request.inputs = was.inputs;
     if (request.inputs_path.empty()) request.inputs_path = was.inputs_path;
     if (request.data.path.empty()) request.data = was.data;
     if (request.optimize.quantization_recipe.empty()) request.optimize.quantization_recipe = was.optimize.quantization_recipe;
-    if (!says(words, "--precision")) request.optimize.precision = was.optimize.precision;
-    if (!says(words, "--threads")) request.measure.threads = was.measure.threads;
-    if (!says(words, "--tune")) request.optimize.tune = was.optimize.tune;
+    if (!flags.precision) request.optimize.precision = was.optimize.precision;
+    if (!flags.threads) request.measure.threads = was.measure.threads;
+    if (!flags.tune) request.optimize.tune = was.optimize.tune;
     request.use_landlock = was.use_landlock;
     request.remote = was.remote;
     request.isa = was.isa;

@@ -156,7 +156,7 @@ void ModelJob::absorb(Side& side, const json& message) {
   if (type == "progress") {
     const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
     const bool timed = message.find("timed") != message.end() && messageBool(message, "timed");
-    events_.onTimed(false);
+    if (!timed) events_.onTimed(false);  // one timed block after another is not looked at in between
     progress(messageText(message, "stage", 200),
              side.progress_begin + fraction * (side.progress_end - side.progress_begin));
     if (timed) events_.onTimed(true);

@@ -163,9 +163,10 @@ class Search {
   }
 
   void measureTimes(const char* name, char precision, double PrecisionChoice::* time_ns) {
-    channel_.progress(fmt::format("time {}", name), 0.1);
+    channel_.progress(fmt::format("build {}", name), 0.1);
     BuiltModel built = build(all(precision), job_.optimize.tune);
     firstRun(built.module(), inputs_.example());
+    channel_.progress(fmt::format("time {}", name), 0.1, true);
     RunRecord profiled;
     profileSteps(built.module(), inputs_.example(), kProfiles, built.model.origins, profiled);
     const std::vector<double> times = timesOf(choices_, profiled);
@@ -261,9 +262,11 @@ class Search {
     if (known != state_.trials.end()) {
       trial.record = known->second;
     } else {
-      channel_.progress("try " + name, 0.65 + std::min(0.3, 0.03 * static_cast<double>(trials_.size())));
+      const double fraction = 0.65 + std::min(0.3, 0.03 * static_cast<double>(trials_.size()));
+      channel_.progress("try " + name, fraction);
       BuiltModel built = build(assignment, job_.optimize.tune);
       firstRun(built.module(), inputs_.example());
+      channel_.progress("time " + name, fraction, true);
       trial.record.elapsed_ns = static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
       const auto metrics = evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
       trial.record.metric = metrics.front().value;
@@ -349,6 +352,7 @@ class Search {
     BuiltModel fp32 = build(all(kInFp32), job_.optimize.tune), low = build(trial.assignment, job_.optimize.tune);
     firstRun(fp32.module(), inputs_.example());
     firstRun(low.module(), inputs_.example());
+    channel_.progress(fmt::format("compare {} with FP32 in turns", trial.record.name), 0.97, true);
     return ratioInTurns(low.module(), fp32.module(), inputs_.example());
   }
 
