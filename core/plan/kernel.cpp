@@ -15,16 +15,16 @@ namespace {
 constexpr std::size_t kPage = 4096;
 // From here on memory comes from the system and goes back to it. Buffers of this size are made by the hundred while kernels
 // are tried; on the heap what stays between them would keep all of it.
-constexpr std::size_t kMapped = std::size_t{1} << 20;
+// Smaller ones stay there: arenas of many sizes come and go, and the process would grow and shrink with each.
+constexpr std::size_t kMapped = 2 * kHugePage;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// Begins on a huge page where it holds one: what lies before and behind is given back.
+// Begins on a huge page: what lies before and behind is given back.
 void* mapPages(std::size_t bytes) {
-  const std::size_t spare = bytes >= kHugePage ? kHugePage - kPage : 0;
+  const std::size_t spare = kHugePage - kPage;
   void* mapped = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  if (spare == 0) return mapped;
   char* first = static_cast<char*>(mapped);
   const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(first) % kHugePage) % kHugePage;
   if (before > 0) ::munmap(first, before);
@@ -38,10 +38,10 @@ AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   if (bytes >= kMapped) {
     data_ = mapPages(rounded(bytes, kPage));
-    wantHugePages(data_, bytes);
-  } else if (::posix_memalign(&data_, 64, rounded(bytes, 64)) != 0) {
+  } else if (::posix_memalign(&data_, bytes >= kHugePage ? kHugePage : 64, rounded(bytes, 64)) != 0) {
     throw std::bad_alloc();
   }
+  wantHugePages(data_, bytes);
 }
 
 AlignedBuffer::AlignedBuffer(std::shared_ptr<const void> owner, const void* data, std::size_t bytes)
