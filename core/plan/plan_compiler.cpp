@@ -338,6 +338,9 @@ const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   const auto holdsIntegers = [](DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; };
   const DType result = op.dst[0].dtype;
   if (holdsIntegers(result) || (!op.src.empty() && holdsIntegers(op.src[0].dtype))) return "int8";
+  // What multiplies BF16 does so even where it writes its FP32 sums.
+  const bool converts = spec.kind == OpKind::kCast || spec.kind == OpKind::kReorder;
+  if (!converts && !op.src.empty() && op.src[0].dtype == DType::kBf16) return "bf16";
   return result == DType::kF32 ? "fp32" : dtypeName(result);
 }
 
