@@ -6,13 +6,13 @@
 // broadcast along some of the spatial axes only).
 #include "kernels/factories.h"
 #include "kernels/int8_gemm.h"
+#include "kernels/layer_operands.h"
 
 namespace ipex_studio {
 namespace {
 
 // Images of up to this many channels become words from their planes.
-constexpr std::int64_t kPlanarChannels = 4;
-constexpr int kChannelAxis = 1;
+constexpr std::int64_t kPlanarByteChannels = 4;
 
 class ConvolutionInt8 final : public Kernel {
  public:
@@ -48,7 +48,7 @@ class ConvolutionInt8 final : public Kernel {
  private:
   static TensorDesc readableImage(const PrepareArgs& args) {
     const TensorDesc& x = args.src[kGemmSrc];
-    const bool pixels = x.strides[kChannelAxis] == 1 || x.dims[kChannelAxis] <= kPlanarChannels;
+    const bool pixels = x.strides[kChannelAxis] == 1 || x.dims[kChannelAxis] <= kPlanarByteChannels;
     return x.block == 0 && pixels ? x : channelsLastDesc(x.dtype, x.dims);
   }
 

@@ -11,6 +11,7 @@
 
 #include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
+#include "kernels/layer_operands.h"
 #include "kernels/onednn_op.h"
 #include "kernels/parallel.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 using onednn::Md;
 using onednn::Pd;
-
-constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3, kChannelAxis = 1;
 
 // --- lines as images of height one: depthwise convolutions of lines have no generated code
 // -----------------------------

@@ -8,6 +8,7 @@
 
 #include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
+#include "kernels/layer_operands.h"
 #include "kernels/onednn_op.h"
 #include "kernels/parallel.h"
 
@@ -16,8 +17,6 @@ namespace {
 
 using onednn::Md;
 using onednn::Pd;
-
-constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
 
 // The products, then `tail` in the result's place.
 class DeconvolutionOp final : public PreparedOp {

@@ -197,14 +197,13 @@ HWY_AFTER_NAMESPACE();
 
 #include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
+#include "kernels/layer_operands.h"
 #include "kernels/parallel.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(int8DepthwiseCode);
-
-constexpr int kChannelAxis = 1;
 
 class Int8DepthwiseOp final : public PreparedOp {
  public:

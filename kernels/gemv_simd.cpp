@@ -100,6 +100,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "kernels/factories.h"
+#include "kernels/layer_operands.h"
 #include "kernels/matrix_rows.h"
 #include "kernels/parallel.h"
 #include "kernels/pointwise_tail.h"
@@ -109,7 +110,6 @@ namespace {
 
 HWY_EXPORT(runGemv);
 
-constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
 // With cold weights the library's matmul over packed weights catches up at four rows; its convolution does not.
 constexpr std::int64_t kMaxLinearRows = 3, kMaxImages = kGemvMaxRows;
 

@@ -7,6 +7,7 @@
 // Declines: device, dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
 #include "kernels/factories.h"
+#include "kernels/layer_operands.h"
 #include "kernels/matrix_rows.h"
 #include "kernels/onednn_op.h"
 #include "kernels/parallel.h"
@@ -16,8 +17,6 @@ namespace {
 
 using onednn::Md;
 using onednn::Pd;
-
-constexpr int kSrc = 0, kWeights = 1, kBias = 2, kFirstPostOperand = 3;
 
 enum class Form { kMatmul, kInnerProduct, kConvolution };
 

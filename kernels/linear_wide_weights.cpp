@@ -8,12 +8,13 @@
 
 #include "core/plan/narrow_weights.h"
 #include "kernels/factories.h"
+#include "kernels/layer_operands.h"
 #include "kernels/matrix_rows.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr int kSrc = 0, kWeights = 1, kThird = 2;
+constexpr int kThird = 2;
 // Below it reading the weights is all that counts.
 constexpr std::int64_t kFewRows = 4;
 

@@ -13,7 +13,7 @@ namespace {
 using onednn::Md;
 using onednn::Pd;
 
-constexpr int kA = 0, kB = 1, kFirstPostOperand = 2;
+constexpr int kLeft = 0, kRight = 1, kFirstProductPostOperand = 2;
 
 // Dims of size 1 get the stride a dense tensor would have, the extent of all axes behind them: oneDNN recognises layouts
 // by strides, and 3.7 reads a wrong one when a batch of 1 looks as if it lay inside of the matrices.
@@ -55,9 +55,9 @@ class MatmulOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (!onednn::isProduct(args.src[kA].dtype, args.src[kB].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
+    if (!onednn::isProduct(args.src[kLeft].dtype, args.src[kRight].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
     if (args.dst[0].dims.rank > 6) return Verdict::no("rank");
-    if (args.src[kA].dims.count() == 0 || args.src[kB].dims.count() == 0) return Verdict::no("empty");
+    if (args.src[kLeft].dims.count() == 0 || args.src[kRight].dims.count() == 0) return Verdict::no("empty");
     return Verdict::yes();
   }
 
@@ -65,13 +65,13 @@ class MatmulOnednn final : public Kernel {
     const ThreadCountScope threads(args.target.threads);
     for (const bool copy_sources : {false, true}) {
       for (const bool allow_sum : {true, false}) {
-        onednn::PostOpRequest request = onednn::requestFor(args, kFirstPostOperand);
+        onednn::PostOpRequest request = onednn::requestFor(args, kFirstProductPostOperand);
         request.allow_sum = allow_sum;
         const Md dst_md = onednn::plainMd(args.dst[0].dims, args.dst[0].dtype);
         request.dst_layout = &dst_md;
         onednn::PostOps post_ops;
         const double scale = args.spec.floatOr("scale", 1);
-        const bool integers = args.src[kA].dtype == DType::kU8 || args.src[kA].dtype == DType::kS8;  // folded below
+        const bool integers = args.src[kLeft].dtype == DType::kU8 || args.src[kLeft].dtype == DType::kS8;  // folded below
         if (scale != 1 && !integers) onednn::appendEltwise(post_ops.list, dnnl::algorithm::eltwise_linear, float(scale), 0);
         const Verdict verdict = onednn::translateProduct(args, request, args.dst[0].dims.rank - 1, &post_ops);
         if (!verdict.ok) {
@@ -94,15 +94,15 @@ class MatmulOnednn final : public Kernel {
     auto layouts = args.src;
     Md md[2];
     std::int64_t inner = 1;
-    for (const int s : {kA, kB}) {
-      const bool transposed = args.spec.intOr(s == kA ? "transpose_a" : "transpose_b", 0) != 0;
+    for (const int s : {kLeft, kRight}) {
+      const bool transposed = args.spec.intOr(s == kLeft ? "transpose_a" : "transpose_b", 0) != 0;
       TensorDesc seen = seenAs(args.src[s], transposed, rank);
       if (copy_sources || !readableMatrix(seen)) {
         layouts[s] = contiguousDesc(args.src[s].dtype, args.src[s].dims);
         seen = seenAs(layouts[s], transposed, rank);
       }
       if (!onednn::toMd(seen, &md[s])) return nullptr;
-      if (s == kA) inner = seen.dims[rank - 1];
+      if (s == kLeft) inner = seen.dims[rank - 1];
     }
     // A bias of the library has the result's rank.
     Dims bias_dims;
@@ -110,15 +110,15 @@ class MatmulOnednn final : public Kernel {
     for (int axis = 0; axis < rank; ++axis) bias_dims[axis] = axis + 1 < rank ? 1 : args.dst[0].dims[axis];
     const Md bias = post_ops.bias.empty() ? Md() : onednn::plainMd(bias_dims, DType::kF32);
     const int columns = 1 << (rank - 1);
-    const Pd pd = onednn::matmulPd(engine_, md[kA], md[kB], bias, dst_md, onednn::attributes(post_ops, columns, columns));
+    const Pd pd = onednn::matmulPd(engine_, md[kLeft], md[kRight], bias, dst_md, onednn::attributes(post_ops, columns, columns));
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
     op->src = layouts;
     op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
-    op->bindSrc(DNNL_ARG_SRC, kA, md[kA]);
-    op->bindSrc(DNNL_ARG_WEIGHTS, kB, md[kB]);
+    op->bindSrc(DNNL_ARG_SRC, kLeft, md[kLeft]);
+    op->bindSrc(DNNL_ARG_WEIGHTS, kRight, md[kRight]);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
     if (!post_ops.bias.empty()) op->bindValues(DNNL_ARG_BIAS, bias, post_ops.bias.data());
     if (post_ops.integers) op->bindScales(post_ops.product);

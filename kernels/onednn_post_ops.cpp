@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/integer_chain.h"
+#include "kernels/layer_operands.h"
 #include "kernels/onednn_op.h"
 
 namespace ipex_studio::onednn {
@@ -197,7 +198,6 @@ void appendClamp(const IntegerChain& chain, dnnl::post_ops* list) {
 }  // namespace
 
 Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int channel_axis, PostOps* result) {
-  constexpr int kSrc = 0, kWeights = 1;
   if (!isByte(args.src[kSrc].dtype)) return translatePostOps(request, result);
   if (!hasVnni()) {
     constexpr int kSevenBits = 63;

@@ -5,6 +5,7 @@
 
 #include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
+#include "kernels/layer_operands.h"
 #include "kernels/onednn_op.h"
 #include "kernels/parallel.h"
 
@@ -14,7 +15,7 @@ namespace {
 using onednn::Md;
 using onednn::Pd;
 
-constexpr int kSrc = 0, kFirstPostOperand = 1;
+constexpr int kFirstPoolPostOperand = 1;
 
 struct PoolGeometry {
   onednn::Ints kernel;
@@ -80,7 +81,7 @@ class PoolOnednn final : public Kernel {
                                                      : TensorDesc();
     Md src_md, dst_md;
     if (dst.absent() || !onednn::toMd(layout, &src_md) || !onednn::toMd(dst, &dst_md)) return nullptr;
-    onednn::PostOpRequest request = onednn::requestFor(args, kFirstPostOperand);
+    onednn::PostOpRequest request = onednn::requestFor(args, kFirstPoolPostOperand);
     request.dst_layout = &dst_md;
     onednn::PostOps post_ops;
     if (!onednn::translatePostOps(request, &post_ops).ok) return nullptr;
