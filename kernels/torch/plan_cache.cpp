@@ -257,9 +257,12 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   entry->request = makeRequest(signature);
   entry->hash = signature.hash;
   takePrepared();
+  const std::size_t packed_bytes = weights_.bytes();
   entry->request.choices = choose(entry->request);
+  const bool tried = weights_.bytes() != packed_bytes;
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights_);
-  weights_.releaseUnused();  // what choosing tried
+  // Not for every size that comes: what only other weights are packed from is made once for all of them.
+  if (tried) weights_.releaseUnused();
   total_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
   entry->users = 2;  // the table and the caller
