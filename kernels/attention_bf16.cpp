@@ -346,25 +346,15 @@ class AttentionBf16 final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    auto op = std::make_unique<AttentionOp>();
-    TensorDesc y;
-    if (!describeAttention(args, &op->job, &y)) {
-      *reason = "layout";
-      return nullptr;
-    }
-    op->src = args.src;
-    op->dst = {y};
-    op->packed.assign(args.src.size(), false);
-    choose(args, op.get());
+    std::unique_ptr<AttentionOp> op = describedAttention(args, reason);
+    if (op) choose(args, op.get());
     return op;
   }
 
  private:
   static void choose(const PrepareArgs& args, AttentionOp* op) {
     AttentionJob& job = op->job;
-    op->threads = args.target.threads;
-    const std::int64_t heads = job.heads.count(), products = job.queries * job.keys * (job.depth + job.width);
-    op->flops = 2 * heads * products;
+    const std::int64_t heads = job.heads.count();
     if (attendsRowByRow(job)) {
       op->run = IPEX_SELECT_TARGET(rowsOfTypes, args.target.isa)(job.q_type, job.k_type, job.v_type);
       op->items = heads * job.queries;
@@ -376,8 +366,7 @@ class AttentionBf16 final : public Kernel {
       op->thread_floats = AttentionRoom(job).floats();
     }
     constexpr std::int64_t kPairLanes = 32;
-    op->grain = grainFor(heads * products / op->items / kPairLanes);
-    op->scratch_bytes = static_cast<std::size_t>(op->thread_floats * op->threads) * sizeof(float);
+    divideAttention(op, kPairLanes);
   }
 };
 

@@ -87,7 +87,4 @@ using AttentionRun = void (*)(const AttentionJob& job, const AttentionOperands& 
 // post-ops.
 Verdict takesAttention(const PrepareArgs& args, bool (*takes)(DType dtype));
 
-// Sizes, strides, types, mask and factors of `job`, and the layout of y. False: the heads cannot be walked together.
-bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y);
-
 }  // namespace ipex_studio

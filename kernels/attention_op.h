@@ -1,6 +1,9 @@
 // The prepared operation of all kernels of attention: parts of its work on all threads.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "kernels/attention_job.h"
 #include "kernels/parallel.h"
 
@@ -20,5 +23,12 @@ class AttentionOp final : public PreparedOp {
     });
   }
 };
+
+// All of it but what computes: run, items and thread_floats, then divideAttention(). Null, with a reason, where the heads
+// cannot be walked together.
+std::unique_ptr<AttentionOp> describedAttention(const PrepareArgs& args, std::string* reason);
+
+// Parts of the items for the threads, and their scratch. `lanes`: products at once.
+void divideAttention(AttentionOp* op, std::int64_t lanes);
 
 }  // namespace ipex_studio

@@ -1,7 +1,7 @@
 // What kernels of attention have in common: what they take, and its sizes and strides.
 #include <algorithm>
 
-#include "kernels/attention_job.h"
+#include "kernels/attention_op.h"
 #include "kernels/integer_chain.h"
 
 namespace ipex_studio {
@@ -27,6 +27,44 @@ TensorDesc headsLast(const TensorDesc& y) {
   std::swap(desc.strides[r - 3], desc.strides[r - 2]);
   desc.dims = y.dims;
   return desc;
+}
+
+// Sizes, strides, types, mask and factors of `job`, and the layout of y. False: the heads cannot be walked together.
+bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y) {
+  const OpSpec& spec = args.spec;
+  const int rank = args.dst[0].dims.rank;
+  *y = spec.intOr("heads_last", 0) != 0 && rank > 2 ? headsLast(args.dst[0]) : args.dst[0];
+  std::vector<TensorDesc> tensors{headsOf(*y)};
+  for (const TensorDesc& src : args.src) {
+    if (!src.absent()) tensors.push_back(headsOf(alignRank(src, rank)));
+  }
+  if (!makeLoopNest(tensors, &job->heads)) return false;
+  const Dims &q = args.src[0].dims, &k = args.src[1].dims;
+  job->queries = q[q.rank - 2];
+  job->depth = q[q.rank - 1];
+  job->keys = k[k.rank - 2];
+  job->width = y->dims[rank - 1];
+  job->y = stridesOf(*y);
+  job->q = stridesOf(args.src[0]);
+  job->k = stridesOf(args.src[1]);
+  job->v = stridesOf(args.src[2]);
+  job->q_type = args.src[0].dtype;
+  job->k_type = args.src[1].dtype;
+  job->v_type = args.src[2].dtype;
+  job->y_type = y->dtype;
+  if (!spec.post_ops.empty()) {
+    job->y_factor = static_cast<float>(spec.post_ops[0].alpha);
+    job->y_offset = static_cast<float>(spec.post_ops[0].beta);
+  }
+  job->has_mask = !args.src[3].absent();
+  if (job->has_mask) job->mask = stridesOf(alignRank(args.src[3], std::max(2, rank)));
+  job->mask_use = spec.has("fill")   ? AttentionJob::MaskUse::kFill
+                  : spec.has("keep") ? AttentionJob::MaskUse::kKeep
+                                     : AttentionJob::MaskUse::kAdd;
+  job->mask_value = static_cast<float>(spec.floatOr(spec.has("fill") ? "fill" : "keep", 0));
+  job->causal = spec.intOr("causal", 0) != 0;
+  job->scale = static_cast<float>(spec.floatOr("scale", 1));
+  return true;
 }
 
 }  // namespace
@@ -74,41 +112,25 @@ Verdict takesAttention(const PrepareArgs& args, bool (*takes)(DType dtype)) {
   return args.dst[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
 }
 
-bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y) {
-  const OpSpec& spec = args.spec;
-  const int rank = args.dst[0].dims.rank;
-  *y = spec.intOr("heads_last", 0) != 0 && rank > 2 ? headsLast(args.dst[0]) : args.dst[0];
-  std::vector<TensorDesc> tensors{headsOf(*y)};
-  for (const TensorDesc& src : args.src) {
-    if (!src.absent()) tensors.push_back(headsOf(alignRank(src, rank)));
+std::unique_ptr<AttentionOp> describedAttention(const PrepareArgs& args, std::string* reason) {
+  auto op = std::make_unique<AttentionOp>();
+  TensorDesc y;
+  if (!describeAttention(args, &op->job, &y)) {
+    *reason = "layout";
+    return nullptr;
   }
-  if (!makeLoopNest(tensors, &job->heads)) return false;
-  const Dims &q = args.src[0].dims, &k = args.src[1].dims;
-  job->queries = q[q.rank - 2];
-  job->depth = q[q.rank - 1];
-  job->keys = k[k.rank - 2];
-  job->width = y->dims[rank - 1];
-  job->y = stridesOf(*y);
-  job->q = stridesOf(args.src[0]);
-  job->k = stridesOf(args.src[1]);
-  job->v = stridesOf(args.src[2]);
-  job->q_type = args.src[0].dtype;
-  job->k_type = args.src[1].dtype;
-  job->v_type = args.src[2].dtype;
-  job->y_type = y->dtype;
-  if (!spec.post_ops.empty()) {
-    job->y_factor = static_cast<float>(spec.post_ops[0].alpha);
-    job->y_offset = static_cast<float>(spec.post_ops[0].beta);
-  }
-  job->has_mask = !args.src[3].absent();
-  if (job->has_mask) job->mask = stridesOf(alignRank(args.src[3], std::max(2, rank)));
-  job->mask_use = spec.has("fill")   ? AttentionJob::MaskUse::kFill
-                  : spec.has("keep") ? AttentionJob::MaskUse::kKeep
-                                     : AttentionJob::MaskUse::kAdd;
-  job->mask_value = static_cast<float>(spec.floatOr(spec.has("fill") ? "fill" : "keep", 0));
-  job->causal = spec.intOr("causal", 0) != 0;
-  job->scale = static_cast<float>(spec.floatOr("scale", 1));
-  return true;
+  op->src = args.src;
+  op->dst = {y};
+  op->packed.assign(args.src.size(), false);
+  op->threads = args.target.threads;
+  const AttentionJob& job = op->job;
+  op->flops = 2 * job.heads.count() * job.queries * job.keys * (job.depth + job.width);
+  return op;
+}
+
+void divideAttention(AttentionOp* op, std::int64_t lanes) {
+  op->grain = grainFor(op->flops / 2 / op->items / lanes);
+  op->scratch_bytes = static_cast<std::size_t>(op->thread_floats * op->threads) * sizeof(float);
 }
 
 }  // namespace ipex_studio

@@ -244,25 +244,15 @@ class AttentionSimd final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    auto op = std::make_unique<AttentionOp>();
-    TensorDesc y;
-    if (!describeAttention(args, &op->job, &y)) {
-      *reason = "layout";
-      return nullptr;
-    }
-    op->src = args.src;
-    op->dst = {y};
-    op->packed.assign(args.src.size(), false);
-    choose(args, op.get());
+    std::unique_ptr<AttentionOp> op = describedAttention(args, reason);
+    if (op) choose(args, op.get());
     return op;
   }
 
  private:
   static void choose(const PrepareArgs& args, AttentionOp* op) {
     AttentionJob& job = op->job;
-    op->threads = args.target.threads;
-    const std::int64_t heads = job.heads.count(), products = job.queries * job.keys * (job.depth + job.width);
-    op->flops = 2 * heads * products;
+    const std::int64_t heads = job.heads.count();
     if (attendsRowByRow(job)) {
       op->run = IPEX_SELECT_TARGET(runRows, args.target.isa);
       op->items = heads * job.queries;
@@ -281,8 +271,7 @@ class AttentionSimd final : public Kernel {
       const std::int64_t converted = job.y_type == DType::kF32 ? 0 : job.width;
       op->thread_floats = (job.depth + job.width + job.key_block + kMaxTileRows + converted) * kMaxLanes * kMaxBlockVectors;
     }
-    op->grain = grainFor(heads * products / op->items / kMaxLanes);
-    op->scratch_bytes = static_cast<std::size_t>(op->thread_floats * op->threads) * sizeof(float);
+    divideAttention(op, kMaxLanes);
   }
 };
 

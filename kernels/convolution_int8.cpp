@@ -21,7 +21,7 @@ class ConvolutionInt8 final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     const Verdict verdict = takesPackedIntegers(args);
     if (!verdict.ok) return verdict;
-    const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+    const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
     const std::int64_t groups = args.spec.intOr("groups", 1);
     if (groups > 1 && w.dims[0] == groups && w.dims[1] == 1 && x.dims.rank < 5) return Verdict::no("depthwise");
@@ -31,7 +31,7 @@ class ConvolutionInt8 final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc dst = channelsLastDesc(args.dst[0].dtype, args.dst[0].dims);
     std::vector<TensorDesc> layouts = args.src;
-    TensorDesc& x = layouts[kGemmSrc];
+    TensorDesc& x = layouts[kSrc];
     x = readableImage(args);
     Int8GemmJob job;
     if (!isWords(args, x)) job.padding = paddingOf(args, x);
@@ -47,14 +47,14 @@ class ConvolutionInt8 final : public Kernel {
 
  private:
   static TensorDesc readableImage(const PrepareArgs& args) {
-    const TensorDesc& x = args.src[kGemmSrc];
+    const TensorDesc& x = args.src[kSrc];
     const bool pixels = x.strides[kChannelAxis] == 1 || x.dims[kChannelAxis] <= kPlanarByteChannels;
     return x.block == 0 && pixels ? x : channelsLastDesc(x.dtype, x.dims);
   }
 
   // Do the channels of each group fill words that lie side by side, unsigned?
   static bool isWords(const PrepareArgs& args, const TensorDesc& x) {
-    if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kGemmWeights].dims[1] % kWordBytes != 0) return false;
+    if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kWeights].dims[1] % kWordBytes != 0) return false;
     for (int axis = 0; axis < x.dims.rank; ++axis) {
       if (axis != kChannelAxis && x.dims[axis] > 1 && x.strides[axis] % kWordBytes != 0) return false;
     }
@@ -66,7 +66,7 @@ class ConvolutionInt8 final : public Kernel {
     padding.needed = true;
     padding.images = x.dims[0];
     padding.groups = args.spec.intOr("groups", 1);
-    padding.channels = args.src[kGemmWeights].dims[1];
+    padding.channels = args.src[kWeights].dims[1];
     padding.image_stride = x.strides[0];
     padding.channel_stride = x.strides[kChannelAxis];
     for (int axis = 2; axis < x.dims.rank; ++axis) {
@@ -78,7 +78,7 @@ class ConvolutionInt8 final : public Kernel {
 
   static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x, const WordPadding& padding) {
     GemmRows rows = windowRows(args);
-    rows.channels = (args.src[kGemmWeights].dims[1] + kWordBytes - 1) / kWordBytes;
+    rows.channels = (args.src[kWeights].dims[1] + kWordBytes - 1) / kWordBytes;
     std::int64_t dense = rows.groups * rows.channels;
     for (int axis = x.dims.rank - 1; axis >= 2; --axis) {
       rows.x_stride[3 - x.dims.rank + axis] = padding.needed ? dense : x.strides[axis] / kWordBytes;

@@ -25,7 +25,7 @@ class ConvolutionSimd final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     const Verdict verdict = takesPackedWeights(args);
     if (!verdict.ok) return verdict;
-    const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+    const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
     if (args.dst[0].dims.count() == args.dst[0].dims[1]) return Verdict::no("one-row");
     const std::int64_t groups = args.spec.intOr("groups", 1);
@@ -36,9 +36,9 @@ class ConvolutionSimd final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
     std::vector<TensorDesc> layouts = args.src;
-    layouts[kGemmSrc] = readableImage(args);
+    layouts[kSrc] = readableImage(args);
     GemmJob job;
-    job.rows = rowsOfImage(args, layouts[kGemmSrc]);
+    job.rows = rowsOfImage(args, layouts[kSrc]);
     job.row_count = job.rows.images * job.rows.pixels();
     job.columns = dst.dims[1];
     if (!describeOperands(args, dst, &layouts, &job.operands)) {
@@ -51,7 +51,7 @@ class ConvolutionSimd final : public Kernel {
  private:
   // As it is where a pixel's channels lie side by side, or where the image has few of them; else channels-last.
   static TensorDesc readableImage(const PrepareArgs& args) {
-    const TensorDesc& x = args.src[kGemmSrc];
+    const TensorDesc& x = args.src[kSrc];
     const int last = x.dims.rank - 1;
     const bool planar = x.dims[1] <= kPlanarChannels && x.strides[last] == 1 && args.spec.intOr("groups", 1) == 1;
     const bool pixels = x.strides[1] == 1;
@@ -60,7 +60,7 @@ class ConvolutionSimd final : public Kernel {
 
   static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x) {
     GemmRows rows = windowRows(args);
-    rows.channels = args.src[kGemmWeights].dims[1];
+    rows.channels = args.src[kWeights].dims[1];
     rows.image_stride = x.strides[0];
     rows.channel_stride = x.strides[1];
     rows.channels_innermost = x.strides[1] == 1 || x.dims[1] == 1;

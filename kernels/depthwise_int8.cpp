@@ -215,7 +215,7 @@ class Int8DepthwiseOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     Int8DepthwiseCall call;
-    call.x = from[kGemmSrc];
+    call.x = from[kSrc];
     call.weights = static_cast<const std::int32_t*>(weights->data());
     call.src = from;
     call.dst = to[0];
@@ -248,7 +248,7 @@ class DepthwiseInt8 final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     const Verdict verdict = takesPackedIntegers(args);
     if (!verdict.ok) return verdict;
-    const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+    const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     if (x.dims.rank < 3 || x.dims.rank > 4) return Verdict::no("rank");
     const std::int64_t groups = args.spec.intOr("groups", 1);
     if (groups != w.dims[0] || groups != x.dims[1] || w.dims[1] != 1) return Verdict::no("not-depthwise");
@@ -259,14 +259,14 @@ class DepthwiseInt8 final : public Kernel {
     const TensorDesc dst = channelsLastDesc(args.dst[0].dtype, args.dst[0].dims);
     auto op = std::make_unique<Int8DepthwiseOp>();
     op->src = args.src;
-    TensorDesc& x = op->src[kGemmSrc];
+    TensorDesc& x = op->src[kSrc];
     if (x.block != 0 || x.strides[kChannelAxis] != 1) x = channelsLastDesc(x.dtype, x.dims);
     op->dst = {dst};
     op->packed.assign(args.src.size(), false);
     Int8DepthwiseJob& job = op->job;
     job.result = dst.dtype;
     describeWindow(args, x, &job);
-    job.chain = foldChain(args, kGemmFirstOperand, kChannelAxis, /*takes_all=*/true);
+    job.chain = foldChain(args, kFirstPostOperand, kChannelAxis, /*takes_all=*/true);
     saturate(dst.dtype, &job.chain);
     if (!planChain(args, dst, op.get())) {
       *reason = "post-ops";
@@ -292,7 +292,7 @@ class DepthwiseInt8 final : public Kernel {
       const int to = 2 - spatial + axis;
       job->in[to] = x.dims[2 + axis];
       job->out[to] = args.dst[0].dims[2 + axis];
-      job->kernel[to] = args.src[kGemmWeights].dims[2 + axis];
+      job->kernel[to] = args.src[kWeights].dims[2 + axis];
       job->stride[to] = geometry.stride[axis];
       job->dilation[to] = geometry.dilation[axis] + 1;
       job->padding[to] = geometry.padding_begin[axis];
@@ -305,7 +305,7 @@ class DepthwiseInt8 final : public Kernel {
   static bool planChain(const PrepareArgs& args, const TensorDesc& dst, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
     if (!describeOperands(args, dst, &op->src, &job.operands)) return false;
-    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+    for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
       const TensorDesc& layout = op->src[s];
       const bool fits = layout.dims == dst.dims && elementBytes(layout.dtype) == elementBytes(dst.dtype);
       if (args.src_dies[s] && fits && op->in_place_src < 0) op->in_place_src = static_cast<std::int32_t>(s);
@@ -332,12 +332,12 @@ class DepthwiseInt8 final : public Kernel {
 
   static void pack(const PrepareArgs& args, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
-    const TensorDesc& w = args.src[kGemmWeights];
-    const auto* const data = static_cast<const std::int8_t*>(args.constant[kGemmWeights]);
+    const TensorDesc& w = args.src[kWeights];
+    const auto* const data = static_cast<const std::int8_t*>(args.constant[kWeights]);
     op->weights = args.weights->getOrPack(data, "int8 depthwise words " + w.dims.str() + " strides " + w.strides.str(),
                                           static_cast<std::size_t>(job.kernel[0] * job.words * job.channels * kWordBytes),
                                           [&](void* packed) { packTapWords(job, w, data, packed); });
-    op->packed[kGemmWeights] = true;
+    op->packed[kWeights] = true;
     job.start.assign(static_cast<std::size_t>(job.channels), 0);
     const auto* packed = static_cast<const std::int8_t*>(op->weights->data());
     const std::int64_t line_words = job.kernel[0] * job.words;

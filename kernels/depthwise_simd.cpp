@@ -162,7 +162,7 @@ class DepthwiseOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     DepthwiseCall call;
-    call.x = static_cast<const float*>(from[kGemmSrc]);
+    call.x = static_cast<const float*>(from[kSrc]);
     call.weights = static_cast<const float*>(weights->data());
     call.bias = static_cast<const float*>(bias->data());
     call.src = from;
@@ -198,7 +198,7 @@ class DepthwiseSimd final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     const Verdict verdict = takesPackedWeights(args);
     if (!verdict.ok) return verdict;
-    const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+    const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     if (x.dims.rank < 3 || x.dims.rank > 4) return Verdict::no("rank");
     const std::int64_t groups = args.spec.intOr("groups", 1);
     if (groups != w.dims[0] || groups != x.dims[1] || w.dims[1] != 1) return Verdict::no("not-depthwise");
@@ -209,7 +209,7 @@ class DepthwiseSimd final : public Kernel {
     const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
     auto op = std::make_unique<DepthwiseOp>();
     op->src = args.src;
-    TensorDesc& x = op->src[kGemmSrc];
+    TensorDesc& x = op->src[kSrc];
     if (x.block != 0 || x.strides[1] != 1) x = channelsLastDesc(DType::kF32, x.dims);
     op->dst = {dst};
     op->packed.assign(args.src.size(), false);
@@ -236,7 +236,7 @@ class DepthwiseSimd final : public Kernel {
       const int to = 2 - spatial + axis;
       job->in[to] = x.dims[2 + axis];
       job->out[to] = args.dst[0].dims[2 + axis];
-      job->kernel[to] = args.src[kGemmWeights].dims[2 + axis];
+      job->kernel[to] = args.src[kWeights].dims[2 + axis];
       job->stride[to] = geometry.stride[axis];
       job->dilation[to] = geometry.dilation[axis] + 1;
       job->padding[to] = geometry.padding_begin[axis];
@@ -248,7 +248,7 @@ class DepthwiseSimd final : public Kernel {
     GemmJob chain;
     chain.columns = op->job.channels;
     if (!describeOperands(args, dst, &op->src, &chain.operands)) return false;
-    for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+    for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
       if (args.src_dies[s] && op->src[s].dims == dst.dims && op->in_place_src < 0) op->in_place_src = static_cast<std::int32_t>(s);
     }
     planPostOps(args.spec.post_ops, &chain);
@@ -282,18 +282,18 @@ class DepthwiseSimd final : public Kernel {
 
   static void pack(const PrepareArgs& args, DepthwiseOp* op) {
     const DepthwiseJob& job = op->job;
-    const TensorDesc& w_desc = args.src[kGemmWeights];
-    const auto* const w = static_cast<const float*>(args.constant[kGemmWeights]);
+    const TensorDesc& w_desc = args.src[kWeights];
+    const auto* const w = static_cast<const float*>(args.constant[kWeights]);
     const std::string form = "depthwise taps " + w_desc.dims.str() + " strides " + w_desc.strides.str();
     const auto floats = [](std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); };
     op->weights = args.weights->getOrPack(w, form, floats(job.kernel[0] * job.kernel[1] * job.channels),
                                           [&](void* packed) { packTaps(job, w_desc, w, packed); });
-    op->packed[kGemmWeights] = true;
-    const bool has_bias = !args.src[kGemmBias].absent();
-    const auto* const b = has_bias ? static_cast<const float*>(args.constant[kGemmBias]) : nullptr;
+    op->packed[kWeights] = true;
+    const bool has_bias = !args.src[kBias].absent();
+    const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
     op->bias = args.weights->getOrPack(b != nullptr ? b : w, "depthwise bias " + std::to_string(job.channels), floats(job.channels),
                                        [&](void* packed) { packBias(job.channels, b, packed); });
-    op->packed[kGemmBias] = has_bias;
+    op->packed[kBias] = has_bias;
   }
 };
 

@@ -19,7 +19,7 @@ class Int8GemmOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     Int8GemmCall call;
-    call.x = static_cast<const float*>(from[kGemmSrc]);
+    call.x = static_cast<const float*>(from[kSrc]);
     call.weights = static_cast<const float*>(weights->data());
     call.src = from;
     call.dst = to[0];
@@ -29,7 +29,7 @@ class Int8GemmOp final : public PreparedOp {
       own += job.padding.bytes();
       const std::int64_t grain = grainFor(job.padding.sizes[2] * job.padding.groups * job.padding.words() * 2);
       parallelFor(job.padding.lines(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-        code.pad(job.padding, from[kGemmSrc], words, begin, end);
+        code.pad(job.padding, from[kSrc], words, begin, end);
       });
       call.x = words;
     }
@@ -37,7 +37,7 @@ class Int8GemmOp final : public PreparedOp {
       auto* const words = reinterpret_cast<float*>(own);
       own += job.rounding.bytes();
       parallelFor(job.rounding.rows, grainFor(job.rounding.depth / 4), threads, [&](std::int64_t begin, std::int64_t end, int) {
-        code.round(job.rounding, static_cast<const float*>(from[kGemmSrc]), words, begin, end);
+        code.round(job.rounding, static_cast<const float*>(from[kSrc]), words, begin, end);
       });
       call.x = words;
       call.row_scale = words + job.rounding.rows * job.rounding.words();
@@ -87,12 +87,12 @@ void packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* d
 
 // What stands for zero in the unsigned bytes that tiles read.
 std::uint32_t zeroByte(const PrepareArgs& args) {
-  const std::uint32_t flip = args.src[kGemmSrc].dtype == DType::kS8 ? 0x80u : 0u;
+  const std::uint32_t flip = args.src[kSrc].dtype == DType::kS8 ? 0x80u : 0u;
   return (static_cast<std::uint32_t>(args.spec.intOr("src_zero", 0)) & 0xFFu) ^ flip;
 }
 
 void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
-  job->chain = foldChain(args, kGemmFirstOperand, channel_axis, /*takes_all=*/true);
+  job->chain = foldChain(args, kFirstPostOperand, channel_axis, /*takes_all=*/true);
   saturate(args.dst[0].dtype, &job->chain);
   const GemmPanel& last = job->gemm.panels.back();
   const auto count = static_cast<std::size_t>(last.bias + last.width);
@@ -108,7 +108,7 @@ void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
   }
   // Wraps around as the sums do; the whole fits.
   const std::uint32_t zero = job->rounding.needed ? 0 : zeroByte(args);
-  forEachWeight(*job, args.src[kGemmWeights], static_cast<const std::int8_t*>(args.constant[kGemmWeights]),
+  forEachWeight(*job, args.src[kWeights], static_cast<const std::int8_t*>(args.constant[kWeights]),
                 [&](const GemmPanel& panel, std::int64_t j, std::int64_t, std::int64_t, std::int8_t value) {
                   job->column_sums[static_cast<std::size_t>(panel.bias + j)] += value;
                   std::int32_t& start = job->start[static_cast<std::size_t>(panel.bias + j)];
@@ -120,20 +120,20 @@ void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
 
 Verdict takesPackedIntegers(const PrepareArgs& args) {
   if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-  const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+  const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
   const bool rounded = x.dtype == DType::kF32 && args.spec.kind == OpKind::kLinear && args.spec.intOr("dynamic", 0) != 0;
   if ((!isByte(x.dtype) && !rounded) || w.dtype != DType::kS8) return Verdict::no("dtype");
-  const bool has_bias = args.src.size() > kGemmBias && !args.src[kGemmBias].absent();
-  if (has_bias && args.src[kGemmBias].dtype != DType::kF32) return Verdict::no("dtype");
-  if (has_bias && args.constant[kGemmBias] == nullptr) return Verdict::no("bias-not-constant");
+  const bool has_bias = args.src.size() > kBias && !args.src[kBias].absent();
+  if (has_bias && args.src[kBias].dtype != DType::kF32) return Verdict::no("dtype");
+  if (has_bias && args.constant[kBias] == nullptr) return Verdict::no("bias-not-constant");
   const auto inChain = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16 || isByte(dtype); };
-  for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+  for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
     if (!inChain(args.src[s].dtype)) return Verdict::no("dtype");
   }
   if (!inChain(args.dst[0].dtype)) return Verdict::no("dtype");
   if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
   if (w.block != 0) return Verdict::no("blocked-weights");
-  if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
+  if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
   // 255 · 128 · depth stays below 2^31.
   constexpr std::int64_t kDeepest = 65536;
   return w.dims.count() / w.dims[0] <= kDeepest ? Verdict::yes() : Verdict::no("depth");
@@ -141,7 +141,7 @@ Verdict takesPackedIntegers(const PrepareArgs& args) {
 
 std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts, const TensorDesc& dst,
                                          int channel_axis) {
-  IPEX_CHECK(args.constant[kGemmWeights] != nullptr, "packed products need constant weights");
+  IPEX_CHECK(args.constant[kWeights] != nullptr, "packed products need constant weights");
   auto op = std::make_unique<Int8GemmOp>();
   op->code = int8GemmCode(args.target.isa);
   const GemmTraits& traits = op->code.traits;
@@ -151,21 +151,21 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
   gemm.pointwise = op->code.pointwise;
   const std::uint32_t outside = zeroByte(args) * 0x01010101u;
   std::memcpy(&gemm.outside, &outside, sizeof outside);
-  if (args.src[kGemmSrc].dtype == DType::kS8) job.padding.flip = 0x80808080u;
+  if (args.src[kSrc].dtype == DType::kS8) job.padding.flip = 0x80808080u;
   job.result = dst.dtype;
-  for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
+  for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
   planRows(args.target.threads, &gemm);
   planColumns(args, channel_axis, &job);
 
-  const TensorDesc& w = args.src[kGemmWeights];
-  const auto* const data = static_cast<const std::int8_t*>(args.constant[kGemmWeights]);
+  const TensorDesc& w = args.src[kWeights];
+  const auto* const data = static_cast<const std::int8_t*>(args.constant[kWeights]);
   const std::string form = fmt::format("int8 gemm {} groups {} depth {} lanes {} half {} dims {} strides {}", gemm.columns, groups, depth,
                                        traits.lanes, traits.half_vectors, w.dims.str(), w.strides.str());
   op->weights = args.weights->getOrPack(data, form, packedWordBytes(job), [&](void* packed) { packWords(job, w, data, packed); });
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);
-  op->packed[kGemmWeights] = true;
+  op->packed[kWeights] = true;
   op->threads = args.target.threads;
   op->scratch_bytes = static_cast<std::size_t>(job.padding.bytes() + job.rounding.bytes()) +
                       static_cast<std::size_t>(gemm.row_shares * gemm.column_shares * job.scratchFloats()) * sizeof(float);

@@ -19,10 +19,10 @@ class LinearInt8 final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc dst = contiguousDesc(args.dst[0].dtype, args.dst[0].dims);
     std::vector<TensorDesc> layouts = args.src;
-    const TensorDesc& x = args.src[kGemmSrc];
+    const TensorDesc& x = args.src[kSrc];
     bool as_given = false;
     const TensorDesc matrix = asMatrix(x, &as_given);
-    if (!as_given) layouts[kGemmSrc] = contiguousDesc(x.dtype, x.dims);
+    if (!as_given) layouts[kSrc] = contiguousDesc(x.dtype, x.dims);
     const int column_axis = dst.dims.rank - 1;
     const std::int64_t row_count = rowsOf(dst.dims), depth = matrix.dims[1];
     const bool rounded = x.dtype == DType::kF32;

@@ -26,8 +26,8 @@ class LinearSimd final : public Kernel {
     const TensorDesc dst = contiguousDesc(DType::kF32, args.dst[0].dims);
     std::vector<TensorDesc> layouts = args.src;
     bool as_given = false;
-    const TensorDesc matrix = asMatrix(args.src[kGemmSrc], &as_given);
-    if (!as_given) layouts[kGemmSrc] = contiguousDesc(DType::kF32, args.src[kGemmSrc].dims);
+    const TensorDesc matrix = asMatrix(args.src[kSrc], &as_given);
+    if (!as_given) layouts[kSrc] = contiguousDesc(DType::kF32, args.src[kSrc].dims);
     const int column_axis = dst.dims.rank - 1;
     GemmJob job;
     job.row_count = rowsOf(dst.dims);

@@ -201,7 +201,7 @@ class PackedGemmOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     GemmCall call;
-    call.x = static_cast<const float*>(from[kGemmSrc]);
+    call.x = static_cast<const float*>(from[kSrc]);
     call.weights = static_cast<const float*>(weights->data());
     call.bias = static_cast<const float*>(bias->data());
     call.src = from;
@@ -220,7 +220,7 @@ GemmTraits gemmTraits(const std::string& isa) { return IPEX_SELECT_TARGET(traits
 
 std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job, std::vector<TensorDesc> layouts,
                                            const TensorDesc& dst) {
-  IPEX_CHECK(args.constant[kGemmWeights] != nullptr, "packed products need constant weights");
+  IPEX_CHECK(args.constant[kWeights] != nullptr, "packed products need constant weights");
   const GemmTraits traits = gemmTraits(args.target.isa);
   const std::int64_t groups = job.rows.groups, depth = job.rows.depth();
   job.panels = cutIntoPanels(job.columns / groups, groups, depth, traits);
@@ -235,19 +235,19 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   // Equal text, equal bytes: how the source is read, and how panels are cut.
   const std::string form =
       fmt::format("gemm {} groups {} depth {} lanes {} half {} inner {} dims {} strides {}", job.columns, groups, depth,
-                  traits.lanes, traits.half_vectors, job.rows.channels_innermost, args.src[kGemmWeights].dims.str(),
-                  args.src[kGemmWeights].strides.str());
-  const auto* const w = static_cast<const float*>(args.constant[kGemmWeights]);
+                  traits.lanes, traits.half_vectors, job.rows.channels_innermost, args.src[kWeights].dims.str(),
+                  args.src[kWeights].strides.str());
+  const auto* const w = static_cast<const float*>(args.constant[kWeights]);
   op->weights = args.weights->getOrPack(w, form, packedWeightBytes(job), [&](void* packed) {
-    packWeights(job, args.src[kGemmWeights], w, static_cast<float*>(packed));
+    packWeights(job, args.src[kWeights], w, static_cast<float*>(packed));
   });
-  op->packed[kGemmWeights] = true;
-  const bool has_bias = !args.src[kGemmBias].absent();
-  const auto* const b = has_bias ? static_cast<const float*>(args.constant[kGemmBias]) : nullptr;
+  op->packed[kWeights] = true;
+  const bool has_bias = !args.src[kBias].absent();
+  const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
   // Without a bias the zeros are kept beside the weights.
   op->bias = args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, packedBiasBytes(job),
                                      [&](void* packed) { packBias(job, b, static_cast<float*>(packed)); });
-  op->packed[kGemmBias] = has_bias;
+  op->packed[kBias] = has_bias;
   op->run = IPEX_SELECT_TARGET(runGemm, args.target.isa);
   op->scratch_bytes = job.row_shares * job.column_shares * job.scratchFloats() * sizeof(float);
   op->flops = 2 * job.row_count * job.columns * depth;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/plan/kernel.h"
+#include "kernels/layer_operands.h"
 #include "kernels/pointwise_ops.h"
 
 namespace ipex_studio {
@@ -152,9 +153,6 @@ std::size_t packedBiasBytes(const GemmJob& job);
 // --- the operation (packed_gemm.cpp) -------------------------------------------------------------------------------
 
 GemmTraits gemmTraits(const std::string& isa);
-
-// Fixed operands of both kinds of operation.
-constexpr int kGemmSrc = 0, kGemmWeights = 1, kGemmBias = 2, kGemmFirstOperand = 3;
 
 // What kernels with packed FP32 weights need of any operation: the CPU, FP32 throughout, something to compute, and
 // weights and bias that are constant. Declines: device, dtype, empty, blocked-weights, weights-not-constant,

@@ -59,7 +59,7 @@ std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, 
 }
 
 GemmRows windowRows(const PrepareArgs& args) {
-  const TensorDesc &x = args.src[kGemmSrc], &w = args.src[kGemmWeights];
+  const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
   const int spatial = x.dims.rank - 2;
   const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
   GemmRows rows;
@@ -109,7 +109,7 @@ bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vecto
   const int rank = dst.dims.rank;
   const bool image = args.spec.kind == OpKind::kConvolution;
   const RowAxes axes = image ? RowAxes{0, 2, rank, 1} : RowAxes{-1, 0, rank - 1, rank - 1};
-  for (std::size_t s = kGemmFirstOperand; s < args.src.size(); ++s) {
+  for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
     const TensorDesc& given = args.src[s];
     TensorDesc& layout = (*layouts)[s];
     layout = given;
@@ -372,10 +372,10 @@ Verdict takesPackedWeights(const PrepareArgs& args) {
     if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
   }
   if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
-  if (args.src[kGemmSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
-  if (args.src[kGemmWeights].block != 0) return Verdict::no("blocked-weights");
-  if (args.constant[kGemmWeights] == nullptr) return Verdict::no("weights-not-constant");
-  const bool bias_fixed = args.src[kGemmBias].absent() || args.constant[kGemmBias] != nullptr;
+  if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+  if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
+  if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
+  const bool bias_fixed = args.src[kBias].absent() || args.constant[kBias] != nullptr;
   return bias_fixed ? Verdict::yes() : Verdict::no("bias-not-constant");
 }
 
