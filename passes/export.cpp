@@ -2,6 +2,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
 #include "core/graph/decompose.h"
+#include "core/graph/decompose_sdpa.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
 #include "passes/optimize.h"
@@ -16,6 +17,7 @@ torch::jit::Module portableForm(const OptimizedModel& model) {
   const auto graph = portable.get_method("forward").graph();
   Rewriter rewriter(*graph, origins, -1);
   decomposeFusedOps(*graph, rewriter);
+  decomposeAttention(*graph);
   torch::jit::EliminateDeadCode(graph);
   return portable;
 }

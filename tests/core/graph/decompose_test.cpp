@@ -1,5 +1,7 @@
 // Fused operators written out in stock operators give the numbers of the fused ones.
 #include "core/graph/decompose.h"
+#include "core/graph/decompose_sdpa.h"
+#include "core/graph/node_facts.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -205,6 +207,30 @@ TEST_F(Decompose, RefusesADamagedDescription) {
       "  %spec : str = prim::Constant[value=\"pointwise{}|add(3)\"]()\n"
       "  %y : Tensor = ipex_studio::pointwise(%x, %args, %spec)\n  return (%y)\n");
   EXPECT_THROW(decompose(*graph), Error);
+}
+
+// Portable exports hold what stock PyTorch of this version has.
+TEST(DecomposeAttention, ComputesTheSameWithEveryKindOfMask) {
+  for (const char* mask : {"%none", "%floats", "%flags"}) {
+    for (const char* causal : {"%no", "%yes"}) {
+      const std::string text = fmt::format(R"(graph(%q : Tensor, %k : Tensor, %v : Tensor, %floats : Tensor, %flags : Tensor):
+  %none : NoneType = prim::Constant()
+  %no : bool = prim::Constant[value=0]()
+  %yes : bool = prim::Constant[value=1]()
+  %p : float = prim::Constant[value=0.]()
+  %y : Tensor = aten::scaled_dot_product_attention(%q, %k, %v, {}, %p, {}, %none)
+  return (%y))", mask, causal);
+      const auto given = parse(text);
+      const auto written = parse(text);
+      decomposeAttention(*written);
+      written->lint();
+      for (const Node* node : allNodes(*written)) EXPECT_FALSE(IPEX_NEEDS_SDPA_SHIM && isKind(node, "aten::scaled_dot_product_attention"));
+      at::manual_seed(1);
+      const at::Tensor flags = at::rand({5, 7}).gt(0.3).index_fill(1, at::zeros({1}, at::kLong), true);
+      const std::vector<at::Tensor> inputs{at::randn({2, 3, 5, 8}), at::randn({2, 3, 7, 8}), at::randn({2, 3, 7, 4}), at::randn({5, 7}), flags};
+      EXPECT_TRUE(at::equal(runGraph(written, inputs)[0], runGraph(given, inputs)[0])) << mask << " " << causal;
+    }
+  }
 }
 
 }  // namespace
