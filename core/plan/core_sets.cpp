@@ -41,6 +41,9 @@ struct CpuSetDeleter {
 };
 using CpuSet = std::unique_ptr<cpu_set_t, CpuSetDeleter>;
 
+constexpr int kNotFoundYet = -2;
+thread_local int thread_node = kNotFoundYet;
+
 std::vector<int> affinityMask() {
   const std::size_t bytes = CPU_ALLOC_SIZE(kMostCpus);
   const CpuSet set(CPU_ALLOC(kMostCpus));
@@ -108,7 +111,19 @@ bool pinThisThread(const std::vector<int>& cpus) {
   if (!set || cpus.empty()) return false;
   CPU_ZERO_S(bytes, set.get());
   for (const int cpu : cpus) CPU_SET_S(cpu, bytes, set.get());
+  thread_node = kNotFoundYet;
   return ::sched_setaffinity(0, bytes, set.get()) == 0;
 }
+
+int memoryNode() {
+  static const bool several = readCpuList("/sys/devices/system/node/online").size() > 1;
+  if (thread_node != kNotFoundYet) return thread_node;
+  if (!several) return thread_node = 0;
+  const std::vector<CpuPlace> cpus = usableCpus();
+  const bool one = !cpus.empty() && std::all_of(cpus.begin(), cpus.end(), [&](const CpuPlace& place) { return place.node == cpus[0].node; });
+  return thread_node = one ? cpus[0].node : kManyNodes;
+}
+
+void setMemoryNode(int node) { thread_node = node; }
 
 }  // namespace ipex_studio

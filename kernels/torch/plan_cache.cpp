@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/graph/tensor_bridge.h"
+#include "core/plan/core_sets.h"
 #include "core/plan/error.h"
 #include "core/plan/machine_facts.h"
 #include "kernels/kernel_list.h"
@@ -66,11 +67,12 @@ void setPlanBudget(std::size_t bytes) { budget_bytes = bytes; }
 // A view of one call's inputs; lives as long as the call.
 struct PlanCache::Signature {
   Signature(const PlanCache& cache, c10::ArrayRef<const at::Tensor*> given, at::IntArrayRef given_ints)
-      : tensors(given.begin(), given.end()), ints(given_ints), threads(omp_get_max_threads()) {
+      : tensors(given.begin(), given.end()), ints(given_ints), threads(omp_get_max_threads()), node(memoryNode()) {
     if (ints.size() != cache.int_inputs_ || tensors.size() != cache.spec_.inputs.size() - cache.int_inputs_) {
       throw Error(ExitCode::kBadModel, "The plan inside this file gets another number of inputs than it takes; export the model again.");
     }
     mix(hash, static_cast<std::uint64_t>(threads));
+    mix(hash, static_cast<std::uint64_t>(node));
     for (const std::int64_t value : ints) mix(hash, static_cast<std::uint64_t>(value));
     for (const at::Tensor*& tensor : tensors) {
       if (!tensor->is_contiguous()) {
@@ -84,8 +86,8 @@ struct PlanCache::Signature {
     }
   }
 
-  bool matches(const PlanSpec& spec, const PlanRequest& request) const {
-    if (request.target.threads != threads) return false;
+  bool matches(const PlanSpec& spec, const PlanRequest& request, int request_node) const {
+    if (request.target.threads != threads || request_node != node) return false;
     std::size_t next_tensor = 0, next_int = 0;
     for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
       const bool same = spec.inputs[i].is_int ? request.int_inputs[i] == ints[next_int++]
@@ -106,6 +108,7 @@ struct PlanCache::Signature {
   c10::SmallVector<const at::Tensor*, 16> tensors;
   at::IntArrayRef ints;
   std::int32_t threads;
+  int node;
   std::uint64_t hash = 0;
   std::vector<at::Tensor> copies;  // of inputs whose layout plans do not take
 };
@@ -153,6 +156,7 @@ struct PlanCache::Entry {
   }
 
   PlanRequest request;
+  int node = 0;
   std::uint64_t hash = 0;
   std::unique_ptr<Plan> plan;
   std::atomic<std::uint64_t> last_use{0};  // PlanCache::clock_ at the time
@@ -230,7 +234,7 @@ PlanCache::Entry* PlanCache::find(const Signature& signature) const {
   const std::size_t mask = table.slots.size() - 1;
   for (std::size_t at = signature.hash & mask; table.slots[at] != nullptr; at = (at + 1) & mask) {
     Entry* entry = table.slots[at];
-    if (entry->hash == signature.hash && signature.matches(spec_, entry->request)) return entry;
+    if (entry->hash == signature.hash && signature.matches(spec_, entry->request, entry->node)) return entry;
   }
   return nullptr;
 }
@@ -255,14 +259,15 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   if (Entry* entry = hold(signature)) return entry;  // another thread was faster
   auto entry = std::make_unique<Entry>();
   entry->request = makeRequest(signature);
+  entry->node = signature.node;
   entry->hash = signature.hash;
-  takePrepared();
-  const std::size_t packed_bytes = weights_.bytes();
-  entry->request.choices = choose(entry->request);
-  const bool tried = weights_.bytes() != packed_bytes;
-  entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights_);
+  WeightCache& weights = weightsOf(signature.node);
+  const std::size_t packed_bytes = weights.bytes();
+  entry->request.choices = choose(entry->request, weights);
+  const bool tried = weights.bytes() != packed_bytes;
+  entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
   // Not for every size that comes: what only other weights are packed from is made once for all of them.
-  if (tried) weights_.releaseUnused();
+  if (tried) weights.releaseUnused();
   total_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
   entry->users = 2;  // the table and the caller
@@ -275,16 +280,16 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   return entry.release();
 }
 
-std::shared_ptr<const PlanChoices> PlanCache::choose(const PlanRequest& request) try {
+std::shared_ptr<const PlanChoices> PlanCache::choose(const PlanRequest& request, WeightCache& weights) try {
   TunedPlan known;
   if (!choices_.empty()) {
     TuneOptions from_record;
     from_record.mode = TuneMode::kOff;
     from_record.libraries = tuningLibraries();
-    known = tunePlan(spec_, request, processKernels(), choices_, weights_, from_record);
+    known = tunePlan(spec_, request, processKernels(), choices_, weights, from_record);
   }
   if (!known.entry && tuning_) {
-    known = tuning_->choose(spec_, request, processKernels(), weights_, measured_.insert(request.target.threads).second);
+    known = tuning_->choose(spec_, request, processKernels(), weights, measured_.insert(request.target.threads).second);
     if (known.entry) choices_.put(known.key, *known.entry);
   }
   return known.choices;
@@ -334,6 +339,22 @@ std::vector<const void*> PlanCache::constantData() const {
   std::vector<const void*> data;
   for (const at::Tensor& constant : constants_) data.push_back(constant.data_ptr());
   return data;
+}
+
+WeightCache& PlanCache::weightsOf(int node) {
+  takePrepared();
+  const auto [found, fresh] = weights_.try_emplace(node);
+  if (fresh) {
+    for (const WeightCache::Entry& entry : prepared_) found->second.put(entry.source, entry.form, entry.buffer);
+  }
+  return found->second;
+}
+
+std::size_t PlanCache::packedBytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& [node, weights] : weights_) bytes += weights.bytes();
+  return bytes;
 }
 
 PlanCache::Sizes PlanCache::sizes() const {

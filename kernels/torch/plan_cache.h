@@ -2,10 +2,14 @@
 //
 // A warm run takes no lock and allocates nothing but its results: signatures are found in an immutable hash table, and
 // instances wait in slots that are taken and given back by one atomic exchange each. Only a new signature locks.
+//
+// Threads whose processors lie in one memory node (core/plan/core_sets.h) get plans with weights of that node: packed by the
+// first of them that runs, so that the system puts the pages there.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -66,15 +70,15 @@ class PlanCache {
   std::string tuningRecord() const { return dumpJson(choices_.toJson(false)); }
   void readTuning(const std::string& record) { choices_.readText(record); }
 
-  // Where one of them knows this spec with these constants, its weights are taken instead of being packed. Before the first
-  // run; they are looked at then.
+  // Where one of them knows this spec with these constants, its weights are taken instead of being packed, on every memory
+  // node. Before the first run; they are looked at then.
   void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { prepared_files_ = std::move(files); }
   // What is packed now, for such a file. `keep` holds the memory.
   PreparedRegion packedRegion(std::vector<WeightCache::Packed>* keep) const;
 
   const PlanSpec& spec() const { return spec_; }
   const std::vector<at::Tensor>& constants() const { return constants_; }
-  std::size_t packedBytes() const { return weights_.bytes(); }
+  std::size_t packedBytes() const;  // on all memory nodes
 
   struct Sizes {
     std::size_t plans = 0;      // signatures kept
@@ -97,16 +101,17 @@ class PlanCache {
   void freeRetired();
   void release(Entry* entry) const;
   PlanRequest makeRequest(const Signature& signature) const;
-  std::shared_ptr<const PlanChoices> choose(const PlanRequest& request);
+  std::shared_ptr<const PlanChoices> choose(const PlanRequest& request, WeightCache& weights);
   std::vector<const void*> constantData() const;
   void takePrepared();
+  WeightCache& weightsOf(int node);
 
   PlanSpec spec_;
   std::vector<at::Tensor> constants_;
   std::size_t int_inputs_ = 0;
-  WeightCache weights_;
+  std::map<int, WeightCache> weights_;            // by memory node; guarded by mutex_
   std::vector<std::shared_ptr<const PreparedWeights>> prepared_files_;  // not looked at yet
-  std::vector<WeightCache::Packed> prepared_;     // taken from one of them; plans find them in weights_
+  std::vector<WeightCache::Entry> prepared_;      // taken from one of them; in all of weights_
   std::shared_ptr<PlanProfile> profile_;
   ValueHook value_hook_;
   c10::intrusive_ptr<Tuning> tuning_;             // null: only what choices_ holds

@@ -34,8 +34,7 @@ void PlanCache::takePrepared() {
         warnOnce(file->path() + " is damaged; what is damaged in it is packed again.");
         continue;
       }
-      weights_.put(static_cast<const char*>(constants[place.constant]) + place.offset, place.form, packed);
-      prepared_.push_back(std::move(packed));
+      prepared_.push_back({static_cast<const char*>(constants[place.constant]) + place.offset, place.form, std::move(packed)});
     }
     if (belongs) return;
   }
@@ -47,7 +46,9 @@ PreparedRegion PlanCache::packedRegion(std::vector<WeightCache::Packed>* keep) c
   std::map<std::size_t, std::uint32_t> crcs;
   PreparedRegion region;
   region.id = preparedRegionId(spec_);
-  for (WeightCache::Entry& entry : weights_.entries()) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (weights_.empty()) return region;
+  for (WeightCache::Entry& entry : weights_.begin()->second.entries()) {  // every node's are equal
     for (std::size_t c = 0; c < constants.size(); ++c) {
       const std::ptrdiff_t offset = static_cast<const char*>(entry.source) - static_cast<const char*>(constants[c]);
       if (offset < 0 || static_cast<std::size_t>(offset) >= spec_.constants[c].bytes()) continue;

@@ -107,5 +107,17 @@ TEST(CoreSets, PinTheThreadAndThoseItStarts) {
   EXPECT_FALSE(pinThisThread({}));
 }
 
+// Pinning finds the node anew; what a thread says of itself holds for it alone.
+TEST(CoreSets, KnowTheMemoryNodeOfAThread) {
+  std::thread([] {
+    const std::vector<CpuPlace> cpus = usableCpus();
+    setMemoryNode(7);
+    EXPECT_EQ(memoryNode(), 7);
+    std::thread([] { EXPECT_NE(memoryNode(), 7); }).join();
+    ASSERT_TRUE(pinThisThread({cpus[0].cpu}));
+    EXPECT_EQ(memoryNode(), cpus[0].node);
+  }).join();
+}
+
 }  // namespace
 }  // namespace ipex_studio

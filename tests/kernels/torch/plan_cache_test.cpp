@@ -15,6 +15,7 @@
 
 #include "call_count.h"
 #include "core/graph/tensor_bridge.h"
+#include "core/plan/core_sets.h"
 #include "core/plan/error.h"
 #include "kernels/torch/region.h"
 #include "tests/goal.h"
@@ -248,6 +249,28 @@ TEST(PlanCache, InstancesAddArenasNotWeights) {
     EXPECT_EQ(plans.packedBytes(), weights);
     std::printf("%zu instances: %zu bytes of packed weights, %zu bytes of arenas and tables\n", instances, plans.packedBytes(), sizes.bytes);
   }
+}
+
+// Weights are packed once per memory node, by a thread that works there; results and choices are the same.
+TEST(PlanCache, EachMemoryNodeHasItsWeights) {
+  const Threads one(1);
+  PlanCache plans(planSpecFromText(kConvolutions), convolutionWeights());
+  const at::Tensor x = at::randn({4, 8, 64, 64});
+  const auto runOn = [&](int node) {
+    at::Tensor result;
+    std::thread([&] {
+      omp_set_num_threads(1);
+      setMemoryNode(node);
+      result = run(plans, x);
+    }).join();
+    return result;
+  };
+  const at::Tensor expected = runOn(0);
+  const std::size_t weights = plans.packedBytes();
+  ASSERT_GT(weights, 0u);
+  for (const int node : {0, 1, 1, kManyNodes, 0}) EXPECT_TRUE(at::equal(runOn(node), expected));
+  EXPECT_EQ(plans.sizes().plans, 3u);
+  EXPECT_EQ(plans.packedBytes(), 3 * weights);
 }
 
 }  // namespace
