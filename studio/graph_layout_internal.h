@@ -57,6 +57,16 @@ enum class Ties { kStay, kLeft, kRight };
 std::int64_t reinsertPaths(LayeredGraph* graph, const std::vector<LayeredPath>& paths, Ties ties,
                            std::int64_t* work, const std::atomic<bool>* cancel);
 
+// Edges around each vertex, clockwise in a planar drawing of all that are not `left_out`; no edge twice. Where there is no
+// such drawing: some edges of which one is in the way.
+std::vector<std::int32_t> embedInPlane(std::int32_t vertices, const std::vector<LayoutEdge>& edges,
+                                       const std::vector<bool>& left_out, Adjacency* around);
+
+// Fills `order` and `position` as in a planar drawing of the graph without the paths `left_out`, which come last in their
+// layers. False, and nothing done, where more would have to be left out than is worth it.
+bool orderByEmbedding(LayeredGraph* graph, std::int64_t* work, std::vector<LayeredPath>* left_out,
+                      const std::atomic<bool>* cancel);
+
 // Centre of each vertex by Brandes and Köpf; neighbours in a layer are at least node_gap apart.
 std::vector<float> placeVertices(const LayeredGraph& graph, float node_gap, const std::atomic<bool>* cancel);
 

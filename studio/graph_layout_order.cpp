@@ -1,5 +1,5 @@
-// Order of the vertices within their layers: barycentre sweeps from several starts, exchanges of neighbours, paths put
-// elsewhere.
+// Order of the vertices within their layers: barycentre sweeps from several starts, exchanges of neighbours, a planar
+// embedding, paths put elsewhere.
 #include <algorithm>
 #include <numeric>
 
@@ -304,6 +304,18 @@ void putPathsElsewhere(LayeredGraph* graph, const std::vector<LayeredPath>& path
   best->order = graph->order;
 }
 
+// Leaves `best` as it is where a planar drawing leads to no better one.
+void embed(LayeredGraph* graph, const Components& components, const std::vector<LayeredPath>& paths, std::int64_t* work,
+           const std::atomic<bool>* cancel, BestOrder* best) {
+  std::vector<LayeredPath> left_out;
+  if (!orderByEmbedding(graph, work, &left_out, cancel)) return;
+  separate(graph, components);
+  reinsertPaths(graph, left_out, Ties::kStay, work, cancel);
+  BestOrder own{graph->order, countCrossings(*graph, cancel)};
+  putPathsElsewhere(graph, paths, work, cancel, &own);
+  if (!stopped(cancel) && own.crossings < best->crossings) *best = std::move(own);
+}
+
 }  // namespace
 
 std::int64_t orderLayers(LayeredGraph* graph, std::int64_t* work, const std::atomic<bool>* cancel) {
@@ -313,6 +325,7 @@ std::int64_t orderLayers(LayeredGraph* graph, std::int64_t* work, const std::ato
   *work -= kPrepareCost * graph->size();
   BestOrder best;
   for (const Start start : kStarts) {
+    if (start == kStarts[1] && best.crossings > 0) embed(graph, components, paths, work, cancel, &best);
     if (best.crossings == 0 || (best.crossings > 0 && *work <= 0) || stopped(cancel)) break;
     initialOrder(graph, start);
     const bool upwards_first = start == Start::kReadingMirrored || start == Start::kBranchesUpwards;

@@ -240,9 +240,13 @@ std::vector<Drawing> drawings() {
     all.push_back({"network", networkGraph(seed, 40 + static_cast<std::int32_t>(seed) * 10, 15 + static_cast<int>(seed) % 4 * 10, 8)});
   for (std::uint32_t seed = 1; seed <= 12; ++seed)
     all.push_back({"series-parallel", seriesParallel(seed, 30 + static_cast<std::int32_t>(seed) * 20)});
+  all.push_back({"series-parallel", seriesParallel(2700, 1500)});
   for (std::int32_t depth = 2; depth <= 6; ++depth) all.push_back({"u-net", uNet(depth)});
   for (std::int32_t layers = 3; layers <= 7; ++layers) all.push_back({"dense blocks", denseBlocks(2, layers)});
-  for (std::int32_t levels = 3; levels <= 6; ++levels) all.push_back({"feature pyramids", featurePyramids(2, levels)});
+  for (std::int32_t levels = 3; levels <= 8; ++levels) {
+    for (std::int32_t pyramids = 1; pyramids <= 8; ++pyramids)
+      all.push_back({"feature pyramids", featurePyramids(pyramids, levels)});
+  }
   return all;
 }
 
