@@ -117,6 +117,7 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
     if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {
       lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
     }
+    if (!options.batch_buckets.empty()) setBatchBuckets(result.module, options.batch_buckets);
     result.tuning = tuneRegions(result.module, options.tune, options.allow_winograd, options.tuning_record);
     // The example's sizes must not reach the interpreter's own optimizer as truths.
     torch::jit::EraseShapeInformation(graph);

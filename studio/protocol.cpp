@@ -68,6 +68,7 @@ json toJson(const OptimizeOptions& options) {
           {"dump_directory", options.dump_directory},      {"preserved_methods", options.preserved_methods},
           {"verify_passes", options.verify_passes},        {"plan_regions", options.plan_regions},
           {"tune", tuneModeName(options.tune)},            {"allow_winograd", options.allow_winograd},
+          {"batch_buckets", options.batch_buckets},
           {"precision_overrides", options.precision_overrides},
           {"tuning_record", options.tuning_record},
           {"quantization_recipe", options.quantization_recipe},
@@ -91,6 +92,12 @@ OptimizeOptions optimizeOptionsFromJson(const json& source) {
   if (!tune) malformed("the tuning mode is unknown");
   options.tune = *tune;
   options.allow_winograd = messageBool(source, "allow_winograd");
+  const json& buckets = member(source, "batch_buckets");
+  if (!buckets.is_array() || buckets.size() > kMaxListLength) malformed("\"batch_buckets\" must be a list");
+  for (const json& bucket : buckets) {
+    if (!bucket.is_number_integer()) malformed("\"batch_buckets\" must hold integers");
+    options.batch_buckets.push_back(bucket.get<std::int64_t>());
+  }
   options.precision_overrides = messageTexts(source, "precision_overrides");
   options.tuning_record = messageText(source, "tuning_record", kMaxFrameBytes);
   options.quantization_recipe = messageText(source, "quantization_recipe", kMaxFrameBytes);

@@ -35,10 +35,10 @@ std::vector<IValue> regionObjects(const torch::jit::Module& module) {
 
 namespace {
 
-IValue callTuning(const IValue& tuning, const std::string& method, std::vector<IValue> arguments) {
-  torch::jit::Stack stack{tuning};
+IValue callMethod(const IValue& object, const std::string& method, std::vector<IValue> arguments) {
+  torch::jit::Stack stack{object};
   stack.insert(stack.end(), arguments.begin(), arguments.end());
-  tuning.toObject()->type()->getMethod(method).run(stack);
+  object.toObject()->type()->getMethod(method).run(stack);
   return stack.empty() ? IValue() : stack.back();
 }
 
@@ -50,30 +50,30 @@ IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_w
   const c10::ClassTypePtr type = torch::getCustomClass("__torch__.torch.classes.ipex_studio.Tuning");
   IPEX_CHECK(type != nullptr, "libipex_studio_ops is linked");
   IValue tuning(c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, type), 1));
-  callTuning(tuning, "__init__", {mode == TuneMode::kFull ? "full" : "quick", allow_winograd, record});
-  for (const IValue& region : regions) callTuning(region, "set_tuning", {tuning});
+  callMethod(tuning, "__init__", {mode == TuneMode::kFull ? "full" : "quick", allow_winograd, record});
+  for (const IValue& region : regions) callMethod(region, "set_tuning", {tuning});
   return tuning;
 }
 
+void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets) {
+  for (const IValue& region : regionObjects(module)) callMethod(region, "set_batch_buckets", {buckets});
+}
+
 void setTuningBudget(const IValue& tuning, double budget_s) {
-  if (!tuning.isNone()) callTuning(tuning, "set_budget", {budget_s});
+  if (!tuning.isNone()) callMethod(tuning, "set_budget", {budget_s});
 }
 
 TuningProgress tuningProgress(const IValue& tuning) {
   if (tuning.isNone()) return {};
-  const std::vector<std::int64_t> numbers = callTuning(tuning, "progress", {}).toIntVector();
+  const std::vector<std::int64_t> numbers = callMethod(tuning, "progress", {}).toIntVector();
   return {numbers.at(0), numbers.at(1), numbers.at(2)};
 }
 
 std::string tuningRecord(const IValue& tuning, bool fresh) {
-  return tuning.isNone() ? std::string() : callTuning(tuning, "record", {fresh}).toStringRef();
+  return tuning.isNone() ? std::string() : callMethod(tuning, "record", {fresh}).toStringRef();
 }
 
-IValue callRegion(const IValue& region, const std::string& method) {
-  torch::jit::Stack stack{region};
-  region.toObject()->type()->getMethod(method).run(stack);
-  return stack.empty() ? IValue() : stack.back();
-}
+IValue callRegion(const IValue& region, const std::string& method) { return callMethod(region, method, {}); }
 
 std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::int64_t begin) {
   std::string machine;

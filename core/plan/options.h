@@ -24,6 +24,8 @@ struct OptimizeOptions {
   bool plan_regions = true;             // false: leave fused operators to the interpreter
   TuneMode tune = TuneMode::kOff;
   bool allow_winograd = true;           // false: no convolution whose algorithm rounds differently
+  // Ascending: a batch between two runs on the plan of the larger where that is proven right; empty: each on its own plan.
+  std::vector<std::int64_t> batch_buckets;
   // "layer1.0.conv3=fp32" (a module and all in it), "kind:linear=bf16", "*=fp32": the last that fits an operation wins.
   std::vector<std::string> precision_overrides;
   std::string tuning_record;            // what was measured before (MemoryTuningStore's text); empty: nothing

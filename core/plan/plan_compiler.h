@@ -24,8 +24,9 @@ struct TracedStep {
   bool whole = true;                    // false: at these sizes it is computed as several steps
 };
 
-// Every tensor operation of the spec, in order. Throws as Plan::compile does; prepares nothing.
-std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request);
+// Every tensor operation of the spec, in order. Throws as Plan::compile does; prepares nothing. `fold`: without what a plan
+// computes once from constants.
+std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request, bool fold = true);
 
 class PlanCompiler {
  public:
@@ -33,7 +34,7 @@ class PlanCompiler {
       : spec_(spec), request_(request), kernels_(kernels), weights_(weights), spec_values_(spec.valueCount()) {}
 
   std::unique_ptr<Plan> compile();
-  std::vector<TracedStep> trace();
+  std::vector<TracedStep> trace(bool fold);
 
  private:
   // Where a tensor lies. Several values share a buffer when one is a view of, or accumulates into, another.
@@ -158,6 +159,7 @@ class PlanCompiler {
   const StepChoice* measured_ = nullptr;        // for the step that is emitted next
   StepChoice measured_head_;                    // what measured_ points to while its node is split
   std::vector<TracedStep>* traced_ = nullptr;   // set: nothing is prepared
+  bool folds_ = true;
   std::unique_ptr<Plan> plan_;
 };
 

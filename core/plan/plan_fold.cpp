@@ -19,7 +19,7 @@ bool PlanCompiler::mayKeep(std::size_t bytes) const {
 }
 
 bool PlanCompiler::mayFold(const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const {
-  if (src.empty()) return false;
+  if (src.empty() || !folds_) return false;
   for (const std::int32_t index : src) {
     if (index >= 0 && !isConstant(values_[index])) return false;
   }

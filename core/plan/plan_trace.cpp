@@ -5,14 +5,15 @@
 
 namespace ipex_studio {
 
-std::vector<TracedStep> PlanCompiler::trace() {
+std::vector<TracedStep> PlanCompiler::trace(bool fold) {
   std::vector<TracedStep> steps;
   traced_ = &steps;
+  folds_ = fold;
   emitNodes();
   return steps;
 }
 
-std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request) {
+std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request, bool fold) {
   class NoKernels final : public KernelList {
    public:
     const std::vector<const Kernel*>& candidates(OpKind) const override { return none_; }
@@ -22,7 +23,7 @@ std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& reque
   };
   const NoKernels kernels;
   WeightCache weights;
-  return PlanCompiler(spec, request, kernels, weights).trace();
+  return PlanCompiler(spec, request, kernels, weights).trace(fold);
 }
 
 // A step that is emitted apart shares its node with others: then none of them can be chosen for.

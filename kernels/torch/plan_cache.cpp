@@ -1,36 +1,23 @@
 #include "kernels/torch/plan_cache.h"
 
 #include <ATen/Parallel.h>
-#include <omp.h>
 
 #include <algorithm>
 
-#include "core/graph/tensor_bridge.h"
-#include "core/plan/core_sets.h"
-#include "core/plan/error.h"
+#include "core/plan/batch_rows.h"
 #include "core/plan/machine_facts.h"
 #include "kernels/kernel_list.h"
 #include "kernels/onednn_version.h"
+#include "kernels/torch/plan_cache_entry.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kIdleSlots = 64;
-// What a prepared step holds beside the arena: descriptors, argument tables, generated code. Measured: 10 to 40 KB.
-constexpr std::size_t kBytesPerStep = 24 << 10;
 // The library keeps every primitive it ever made up to this number, plans or no plans.
 constexpr int kLibraryPrimitives = 256;
 
 std::atomic<std::size_t> budget_bytes{kDefaultPlanBudgetBytes};
-std::atomic<std::size_t> total_bytes{0};
 std::atomic<std::size_t> live_caches{0};
-
-// A small number per thread: where it looks for an instance first, so that it finds the one its caches know.
-std::size_t homeSlot() {
-  static std::atomic<std::size_t> next{0};
-  thread_local const std::size_t home = next.fetch_add(1, std::memory_order_relaxed);
-  return home % kIdleSlots;
-}
 
 void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& elapsed) {
   if (profile.steps.size() != plan.steps().size()) {
@@ -45,9 +32,12 @@ void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64
   }
 }
 
-void mix(std::uint64_t& hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-  hash ^= hash >> 29;
+// The first rows of a fresh row-major tensor; 0: it stays whole.
+void keepRows(at::Tensor& tensor, std::int64_t rows) {
+  if (rows == 0) return;
+  c10::SmallVector<std::int64_t, 8> sizes(tensor.sizes().begin(), tensor.sizes().end());
+  sizes[0] = rows;
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);  // no trip through the dispatcher
 }
 
 }  // namespace
@@ -61,147 +51,6 @@ const KernelList& processKernels() {
 }
 
 void setPlanBudget(std::size_t bytes) { budget_bytes = bytes; }
-
-// --- what a run brings -----------------------------------------------------------------------------------------------
-
-// A view of one call's inputs; lives as long as the call.
-struct PlanCache::Signature {
-  Signature(const PlanCache& cache, c10::ArrayRef<const at::Tensor*> given, at::IntArrayRef given_ints)
-      : tensors(given.begin(), given.end()), ints(given_ints), threads(omp_get_max_threads()), node(memoryNode()) {
-    if (ints.size() != cache.int_inputs_ || tensors.size() != cache.spec_.inputs.size() - cache.int_inputs_) {
-      throw Error(ExitCode::kBadModel, "The plan inside this file gets another number of inputs than it takes; export the model again.");
-    }
-    mix(hash, static_cast<std::uint64_t>(threads));
-    mix(hash, static_cast<std::uint64_t>(node));
-    for (const std::int64_t value : ints) mix(hash, static_cast<std::uint64_t>(value));
-    for (const at::Tensor*& tensor : tensors) {
-      if (!tensor->is_contiguous()) {
-        copies.reserve(tensors.size());  // once: pointers into it stay
-        copies.push_back(planInput(*tensor));
-        tensor = &copies.back();
-      }
-      mix(hash, static_cast<std::uint64_t>(tensor->scalar_type()));
-      for (const std::int64_t size : tensor->sizes()) mix(hash, static_cast<std::uint64_t>(size));
-      for (const std::int64_t stride : tensor->strides()) mix(hash, static_cast<std::uint64_t>(stride));
-    }
-  }
-
-  bool matches(const PlanSpec& spec, const PlanRequest& request, int request_node) const {
-    if (request.target.threads != threads || request_node != node) return false;
-    std::size_t next_tensor = 0, next_int = 0;
-    for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-      const bool same = spec.inputs[i].is_int ? request.int_inputs[i] == ints[next_int++]
-                                              : sameInput(request.tensor_inputs[i], *tensors[next_tensor++]);
-      if (!same) return false;
-    }
-    return true;
-  }
-
-  static bool sameInput(const TensorDesc& desc, const at::Tensor& tensor) {
-    if (tensor.dim() != desc.dims.rank || dtypeOf(tensor.scalar_type()) != desc.dtype) return false;
-    for (int axis = 0; axis < desc.dims.rank; ++axis) {
-      if (tensor.size(axis) != desc.dims[axis] || tensor.stride(axis) != desc.strides[axis]) return false;
-    }
-    return true;
-  }
-
-  c10::SmallVector<const at::Tensor*, 16> tensors;
-  at::IntArrayRef ints;
-  std::int32_t threads;
-  int node;
-  std::uint64_t hash = 0;
-  std::vector<at::Tensor> copies;  // of inputs whose layout plans do not take
-};
-
-// --- what is kept ----------------------------------------------------------------------------------------------------
-
-struct PlanCache::Running {
-  explicit Running(const Plan& plan, std::size_t input_count)
-      : instance(plan), inputs(input_count, nullptr), outputs(plan.outputs().size(), nullptr) {}
-  Plan::Instance instance;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-};
-
-struct PlanCache::Entry {
-  ~Entry() {
-    for (std::atomic<Running*>& slot : idle) delete slot.load();
-    total_bytes -= bytes();
-  }
-
-  std::size_t instanceBytes() const { return plan->arenaBytes() + plan->steps().size() * 256; }
-  // Without a plan, which could not be compiled, nothing was counted.
-  std::size_t bytes() const { return plan ? plan->steps().size() * kBytesPerStep + plan->computedBytes() + instances * instanceBytes() : 0; }
-
-  Running* takeIdle() {
-    for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {
-      std::atomic<Running*>& slot = idle[(home + i) % kIdleSlots];
-      if (slot.load(std::memory_order_relaxed) == nullptr) continue;
-      if (Running* taken = slot.exchange(nullptr, std::memory_order_acquire)) return taken;
-    }
-    auto made = std::make_unique<Running>(*plan, request.tensor_inputs.size());
-    ++instances;
-    total_bytes += instanceBytes();
-    return made.release();
-  }
-
-  void giveBack(Running* running) {
-    for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {
-      Running* none = nullptr;
-      if (idle[(home + i) % kIdleSlots].compare_exchange_strong(none, running, std::memory_order_release, std::memory_order_relaxed)) return;
-    }
-    delete running;
-    --instances;
-    total_bytes -= instanceBytes();
-  }
-
-  PlanRequest request;
-  int node = 0;
-  std::uint64_t hash = 0;
-  std::unique_ptr<Plan> plan;
-  std::atomic<std::uint64_t> last_use{0};  // PlanCache::clock_ at the time
-  std::atomic<std::int32_t> users{1};      // the table, and each run
-  std::atomic<std::size_t> instances{0};
-  std::array<std::atomic<Running*>, kIdleSlots> idle{};
-};
-
-// Open addressing, at most half full; never changed once it is published.
-struct PlanCache::Table {
-  explicit Table(std::vector<Entry*> all) : entries(std::move(all)) {
-    std::size_t size = 4;
-    while (size < 2 * entries.size()) size *= 2;
-    slots.resize(size, nullptr);
-    for (Entry* entry : entries) {
-      std::size_t at = entry->hash & (size - 1);
-      while (slots[at] != nullptr) at = (at + 1) & (size - 1);
-      slots[at] = entry;
-    }
-  }
-  std::vector<Entry*> entries;
-  std::vector<Entry*> slots;
-};
-
-// One run's hold on an entry and one of its instances.
-class PlanCache::Lease {
- public:
-  Lease(const PlanCache& cache, Entry* entry) : cache_(cache), entry_(entry) {}
-  ~Lease() {
-    if (running_ != nullptr) entry_->giveBack(running_);
-    cache_.release(entry_);
-  }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  Running& running() {
-    if (running_ == nullptr) running_ = entry_->takeIdle();
-    return *running_;
-  }
-  const Plan& plan() const { return *entry_->plan; }
-
- private:
-  const PlanCache& cache_;
-  Entry* entry_;
-  Running* running_ = nullptr;
-};
 
 // --- PlanCache -------------------------------------------------------------------------------------------------------
 
@@ -234,7 +83,7 @@ PlanCache::Entry* PlanCache::find(const Signature& signature) const {
   const std::size_t mask = table.slots.size() - 1;
   for (std::size_t at = signature.hash & mask; table.slots[at] != nullptr; at = (at + 1) & mask) {
     Entry* entry = table.slots[at];
-    if (entry->hash == signature.hash && signature.matches(spec_, entry->request, entry->node)) return entry;
+    if (entry->hash == signature.hash && signature.matches(spec_, *entry)) return entry;
   }
   return nullptr;
 }
@@ -256,11 +105,22 @@ PlanCache::Entry* PlanCache::hold(const Signature& signature) const {
 
 PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  return compileLocked(signature);
+}
+
+PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   if (Entry* entry = hold(signature)) return entry;  // another thread was faster
   auto entry = std::make_unique<Entry>();
   entry->request = makeRequest(signature);
   entry->node = signature.node;
   entry->hash = signature.hash;
+  entry->padded_inputs = signature.padded_inputs;
+  if (signature.padded_inputs != 0) {
+    entry->padded = signature.padded;
+    entry->proven = std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(signature.padded));
+    const std::vector<bool> is_batch = batchInputs(signature);
+    for (std::size_t i = 0; i < is_batch.size(); ++i) entry->padded_bytes += is_batch[i] ? entry->request.tensor_inputs[i].bytes() : 0;
+  }
   WeightCache& weights = weightsOf(signature.node);
   const std::size_t packed_bytes = weights.bytes();
   entry->request.choices = choose(entry->request, weights);
@@ -268,7 +128,7 @@ PlanCache::Entry* PlanCache::compile(const Signature& signature) {
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
   // Not for every size that comes: what only other weights are packed from is made once for all of them.
   if (tried) weights.releaseUnused();
-  total_bytes += entry->bytes();
+  plan_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
   entry->users = 2;  // the table and the caller
   entry->last_use = ++clock_;
@@ -302,7 +162,7 @@ void PlanCache::dropOverBudget(std::vector<Entry*>& entries, const Entry* newest
   for (const Entry* entry : entries) own += entry->bytes();
   const std::size_t budget = budget_bytes;
   const std::size_t share = budget / std::max<std::size_t>(1, live_caches);
-  std::size_t total = total_bytes;
+  std::size_t total = plan_bytes;
   std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) { return a->last_use > b->last_use; });
   while (entries.size() > 1 && total > budget && own > share && entries.back() != newest) {
     const std::size_t freed = std::min(own, entries.back()->bytes());
@@ -332,7 +192,8 @@ PlanRequest PlanCache::makeRequest(const Signature& signature) const {
     request.int_inputs.push_back(input.is_int ? signature.ints[next_int++] : 0);
   }
   request.constants = constantData();
-  return request;
+  if (signature.padded_inputs == 0) return request;
+  return withSamples(std::move(request), batchInputs(signature), signature.padded);
 }
 
 std::vector<const void*> PlanCache::constantData() const {
@@ -370,18 +231,25 @@ PlanCache::Sizes PlanCache::sizes() const {
 
 void PlanCache::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results) {
   at::internal::lazy_init_num_threads();
-  const Signature signature(*this, tensors, ints);
-  Entry* entry = hold(signature);
+  Signature signature(*this, tensors, ints);
+  Entry* entry = buckets_.empty() || value_hook_ ? nullptr : holdBucket(signature);
+  if (entry == nullptr) entry = hold(signature);
   Lease lease(*this, entry != nullptr ? entry : compile(signature));
   Running& running = lease.running();
+  const bool pads = signature.padded_inputs != 0 && signature.samples() < signature.padded;
   std::size_t next_tensor = 0;
   for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
-    if (!spec_.inputs[i].is_int) running.inputs[i] = signature.tensors[next_tensor++]->data_ptr();
+    if (spec_.inputs[i].is_int) continue;
+    const at::Tensor& tensor = *signature.tensors[next_tensor];
+    const bool pad = pads && signature.isPadded(next_tensor);
+    ++next_tensor;
+    running.inputs[i] = pad ? running.pad(i, lease.entry().request.tensor_inputs[i], tensor) : tensor.data_ptr();
   }
   const std::vector<TensorDesc>& outputs = lease.plan().outputs();
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     results[o] = emptyTensor(outputs[o]);
     running.outputs[o] = results[o].data_ptr();
+    if (pads) keepRows(results[o], lease.entry().output_rows[o] * signature.samples());
   }
   if (profile_) {
     std::vector<std::int64_t> begin(lease.plan().steps().size()), elapsed(begin.size());

@@ -59,7 +59,15 @@ class PlanCache {
   // While set, runs append their step times. Null ends profiling. Only the thread that runs may set it.
   void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
 
-  // While set, runs show it their values. An empty one ends that. Only the thread that runs may set it.
+  // Where a call's batch (axis 0 of the first input, and of all that have as many rows) lies between them, it runs on the
+  // plan of the next larger one, on copies of the inputs with rows of zeros behind, and gets the first rows of the results:
+  // few plans then serve all sizes. Only where this is proven not to change a result (core/plan/batch_rows.h); others get
+  // plans of their own. Ascending, each >= 1 and at most kMostBatch; empty: off. Not while runs are under way.
+  static constexpr std::int64_t kMostBatch = 1 << 16;
+  void setBatchBuckets(std::vector<std::int64_t> buckets);
+  const std::vector<std::int64_t>& batchBuckets() const { return buckets_; }
+
+  // While set, runs show it their values, at their own sizes. An empty one ends that. Only the thread that runs may set it.
   void setValueHook(ValueHook hook) { value_hook_ = std::move(hook); }
 
   // How signatures that come from now on choose their kernels; the first of them for each number of threads may be
@@ -97,6 +105,11 @@ class PlanCache {
   Entry* find(const Signature& signature) const;
   Entry* hold(const Signature& signature) const;   // null: not compiled yet
   Entry* compile(const Signature& signature);      // held
+  Entry* compileLocked(const Signature& signature);
+  // plan_cache_buckets.cpp
+  Entry* holdBucket(Signature& signature);
+  Entry* proveBucket(Signature& signature, std::int64_t bucket);
+  std::vector<bool> batchInputs(const Signature& signature) const;
   void dropOverBudget(std::vector<Entry*>& entries, const Entry* newest);
   void freeRetired();
   void release(Entry* entry) const;
@@ -107,6 +120,7 @@ class PlanCache {
   WeightCache& weightsOf(int node);
 
   PlanSpec spec_;
+  std::vector<std::int64_t> buckets_;
   std::vector<at::Tensor> constants_;
   std::size_t int_inputs_ = 0;
   std::map<int, WeightCache> weights_;            // by memory node; guarded by mutex_

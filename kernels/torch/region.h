@@ -13,12 +13,12 @@
 
 namespace ipex_studio {
 
-// Saved as (plan text, constants, library version, what was chosen by measuring). Prepared state is never saved: it is
+// Saved as (plan text, constants, library version, what was chosen by measuring, batch buckets). Prepared state is never saved: it is
 // made for the machine that loads; choices that were measured elsewhere are left aside there.
 class Region : public torch::CustomClassHolder, public ValueSource {
  public:
-  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string>;
-  // What a file holds as that; throws Error(kBadModel) when it was written by a version that kept something else.
+  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>>;
+  // What a file holds as that, without buckets where it has none; throws Error(kBadModel) when it was written by a version that kept something else.
   static State stateFrom(const c10::IValue& saved);
 
   // Throws Error(kBadModel) when the text or the constants are damaged.
@@ -32,6 +32,8 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   // CRC and offset of each, form of each, bytes of each.
   using Packed = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::vector<std::string>, std::vector<at::Tensor>>;
   Packed packed() const;
+  // Throws Error(kBadModel) when they are not ascending numbers from 1 to PlanCache::kMostBatch.
+  void setBatchBuckets(std::vector<std::int64_t> buckets) { plans_.setBatchBuckets(std::move(buckets)); }
   void setTuning(const c10::intrusive_ptr<Tuning>& tuning) { plans_.setTuning(tuning); }
 
   void setValueHook(ValueHook hook) override { plans_.setValueHook(std::move(hook)); }

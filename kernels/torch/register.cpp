@@ -98,6 +98,7 @@ TORCH_LIBRARY(ipex_studio, m) {
   m.class_<Region>("Region")
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
       .def("set_tuning", &Region::setTuning)
+      .def("set_batch_buckets", &Region::setBatchBuckets)
       .def("packed", &Region::packed)
       .def("start_profile", &Region::startProfile)
       .def("stop_profile", &Region::stopProfile)
@@ -106,6 +107,7 @@ TORCH_LIBRARY(ipex_studio, m) {
                     Region::State state = Region::stateFrom(saved);
                     auto region = c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
                     region->readTuning(std::get<3>(state));
+                    region->setBatchBuckets(std::move(std::get<4>(state)));
                     region->setPrepared(preparedBesideOpenFiles());
                     return region;
                   });

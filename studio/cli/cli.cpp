@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -101,6 +102,8 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   if (!line.reset_method.empty()) request.optimize.preserved_methods.push_back(line.reset_method);
   request.optimize.tune = tuneModeFromName(line.tune).value_or(TuneMode::kQuick);
   request.optimize.allow_winograd = !line.no_winograd;
+  request.optimize.batch_buckets = line.batch_buckets;
+  std::sort(request.optimize.batch_buckets.begin(), request.optimize.batch_buckets.end());
   request.measure = line.measure;
   request.trust = line.trust;
   request.remote = !line.worker.empty() || parseRemote(line.model).has_value();

@@ -72,6 +72,7 @@ struct CommandLine {
   std::string dump_directory;
   std::string tune = "quick";  // --tune
   bool no_winograd = false;
+  std::vector<std::int64_t> batch_buckets;
   MeasureOptions measure;
   bool trust = false;
   double timeout_s = 600;

@@ -76,6 +76,14 @@ void addRewriteFlags(CLI::App& app, CommandLine& line) {
       ->group(kRewriteGroup);
   app.add_flag("--no-winograd", line.no_winograd, "Take no convolution algorithm that rounds differently.")
       ->group(kRewriteGroup);
+  app.add_option("--batch-buckets", line.batch_buckets,
+                 "For batches of many sizes: one between two of these runs on the kernels prepared for the larger, where samples "
+                 "are proven independent. The export keeps it.")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1, 65536))
+      ->group(kRewriteGroup);
   app.add_option("--limit", line.limit, "Stop rewriting after N rewrites: halve N until the culprit is found.")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)

@@ -273,5 +273,48 @@ TEST(PlanCache, EachMemoryNodeHasItsWeights) {
   EXPECT_EQ(plans.packedBytes(), 3 * weights);
 }
 
+// Batches of 1 to 20 share the plans of the buckets, results keep their own sizes, larger batches have their own plans.
+TEST(PlanCache, BatchesRunInBuckets) {
+  const Threads one(1);
+  const std::vector<at::Tensor> weights = convolutionWeights();
+  PlanCache plans(planSpecFromText(kConvolutions), weights);
+  plans.setBatchBuckets({4, 16});
+  for (const std::int64_t batch : {3, 1, 4, 2, 15, 16, 5, 3, 20}) {
+    const at::Tensor x = at::randn({batch, 8, 12, 12});
+    const at::Tensor result = run(plans, x);
+    ASSERT_EQ(result.sizes(), (std::vector<std::int64_t>{batch, 10}));
+    EXPECT_LT(worst(result, convolutionsEager(x, weights)), 1e-4) << batch;
+  }
+  EXPECT_EQ(plans.sizes().plans, 3u);  // 4, 16, 20
+  EXPECT_THROW(plans.setBatchBuckets({4, 2}), Error);
+  EXPECT_THROW(plans.setBatchBuckets({0}), Error);
+}
+
+// What a call left behind in a plan's padding is gone with the next.
+TEST(PlanCache, PaddingForgetsTheCallBefore) {
+  const char kLookup[] = R"~({"plan":1,"inputs":[["s64",2]],"constants":[{"dtype":"f32","sizes":[5,4]}],"nodes":[
+    {"op":"embedding{}","src":[0,1],"dst":[2],"name":"e","origins":[]}],"outputs":[2]})~";
+  const at::Tensor table = at::randn({5, 4});
+  PlanCache plans(planSpecFromText(kLookup), {table});
+  plans.setBatchBuckets({8});
+  const at::Tensor wrong = at::full({7, 2}, 9, at::kLong), right = at::full({3, 2}, 4, at::kLong);
+  EXPECT_THROW(run(plans, wrong), Error);
+  EXPECT_TRUE(at::equal(run(plans, right), at::embedding(table, right)));
+  EXPECT_EQ(plans.sizes().plans, 1u);
+}
+
+// A batch whose samples meet is never padded.
+TEST(PlanCache, SamplesThatMeetHavePlansOfTheirOwn) {
+  const char kMean[] = R"~({"plan":1,"inputs":[["f32",2]],"constants":[],"nodes":[
+    {"op":"reduce{axes=[0],keepdim=1,mode=mean}","src":[0],"dst":[1],"name":"m","origins":[]}],"outputs":[1]})~";
+  PlanCache plans(planSpecFromText(kMean), {});
+  plans.setBatchBuckets({8});
+  for (const std::int64_t batch : {3, 5, 3, 8}) {
+    const at::Tensor x = at::randn({batch, 6});
+    EXPECT_LT(worst(run(plans, x), x.mean(0, true)), 1e-6);
+  }
+  EXPECT_EQ(plans.sizes().plans, 3u);
+}
+
 }  // namespace
 }  // namespace ipex_studio
