@@ -1,4 +1,4 @@
-// Values of f32, bf16, u8 and s8 to and from floats, vector-wise, once per Highway target. Bytes are rounded to nearest
+// Values of f32, bf16, f16, u8 and s8 to and from floats, vector-wise, once per Highway target. Bytes are rounded to nearest
 // even and saturated; NaN becomes the lowest number.
 #if defined(IPEX_KERNELS_BYTE_CONVERT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_BYTE_CONVERT_INL_H
@@ -16,6 +16,7 @@
 
 #include "core/plan/tensor_view.h"
 #include "kernels/bf16-inl.h"
+#include "kernels/f16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -90,7 +91,7 @@ inline void scaleToBytes(const float* from, float factor, float offset, T* to, s
   for (; i < count; ++i) to[i] = roundedByte<T>(hn::GetLane(hn::MulAdd(hn::Set(d, from[i]), a, b)));
 }
 
-// `count` values side by side of one of the four dtypes.
+// `count` values side by side of one of these dtypes.
 inline void widenValues(DType dtype, const void* from, float* to, std::size_t count) {
   switch (dtype) {
     case DType::kU8:
@@ -99,6 +100,8 @@ inline void widenValues(DType dtype, const void* from, float* to, std::size_t co
       return widenBytes(static_cast<const std::int8_t*>(from), to, count);
     case DType::kBf16:
       return widenBf16(static_cast<const std::uint16_t*>(from), to, count);
+    case DType::kF16:
+      return widenF16(static_cast<const std::uint16_t*>(from), to, count);
     default:
       std::memcpy(to, from, count * sizeof(float));
   }
@@ -112,6 +115,8 @@ inline void narrowValues(DType dtype, const float* from, void* to, std::size_t c
       return narrowToBytes(from, static_cast<std::int8_t*>(to), count);
     case DType::kBf16:
       return narrowToBf16(from, static_cast<std::uint16_t*>(to), count);
+    case DType::kF16:
+      return narrowToF16(from, static_cast<std::uint16_t*>(to), count);
     default:
       std::memcpy(to, from, count * sizeof(float));
   }
@@ -126,6 +131,8 @@ inline float valueAt(DType dtype, const void* from, std::int64_t at) {
       return static_cast<const std::int8_t*>(from)[at];
     case DType::kBf16:
       return bf16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
+    case DType::kF16:
+      return f16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
     default:
       return static_cast<const float*>(from)[at];
   }

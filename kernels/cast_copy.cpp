@@ -1,13 +1,15 @@
-// Casts between any two dtypes but f16 in the layout of the source, as torch rounds: towards zero to integers, to
-// nearest even to bf16, "not zero" to bool.
+// Casts between any two dtypes in the layout of the source, as torch rounds: towards zero to integers, to nearest even to
+// bf16 and f16, "not zero" to bool. From and to f16 by way of f32, which holds all its values.
 //
 // Declines: device, dtype, post-ops, layout (gaps).
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/bf16.h"
 #include "kernels/factories.h"
 #include "kernels/loop_nest.h"
 #include "kernels/parallel.h"
+#include "kernels/value_conversion.h"
 
 namespace ipex_studio {
 namespace {
@@ -83,15 +85,47 @@ Cast castOf(DType from, DType to) {
   }
 }
 
+// What f16 is cast to and from on the way.
+DType castAs(DType dtype) { return dtype == DType::kF16 ? DType::kF32 : dtype; }
+
 class CastOp final : public PreparedOp {
  public:
   Cast cast = nullptr;
+  ValueConversion conversion;
   std::int64_t elements = 0;
   std::int32_t threads = 1;
 
   void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
-    parallelFor(elements, kParallelGrainOps, threads,
-                [&](std::int64_t begin, std::int64_t end, int) { cast(from[0], to[0], begin, end); });
+    const bool by_floats = src[0].dtype == DType::kF16 || dst[0].dtype == DType::kF16;
+    parallelFor(elements, kParallelGrainOps, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      if (by_floats) {
+        castByFloats(from[0], to[0], begin, end);
+      } else {
+        cast(from[0], to[0], begin, end);
+      }
+    });
+  }
+
+ private:
+  void castByFloats(const void* from, void* to, std::int64_t begin, std::int64_t end) const {
+    constexpr std::int64_t kPiece = 512;
+    float floats[kPiece];
+    const auto at = [](const TensorDesc& desc, std::int64_t i) { return i * static_cast<std::int64_t>(elementBytes(desc.dtype)); };
+    for (std::int64_t i = begin; i < end; i += kPiece) {
+      const std::int64_t count = std::min(kPiece, end - i);
+      const char* const in = static_cast<const char*>(from) + at(src[0], i);
+      char* const out = static_cast<char*>(to) + at(dst[0], i);
+      if (src[0].dtype == DType::kF16) {
+        conversion.widen(DType::kF16, in, floats, 0, count);
+      } else {
+        cast(in, floats, 0, count);
+      }
+      if (dst[0].dtype != DType::kF16) {
+        cast(floats, out, 0, count);
+      } else {
+        conversion.narrow(DType::kF16, floats, out, 0, count);
+      }
+    }
   }
 };
 
@@ -101,7 +135,7 @@ class CastCopy final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (castOf(args.src[0].dtype, args.dst[0].dtype) == nullptr) return Verdict::no("dtype");
+    if (castOf(castAs(args.src[0].dtype), castAs(args.dst[0].dtype)) == nullptr) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return layoutOf(args).absent() ? Verdict::no("layout") : Verdict::yes();
   }
@@ -112,7 +146,8 @@ class CastCopy final : public Kernel {
     op->src = {like};
     op->dst = {laidOutLike(like, args.dst[0].dtype, like.dims)};
     op->packed = {false};
-    op->cast = castOf(args.src[0].dtype, args.dst[0].dtype);
+    op->cast = castOf(castAs(args.src[0].dtype), castAs(args.dst[0].dtype));
+    op->conversion = valueConversion(args.target.isa);
     op->elements = static_cast<std::int64_t>(like.bytes() / elementBytes(like.dtype));
     op->threads = args.target.threads;
     return op;

@@ -9,6 +9,7 @@
 // where it cannot be: not 3×3, strided, grouped).
 #include <algorithm>
 
+#include "core/plan/narrow_floats.h"
 #include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
 #include "kernels/layer_operands.h"
@@ -91,7 +92,7 @@ class ConvolutionOnednn final : public Kernel {
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
     // Of integers the library has no other code that is faster.
     const bool pinned = variant_ == Variant::kBlocked || variant_ == Variant::kWinograd;
-    if (pinned && x.dtype != DType::kF32 && x.dtype != DType::kBf16) return Verdict::no("dtype");
+    if (pinned && !isFloatDtype(x.dtype)) return Verdict::no("dtype");
     if (variant_ == Variant::kBlocked && args.dst[0].dims[1] < channelBlock(args.target.isa))
       return Verdict::no("layout");
     if (variant_ == Variant::kWinograd && !mayBeWinograd(args)) return Verdict::no("algorithm");

@@ -45,6 +45,7 @@ std::unique_ptr<Kernel> makeAdaptivePoolWindows();
 std::unique_ptr<Kernel> makePoolWindows();
 std::unique_ptr<Kernel> makeUpsampleSimd();
 std::unique_ptr<Kernel> makeWidened(const Kernel* wide);  // for u8 and s8
+std::unique_ptr<Kernel> makeWidenedFloats(const Kernel* wide);  // products of bf16 and f16
 std::unique_ptr<Kernel> makeConcatCopy();
 std::unique_ptr<Kernel> makeReorderCopy();
 std::unique_ptr<Kernel> makeCastCopy();

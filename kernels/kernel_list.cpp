@@ -14,13 +14,15 @@ class OrderedKernelList final : public KernelList {
     const Kernel* pointwise = list(OpKind::kPointwise, makePointwiseSimd());
     list(OpKind::kConvolution, makeConvolutionGemvSimd(pointwise));  // one pixel
     list(OpKind::kConvolution, makeConvolutionDepthwiseInt8());
-    list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
+    const Kernel* convolution = list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnNhwc(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnBlocked(engine_));
     list(OpKind::kConvolution, makeConvolutionOnednnWinograd(engine_));
     list(OpKind::kConvolution, makeConvolutionInt8());  // chains and weights that the library leaves
-    list(OpKind::kConvolution, makeConvolutionSimd());
+    const Kernel* any_chain = list(OpKind::kConvolution, makeConvolutionSimd());
     list(OpKind::kConvolution, makeConvolutionDepthwiseSimd());
+    list(OpKind::kConvolution, makeWidenedFloats(convolution));  // what nobody multiplies as it is
+    list(OpKind::kConvolution, makeWidenedFloats(any_chain));
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
     list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
     list(OpKind::kLinear, makeLinearNarrowWeights(pointwise));
@@ -31,9 +33,12 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kLinear, makeLinearInt8());
     const Kernel* packed = list(OpKind::kLinear, makeLinearSimd());
     list(OpKind::kLinear, makeLinearWideWeights(packed));
+    list(OpKind::kLinear, makeWidenedFloats(linear));
+    list(OpKind::kLinear, makeWidenedFloats(packed));
     const Kernel* matmul = list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     list(OpKind::kMatmul, makeMatmulFlipped(matmul));
     list(OpKind::kMatmul, makeMatmulWidened(matmul));
+    list(OpKind::kMatmul, makeWidenedFloats(matmul));
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
     listBoth(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
     const Kernel* reduce = listBoth(OpKind::kReduce, makeReduceSimd());

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/plan/error.h"
+#include "core/plan/narrow_floats.h"
 #include "kernels/onednn_op.h"
 
 namespace ipex_studio::onednn {
@@ -27,6 +28,9 @@ bool fromType(dnnl::memory::data_type type, DType* dtype) {
     case Type::bf16:
       *dtype = DType::kBf16;
       return true;
+    case Type::f16:
+      *dtype = DType::kF16;
+      return true;
     case Type::s8:
       *dtype = DType::kS8;
       return true;
@@ -51,6 +55,9 @@ bool typeToOnednn(DType dtype, dnnl::memory::data_type* type) {
       return true;
     case DType::kBf16:
       *type = Type::bf16;
+      return true;
+    case DType::kF16:
+      *type = Type::f16;
       return true;
     case DType::kS8:
       *type = Type::s8;
@@ -92,7 +99,7 @@ bool isProduct(DType a, DType b, DType dst) {
   const bool bytes = (a == DType::kU8 || a == DType::kS8) && b == DType::kS8;
   if (bytes) return dst == DType::kU8 || dst == DType::kS8 || dst == DType::kF32 || dst == DType::kBf16;
   if (a != b) return false;
-  return a == DType::kF32 ? dst == a : a == DType::kBf16 && (dst == a || dst == DType::kF32);
+  return a == DType::kF32 ? dst == a : isNarrowFloat(a) && (dst == a || dst == DType::kF32);
 }
 
 bool fromMd(const Md& md, TensorDesc* desc) {

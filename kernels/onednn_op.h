@@ -22,8 +22,9 @@ bool typeToOnednn(DType dtype, dnnl::memory::data_type* type);
 // 0 on a dimension over 1, blocked tensors with gaps, rank 0.
 bool toMd(const TensorDesc& desc, Md* md);
 
-// Products that oneDNN computes: FP32 throughout, BF16 operands and a result of either type, both with sums in FP32; u8
-// or s8 by s8 with sums in 32 bits and any of these results.
+// Products that oneDNN computes: FP32 throughout, BF16 or FP16 operands and a result of their type or FP32, all with sums in
+// FP32 (of FP16 from 3.x on, where the CPU has it: else there is no primitive); u8 or s8 by s8 with sums in 32 bits and a
+// result of 8 bits, FP32 or BF16.
 bool isProduct(DType a, DType b, DType dst);
 
 // The way back. False when the layout is not one of ours (weights' double blocks, opaque formats).

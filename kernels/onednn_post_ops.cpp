@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/narrow_floats.h"
 #include "kernels/integer_chain.h"
 #include "kernels/layer_operands.h"
 #include "kernels/onednn_op.h"
@@ -91,7 +92,7 @@ Verdict appendBinary(const PostOpRequest& request, const PostOp& op, PostOps* re
   if (k < 0 || k >= static_cast<int>(request.operand_dims.size())) return Verdict::no("post-ops");
   const Dims dims = request.operand_dims[k];
   const DType type = request.operand_types[k];
-  if (dims.rank > request.dst.rank || (type != DType::kF32 && type != DType::kBf16)) return Verdict::no("post-ops");
+  if (dims.rank > request.dst.rank || !isFloatDtype(type)) return Verdict::no("post-ops");
   const bool same = dims == request.dst;
   const int src = request.first_operand + k;
   if (request.allow_sum && result->in_place_src < 0 && same && type == request.dst_type && request.operand_dies[k] && op.kind == PostOpKind::kAdd &&

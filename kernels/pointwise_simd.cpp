@@ -1,4 +1,4 @@
-// A chain of element-wise operations over broadcasting operands of f32, bf16, u8 and s8 in one pass over memory: casts,
+// A chain of element-wise operations over broadcasting operands of f32, bf16, f16, u8 and s8 in one pass over memory: casts,
 // quantizing and dequantizing are such chains. Works in
 // row-major, channels-last and channel-blocked layouts; the operands' tiles go through the chain, in f32, while they lie
 // in the first-level cache.
@@ -121,6 +121,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/plan/narrow_floats.h"
 #include "kernels/factories.h"
 #include "kernels/parallel.h"
 #include "kernels/pointwise_ops.h"
@@ -209,6 +210,7 @@ class PointwiseOp final : public PreparedOp {
     const auto read = [&](std::int64_t at) -> float {
       switch (operand.dtype) {
         case DType::kBf16: return bf16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
+        case DType::kF16: return f16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
         case DType::kU8: return static_cast<const std::uint8_t*>(from)[at];
         case DType::kS8: return static_cast<const std::int8_t*>(from)[at];
         default: return static_cast<const float*>(from)[at];
@@ -236,7 +238,7 @@ class PointwiseOp final : public PreparedOp {
 bool isFull(const TensorDesc& desc, const Dims& dims) { return desc.dims == dims; }
 
 bool inChains(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kU8 || dtype == DType::kS8;
+  return isFloatDtype(dtype) || dtype == DType::kU8 || dtype == DType::kS8;
 }
 
 // The layout of the result: the one that most full-size operands already have; row-major when none is dense.

@@ -15,7 +15,7 @@ constexpr std::int64_t kPointwiseTile = 1024;
 // plane that is cut into tiles: pieces of one row where rows are long, several rows where they are short.
 struct PointwiseJob {
   std::vector<PostOp> ops;
-  std::vector<DType> dtypes;  // per tensor: f32, bf16, u8 or s8
+  std::vector<DType> dtypes;  // per tensor: f32, bf16, f16, u8 or s8
   bool scales_last = false;   // the last operation, factor · v + offset, is done while the result is rounded to bytes
   float factor = 1, offset = 0;
   LoopNest nest;

@@ -7,6 +7,7 @@
 
 #include "core/plan/error.h"
 #include "kernels/bf16.h"
+#include "kernels/f16.h"
 #include "kernels/factories.h"
 
 namespace ipex_studio {
@@ -30,6 +31,8 @@ double load(DType dtype, const void* data, std::int64_t i) {
       return static_cast<const double*>(data)[i];
     case DType::kBf16:
       return bf16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
+    case DType::kF16:
+      return f16ToFloat(static_cast<const std::uint16_t*>(data)[i]);
     case DType::kS8:
       return static_cast<const std::int8_t*>(data)[i];
     case DType::kU8:
@@ -55,6 +58,9 @@ void store(DType dtype, void* data, std::int64_t i, double value) {
       break;
     case DType::kBf16:
       static_cast<std::uint16_t*>(data)[i] = floatToBf16(static_cast<float>(value));
+      break;
+    case DType::kF16:
+      static_cast<std::uint16_t*>(data)[i] = floatToF16(static_cast<float>(value));
       break;
     case DType::kS8:
       static_cast<std::int8_t*>(data)[i] = static_cast<std::int8_t>(value);
@@ -136,8 +142,6 @@ class ReferenceOp final : public PreparedOp {
   }
 };
 
-bool known(DType dtype) { return dtype != DType::kNone && dtype != DType::kF16; }
-
 class ReferenceKernel final : public Kernel {
  public:
   ReferenceKernel(OpKind kind, RefFunction function)
@@ -147,11 +151,8 @@ class ReferenceKernel final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent() && !known(src.dtype)) return Verdict::no("dtype");
-    }
     for (const TensorDesc& dst : args.dst) {
-      if (!known(dst.dtype)) return Verdict::no("dtype");
+      if (dst.absent()) return Verdict::no("dtype");
     }
     return Verdict::yes();
   }

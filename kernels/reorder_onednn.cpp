@@ -1,7 +1,8 @@
-// Layout conversions by oneDNN's generated code, and casts between f32 and bf16. The destination is exactly
+// Layout conversions by oneDNN's generated code, and casts between floats. The destination is exactly
 // PrepareArgs::dst. Types that oneDNN does not know are moved as integers of their size.
 //
 // Declines: device, dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
+#include "core/plan/narrow_floats.h"
 #include "kernels/factories.h"
 #include "kernels/onednn_op.h"
 #include "kernels/parallel.h"
@@ -26,8 +27,6 @@ DType movedAs(DType dtype) {
   }
 }
 
-bool isFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; }
-
 bool describeBoth(const PrepareArgs& args, Md* from, Md* to) {
   TensorDesc src = args.src[0], dst = args.dst[0];
   if (src.dtype == dst.dtype) src.dtype = dst.dtype = movedAs(src.dtype);
@@ -44,7 +43,7 @@ class ReorderOnednn final : public Kernel {
     const DType from = args.src[0].dtype, to = args.dst[0].dtype;
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
-    if (from != to && !(isFloat(from) && isFloat(to))) return Verdict::no("dtype");
+    if (from != to && !(isFloatDtype(from) && isFloatDtype(to))) return Verdict::no("dtype");
     if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
     Md src, dst;
     return describeBoth(args, &src, &dst) ? Verdict::yes() : Verdict::no("layout");

@@ -35,6 +35,7 @@ HWY_AFTER_NAMESPACE();
 #include "kernels/factories.h"
 #include "kernels/integer_chain.h"
 #include "kernels/parallel.h"
+#include "kernels/value_conversion.h"
 
 namespace ipex_studio {
 namespace {
@@ -46,14 +47,10 @@ std::int64_t elementsOf(const TensorDesc& desc) { return static_cast<std::int64_
 
 std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-using Widen = void (*)(DType, const void*, float*, std::int64_t, std::int64_t);
-using Narrow = void (*)(DType, const float*, void*, std::int64_t, std::int64_t);
-
 class WidenedOp final : public PreparedOp {
  public:
   std::unique_ptr<PreparedOp> wide;
-  Widen widen = nullptr;
-  Narrow narrow = nullptr;
+  ValueConversion conversion;
   std::int32_t threads = 1;
 
   std::unique_ptr<ExecState> newState() const override { return wide->newState(); }
@@ -69,12 +66,12 @@ class WidenedOp final : public PreparedOp {
     }
     constexpr std::int64_t kGrain = kParallelGrainOps * 2;
     parallelFor(elementsOf(src[0]), kGrain, threads,
-                [&](std::int64_t begin, std::int64_t end, int) { widen(src[0].dtype, from[0], floats, begin, end); });
+                [&](std::int64_t begin, std::int64_t end, int) { conversion.widen(src[0].dtype, from[0], floats, begin, end); });
     const void* const sources[] = {floats};
     wide->execute(state, sources, &result, rest);
     if (!narrows) return;
     parallelFor(elementsOf(dst[0]), kGrain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      narrow(dst[0].dtype, static_cast<const float*>(result), to[0], begin, end);
+      conversion.narrow(dst[0].dtype, static_cast<const float*>(result), to[0], begin, end);
     });
   }
 };
@@ -104,8 +101,7 @@ class Widened final : public Kernel {
     op->dst[0].dtype = args.dst[0].dtype;
     op->packed = {false};
     op->flops = op->wide->flops;
-    op->widen = IPEX_SELECT_TARGET(widenRange, args.target.isa);
-    op->narrow = IPEX_SELECT_TARGET(narrowRange, args.target.isa);
+    op->conversion = valueConversion(args.target.isa);
     op->threads = args.target.threads;
     op->scratch_bytes = padded(op->wide->src[0].bytes()) + padded(op->wide->dst[0].bytes()) + op->wide->scratch_bytes;
     return op;
@@ -126,6 +122,8 @@ class Widened final : public Kernel {
 };
 
 }  // namespace
+
+ValueConversion valueConversion(const std::string& isa) { return {IPEX_SELECT_TARGET(widenRange, isa), IPEX_SELECT_TARGET(narrowRange, isa)}; }
 
 std::unique_ptr<Kernel> makeWidened(const Kernel* wide) { return std::make_unique<Widened>(wide); }
 

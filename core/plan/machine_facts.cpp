@@ -107,7 +107,8 @@ std::string isaTier(const std::vector<std::string>& features) {
   if (!has({"avx512f", "avx512dq", "avx512bw", "avx512vl"})) return "avx2";
   if (!has({"avx512_vnni"})) return "avx512_core";
   if (!has({"avx512_bf16"})) return "avx512_core_vnni";
-  return has({"amx_tile", "amx_int8", "amx_bf16"}) ? "avx512_core_amx" : "avx512_core_bf16";
+  if (has({"amx_tile", "amx_int8", "amx_bf16"})) return "avx512_core_amx";
+  return has({"avx512_fp16"}) ? "avx512_core_fp16" : "avx512_core_bf16";
 }
 
 int affinityCores() {
@@ -197,7 +198,9 @@ int usableCores() {
   return quota > 0 ? std::min(quota, cores) : cores;
 }
 
-bool hasBf16(const std::string& isa) { return isa == "avx512_core_bf16" || isa == "avx512_core_amx"; }
+bool hasBf16(const std::string& isa) { return isa == "avx512_core_bf16" || hasFp16(isa); }
+
+bool hasFp16(const std::string& isa) { return isa == "avx512_core_fp16" || isa == "avx512_core_amx"; }
 
 MachineFacts machineFacts() {
   MachineFacts facts;

@@ -14,6 +14,9 @@ MachineFacts machineFacts();
 // Does this tier (MachineFacts::isa) compute in BF16 natively?
 bool hasBf16(const std::string& isa);
 
+// The same of FP16 (AVX512-FP16, which is part of every CPU with AMX).
+bool hasFp16(const std::string& isa);
+
 // Cores in the affinity mask, but no more than the cgroup's CPU quota (rounded up); at least 1. This is what "all
 // cores" means everywhere in the project.
 int usableCores();

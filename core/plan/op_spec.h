@@ -10,7 +10,7 @@
 //
 // Integers. A tensor of u8 or s8 is nothing but its integers: scales and zero points stand in the post-operations of
 // what writes and reads it. Chains compute in FP32, in which their operands of any dtype take part as their values.
-// result=f32|bf16|u8|s8 (products, attention, pointwise, pools, reduce, embedding) is the dtype of the result; u8 and s8 are
+// result=f32|bf16|f16|u8|s8 (products, attention, pointwise, pools, reduce, embedding) is the dtype of the result; u8 and s8 are
 // rounded to nearest even and saturated, NaN becomes the lowest number. Without it products and chains of u8 or s8 give
 // f32, everything else its first source's dtype. Products of u8 or s8 by s8 weights are exact: the 32-bit sum of
 // (x - src_zero)·w, padding counts as src_zero, there is no bias; the chain begins with the scales:

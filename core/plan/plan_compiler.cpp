@@ -9,6 +9,7 @@
 
 #include "core/plan/error.h"
 #include "core/plan/layout_text.h"
+#include "core/plan/narrow_floats.h"
 #include "core/plan/plan_split.h"
 #include "core/plan/prepare.h"
 #include "core/plan/shape_inference.h"
@@ -329,6 +330,8 @@ bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, co
 
 namespace {
 
+const char* floatPrecision(DType dtype) { return dtype == DType::kF32 ? "fp32" : dtype == DType::kF16 ? "fp16" : dtypeName(dtype); }
+
 // What a step computes in: of integers where it reads or writes them. Attention is never, whatever it writes.
 const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   if (spec.kind == OpKind::kAttention) {
@@ -338,10 +341,10 @@ const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   const auto holdsIntegers = [](DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; };
   const DType result = op.dst[0].dtype;
   if (holdsIntegers(result) || (!op.src.empty() && holdsIntegers(op.src[0].dtype))) return "int8";
-  // What multiplies BF16 does so even where it writes its FP32 sums.
+  // What multiplies narrow floats does so even where it writes its FP32 sums.
   const bool converts = spec.kind == OpKind::kCast || spec.kind == OpKind::kReorder;
-  if (!converts && !op.src.empty() && op.src[0].dtype == DType::kBf16) return "bf16";
-  return result == DType::kF32 ? "fp32" : dtypeName(result);
+  const bool narrow_source = !op.src.empty() && isNarrowFloat(op.src[0].dtype);
+  return floatPrecision(!converts && narrow_source ? op.src[0].dtype : result);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/plan/narrow_floats.h"
 #include "core/plan/narrow_weights.h"
 #include "core/plan/shape_rules.h"
 #include "core/plan/shape_views.h"
@@ -42,7 +43,7 @@ bool isInteger8(DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8
 DType resultDtype(const OpSpec& spec, DType otherwise) {
   if (!spec.has("result")) return otherwise;
   const DType dtype = dtypeFromName(spec.stringOr("result", ""));
-  return dtype == DType::kF32 || dtype == DType::kBf16 || isInteger8(dtype) ? dtype : DType::kNone;
+  return isFloatDtype(dtype) || isInteger8(dtype) ? dtype : DType::kNone;
 }
 
 DType computedDtype(const OpSpec& spec, DType source) { return resultDtype(spec, isInteger8(source) ? DType::kF32 : source); }

@@ -77,11 +77,6 @@ Variant convert(const Model& model, const Inputs& example, const char* name, Pre
   return variant;
 }
 
-bool hasBf16() {
-  const std::string isa = machineFacts().isa;
-  return isa == "avx512_core_bf16" || isa == "avx512_core_amx";
-}
-
 void runAll(const DataSet& data, std::vector<Variant>& variants) {
   const torch::NoGradGuard no_gradients;
   for (std::int64_t i = 0; i < data.batches(); ++i) {
@@ -119,7 +114,7 @@ int run(const std::string& trained, const std::string& target) {
 
   std::vector<Variant> variants;
   variants.push_back(convert(model, example, "FP32", Precision::kFp32, ""));
-  if (hasBf16()) variants.push_back(convert(model, example, "BF16", Precision::kBf16, ""));
+  if (hasBf16(machineFacts().isa)) variants.push_back(convert(model, example, "BF16", Precision::kBf16, ""));
   variants.push_back(convert(model, example, "INT8", Precision::kInt8, recipe));
   variants.back().model.preprocess = preprocessing();  // goes with the file
   exportModule(variants.back().model, target, ExportForm::kCompiled);

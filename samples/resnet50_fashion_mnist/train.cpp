@@ -77,11 +77,6 @@ class Autocast {
   bool on_;
 };
 
-bool hasBf16() {
-  const std::string isa = ipex_studio::machineFacts().isa;
-  return isa == "avx512_core_bf16" || isa == "avx512_core_amx";
-}
-
 double accuracy(Module& module, const Images& images) {
   const torch::NoGradGuard no_gradients;
   module.eval();
@@ -143,7 +138,7 @@ void train(Module& module, const std::string& target, int epochs, double highest
   const Checkpoint checkpoint{target + ".checkpoint"};
   const std::int64_t first = checkpoint.read(module, optimizer);
   if (first > 0) std::printf("going on at step %lld of %lld\n", static_cast<long long>(first), static_cast<long long>(steps));
-  const bool bf16 = hasBf16();
+  const bool bf16 = ipex_studio::hasBf16(ipex_studio::machineFacts().isa);
   const auto begin = std::chrono::steady_clock::now();
   at::Tensor order;
   double loss_sum = 0;

@@ -8,6 +8,7 @@
 #include "core/plan/error.h"
 #include "core/plan/shape_inference.h"
 #include "kernels/bf16.h"
+#include "kernels/f16.h"
 #include "kernels/kernel_list.h"
 #include "kernels/parallel.h"
 
@@ -149,6 +150,9 @@ void writeTensor(const TensorDesc& desc, const Values& values, void* data) {
       case DType::kBf16:
         static_cast<std::uint16_t*>(data)[at] = floatToBf16(static_cast<float>(values[i]));
         break;
+      case DType::kF16:
+        static_cast<std::uint16_t*>(data)[at] = floatToF16(static_cast<float>(values[i]));
+        break;
       default:
         IPEX_CHECK(false, "dtype without test support");
     }
@@ -178,6 +182,9 @@ Values readTensor(const TensorDesc& desc, const void* data) {
         break;
       case DType::kBf16:
         values[i] = bf16ToFloat(static_cast<const std::uint16_t*>(data)[at]);
+        break;
+      case DType::kF16:
+        values[i] = f16ToFloat(static_cast<const std::uint16_t*>(data)[at]);
         break;
       default:
         IPEX_CHECK(false, "dtype without test support");

@@ -1,4 +1,4 @@
-// BF16 operands, sums in FP32. The tolerance is one rounding of the result: 2^-8 of its size.
+// BF16 and FP16 operands, sums in FP32. The tolerance is one rounding of the result: 2^-8 or 2^-11 of its size.
 #include "cases.h"
 
 namespace ipex_studio::kernel_test {
@@ -40,6 +40,38 @@ const std::vector<Case>& bf16Cases() {
       {"matmul{scale=0.125,transpose_b=1}", {narrow(S::of({1, 12, 64, 64})), narrow(S::of({1, 12, 64, 64}))}, "", kOneRounding, true},
       {"matmul{result=f32}", {narrow(S::of({2, 7, 33})), narrow(S::of({33, 9}))}, "", 2e-5},
   };
+  return cases;
+}
+
+// The same operands in FP16, of what takes it: products that native code declines everywhere but on few CPUs go by FP32.
+const std::vector<Case>& f16Cases() {
+  static const std::vector<Case> cases = [] {
+    std::vector<Case> made;
+    for (Case test : bf16Cases()) {
+      if (test.spec.rfind("pool", 0) == 0) continue;
+      for (Source& source : test.src) {
+        if (source.dtype == DType::kBf16) source.dtype = DType::kF16;
+      }
+      if (test.tolerance == kOneRounding) test.tolerance /= 8;
+      if (test.spec.rfind("convolution", 0) == 0) test.kernel = "convolution_onednn_widened_floats";
+      if (test.spec.rfind("linear", 0) == 0) test.kernel = "linear_onednn_widened_floats";
+      if (test.spec.rfind("matmul", 0) == 0) test.kernel = "matmul_onednn_widened_floats";
+      made.push_back(test);
+    }
+    using S = Source;
+    const auto f16 = [](Source source) {
+      source.dtype = DType::kF16;
+      return source;
+    };
+    // Whole models in FP16 have such a bias, too.
+    made.push_back({"linear{}|relu", {f16(S::of({5, 33})), f16(S::weight({17, 33})), f16(S::weight({17}))}, "linear_onednn_widened_floats", kOneRounding / 8});
+    made.push_back({"cast{dtype=f16}", {S::of({2, 17, 5, 5})}, "cast_copy", 0});
+    made.push_back({"cast{dtype=f16}", {S::bf16({3, 700})}, "cast_copy", 0});
+    made.push_back({"cast{dtype=f16}", {S::ids({33}, 5000)}, "cast_copy", 0});
+    made.push_back({"cast{dtype=bf16}", {f16(S::of({3, 700}))}, "cast_copy", 0});
+    made.push_back({"pointwise{result=f16}|square", {S::of({5, 65})}, "pointwise_simd", kOneRounding / 8});
+    return made;
+  }();
   return cases;
 }
 

@@ -1,0 +1,18 @@
+// Values of f32, bf16, f16, u8 and s8 to and from f32 by the best code that `isa` allows (widened_simd.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/plan/tensor_view.h"
+
+namespace ipex_studio {
+
+// Elements [begin, end) of tensors whose data begin at `from` and `to`. Narrowing rounds to nearest even; bytes saturate.
+struct ValueConversion {
+  void (*widen)(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) = nullptr;
+  void (*narrow)(DType dtype, const float* from, void* to, std::int64_t begin, std::int64_t end) = nullptr;
+};
+ValueConversion valueConversion(const std::string& isa);
+
+}  // namespace ipex_studio
