@@ -1,18 +1,19 @@
-// Computes convolutions and products in BF16 and puts casts where the precisions meet.
+// Computes convolutions and products in BF16 or FP16 and puts casts where the precisions meet.
 //   before  %y = convolution(%x, W, b, …)   %z = relu(%y)   %s = softmax(%z, 1)
 //   after   %x16 = to(%x, bfloat16)   %y = convolution(%x16, W16, b, …)   %z = relu(%y)   %z32 = to(%z, float)
 //           %s = softmax(%z32, 1)
 // Convolutions, linears and matmuls are lowered; depthwise convolutions, pools, elementwise chains, concatenations and
-// views follow where that moves fewer bytes, casts counted; everything else keeps FP32, convolutions of images with a
-// few channels too: BF16 multiplies pairs of channels, and what pads them costs more than is gained. Which of them follow is a least-cost labelling of the
-// graph (pbqp.h). A value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32
-// itself. Weights become BF16 constants; bias, accumulation and constant operands stay FP32. Attention is lowered, too, its
-// sums and softmax stay FP32; it takes queries, keys and values in either precision.
-// Runs for precision bf16, and for int8 where the recipe or a person wants operations in BF16: only these are lowered then,
-// and what follows them; and, where the CPU multiplies BF16, attention to what products of integers give, which then write
+// views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps more),
+// convolutions of images with a few channels too: narrow floats are multiplied in pairs of channels, and what pads them costs
+// more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A value is cast once for all its
+// readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights become narrow constants; bias, accumulation
+// and constant operands stay FP32. BF16 lowers attention, too, its sums and softmax stay FP32; it takes queries, keys and
+// values in either precision.
+// Runs for precision bf16 and fp16, and for int8 where the recipe or a person wants operations in BF16: only these are lowered
+// then, and what follows them; and, where the CPU multiplies BF16, attention to what products of integers give, which then write
 // BF16: their rounding to bytes is coarser than this. Last of all fusions: a chain is one node by then. Declines:
 // unsupported-dtype, value-may-be-aliased-or-written, not-profitable, decided-by-hand, kept-by-recipe.
-// Numerics: activations and weights are rounded to 8 bits of mantissa (round to nearest even).
+// Numerics: activations and weights are rounded to 8 bits of mantissa, in FP16 to 11 (round to nearest even).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,6 +29,7 @@
 #include "core/quantization/recipe.h"
 #include "core/quantization/sites.h"
 #include "passes/attention_precision.h"
+#include "passes/cast_policy.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -36,36 +38,9 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
-enum class Role { kKeep, kFollow, kLower };
-
-constexpr int kFp32 = 0, kBf16 = 1;  // alternatives of a node
+constexpr int kWide = 0, kNarrow = 1;  // alternatives of a node
 constexpr std::int64_t kFewChannels = 8;
 constexpr double kNever = 1e15;      // more bytes than any graph moves
-
-// Their result's type is what they are for.
-bool converts(const Node* node) {
-  static const std::unordered_set<std::string> kKinds = {"aten::to", "aten::type_as", "aten::float"};
-  return kKinds.count(node->kind().toQualString()) != 0;
-}
-
-bool isProduct(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
-
-bool follows(OpKind kind) { return takesBf16(kind) && !isProduct(kind) && kind != OpKind::kAttention && kind != OpKind::kCast; }
-
-// Input channels that one output channel of a convolution sees; 0 for other nodes.
-std::int64_t channelsSeen(Node* node) {
-  const auto op = readFusedOp(node);
-  if (!op || op->spec.kind != OpKind::kConvolution) return 0;
-  const auto sizes = knownSizes(op->base[1]);
-  return sizes && sizes->size() > 1 ? (*sizes)[1] : 0;
-}
-
-double elements(const Value* value) {
-  const auto sizes = knownSizes(value);
-  double count = 1;
-  for (std::int64_t size : sizes.value_or(std::vector<std::int64_t>{})) count *= static_cast<double>(size);
-  return count;
-}
 
 // What a recipe and a person want of an INT8 network.
 struct RecipeWishes {
@@ -76,8 +51,8 @@ struct RecipeWishes {
 class CastInserter {
  public:
   // `wishes`: what alone is to be lowered, beside attention that follows products of integers; null: all that can be.
-  CastInserter(torch::jit::Graph& graph, PassContext& context, const RecipeWishes* wishes)
-      : graph_(graph), context_(context), rewriter_(context.rewriter), wishes_(wishes), keys_(graph, rewriter_.origins()) {}
+  CastInserter(torch::jit::Graph& graph, PassContext& context, const NarrowFloat& narrow, const RecipeWishes* wishes)
+      : graph_(graph), context_(context), rewriter_(context.rewriter), narrow_(narrow), wishes_(wishes), keys_(graph, rewriter_.origins()) {}
 
   bool run() {
     for (Node* node : graph_.nodes()) {
@@ -91,7 +66,7 @@ class CastInserter {
     }
     label();
     for (Node* node : ordered_) {
-      if (labels_.at(node) != kBf16) continue;
+      if (labels_.at(node) != kNarrow) continue;
       if (!rewriter_.permit()) break;
       convert(node);
     }
@@ -101,7 +76,7 @@ class CastInserter {
 
  private:
   struct Operation {
-    Role role = Role::kKeep;
+    CastRole role = CastRole::kKeep;
     bool is_view = false;
     bool may_choose = true;  // false: lowered in any case
     bool writes_only = false;  // a product of integers, which may write BF16
@@ -115,6 +90,7 @@ class CastInserter {
     const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node, opKindName(OpKind::kAttention));
     const std::string& key = keys_.of(node->output());
     if (decided == "fp32") return context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
+    if (narrow_.type != at::kBFloat16) return context_.missed(node, reasons::kUnsupportedDtype, "Attention keeps FP32: there is no kernel of it for FP16.");
     if (wishes_ != nullptr && decided != "bf16" && wishes_->bf16.count(key) == 0) {
       if (wishes_->fp32.count(key) != 0) return context_.missed(node, reasons::kKeptByRecipe, "The recipe keeps it in FP32.");
       if (!attendsToIntegerProducts(attention)) {
@@ -125,7 +101,7 @@ class CastInserter {
       }
     }
     Operation operation;
-    operation.role = Role::kLower;
+    operation.role = CastRole::kLower;
     operation.may_choose = false;
     for (std::size_t i = 0; i < 3; ++i) addOperand(node, i, &operation);
     operation.attention = std::move(attention);
@@ -143,7 +119,7 @@ class CastInserter {
 
   void classifyPieces(Node* unpack, Node* pieces) {
     Operation operation;
-    operation.role = Role::kFollow;
+    operation.role = CastRole::kFollow;
     operation.is_view = true;
     addOperand(pieces, 0, &operation);
     bool written = operation.activations.empty() || context_.mayBeWritten(pieces->input(0));
@@ -156,28 +132,20 @@ class CastInserter {
     if (Node* pieces = piecesUnpackedBy(node)) return classifyPieces(node, pieces);
     const auto lowered = lowerNode(node);
     const auto* ops = std::get_if<LoweredNode>(&lowered);
-    if (ops == nullptr || node->outputs().size() != 1 || !isFloat(node->output()) || converts(node)) return;
-    if (!ops->ops.empty() && ops->ops.back().spec.has("products")) return;  // was lowered before
-    const auto all = [&](bool (*test)(OpKind)) {
-      return std::all_of(ops->ops.begin(), ops->ops.end(), [&](const LoweredOp& op) { return test(op.spec.kind); });
-    };
-    // What makes a tensor of its own takes an operand for its sizes only.
-    const auto reads = [](const LoweredOp& op) {
-      return std::any_of(op.src.begin(), op.src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr && isFloat(operand.value); });
-    };
-    if (!ops->ops.empty() && std::none_of(ops->ops.begin(), ops->ops.end(), reads)) return;
-    Operation operation;
-    operation.is_view = all(isView);
-    operation.role = readFusedOp(node) && all(isProduct) ? Role::kLower : all(follows) ? Role::kFollow : Role::kKeep;
-    if (operation.role == Role::kKeep) {
-      if (!operation.is_view && wishes_ == nullptr) context_.missed(node, reasons::kUnsupportedDtype, "This operation keeps FP32: its rounding would show.");
+    if (ops == nullptr) return;
+    const CastPolicy policy = castPolicy(node, *ops, narrow_);
+    if (policy.role == CastRole::kKeep) {
+      if (*policy.why != '\0' && wishes_ == nullptr) context_.missed(node, reasons::kUnsupportedDtype, policy.why);
       return;
     }
+    Operation operation;
+    operation.is_view = policy.is_view;
+    operation.role = policy.role;
     const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node,
                                                  opKindName(ops->ops.back().spec.kind));
     const bool left_out = wishes_ != nullptr && decided != "bf16" && wishes_->bf16.count(keys_.of(node->output())) == 0;
-    if (left_out && (operation.role == Role::kLower || (!wishes_->any_bf16 && !operation.is_view))) return;
-    if (!decided.empty() && decided != "bf16") {
+    if (left_out && (operation.role == CastRole::kLower || (!wishes_->any_bf16 && !operation.is_view))) return;
+    if (!decided.empty() && decided != narrow_.name) {
       context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
       return;
     }
@@ -187,7 +155,7 @@ class CastInserter {
       context_.missed(node, reasons::kNotProfitable, "A convolution of so few channels is faster in FP32.");
       return;
     }
-    operation.may_choose = decided.empty() && (operation.role == Role::kFollow || depthwise);
+    operation.may_choose = decided.empty() && (operation.role == CastRole::kFollow || depthwise);
     if (collect(node, &operation)) operations_.emplace(node, std::move(operation));
   }
 
@@ -237,8 +205,8 @@ class CastInserter {
     for (const Node* node : ordered_) {
       const Operation& operation = operations_.at(node);
       double moved = 0;
-      for (const Value* result : node->outputs()) moved += 4 * elements(result);
-      for (const Value* operand : operation.activations) moved += 4 * elements(operand);
+      for (const Value* result : node->outputs()) moved += 4 * knownElements(result);
+      for (const Value* operand : operation.activations) moved += 4 * knownElements(operand);
       if (operation.is_view) moved = 0;
       numbers[node] = problem.addNode({operation.may_choose ? moved : kNever, operation.may_choose ? moved / 2 : 0});
     }
@@ -259,26 +227,25 @@ class CastInserter {
 
   // A cast reads one precision and writes the other, and is a step more. Attention in BF16 reads FP32, too, in more bytes.
   static void addEdge(Pbqp& problem, int from, int to, const Value* value, bool takes_either) {
-    const double cast = 6 * elements(value) + 1;
-    problem.addEdge(from, to, {0, takes_either ? 2 * elements(value) : cast, cast, 0});
+    const double cast = 6 * knownElements(value) + 1;
+    problem.addEdge(from, to, {0, takes_either ? 2 * knownElements(value) : cast, cast, 0});
   }
 
   void convert(Node* node) {
     const Operation& operation = operations_.at(node);
     if (operation.attention) return convertAttention(node, *operation.attention);
-    if (operation.writes_only) return writeAs(node, "bf16", at::kBFloat16, "writes BF16 for attention");
+    if (operation.writes_only) return writeAs(node, narrow_.dtype, narrow_.type, "writes BF16 for attention");
     for (std::size_t i = 0; i < operation.places.size(); ++i) {
       const auto& [holder, index] = operation.places[i];
-      if (knownDtype(holder->input(index)) == at::kFloat) rewriter_.replaceInput(holder, index, inBf16(holder->input(index), holder));
+      if (knownDtype(holder->input(index)) == at::kFloat) rewriter_.replaceInput(holder, index, narrowedValue(holder->input(index), holder));
     }
-    if (operation.role == Role::kLower) {
+    if (operation.role == CastRole::kLower) {
       node = convertWeights(node);
     } else {
-      convertConstants(node);
-      rewriter_.finish(node, "follows its operands in BF16");
+      node = convertFollower(node);
     }
     for (Value* result : node->outputs()) {
-      setDtype(result, at::kBFloat16);
+      setDtype(result, narrow_.type);
       converted_.emplace_back(result, node);
     }
     converted_nodes_.insert(node);
@@ -297,7 +264,7 @@ class CastInserter {
     spec.attributes["result"] = std::string(result);
     rewriter_.replaceInput(node, node->inputs().size() - 1, rewriter_.constant(spec.text(), node));
     setDtype(node->output(), dtype);
-    if (dtype != at::kBFloat16) return;
+    if (dtype == at::kFloat) return;
     rewriter_.finish(node, text);
     converted_.emplace_back(node->output(), node);
     converted_nodes_.insert(node);
@@ -311,14 +278,28 @@ class CastInserter {
     return to->output();
   }
 
-  Value* inBf16(Value* value, Node* before) {
+  Value* narrowedValue(Value* value, Node* before) {
     Value*& made = casts_[value];
-    if (made == nullptr) made = cast(value, at::kBFloat16, before);
+    if (made == nullptr) made = cast(value, narrow_.type, before);
     return made;
   }
 
   static void setDtype(Value* value, at::ScalarType dtype) {
     value->setType(value->type()->expectRef<c10::TensorType>().withScalarType(dtype));
+  }
+
+  Node* convertFollower(Node* node) {
+    const std::string text = fmt::format("follows its operands in {}", narrow_.title);
+    const auto chain = narrow_.type == at::kHalf ? readStockChain(node) : std::nullopt;
+    if (!chain) {
+      convertConstants(node);
+      rewriter_.finish(node, text);
+      return node;
+    }
+    Node* made = writeFusedOp(rewriter_, *chain, node);
+    made->output()->setType(node->output()->type());
+    rewriter_.replace({node}, node->output(), made->output(), text);
+    return made;
   }
 
   // Constant operands of stock operators, which would raise the result to FP32; ours take them as they are.
@@ -338,11 +319,11 @@ class CastInserter {
     rewriter_.replaceInput(holder, index, narrowed(holder->input(index), holder));
   }
 
-  // A constant in BF16, once for all that read it.
+  // A constant in narrow floats, once for all that read it.
   Value* narrowed(Value* value, Node* before) {
     const at::Tensor tensor = *constantTensor(value);
     Value*& made = constants_[tensor.unsafeGetTensorImpl()];
-    if (made == nullptr) made = rewriter_.constant(tensor.detach().to(at::kBFloat16), before);
+    if (made == nullptr) made = rewriter_.constant(tensor.detach().to(narrow_.type), before);
     return made;
   }
 
@@ -354,7 +335,7 @@ class CastInserter {
     }
     Node* made = writeFusedOp(rewriter_, op, node);
     made->output()->setType(node->output()->type());
-    rewriter_.replace({node}, node->output(), made->output(), "computes in BF16, accumulates in FP32");
+    rewriter_.replace({node}, node->output(), made->output(), fmt::format("computes in {}, accumulates in FP32", narrow_.title));
     return made;
   }
 
@@ -371,7 +352,7 @@ class CastInserter {
     }
     if (readers.empty()) return;
     const auto op = readFusedOp(node);
-    const bool gives_either = (op && isProduct(op->spec.kind)) || isKind(node, "ipex_studio::attention");
+    const bool gives_either = (op && isFloatProduct(op->spec.kind)) || isKind(node, "ipex_studio::attention");
     if (gives_either && readers.size() + unconcerned == value->uses().size()) return writeAs(node, "f32", at::kFloat, "");
     Value* plain = cast(value, at::kFloat, node->next());
     for (const torch::jit::Use& use : readers) rewriter_.replaceInput(use.user, use.offset, plain);
@@ -381,6 +362,7 @@ class CastInserter {
   torch::jit::Graph& graph_;
   PassContext& context_;
   Rewriter& rewriter_;
+  const NarrowFloat& narrow_;
   const RecipeWishes* wishes_;
   ValueKeys keys_;
   std::unordered_set<const Node*> attentions_, lowered_attentions_;
@@ -395,7 +377,8 @@ class CastInserter {
 
 bool insertCasts(torch::jit::Graph& graph, PassContext& context) {
   const OptimizeOptions& options = context.options;
-  if (options.precision == Precision::kBf16) return CastInserter(graph, context, nullptr).run();
+  if (options.precision == Precision::kBf16) return CastInserter(graph, context, kBf16Floats, nullptr).run();
+  if (options.precision == Precision::kFp16) return CastInserter(graph, context, kFp16Floats, nullptr).run();
   if (options.precision != Precision::kInt8 || options.quantization_recipe.empty()) return false;
   RecipeWishes wishes;
   for (const RecipeNode& node : recipeFromText(options.quantization_recipe).nodes) {
@@ -405,11 +388,11 @@ bool insertCasts(torch::jit::Graph& graph, PassContext& context) {
   const auto& overrides = options.precision_overrides;
   const bool decided = std::any_of(overrides.begin(), overrides.end(), [](const std::string& text) { return text.find("=bf16") != std::string::npos; });
   wishes.any_bf16 = decided || !wishes.bf16.empty();
-  return CastInserter(graph, context, &wishes).run();
+  return CastInserter(graph, context, kBf16Floats, &wishes).run();
 }
 
 }  // namespace
 
-const Pass kInsertCasts = {"insert-casts", "Computes convolutions and products in BF16, with casts where the precisions meet.", &insertCasts};
+const Pass kInsertCasts = {"insert-casts", "Computes convolutions and products in BF16 or FP16, with casts where the precisions meet.", &insertCasts};
 
 }  // namespace ipex_studio

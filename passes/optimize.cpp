@@ -22,9 +22,6 @@ void requireSupported(const OptimizeOptions& options) {
   if (options.device != "cpu") {
     throw Error(ExitCode::kUnsupported, fmt::format("The device '{}' is not supported by this version; use --device cpu.", options.device));
   }
-  if (options.precision == Precision::kFp16) {
-    throw Error(ExitCode::kUnsupported, "This version computes in FP32, BF16 and INT8; use --precision fp32, bf16 or int8.");
-  }
   if (options.precision == Precision::kInt8 && options.quantization_recipe.empty()) {
     throw Error(ExitCode::kUsage, "INT8 needs a recipe: calibrate the model first (ipex-studio calibrate).");
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/elementwise.h"
+#include "core/graph/node_facts.h"
 #include "core/graph/lowering_builder.h"
 #include "core/graph/tensor_bridge.h"
 
@@ -72,8 +73,8 @@ int needRank(const Value* value) {
 void needFloat(const Value* value) {
   const auto dtype = knownDtype(value);
   if (!dtype) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
-  if (*dtype != at::kFloat && *dtype != at::kBFloat16) {
-    decline(reasons::kUnsupportedDtype, fmt::format("Plans compute in FP32 and BF16; this is {}.", c10::toString(*dtype)));
+  if (*dtype != at::kFloat && !isNarrowFloat(*dtype)) {
+    decline(reasons::kUnsupportedDtype, fmt::format("Plans compute in FP32, BF16 and FP16; this is {}.", c10::toString(*dtype)));
   }
 }
 
@@ -162,8 +163,9 @@ LoweredNode requireFitting(LoweredNode lowered) {
   for (const LoweredOp& op : lowered.ops) {
     const auto require = [&](const Value* tensor) {
       if (!fitsPlans(tensor)) decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
-      if (knownDtype(tensor) == at::kBFloat16 && !takesBf16(op.spec.kind)) {
-        decline(reasons::kUnsupportedDtype, "Plans do this in FP32 only; this is BFloat16.");
+      const auto dtype = knownDtype(tensor);
+      if (isNarrowFloat(dtype) && !takesNarrowFloat(op.spec.kind, *dtype)) {
+        decline(reasons::kUnsupportedDtype, fmt::format("Plans do this in FP32 only; this is {}.", c10::toString(*dtype)));
       }
     };
     for (const LoweredOperand& operand : op.src) {
@@ -193,16 +195,16 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
   }
 }
 
-bool takesBf16(OpKind kind) {
+bool takesNarrowFloat(OpKind kind, at::ScalarType dtype) {
   switch (kind) {
     case OpKind::kConvolution:
     case OpKind::kLinear:
     case OpKind::kMatmul:
-    case OpKind::kAttention:
     case OpKind::kPointwise:
-    case OpKind::kPool:
     case OpKind::kConcat:
     case OpKind::kCast: return true;
+    case OpKind::kAttention:
+    case OpKind::kPool: return dtype == at::kBFloat16;
     default: return isView(kind);
   }
 }

@@ -1,5 +1,7 @@
 // Lowering of normalization, softmax, embedding and concatenation.
 #include "core/graph/lowering_builder.h"
+#include "core/graph/node_facts.h"
+#include "core/graph/tensor_bridge.h"
 
 namespace ipex_studio::lowering {
 namespace {
@@ -141,20 +143,20 @@ LoweredNode lowerIndexSelect(Node* node) {
   return single(spec, {use(node->input(0)), use(node->input(2))}, {node->output()});
 }
 
-// aten::to(x, dtype | device, …): a cast to FP32 or BF16, or nothing when it is that already.
+// aten::to(x, dtype | device, …): a cast to FP32, BF16 or FP16, or nothing when it is that already.
 LoweredNode lowerTo(Node* node) {
   needFloat(node->output());
   const auto from = knownDtype(node->input(0));
   if (!from) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
   OpSpec spec;
   const auto to = knownDtype(node->output());
-  const bool floats = *from == at::kFloat || *from == at::kBFloat16;
+  const bool floats = *from == at::kFloat || isNarrowFloat(*from);
   if (from == to) {
     spec.kind = OpKind::kSqueeze;
     spec.attributes["axes"] = std::vector<std::int64_t>{};
   } else if (floats) {
     spec.kind = OpKind::kCast;
-    spec.attributes["dtype"] = std::string(*to == at::kFloat ? "f32" : "bf16");
+    spec.attributes["dtype"] = std::string(dtypeName(dtypeOf(*to)));
   } else if (*to != at::kFloat) {
     decline(reasons::kUnsupportedDtype, "A cast to this type stays in the interpreter.");
   } else if (*from == at::kLong || *from == at::kInt || *from == at::kBool || *from == at::kByte || *from == at::kChar) {

@@ -210,7 +210,14 @@ std::optional<std::vector<IValue>> runDouble(const Module& original, const std::
 
 double AccuracyRule::leastCosine() const {
   if (min_cosine > 0) return min_cosine;
-  return precision == Precision::kInt8 ? 0.99 : 0.999;
+  switch (precision) {
+    case Precision::kInt8:
+      return 0.99;
+    case Precision::kFp16:
+      return 0.9999;  // three bits of mantissa more than BF16
+    default:
+      return 0.999;
+  }
 }
 
 std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64, const AccuracyRule& rule) {

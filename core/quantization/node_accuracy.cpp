@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/node_facts.h"
 #include "core/graph/node_runner.h"
 #include "core/graph/origins.h"
 #include "core/quantization/quantized_value.h"
@@ -29,7 +30,7 @@ std::vector<IValue> argumentsOf(const torch::jit::Module& module, const Inputs& 
   return arguments;
 }
 
-bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || type == at::kBFloat16; }
+bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || isNarrowFloat(type); }
 
 // Of a value that is integers while the model runs: what its producer says, through whatever moves them.
 std::optional<AffineParameters> affineOf(Value* value) {

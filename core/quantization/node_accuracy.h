@@ -9,7 +9,7 @@
 
 namespace ipex_studio {
 
-// Two records for each operation of `rewritten` that reads or writes BF16 or integers, with its origins:
+// Two records for each operation of `rewritten` that reads or writes BF16, FP16 or integers, with its origins:
 //   reference "fp32, alone"  its operands as they are in FP32, rounded to what it reads: what it does itself
 //   reference "fp32"         with all that comes before it in lower precision, too: what has added up
 // `frozen`: the same model as freezeForPasses gives it. `rewritten`, `origins`: OptimizedModel's. Both are run once, node by
