@@ -10,6 +10,11 @@
 #include "core/plan/machine_facts.h"
 #include "studio/sandbox.h"
 
+// Of the engine that is built beside this; where none is, models run on workers, which are taken to have a new one.
+#ifndef IPEX_STUDIO_ONEDNN_MAJOR
+#define IPEX_STUDIO_ONEDNN_MAJOR 3
+#endif
+
 namespace ipex_studio {
 namespace {
 
@@ -123,14 +128,17 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
 
 std::string whyNotPrecision(Precision precision, const JobRequest& request) {
   if (precision == Precision::kFp32 || precision == Precision::kInt8) return "";
-  if (precision == Precision::kFp16) {
-    return "this version has no kernels for FP16, which few CPUs compute natively (AVX512-FP16, with oneDNN 3); use --precision bf16, int8 or fp32";
-  }
+  if (request.force_precision) return "";
   const std::string isa = request.isa.empty() ? machineFacts().isa : request.isa;
-  const bool native = hasBf16(isa);
-  if (native || request.force_precision) return "";
-  return "this CPU has no BF16 instructions and would emulate them, slower than FP32; use --precision fp32, or add "
-         "--force-precision to do it all the same";
+  const bool fp16 = precision == Precision::kFp16;
+  std::string lacks;
+  if (!(fp16 ? hasFp16(isa) : hasBf16(isa))) {
+    lacks = fmt::format("this CPU has no {} instructions and would emulate them", fp16 ? "FP16" : "BF16");
+  } else if (fp16 && IPEX_STUDIO_ONEDNN_MAJOR < 3) {
+    lacks = fmt::format("oneDNN {} has no code for FP16 (3 has), which would be emulated", IPEX_STUDIO_ONEDNN_MAJOR);
+  }
+  if (lacks.empty()) return "";
+  return lacks + ", slower than FP32; use --precision fp32, or add --force-precision to do it all the same";
 }
 
 void checkForm(const JobRequest& request, ExportForm form) {

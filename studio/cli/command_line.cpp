@@ -192,7 +192,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   addJson(*verify, line);
   addModelFlags(*verify, line);
   verify->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
-      ->check(CLI::IsMember({"fp32", "bf16", "int8"}))
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "int8"}))
       ->capture_default_str();
   addCosineFlag(*verify, line);
   verify->add_option("--threads", line.measure.threads, "0: all usable cores.")

@@ -74,7 +74,7 @@ _ipex_studio() {{
   case "$path" in
 {}  esac
   case "$previous" in
-    --precision) COMPREPLY=($(compgen -W "fp32 bf16 int8" -- "$current")); return ;;
+    --precision) COMPREPLY=($(compgen -W "fp32 bf16 fp16 int8" -- "$current")); return ;;
     --form) COMPREPLY=($(compgen -W "compiled portable" -- "$current")); return ;;
     --format) COMPREPLY=($(compgen -W "txt dot svg json" -- "$current")); return ;;
     --device) COMPREPLY=($(compgen -W "cpu xpu" -- "$current")); return ;;

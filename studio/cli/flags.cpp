@@ -8,16 +8,16 @@ namespace {
 
 const std::map<std::string, Hint> kHints{{"latency", Hint::kLatency}, {"throughput", Hint::kThroughput}};
 
-// "fp32" or "fp32,bf16,int8".
+// "fp32" or "fp32,bf16,fp16,int8".
 std::string checkPrecisions(const std::string& text) {
   std::istringstream names(text);
   std::string name;
   bool any = false;
   while (std::getline(names, name, ',')) {
     any = true;
-    if (name != "fp32" && name != "bf16" && name != "fp16" && name != "int8") return name + " is no precision; use fp32, bf16, int8";
+    if (name != "fp32" && name != "bf16" && name != "fp16" && name != "int8") return name + " is no precision; use fp32, bf16, fp16 or int8";
   }
-  return any ? "" : "use fp32, bf16, int8, or several with commas between";
+  return any ? "" : "use fp32, bf16, fp16, int8, or several with commas between";
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ void addRewriteFlags(CLI::App& app, CommandLine& line) {
       ->type_name("DEVICE")
       ->capture_default_str()
       ->group(kRewriteGroup);
-  app.add_option("--precision", line.precision, "fp32, bf16 or int8; run and bench set several side by side: fp32,bf16,int8.")
+  app.add_option("--precision", line.precision, "fp32, bf16, fp16 or int8; run and bench set several side by side: fp32,bf16,int8.")
       ->check(CLI::Validator(checkPrecisions, ""))
       ->capture_default_str()
       ->group(kRewriteGroup);
@@ -163,7 +163,7 @@ void addPreparedFlag(CLI::App& app, CommandLine& line) {
 
 void addCosineFlag(CLI::App& app, CommandLine& line) {
   app.add_option("--min-cosine", line.min_cosine,
-                 "Below fp32 results pass, and are exported, from this cosine with the model's own results on; without it 0.99 for int8, 0.999 for bf16.")
+                 "Below fp32 results pass, and are exported, from this cosine with the model's own results on; without it 0.99 for int8, 0.999 for bf16, 0.9999 for fp16.")
       ->type_name("X")
       ->check(CLI::Range(1e-6, 1.0))
       ->group(kDataGroup);

@@ -120,11 +120,6 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "@huge.pt", "--input", "x:2x2"},
                  1,
                  "There is not enough memory to run this model on these inputs; try smaller ones."},
-        BadInput{"unsupported_precision",
-                 {"run", "@small.pt", "--precision", "fp16"},
-                 5,
-                 "--precision fp16: this version has no kernels for FP16, which few CPUs compute natively (AVX512-FP16, with oneDNN 3); use "
-                 "--precision bf16, int8 or fp32."},
         BadInput{"portable_bf16",
                  {"run", "@small.pt", "--precision", "bf16", "--force-precision", "--form", "portable", "-o", "/tmp/never.pt"},
                  5,

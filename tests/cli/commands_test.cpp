@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/plan/machine_facts.h"
 #include "profiler/database.h"
 #include "studio/cli/command_line.h"
 #include "studio/cli/commands.h"
@@ -112,21 +113,39 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_THAT(prune.err, HasSubstr("Removed 1 jobs"));
 }
 
-TEST(Run, ComputesInBf16) {
+// In `precision`, whatever this CPU has for it, and verified again from the file that was written.
+void expectComputesIn(const std::string& precision, double most_sqnr_db) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
   const std::string out = pit.path("fast.pt");
-  const Outcome run = pit.run({"run", model, "--precision", "bf16", "--force-precision", "--iterations", "5", "--threads", "1",
+  const Outcome run = pit.run({"run", model, "--precision", precision, "--force-precision", "--iterations", "5", "--threads", "1",
                                "--warmup", "0", "--json", "-o", out});
   ASSERT_EQ(run.code, 0) << run.err;
   const json result = json::parse(run.out);
   EXPECT_EQ(result["runs"][0]["precision"], "fp32");
-  EXPECT_EQ(result["runs"][1]["precision"], "bf16");
+  EXPECT_EQ(result["runs"][1]["precision"], precision);
   const json& accuracy = result["runs"][1]["accuracy"];
   EXPECT_EQ(accuracy["pass"], true);
-  EXPECT_LT(accuracy["sqnr_db"].get<double>(), 80) << "nothing was rounded to BF16";
-  const Outcome verify = pit.run({"verify", model, out, "--precision", "bf16", "--json"});
+  EXPECT_LT(accuracy["sqnr_db"].get<double>(), most_sqnr_db) << "nothing was rounded to " << precision;
+  const Outcome verify = pit.run({"verify", model, out, "--precision", precision, "--json"});
   EXPECT_EQ(verify.code, 0) << verify.err;
+}
+
+TEST(Run, ComputesInBf16) { expectComputesIn("bf16", 80); }
+
+TEST(Run, ComputesInFp16) { expectComputesIn("fp16", 98); }
+
+// Also where several stand side by side.
+TEST(Run, EmulatesNoPrecisionUnasked) {
+  const std::string isa = machineFacts().isa;
+  for (const std::string precision : {"bf16", "fp16"}) {
+    if (precision == "bf16" ? hasBf16(isa) : hasFp16(isa)) continue;
+    const Sandpit pit;
+    const Outcome run = pit.run({"run", modelFile("small.pt"), "--precision", "fp32," + precision});
+    EXPECT_EQ(run.code, 5);
+    EXPECT_THAT(run.err, HasSubstr("--precision " + precision + ": this CPU has no " + (precision == "bf16" ? "BF16" : "FP16") +
+                                   " instructions and would emulate them, slower than FP32; use --precision fp32, or add --force-precision"));
+  }
 }
 
 TEST(Run, OneThreadUsesOneCore) {

@@ -83,8 +83,8 @@ class CaseReader {
       test_.numeric = rest != "none";
       if (takePrefix(rest, "rtol=", &rest)) test_.rtol = std::stod(rest);
     } else if (takePrefix(text, "# precision:", &rest)) {
-      if (rest != "bf16" && rest != "fp32") test_.error = "the precision is unknown: " + rest;
-      test_.precision = rest == "bf16" ? Precision::kBf16 : Precision::kFp32;
+      if (rest != "bf16" && rest != "fp16") test_.error = "the precision is unknown: " + rest;
+      test_.precision = rest == "bf16" ? Precision::kBf16 : Precision::kFp16;
     } else if (takePrefix(text, "# recipe:", &rest)) {
       test_.precision = Precision::kInt8;
       test_.recipe = rest;

@@ -376,8 +376,6 @@ TEST(Optimize, RefusesWithOneSentence) {
   options = {};
   options.precision = Precision::kInt8;  // without a recipe
   EXPECT_EQ(refusal({x4()}, options), ExitCode::kUsage);
-  options.precision = Precision::kFp16;
-  EXPECT_EQ(refusal({x4()}, options), ExitCode::kUnsupported);
   options = {};
   options.device = "xpu";
   EXPECT_EQ(refusal({x4()}, options), ExitCode::kUnsupported);
