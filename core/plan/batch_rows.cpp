@@ -12,58 +12,67 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kMixed = -1;
+// Where a value holds the samples: on `axis`, `rows` successive ones for each; 0: nowhere.
+struct Samples {
+  int axis = 0;
+  std::int64_t rows = 0;
+};
+using Known = std::map<std::int32_t, Samples>;  // by value, where there are any
 
-std::int64_t fromFront(std::int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
+int fromFront(std::int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 
 // One operation at both sizes.
 class Step {
  public:
-  Step(const TracedStep& exact, const TracedStep& padded, const std::map<std::int32_t, std::int64_t>& rows, std::int64_t samples,
-       std::int64_t more_samples)
+  Step(const TracedStep& exact, const TracedStep& padded, const Known& known, std::int64_t samples, std::int64_t more_samples)
       : op_(exact.op), src_(exact.args.src), dst_(exact.args.dst.at(0)), dst_padded_(padded.args.dst.at(0)), samples_(samples),
-        more_samples_(more_samples) {
+        more_samples_(more_samples), same_op_(exact.op == padded.op) {
     for (const std::int32_t value : exact.src) {
-      const auto known = rows.find(value);
-      rows_.push_back(known == rows.end() ? 0 : known->second);
+      const auto found = known.find(value);
+      held_.push_back(found == known.end() ? Samples{} : found->second);
+      if (held_.back().rows == 0) continue;
+      one_axis_ = one_axis_ && (!any_ || held_.back().axis == axis_);
+      axis_ = held_.back().axis;
+      any_ = true;
     }
-    for (const std::int64_t rows_of_source : rows_) most_ = std::max(most_, rows_of_source);
-    same_ = dst_.dims == dst_padded_.dims && exact.op == padded.op;
-    op_differs_ = !(exact.op == padded.op);
   }
 
-  // Rows per sample of the result, kMixed where samples meet or where it is not known.
-  std::int64_t result() const {
-    if (most_ == 0) return same_ ? 0 : repeated();
+  // Where the result holds them; false where samples meet or where it is not known.
+  bool result(Samples* result) const {
+    *result = {};
+    if (!any_) return (same_op_ && dst_.dims == dst_padded_.dims) || isRepeated(result);
     const bool sizes_allowed = op_.kind == OpKind::kReshape || op_.kind == OpKind::kExpand;
-    if ((op_differs_ && !sizes_allowed) || !keepsApart()) return kMixed;
-    const int rank = dst_.dims.rank;
-    if (rank == 0 || rank != dst_padded_.dims.rank || dst_.dims[0] % samples_ != 0) return kMixed;
-    const std::int64_t rows = dst_.dims[0] / samples_;
-    if (rows == 0 || dst_padded_.dims[0] != rows * more_samples_) return kMixed;
-    for (int axis = 1; axis < rank; ++axis) {
-      if (dst_.dims[axis] != dst_padded_.dims[axis]) return kMixed;
-    }
-    return rows;
+    if ((!same_op_ && !sizes_allowed) || !one_axis_ || !keepsApart()) return false;
+    return isCounted(isView(op_.kind) ? axisOfView() : axis_, result);
   }
 
  private:
   // A single row of no sample, given to each.
-  std::int64_t repeated() const {
-    if (op_.kind != OpKind::kExpand || dst_.dims.rank == 0 || dst_.dims[0] % samples_ != 0) return kMixed;
-    const bool one = src_[0].dims.rank < dst_.dims.rank || src_[0].dims[0] == 1;
-    const std::int64_t rows = dst_.dims[0] / samples_;
-    return one && rows > 0 && dst_padded_.dims[0] == rows * more_samples_ ? rows : kMixed;
+  bool isRepeated(Samples* result) const {
+    if (op_.kind != OpKind::kExpand || dst_.dims.rank == 0) return false;
+    return (src_[0].dims.rank < dst_.dims.rank || src_[0].dims[0] == 1) && isCounted(0, result);
+  }
+  // As many rows more as there are samples more, and no other difference in size.
+  bool isCounted(int axis, Samples* result) const {
+    const int rank = dst_.dims.rank;
+    if (axis < 0 || axis >= rank || rank != dst_padded_.dims.rank) return false;
+    for (int other = 0; other < rank; ++other) {
+      if (other != axis && dst_.dims[other] != dst_padded_.dims[other]) return false;
+    }
+    *result = {axis, dst_.dims[axis] / samples_};
+    return result->rows > 0 && dst_.dims[axis] == result->rows * samples_ && dst_padded_.dims[axis] == result->rows * more_samples_;
   }
 
-  bool isFixed(std::size_t source) const { return source >= rows_.size() || rows_[source] == 0; }
-  bool isBatch(std::size_t source) const { return source < rows_.size() && rows_[source] > 0 && src_[source].dims[0] == rows_[source] * samples_; }
+  bool isFixed(std::size_t source) const { return source >= held_.size() || held_[source].rows == 0; }
+  // The samples on axis 0 of this source.
+  bool isBatch(std::size_t source) const { return !isFixed(source) && held_[source].axis == 0; }
   // Broadcast to the result without one sample's rows meeting another's.
   bool isAligned(std::size_t source) const {
     const Dims& dims = src_[source].dims;
     if (src_[source].dtype == DType::kNone) return true;
-    if (rows_[source] == 0) return dims.rank < dst_.dims.rank || (dims.rank > 0 && dims[0] == 1);
-    return dims.rank == dst_.dims.rank && isBatch(source) && dims[0] == dst_.dims[0];
+    const int missing = dst_.dims.rank - dims.rank;
+    if (held_[source].rows > 0) return missing == 0 && dims[axis_] == dst_.dims[axis_];
+    return missing > axis_ || dims[axis_ - missing] == 1;
   }
   bool areAligned(std::size_t first) const {
     for (std::size_t source = first; source < src_.size(); ++source) {
@@ -82,24 +91,34 @@ class Step {
     const auto fixed = static_cast<std::size_t>(std::max(1, baseSourceCount(op_.kind)));
     return isBatch(0) && areFixed(1, std::min(fixed, src_.size())) && areAligned(fixed);
   }
-  bool isBeyondFirst(const char* axis) const {
-    return op_.has(axis) && fromFront(op_.intOr(axis, 0), src_[0].dims.rank) != 0;
+  // Does an attribute name an axis without samples?
+  bool isElsewhere(const char* attribute) const {
+    return op_.has(attribute) && fromFront(op_.intOr(attribute, 0), src_[0].dims.rank) != axis_;
+  }
+  bool isAmong(const char* attribute, int axis) const {
+    const std::vector<std::int64_t> all = op_.ints(attribute);
+    return std::any_of(all.begin(), all.end(), [&](std::int64_t each) { return fromFront(each, src_[0].dims.rank) == axis; });
+  }
+  bool padsElsewhere(const char* attribute) const {
+    const std::vector<std::int64_t> all = op_.ints(attribute);
+    return static_cast<int>(all.size()) < src_[0].dims.rank || all[0] == 0;
   }
 
   bool keepsApart() const {
     switch (op_.kind) {
       case OpKind::kPointwise: return areAligned(0);
       case OpKind::kMatmul:
-        if (dst_.dims.rank > 2) return areAligned(0);
+        if (axis_ == 0 && dst_.dims.rank > 2) return areAligned(0);
         return isBatch(0) && op_.intOr("transpose_a", 0) == 0 && isFixed(1) && areAligned(2);
-      case OpKind::kAttention: return dst_.dims.rank > 2 && areAligned(0);
-      case OpKind::kSoftmax: return isBeyondFirst("axis") && areAligned(0);
+      case OpKind::kAttention: return axis_ == 0 && dst_.dims.rank > 2 && areAligned(0);
+      case OpKind::kSoftmax: return isElsewhere("axis") && areAligned(0);
       case OpKind::kLayerNorm:
         return isBatch(0) && op_.intOr("axes", 0) < dst_.dims.rank && areFixed(1, std::min<std::size_t>(3, src_.size())) && areAligned(3);
-      case OpKind::kConcat: return isBeyondFirst("axis") && areAligned(0) && std::find(rows_.begin(), rows_.end(), 0) == rows_.end();
-      case OpKind::kReduce: return isWeighted() && !reducesFirst();
-      case OpKind::kPad: return isBatch(0) && firstIsZero("begin") && firstIsZero("end");
-      case OpKind::kGather: return isBatch(0) && isFixed(1) && isBeyondFirst("axis");
+      case OpKind::kConcat:
+        return isElsewhere("axis") && areAligned(0) && std::none_of(held_.begin(), held_.end(), [](Samples held) { return held.rows == 0; });
+      case OpKind::kReduce: return isWeighted() && !op_.ints("axes").empty() && !isAmong("axes", 0);
+      case OpKind::kPad: return isBatch(0) && padsElsewhere("begin") && padsElsewhere("end");
+      case OpKind::kGather: return isBatch(0) && isFixed(1) && isElsewhere("axis");
       case OpKind::kLinear: return src_[0].dims.rank > 1 && isWeighted();
       case OpKind::kConvolution:
       case OpKind::kDeconvolution:
@@ -110,29 +129,33 @@ class Step {
       case OpKind::kEmbedding:
       case OpKind::kCast:
       case OpKind::kReorder: return isWeighted();
-      default: return isView(op_.kind) && isBatch(0) && viewKeepsApart();
+      default: return isView(op_.kind);
     }
   }
-  bool viewKeepsApart() const {
+  // The samples' axis in the result of a view; -1: they are not on one.
+  int axisOfView() const {
     switch (op_.kind) {
-      case OpKind::kReshape: return true;  // whole samples follow each other before and after; result() counts their rows
-      case OpKind::kPermute: return !op_.ints("order").empty() && fromFront(op_.ints("order")[0], src_[0].dims.rank) == 0;
-      case OpKind::kSlice:
-      case OpKind::kSelect: return isBeyondFirst("axis");
-      case OpKind::kUnsqueeze: return fromFront(op_.intOr("axis", 0), dst_.dims.rank) != 0;
-      case OpKind::kSqueeze: return !namesFirst("axes", src_[0].dims.rank);
-      case OpKind::kExpand: return src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0];
-      default: return false;
+      case OpKind::kReshape: return axis_ == 0 ? 0 : -1;  // whole samples follow each other before and after
+      case OpKind::kPermute: {
+        const std::vector<std::int64_t> order = op_.ints("order");
+        for (std::size_t to = 0; to < order.size(); ++to) {
+          if (fromFront(order[to], src_[0].dims.rank) == axis_) return static_cast<int>(to);
+        }
+        return -1;
+      }
+      case OpKind::kSlice: return isElsewhere("axis") ? axis_ : -1;
+      case OpKind::kSelect: return isElsewhere("axis") ? axis_ - (fromFront(op_.intOr("axis", 0), src_[0].dims.rank) < axis_ ? 1 : 0) : -1;
+      case OpKind::kUnsqueeze: return axis_ + (fromFront(op_.intOr("axis", 0), dst_.dims.rank) <= axis_ ? 1 : 0);
+      case OpKind::kSqueeze: return squeezedAxis();
+      case OpKind::kExpand: return axis_ == 0 && src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0] ? 0 : -1;
+      default: return -1;
     }
   }
-  bool namesFirst(const char* axes, int rank) const {
-    const std::vector<std::int64_t> all = op_.ints(axes);
-    return std::any_of(all.begin(), all.end(), [&](std::int64_t axis) { return fromFront(axis, rank) == 0; });
-  }
-  bool reducesFirst() const { return op_.ints("axes").empty() || namesFirst("axes", src_[0].dims.rank); }
-  bool firstIsZero(const char* name) const {
-    const std::vector<std::int64_t> all = op_.ints(name);
-    return static_cast<int>(all.size()) < src_[0].dims.rank || all[0] == 0;
+  int squeezedAxis() const {
+    if (isAmong("axes", axis_)) return -1;
+    int axis = axis_;
+    for (int before = 0; before < axis_; ++before) axis -= isAmong("axes", before) && src_[0].dims[before] == 1 ? 1 : 0;
+    return axis;
   }
 
   const OpSpec& op_;
@@ -140,9 +163,10 @@ class Step {
   const TensorDesc& dst_;
   const TensorDesc& dst_padded_;
   const std::int64_t samples_, more_samples_;
-  std::vector<std::int64_t> rows_;  // per source
-  std::int64_t most_ = 0;
-  bool same_ = false, op_differs_ = false;
+  const bool same_op_;
+  std::vector<Samples> held_;  // per source
+  int axis_ = 0;               // of all sources with samples, where one_axis_
+  bool any_ = false, one_axis_ = true;
 };
 
 bool isWholeTrace(const PlanSpec& spec, const std::vector<TracedStep>& steps) {
@@ -178,23 +202,26 @@ BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const
   const std::vector<TracedStep> exact = tracePlan(spec, request, false);
   const std::vector<TracedStep> more = tracePlan(spec, withSamples(request, is_batch, padded), false);
   if (exact.size() != more.size() || !isWholeTrace(spec, exact)) return refused("other sizes make other steps");
-  std::map<std::int32_t, std::int64_t> rows;  // of what has something to do with the samples
+  Known known;
   for (std::size_t i = 0; i < is_batch.size(); ++i) {
-    if (is_batch[i]) rows[static_cast<std::int32_t>(i)] = 1;
+    if (is_batch[i]) known[static_cast<std::int32_t>(i)] = {0, 1};
   }
   for (std::size_t s = 0; s < exact.size(); ++s) {
     const TracedStep& step = exact[s];
     const bool same = step.src == more[s].src && step.dst == more[s].dst && step.op.kind == more[s].op.kind;
-    const std::int64_t of_result = same ? Step(step, more[s], rows, samples, padded).result() : kMixed;
-    if (of_result == kMixed) return refused(fmt::format("{} may mix samples", opKindName(step.op.kind)));
+    Samples held;
+    if (!same || !Step(step, more[s], known, samples, padded).result(&held)) {
+      return refused(fmt::format("{} may mix samples", opKindName(step.op.kind)));
+    }
     for (const std::int32_t dst : step.dst) {
-      if (of_result > 0) rows[dst] = of_result;
+      if (held.rows > 0) known[dst] = held;
     }
   }
   BatchRows proven;
   for (const std::int32_t output : spec.outputs) {
-    const auto known = rows.find(output);
-    proven.outputs.push_back(known == rows.end() ? 0 : known->second);
+    const auto found = known.find(output);
+    if (found != known.end() && found->second.axis != 0) return refused("a result holds the samples on another axis than the first");
+    proven.outputs.push_back(found == known.end() ? 0 : found->second.rows);
   }
   return proven;
 } catch (const Error& problem) {

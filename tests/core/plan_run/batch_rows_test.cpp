@@ -57,6 +57,19 @@ TEST(BatchRows, FollowSamplesThroughNetworks) {
   EXPECT_EQ(tokens.outputs, std::vector<std::int64_t>{1});
 }
 
+// Queries, keys and values in one product: [N,S,3,H,D] becomes [3,N,H,S,D], of which one of three is taken.
+TEST(BatchRows, FollowSamplesToOtherAxes) {
+  const BatchRows queries = prove(R"({"op":"permute{order=[2,0,3,1,4]}","src":[0],"dst":[1],"name":"p","origins":[]},
+                                     {"op":"softmax{axis=-1}","src":[1,-1],"dst":[2],"name":"s","origins":[]},
+                                     {"op":"select{axis=0,index=1}","src":[2],"dst":[3],"name":"q","origins":[]})",
+                                  {Dims{3, 4, 3, 2, 5}}, "", 3);
+  EXPECT_EQ(queries.why_not, "");
+  EXPECT_EQ(queries.outputs, std::vector<std::int64_t>{1});
+  const BatchRows mixed = prove(R"({"op":"permute{order=[1,0,2]}","src":[0],"dst":[1],"name":"p","origins":[]},
+                                   {"op":"reshape{shape=[-1,16]}","src":[1],"dst":[2],"name":"r","origins":[]})", {Dims{3, 4, 16}}, "", 2);
+  EXPECT_EQ(mixed.why_not, "reshape may mix samples");
+}
+
 TEST(BatchRows, AreCountedPerSample) {
   const BatchRows merged = prove(R"({"op":"reshape{shape=[-1,16]}","src":[0],"dst":[1],"name":"r","origins":[]})", {Dims{3, 4, 16}}, "", 1);
   EXPECT_EQ(merged.why_not, "");
@@ -70,7 +83,8 @@ TEST(BatchRows, SayWhereSamplesMeet) {
   EXPECT_EQ(prove(R"({"op":"softmax{axis=0}","src":[0,-1],"dst":[1],"name":"s","origins":[]})", x, "", 1).why_not, "softmax may mix samples");
   EXPECT_EQ(prove(R"({"op":"reduce{axes=[0],keepdim=1,mode=mean}","src":[0],"dst":[1],"name":"m","origins":[]})", x, "", 1).why_not,
             "reduce may mix samples");
-  EXPECT_EQ(prove(R"({"op":"permute{order=[1,0,2]}","src":[0],"dst":[1],"name":"p","origins":[]})", x, "", 1).why_not, "permute may mix samples");
+  EXPECT_EQ(prove(R"({"op":"permute{order=[1,0,2]}","src":[0],"dst":[1],"name":"p","origins":[]})", x, "", 1).why_not,
+            "a result holds the samples on another axis than the first");
   EXPECT_EQ(prove(R"({"op":"matmul{transpose_a=1}","src":[0,0],"dst":[1],"name":"m","origins":[]})", {Dims{3, 3}}, "", 1).why_not,
             "matmul may mix samples");
   EXPECT_EQ(prove(R"({"op":"matmul{transpose_b=1}","src":[0,0],"dst":[1],"name":"m","origins":[]})", x, "", 1).why_not, "");
