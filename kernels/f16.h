@@ -7,8 +7,6 @@
 
 namespace ipex_studio {
 
-constexpr double kLargestF16 = 65504;
-
 inline float f16ToFloat(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16u, exponent = bits >> 10u & 31u, mantissa = bits & 0x3ffu;
   std::uint32_t wide = (exponent + 112) << 23u | mantissa << 13u;
