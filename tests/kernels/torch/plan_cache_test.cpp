@@ -290,6 +290,31 @@ TEST(PlanCache, BatchesRunInBuckets) {
   EXPECT_THROW(plans.setBatchBuckets({0}), Error);
 }
 
+// Threads that meet new sizes at the same time, while plans are dropped.
+TEST(PlanCache, BucketsServeManyThreads) {
+  const Threads one(1);
+  setPlanBudget(64 << 10);
+  PlanCache plans(planSpecFromText(kPointwise), {});
+  plans.setBatchBuckets({4, 8});
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&plans, t] {
+      omp_set_num_threads(1);
+      std::mt19937 random(t);
+      for (int turn = 0; turn < 200; ++turn) {
+        const std::int64_t batch = 1 + static_cast<std::int64_t>(random() % 10), width = 1 + static_cast<std::int64_t>(random() % 6);
+        const at::Tensor x = at::full({batch, width}, 0.5), y = at::arange(batch * width, at::kFloat).view({batch, width});
+        at::Tensor result;
+        plans.run({&x, &y}, {}, &result);
+        ASSERT_EQ(result.sizes(), x.sizes());
+        ASSERT_LT(worst(result, pointwiseEager(x, y)), 1e-6);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  setPlanBudget(kDefaultPlanBudgetBytes);
+}
+
 // What a call left behind in a plan's padding is gone with the next.
 TEST(PlanCache, PaddingForgetsTheCallBefore) {
   const char kLookup[] = R"~({"plan":1,"inputs":[["s64",2]],"constants":[{"dtype":"f32","sizes":[5,4]}],"nodes":[
