@@ -144,7 +144,17 @@ bool isCanonical(const Node* node, int spatial) {
   });
 }
 
-void rewrite(Node* node, const Convolution& convolution, Rewriter& rewriter) {
+// The operand where it is this constant already (thousands of convolutions share theirs), else a new one.
+Value* constantOr(Node* node, int index, const IValue& wanted, Rewriter& rewriter) {
+  if (index >= 0) {
+    Value* given = node->input(static_cast<std::size_t>(index));
+    const auto constant = torch::jit::toIValue(given);
+    if (constant && constant->tagKind() == wanted.tagKind() && *constant == wanted) return given;
+  }
+  return rewriter.constant(wanted, node);
+}
+
+void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolution, Rewriter& rewriter) {
   Value* x = node->input(0);
   if (!convolution.pad_before.empty()) {
     Value* sides = rewriter.constant(IValue(convolution.pad_before), node);
@@ -153,11 +163,11 @@ void rewrite(Node* node, const Convolution& convolution, Rewriter& rewriter) {
   }
   Node* made = rewriter.create(
       "aten::convolution",
-      {x, node->input(1), node->input(2), rewriter.constant(IValue(convolution.stride), node),
-       rewriter.constant(IValue(convolution.padding), node), rewriter.constant(IValue(convolution.dilation), node),
-       rewriter.constant(IValue(convolution.transposed), node),
-       rewriter.constant(IValue(convolution.output_padding), node),
-       rewriter.constant(IValue(convolution.groups), node)},
+      {x, node->input(1), node->input(2), constantOr(node, kStride, convolution.stride, rewriter),
+       constantOr(node, kPadding, convolution.padding, rewriter), constantOr(node, form.dilation, convolution.dilation, rewriter),
+       constantOr(node, form.groups == 8 ? kTransposed : -1, convolution.transposed, rewriter),
+       constantOr(node, form.output_padding, convolution.output_padding, rewriter),
+       constantOr(node, form.groups, convolution.groups, rewriter)},
       node);
   made->output()->setType(node->output()->type());
   rewriter.replace({node}, node->output(), made->output(), "one form of convolution");
@@ -179,7 +189,7 @@ bool canonicalizeConvolution(Graph& graph, PassContext& context) {
       continue;
     }
     if (!context.rewriter.permit()) break;
-    rewrite(node, convolution, context.rewriter);
+    rewrite(node, *form, convolution, context.rewriter);
     changed = true;
   }
   return changed;
@@ -187,6 +197,8 @@ bool canonicalizeConvolution(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeConvolution = {"canonicalize-convolution", "Gives every convolution one form.", &canonicalizeConvolution};
+const Pass kCanonicalizeConvolution = {"canonicalize-convolution", "Gives every convolution one form.", &canonicalizeConvolution,
+                                       {"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d", "aten::conv_transpose2d",
+                                        "aten::conv_transpose3d", "aten::_convolution", "aten::convolution", "aten::_convolution_mode"}};
 
 }  // namespace ipex_studio

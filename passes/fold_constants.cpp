@@ -135,7 +135,6 @@ bool fits(const Node* node, double* bytes) {
 // Nodes that depend on constants only, and whose results nobody may write to or hand out. Decided before anything
 // changes, on one alias analysis.
 std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses) {
-  torch::jit::AliasDb& aliases = context.aliases();
   std::unordered_set<const Node*> constant;
   std::vector<Node*> found;
   for (Node* node : allNodes(graph)) {
@@ -146,13 +145,13 @@ std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses
     });
     if (!fixed) continue;
     const bool mutable_result = std::any_of(node->outputs().begin(), node->outputs().end(), isMutable);
-    if (mutable_result && aliases.hasWriters(node)) {
+    if (mutable_result && context.aliases().hasWriters(node)) {
       misses.emplace_back(node, Decline{reasons::kAliased, "The result may be written to."});
       continue;
     }
     const bool escapes =
         mutable_result && std::any_of(node->outputs().begin(), node->outputs().end(),
-                                      [&](Value* output) { return aliases.mayContainAlias(output, graph.outputs()); });
+                                      [&](Value* output) { return context.aliases().mayContainAlias(output, graph.outputs()); });
     if (escapes) {
       misses.emplace_back(node, Decline{reasons::kGraphOutput,
                                         "A result of the model must not be a constant that the caller may write to."});

@@ -235,6 +235,6 @@ bool foldSize(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldSize = {"fold-size", "Replaces sizes that the weights decide by numbers.", &foldSize};
+const Pass kFoldSize = {"fold-size", "Replaces sizes that the weights decide by numbers.", &foldSize, {"aten::size"}};
 
 }  // namespace ipex_studio

@@ -44,10 +44,10 @@ std::string shortKind(const std::string& kind) {
 
 }  // namespace
 
-std::vector<Node*> allNodes(Graph& graph, bool with_constants) {
+NodeWalk allNodes(Graph& graph, bool with_constants) {
   std::vector<Node*> nodes;
   collect(graph.block(), with_constants, nodes);
-  return nodes;
+  return NodeWalk(std::move(nodes));
 }
 
 std::string modulePath(const Node* node) {
@@ -86,15 +86,20 @@ void OriginTable::assign(Graph& graph) {
     origin.ordinal = ordinals[origin.module_path + '\n' + origin.kind]++;
     origin.source = sourceOf(node);
     ++nodes_per_module_[origin.module_path];
-    for (const Value* output : node->outputs()) table_[output->unique()] = {origin.id};
+    for (const Value* output : node->outputs()) entry(output) = {origin.id};
     origins_.push_back(std::move(origin));
   }
 }
 
 const std::vector<OriginId>& OriginTable::of(const Value* value) const {
   static const std::vector<OriginId> none;
-  const auto found = table_.find(value->unique());
-  return found == table_.end() ? none : found->second;
+  return value->unique() < table_.size() ? table_[value->unique()] : none;
+}
+
+std::vector<OriginId>& OriginTable::entry(const Value* value) {
+  const std::size_t place = value->unique();
+  if (place >= table_.size()) table_.resize(place + 1 + place / 2);
+  return table_[place];
 }
 
 std::vector<OriginId> OriginTable::of(const Node* node) const {
@@ -104,13 +109,9 @@ std::vector<OriginId> OriginTable::of(const Node* node) const {
 }
 
 void OriginTable::set(const Value* value, std::vector<OriginId> ids) {
-  if (ids.empty()) {
-    table_.erase(value->unique());
-    return;
-  }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  table_[value->unique()] = std::move(ids);
+  entry(value) = std::move(ids);
 }
 
 std::vector<OriginId> OriginTable::liveIds(Graph& graph) const {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/graph/torch_compat.h"
@@ -38,16 +39,53 @@ class OriginTable {
   std::string label(const std::vector<OriginId>& ids) const;
 
  private:
+  std::vector<OriginId>& entry(const torch::jit::Value* value);
+
   std::vector<Origin> origins_;
-  std::unordered_map<std::size_t, std::vector<OriginId>> table_;
+  std::vector<std::vector<OriginId>> table_;  // by Value::unique(); empty behind its end
   std::unordered_map<std::string, int> nodes_per_module_;
   std::unordered_map<OriginId, at::Tensor> divisors_;
 };
 
 std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b);
 
+// A list of nodes to walk along: it fetches those ahead into the cache, since in a large graph they lie anywhere.
+class NodeWalk {
+ public:
+  class Iterator {
+   public:
+    Iterator(const std::vector<torch::jit::Node*>& nodes, std::size_t at) : nodes_(&nodes), at_(at) {}
+    torch::jit::Node* operator*() const {
+      // The addresses only: a node ahead may be gone by now.
+      if (at_ + kAhead < nodes_->size()) {
+        const char* ahead = reinterpret_cast<const char*>((*nodes_)[at_ + kAhead]);
+        for (std::size_t line = 0; line < sizeof(torch::jit::Node); line += kCacheLine) __builtin_prefetch(ahead + line);
+      }
+      return (*nodes_)[at_];
+    }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    static constexpr std::size_t kAhead = 8;
+    static constexpr std::size_t kCacheLine = 64;
+    const std::vector<torch::jit::Node*>* nodes_;
+    std::size_t at_;
+  };
+
+  explicit NodeWalk(std::vector<torch::jit::Node*> nodes) : nodes_(std::move(nodes)) {}
+  Iterator begin() const { return {nodes_, 0}; }
+  Iterator end() const { return {nodes_, nodes_.size()}; }
+
+ private:
+  std::vector<torch::jit::Node*> nodes_;
+};
+
 // Nodes of the graph in topological order, a node before those of its blocks; no constants unless asked for.
-std::vector<torch::jit::Node*> allNodes(torch::jit::Graph& graph, bool with_constants = false);
+NodeWalk allNodes(torch::jit::Graph& graph, bool with_constants = false);
 
 // "layer1.0.conv3" from the node's scope or inlined call stack; empty when the file does not tell.
 std::string modulePath(const torch::jit::Node* node);

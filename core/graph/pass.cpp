@@ -8,24 +8,6 @@ namespace ipex_studio {
 using torch::jit::Graph;
 using torch::jit::Node;
 
-namespace {
-
-bool writes(Graph& graph) {
-  for (const Node* node : allNodes(graph)) {
-    const auto* schema = node->maybeSchema();
-    if (schema != nullptr && schema->is_mutable()) return true;
-    // Calls and attribute writes are opaque: let the alias analysis decide.
-    const auto kind = node->kind();
-    if (kind == torch::jit::prim::CallMethod || kind == torch::jit::prim::CallFunction ||
-        kind == torch::jit::prim::SetAttr) {
-      return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 void PassContext::missed(const Node* node, const char* reason, const std::string& text) {
   rewriter.missed(rewriter.origins().of(node), reason, text);
 }
@@ -44,8 +26,7 @@ torch::jit::AliasDb& PassContext::aliases() {
 }
 
 bool PassContext::mayBeWritten(const torch::jit::Value* value) {
-  if (!graph_writes_) graph_writes_ = writes(graph_);
-  if (!*graph_writes_) return false;
+  if (!rewriter.graphWrites()) return false;
   return (known(value) ? *aliases_ : aliases()).hasWriters(value);
 }
 

@@ -53,7 +53,6 @@ class PassContext {
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   std::int64_t aliases_at_rewrite_ = -1;
   std::size_t aliases_know_below_ = 0;  // Value::unique()
-  std::optional<bool> graph_writes_;
 };
 
 // The name is the file's name in kebab-case: "fold-batch-norm" lives in passes/fold_batch_norm.cpp.

@@ -13,6 +13,7 @@
 #include "core/graph/region_levels.h"
 #include "core/graph/region_object.h"
 #include "core/graph/region_spec.h"
+#include "core/graph/value_uses.h"
 #include "core/plan/plan_spec.h"
 
 namespace ipex_studio {
@@ -148,7 +149,7 @@ class RegionBuilder {
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       unpack->output(o)->setType(outputs[o]->type());
       origins_.set(unpack->output(o), origins_.of(outputs[o]));
-      outputs[o]->replaceAllUsesWith(unpack->output(o));
+      replaceUses(outputs[o], unpack->output(o));
       replaced_[outputs[o]] = unpack->output(o);
     }
     origins_.set(call->output(), origins);
@@ -163,7 +164,8 @@ class RegionBuilder {
       const bool gone = lowered_.count(placed.node) != 0 || (placed.transparent && needed_.count(placed.node) == 0);
       if (gone) dead.push_back(placed.node);
     }
-    for (Node* node : dead) node->removeAllInputs();
+    ValueUses uses;
+    for (Node* node : dead) uses.removeInputs(node);
     for (Node* node : dead) {
       if (!node->hasUses()) node->destroy();
     }

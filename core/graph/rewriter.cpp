@@ -15,6 +15,8 @@ namespace prim = torch::jit::prim;
 
 namespace {
 
+constexpr std::size_t kAnyNumber = static_cast<std::size_t>(-1);
+
 bool unused(const Node* node) {
   const auto outputs = node->outputs();
   return std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return !output->hasUses(); });
@@ -75,7 +77,7 @@ void Rewriter::replaceAll(at::ArrayRef<Node*> consumed, at::ArrayRef<Value*> fro
     if (!consumed.empty()) node->copyMetadata(consumed.front());
   }
   for (std::size_t i = 0; i < from.size(); ++i) {
-    from[i]->replaceAllUsesWith(to[i]);
+    replaceUses(from[i], to[i]);
     inheritIdentity(from[i], to[i]);
   }
   std::vector<Node*> left(consumed.begin(), consumed.end());
@@ -94,7 +96,7 @@ void Rewriter::replaceAll(at::ArrayRef<Node*> consumed, at::ArrayRef<Value*> fro
   applied(std::move(origins), text);
 }
 
-void Rewriter::replaceInput(Node* node, std::size_t index, Value* value) { node->replaceInput(index, value); }
+void Rewriter::replaceInput(Node* node, std::size_t index, Value* value) { uses_.replaceInput(node, index, value); }
 
 void Rewriter::replaceUsesAfter(Node* node, Value* from, Value* to) { from->replaceAllUsesAfterNodeWith(node, to); }
 
@@ -123,7 +125,7 @@ void Rewriter::destroy(Node* node) {
     if (kind == prim::Constant || kind == prim::ListConstruct) producers.push_back(input->node());
   }
   destroyed_.insert(node);
-  node->destroy();
+  uses_.destroy(node);
   for (Node* producer : producers) {
     if (alive(producer) && unused(producer)) destroy(producer);
   }
@@ -141,10 +143,42 @@ void Rewriter::inlineBlock(Node* node, torch::jit::Block* block, const std::stri
   if (alive(node)) destroy(node);
 }
 
+// Only a node with as many operands as a form that writes needs to be matched with its schema, which takes long.
+bool Rewriter::mayWrite(const Node* node) {
+  const auto kind = node->kind();
+  // Calls and attribute writes are opaque: let the alias analysis decide.
+  if (kind == prim::CallMethod || kind == prim::CallFunction || kind == prim::SetAttr) return true;
+  const auto [forms, unknown] = writing_forms_.try_emplace(kind);
+  if (unknown) {
+    for (const auto& op : torch::jit::getAllOperatorsFor(kind)) {
+      if (op->schema().is_mutable()) forms->second.push_back(op->schema().is_vararg() ? kAnyNumber : op->schema().arguments().size());
+    }
+  }
+  const bool suspect = std::any_of(forms->second.begin(), forms->second.end(), [&](std::size_t operands) {
+    return operands == kAnyNumber || operands == node->inputs().size();
+  });
+  const auto* schema = suspect ? node->maybeSchema() : nullptr;
+  return schema != nullptr && schema->is_mutable();
+}
+
+bool Rewriter::graphWrites() {
+  if (!graph_writes_) {
+    const NodeWalk nodes = allNodes(graph_);
+    bool writes = false;
+    for (const Node* node : nodes) {
+      writes = mayWrite(node);
+      if (writes) break;
+    }
+    graph_writes_ = writes;
+  }
+  return *graph_writes_;
+}
+
 void Rewriter::stock(const std::vector<OriginId>& before, const std::string& text) {
   const std::vector<OriginId> after = origins_.liveIds(graph_);
   std::vector<OriginId> gone;
   std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(gone));
+  graph_writes_.reset();
   applied(std::move(gone), text);
 }
 
@@ -154,6 +188,9 @@ void Rewriter::missed(const std::vector<OriginId>& origins, const char* reason, 
 
 void Rewriter::applied(std::vector<OriginId> origins, const std::string& text) {
   remarks_.push_back({pass_, RemarkKind::kApplied, reasons::kApplied, text, std::move(origins)});
+  for (const Node* made : created_) {
+    if (alive(made) && mayWrite(made)) graph_writes_.reset();
+  }
   created_.clear();
   ++rewrites_;
 }

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/graph/origins.h"
 #include "core/graph/torch_compat.h"
+#include "core/graph/value_uses.h"
 
 namespace ipex_studio {
 
@@ -57,6 +60,10 @@ class Rewriter {
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
   void stock(const std::vector<OriginId>& before, const std::string& text);
 
+  // Does any node write to memory, or may (calls, attributes)? Once the answer is no it stays so until a rewrite makes such
+  // a node or a pass of libtorch has run.
+  bool graphWrites();
+
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
   std::vector<Remark> takeRemarks() { return std::exchange(remarks_, {}); }
@@ -64,6 +71,7 @@ class Rewriter {
   void beginPass(const std::string& name) {
     pass_ = name;
     destroyed_.clear();
+    if (graph_writes_.value_or(false)) graph_writes_.reset();
   }
   void missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text);
 
@@ -80,6 +88,11 @@ class Rewriter {
   std::vector<Remark> remarks_;
   std::vector<torch::jit::Node*> created_;  // since the last permit()
   std::unordered_set<const torch::jit::Node*> destroyed_;
+  ValueUses uses_;
+  bool mayWrite(const torch::jit::Node* node);
+
+  std::optional<bool> graph_writes_;
+  std::unordered_map<c10::Symbol, std::vector<std::size_t>> writing_forms_;  // how many operands the forms of a kind take that write
 };
 
 }  // namespace ipex_studio

@@ -1,7 +1,7 @@
 // GraphSnapshot: the graph as plain data, small enough for the database and complete enough to draw.
 #include <algorithm>
 #include <sstream>
-#include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -101,14 +101,16 @@ class SnapshotBuilder {
     record.type = typeText(value->type());
     record.producer = producer;
     record.constant = constantText(value);
-    ids_[value] = record.id;
+    const std::size_t place = value->unique();
+    if (place >= ids_.size()) ids_.resize(place + 1 + place / 2, -1);
+    ids_[place] = record.id;
     snapshot_.values.push_back(std::move(record));
     return snapshot_.values.back().id;
   }
 
   std::int32_t idOf(const Value* value) {
-    const auto found = ids_.find(value);
-    return found == ids_.end() ? define(value, -1) : found->second;
+    const std::int32_t known = value->unique() < ids_.size() ? ids_[value->unique()] : -1;
+    return known < 0 ? define(value, -1) : known;
   }
 
   void block(const Block* block, std::int32_t parent) {
@@ -184,7 +186,7 @@ class SnapshotBuilder {
 
   const OriginTable& origins_;
   GraphSnapshot& snapshot_;
-  std::unordered_map<const Value*, std::int32_t> ids_;
+  std::vector<std::int32_t> ids_;  // by Value::unique(); -1: not met yet
 };
 
 // libtorch prints tensors as <Tensor> but strings and lists whole.

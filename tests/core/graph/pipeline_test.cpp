@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/value_uses.h"
 #include "core/plan/error.h"
 #include "passes/pipeline.h"
 #include "tests/goal.h"
@@ -248,6 +249,52 @@ TEST(Pipeline, TakesTenThousandNodesInAChain) {
     if (pass.elapsed_ns > 50'000'000)
       printf("  %s %.0f ms\n", pass.name.c_str(), static_cast<double>(pass.elapsed_ns) / 1e6);
   }
+}
+
+// A graph whose one input and one constant are read twice by each of many nodes.
+std::shared_ptr<Graph> manyReaders(int count, std::vector<Node*>* readers) {
+  auto graph = std::make_shared<Graph>();
+  torch::jit::Value* x = graph->addInput("x");
+  torch::jit::Value* one = graph->insertConstant(1);
+  for (int i = 0; i < count; ++i) readers->push_back(graph->insertNode(graph->create(c10::Symbol::fromQualString("aten::add"), {x, x, one})));
+  return graph;
+}
+
+TEST(ValueUses, TakesReadersOfOneValueAwayInAnyOrder) {
+  for (const std::size_t stride : {std::size_t{1}, std::size_t{199}, std::size_t{77}}) {  // forwards, backwards, anyhow
+    std::vector<Node*> readers;
+    const auto graph = manyReaders(200, &readers);
+    ValueUses uses;
+    std::set<Node*> left(readers.begin(), readers.end());
+    for (std::size_t i = 0; i < 150; ++i) {
+      Node* node = readers[i * stride % readers.size()];
+      left.erase(node);
+      uses.destroy(node);
+    }
+    graph->lint();
+    EXPECT_EQ(graph->inputs()[0]->uses().size(), 2 * left.size());
+    std::set<Node*> found;
+    for (const auto& use : graph->inputs()[0]->uses()) found.insert(use.user);
+    EXPECT_EQ(found, left);
+  }
+}
+
+TEST(ValueUses, ReplacesOneOperandAndAllUsesAsLibtorchDoes) {
+  std::vector<Node*> readers;
+  const auto graph = manyReaders(100, &readers);
+  torch::jit::Value* x = graph->inputs()[0];
+  torch::jit::Value* y = graph->addInput("y");
+  ValueUses uses;
+  for (Node* node : readers) uses.replaceInput(node, 1, y);
+  graph->lint();
+  EXPECT_EQ(x->uses().size(), 100U);
+  EXPECT_EQ(y->uses().size(), 100U);
+  for (const Node* node : readers) EXPECT_TRUE(node->input(0) == x && node->input(1) == y);
+  replaceUses(y, x);
+  graph->lint();
+  EXPECT_FALSE(y->hasUses());
+  ASSERT_EQ(x->uses().size(), 200U);
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(x->uses()[100 + i].user, readers[i]);
 }
 
 TEST(Snapshot, HoldsValuesNodesBlocksAttributesAndLabels) {
