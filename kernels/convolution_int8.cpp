@@ -34,8 +34,13 @@ class ConvolutionInt8 final : public Kernel {
     TensorDesc& x = layouts[kSrc];
     x = readableImage(args);
     Int8GemmJob job;
-    if (!isWords(args, x)) job.padding = paddingOf(args, x);
-    job.gemm.rows = rowsOfImage(args, x, job.padding);
+    if (areWindowBytes(args)) {
+      job.windows = windowBytesOf(args, x);
+      job.gemm.rows = rowsOfWindows(args, job.windows);
+    } else {
+      if (!isWords(args, x)) job.padding = paddingOf(args, x);
+      job.gemm.rows = rowsOfImage(args, x, job.padding);
+    }
     job.gemm.row_count = job.gemm.rows.images * job.gemm.rows.pixels();
     job.gemm.columns = dst.dims[kChannelAxis];
     if (!describeOperands(args, dst, &layouts, &job.gemm.operands)) {
@@ -59,6 +64,51 @@ class ConvolutionInt8 final : public Kernel {
       if (axis != kChannelAxis && x.dims[axis] > 1 && x.strides[axis] % kWordBytes != 0) return false;
     }
     return true;
+  }
+
+  // Would the channels of each tap leave bytes of their word empty?
+  static bool areWindowBytes(const PrepareArgs& args) {
+    const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
+    const GemmRows rows = windowRows(args);
+    return rows.groups == 1 && x.dims.rank < 5 && w.dims[1] < kWordBytes && rows.taps() > 1 && rows.dilation[2] == 1;
+  }
+
+  static WindowBytes windowBytesOf(const PrepareArgs& args, const TensorDesc& x) {
+    const GemmRows rows = windowRows(args);
+    WindowBytes windows;
+    windows.needed = true;
+    windows.images = rows.images;
+    windows.channels = x.dims[kChannelAxis];
+    windows.dilation = rows.dilation[1];
+    windows.image_stride = x.strides[0];
+    windows.channel_stride = x.strides[kChannelAxis];
+    for (int i = 0; i < 2; ++i) {
+      const auto axis = static_cast<std::size_t>(i + 1);
+      windows.in[i] = rows.in[axis];
+      windows.out[i] = rows.out[axis];
+      windows.kernel[i] = rows.kernel[axis];
+      windows.stride[i] = rows.stride[axis];
+      windows.padding[i] = rows.padding[axis];
+      const int from = x.dims.rank - 2 + i;
+      windows.strides[i] = from > kChannelAxis ? x.strides[from] : 0;
+    }
+    return windows;
+  }
+
+  // Gathered rows: a matrix, one row for each pixel of the result.
+  static GemmRows rowsOfWindows(const PrepareArgs& args, const WindowBytes& windows) {
+    GemmRows rows = windowRows(args);
+    rows.in = rows.out;
+    rows.kernel = rows.stride = rows.dilation = {1, 1, 1};
+    rows.padding = {};
+    rows.channels = windows.words();
+    std::int64_t stride = windows.rowFloats();
+    for (std::size_t axis = 3; axis-- > 0;) {
+      rows.x_stride[axis] = stride;
+      stride *= rows.out[axis];
+    }
+    rows.image_stride = stride;
+    return rows;
   }
 
   static WordPadding paddingOf(const PrepareArgs& args, const TensorDesc& x) {

@@ -13,7 +13,9 @@
 #include <cstring>
 
 #include "kernels/gemm_rows-inl.h"
+#include "kernels/int8_quantized_tile-inl.h"
 #include "kernels/int8_tile-inl.h"
+#include "kernels/int8_window_bytes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -58,6 +60,36 @@ const TileKind& kindOf(std::int32_t width) {
   static constexpr TileKind kKinds[] = {tileKind<kVnni, 8, 1, 0>(), tileKind<kVnni, 4, 2, 0>(), tileKind<kVnni, 2, 3, 0>()};
 #endif
   return kKinds[width / kUnit - 1];
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+template <int kVectors, int kRows>
+constexpr void fillQuantizedRows(TileKind* kind) {
+  kind->run[kRows] = &multiplyToQuantized<kRows, kVectors>;
+  if constexpr (kRows > 1) fillQuantizedRows<kVectors, kRows - 1>(kind);
+}
+
+template <int kRows, int kVectors>
+constexpr TileKind quantizedKind() {
+  TileKind kind;
+  kind.max_rows = kRows;
+  fillQuantizedRows<kVectors, kRows>(&kind);
+  return kind;
+}
+
+inline const TileKind& quantizedKindOf(std::int32_t width) {
+  static constexpr TileKind kKinds[] = {quantizedKind<14, 1>(), quantizedKind<14, 2>(), quantizedKind<9, 3>(), quantizedKind<6, 4>()};
+  return kKinds[width / kQuantizedLanes - 1];
+}
+#endif
+
+template <bool kVnni>
+const TileKind& kindFor(const Int8GemmJob& job, const GemmPanel& panel) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if (kVnni && job.quantized) return quantizedKindOf(panel.width);
+#endif
+  static_cast<void>(job);
+  return kindOf<kVnni>(panel.width);
 }
 
 // --- words ---------------------------------------------------------------------------------------------------------
@@ -191,12 +223,20 @@ void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPane
     tile->addend_stride = job.gemm.columns;
     return;
   }
-  layOutOperand(job, call, k, row, rows, panel, buffers.operand);
   tile->addend = buffers.operand;
-  tile->addend_type = DType::kF32;
   tile->addend_stride = panel.width;
+  if (job.quantized) {
+    auto* to = reinterpret_cast<std::uint8_t*>(buffers.operand);
+    for (std::int64_t r = 0; r < rows; ++r, to += panel.width) {
+      std::memcpy(to, static_cast<const char*>(call.src[o.src]) + operandOffset(job.gemm, o, row + r, panel.column), static_cast<std::size_t>(panel.columns));
+    }
+    return;
+  }
+  layOutOperand(job, call, k, row, rows, panel, buffers.operand);
+  tile->addend_type = DType::kF32;
 }
 
+// `rows` of all tile.repeats tiles.
 void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row, std::int64_t rows,
              const TileBuffers& buffers, Int8Tile& tile) {
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
@@ -212,6 +252,9 @@ void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& 
   tile.c_stride = in_place ? job.gemm.columns : panel.width;
   if (job.chain.addend >= 0) bindAddend(job, call, panel, row, rows, buffers, &tile);
   run(tile);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if (job.clamped) clampBytes(static_cast<std::uint8_t*>(tile.c), tile.c_stride, rows, panel.width, job.lowest, job.highest);
+#endif
   if (in_place) return;
   const auto count = static_cast<std::size_t>(rows * panel.width);
   PointwiseRows values;
@@ -270,18 +313,29 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
     const std::int64_t row = block / job.blocksPerPlane() * job.plane_rows + in_plane;
     const std::int64_t count = std::min(job.block_rows, job.plane_rows - in_plane);
     const std::int64_t span_rows = std::min(job.span_rows, count);
-    const float* const rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
+    const float* rows = scratch;
+    if (int8.windows.needed) {
+      gatherBytes(int8.windows, call.x, row, count, job.row_stride, scratch);
+    } else {
+      rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
+    }
     for (std::int64_t p = panel_begin; p < panel_end; ++p) {
       const GemmPanel& panel = job.panels[p];
-      const TileKind& kind = kindOf<kVnni>(panel.width);
+      const TileKind& kind = kindFor<kVnni>(int8, panel);
       Int8Tile tile = panelTile(int8, call, panel);
       const float* span = rows + (panel.group - first_group) * job.group_stride;
       const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
+      // Tiles that write their result in place need nothing between them: those of a size are one call.
+      const bool joined = int8.quantized && panel.columns == panel.width;
       for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {
-        for (std::int64_t t = 0; t < tiles; ++t) {
-          const std::int64_t begin = span_rows * t / tiles, size = span_rows * (t + 1) / tiles - begin;
+        std::int64_t begin = 0;
+        for (std::int64_t t = 0; t < tiles; t += tile.repeats) {
+          const bool large = t < span_rows % tiles;
+          const std::int64_t size = span_rows / tiles + (large ? 1 : 0);
+          tile.repeats = !joined ? 1 : large ? span_rows % tiles : tiles - t;
           tile.a = span + begin * job.row_stride;
-          runTile(int8, call, panel, kind.run[size], row + done + begin, size, buffers, tile);
+          runTile(int8, call, panel, kind.run[size], row + done + begin, size * tile.repeats, buffers, tile);
+          begin += size * tile.repeats;
         }
       }
     }
@@ -292,9 +346,11 @@ Int8GemmCode int8Code(bool vnni) {
   Int8GemmCode code;
   code.traits = {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors};
   code.pad = &padWords;
+  code.pad_lines = &padByteLines;
   code.round = &roundRows;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   code.run = vnni ? &runInt8Gemm<true> : &runInt8Gemm<false>;
+  code.quantizes = vnni;
 #else
   static_cast<void>(vnni);
   code.run = &runInt8Gemm<false>;

@@ -39,6 +39,31 @@ struct Int8Tile {
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, bf16, u8 or s8
   std::int64_t c_stride = 0;
+  std::int64_t repeats = 1;  // of tiles that end quantized: so many of as many rows
+};
+
+// Windows of few channels (or of few taps of them) as rows of bytes without gaps between taps, gathered from a padded copy
+// of the image: three channels then take three bytes, not a word.
+struct WindowBytes {
+  bool needed = false;
+  std::uint32_t flip = 0, outside = 0;  // four bytes each: see WordPadding; what stands for zero, flipped already
+  std::int64_t images = 1, channels = 0;
+  std::int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {};
+  std::int64_t dilation = 1;                                         // of lines; taps of a line lie side by side
+  std::int64_t image_stride = 0, channel_stride = 0, strides[2] = {};  // bytes
+
+  std::int64_t taps() const { return kernel[0] * kernel[1]; }
+  std::int64_t words() const { return (taps() * channels + kWordBytes - 1) / kWordBytes; }
+  // Of the padded copy; lines end with what copies of whole vectors reach.
+  std::int64_t lines() const { return (out[0] - 1) * stride[0] + (kernel[0] - 1) * dilation + 1; }
+  std::int64_t lineBytes() const { return (((out[1] - 1) * stride[1] + kernel[1]) * channels + 2 * 64 - 1) / 64 * 64; }
+  std::int64_t bytes() const { return needed ? images * lines() * lineBytes() : 0; }
+  // Of a gathered row.
+  std::int64_t rowFloats() const {
+    constexpr std::int64_t kVector = 32 / kWordBytes, kFewSets = 512;  // see meetsInFewSets
+    const std::int64_t floats = (words() + 2 * kVector - 1) / kVector * kVector;
+    return floats % kFewSets == 0 ? floats + kVector : floats;
+  }
 };
 
 // How the image becomes words where its channels (of each group) do not fill words side by side.
@@ -65,13 +90,25 @@ struct RowRounding {
 struct Int8GemmJob {
   GemmJob gemm;  // strides and lengths in words; operands of the chain
   WordPadding padding;
+  WindowBytes windows;
   RowRounding rounding;
+  // Tiles end as u8 in the registers; panels of four vectors hold their columns in wideLane's order. Bounds where they are
+  // not the type's own.
+  bool quantized = false, clamped = false;
+  std::uint8_t lowest = 0, highest = 255;
   DType result = DType::kF32;
   IntegerChain chain;
   std::vector<DType> operand_types;  // by post operand
   // Per column of panels, at GemmPanel::bias.
   std::vector<std::int32_t> start, column_sums;
   std::vector<float> scale, offset;
+  // Where column j of a panel lies in its packed weights, scales and offsets.
+  std::int64_t laneOf(const GemmPanel& panel, std::int64_t j) const {
+    constexpr std::int64_t kWide = 64;
+    return quantized && panel.width == kWide ? wideLane(j) : j;
+  }
+  // Packing vectors f of 32 bits into bytes puts lanes 4i … 4i + 3 of vector f at 16i + 4f.
+  static std::int64_t wideLane(std::int64_t j) { return j / 4 % 4 * 16 + j / 16 * 4 + j % 4; }
   // Floats per thread: rows, a tile, an operand's tile, a tile of results.
   std::int64_t scratchFloats() const { return gemm.copied_floats + 3 * kGemmMaxRows * kGemmMaxWidth; }
 };
@@ -87,13 +124,16 @@ struct Int8GemmCall {
 
 using Int8GemmRun = void (*)(const Int8GemmJob& job, const Int8GemmCall& call, float* scratch, std::int64_t task);
 using RowRoundingRun = void (*)(const RowRounding& rounding, const float* x, float* to, std::int64_t begin, std::int64_t end);
+using WindowBytesRun = void (*)(const WindowBytes& windows, const void* x, float* to, std::int64_t begin, std::int64_t end);
 using WordPaddingRun = void (*)(const WordPadding& padding, const void* x, float* to, std::int64_t begin, std::int64_t end);
 
 // Code of one instruction set; by vpdpbusd or by widening.
 struct Int8GemmCode {
   GemmTraits traits;
   Int8GemmRun run = nullptr;
+  bool quantizes = false;  // has tiles that end as u8 in the registers
   WordPaddingRun pad = nullptr;
+  WindowBytesRun pad_lines = nullptr;
   RowRoundingRun round = nullptr;
   PointwiseApply pointwise = nullptr;
 };

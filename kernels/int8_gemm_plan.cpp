@@ -1,6 +1,7 @@
 // How products of integers are prepared: weights packed as words, the chain folded into numbers per column.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "core/plan/error.h"
@@ -33,6 +34,14 @@ class Int8GemmOp final : public PreparedOp {
       });
       call.x = words;
     }
+    if (job.windows.needed) {
+      auto* const lines = reinterpret_cast<float*>(own);
+      own += job.windows.bytes();
+      parallelFor(job.windows.images * job.windows.lines(), grainFor(job.windows.lineBytes()), threads, [&](std::int64_t begin, std::int64_t end, int) {
+        code.pad_lines(job.windows, from[kSrc], lines, begin, end);
+      });
+      call.x = lines;
+    }
     if (job.rounding.needed) {
       auto* const words = reinterpret_cast<float*>(own);
       own += job.rounding.bytes();
@@ -51,13 +60,15 @@ class Int8GemmOp final : public PreparedOp {
   }
 };
 
-// Calls fn(panel, column, word, byte, weight) for every weight; columns count within the panel, words along the depth.
+// Calls fn(panel, lane, word, byte, weight) for every weight; lanes count within the panel, words along the depth.
 template <typename Fn>
 void forEachWeight(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, const Fn& fn) {
   const GemmRows& rows = job.gemm.rows;
-  const std::int64_t taps = rows.taps();
+  const std::int64_t taps = w.dims.count() / (w.dims[0] * w.dims[1]);
+  const std::int64_t tap_bytes = job.windows.needed ? w.dims[1] : rows.channels * kWordBytes;
   for (const GemmPanel& panel : job.gemm.panels) {
     for (std::int64_t j = 0; j < panel.columns; ++j) {
+      const std::int64_t lane = job.laneOf(panel, j);
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         std::int64_t offset = (panel.column + j) * w.strides[0], at = tap;
         for (int axis = w.dims.rank - 1; axis >= 2; --axis) {
@@ -65,7 +76,8 @@ void forEachWeight(const Int8GemmJob& job, const TensorDesc& w, const std::int8_
           at /= w.dims[axis];
         }
         for (std::int64_t c = 0; c < w.dims[1]; ++c) {
-          fn(panel, j, tap * rows.channels + c / kWordBytes, c % kWordBytes, data[offset + c * w.strides[1]]);
+          const std::int64_t byte = tap * tap_bytes + c;
+          fn(panel, lane, byte / kWordBytes, byte % kWordBytes, data[offset + c * w.strides[1]]);
         }
       }
     }
@@ -80,8 +92,8 @@ std::size_t packedWordBytes(const Int8GemmJob& job) {
 void packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
   auto* const bytes = static_cast<std::int8_t*>(packed);
   std::memset(bytes, 0, packedWordBytes(job));
-  forEachWeight(job, w, data, [&](const GemmPanel& panel, std::int64_t j, std::int64_t word, std::int64_t byte, std::int8_t value) {
-    bytes[(panel.weights + word * panel.width + j) * kWordBytes + byte] = value;
+  forEachWeight(job, w, data, [&](const GemmPanel& panel, std::int64_t lane, std::int64_t word, std::int64_t byte, std::int8_t value) {
+    bytes[(panel.weights + word * panel.width + lane) * kWordBytes + byte] = value;
   });
 }
 
@@ -91,9 +103,73 @@ std::uint32_t zeroByte(const PrepareArgs& args) {
   return (static_cast<std::uint32_t>(args.spec.intOr("src_zero", 0)) & 0xFFu) ^ flip;
 }
 
-void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
-  job->chain = foldChain(args, kFirstPostOperand, channel_axis, /*takes_all=*/true);
-  saturate(args.dst[0].dtype, &job->chain);
+// Can tiles end as u8 in the registers? Lanes that do not exist cost as much as others, so few may be.
+bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8GemmJob& job) {
+  const IntegerChain& chain = job.chain;
+  if (!code.quantizes || job.rounding.needed || args.dst[0].dtype != DType::kU8) return false;
+  if (!chain.tail.empty() || chain.activation != IntegerActivation::kNone) return false;
+  if (chain.addend >= 0 && job.operand_types[static_cast<std::size_t>(chain.addend)] != DType::kU8) return false;
+  constexpr std::int64_t kLanes = 16;
+  const std::int64_t columns = job.gemm.columns / job.gemm.rows.groups, lanes = (columns + kLanes - 1) / kLanes * kLanes;
+  if (8 * lanes > 9 * columns) return false;
+  // What becomes an integer of 32 bits before it is narrowed stays far inside; false for NaN, too.
+  constexpr double kLargest = 1 << 30;
+  const TensorDesc& w = args.src[kWeights];
+  const double sum = 255.0 * 128.0 * static_cast<double>(w.dims.count() / w.dims[0]), added = 255.0 * std::fabs(static_cast<double>(chain.factor));
+  for (std::size_t c = 0; c < chain.scale.size(); ++c) {
+    const double reach = std::fabs(static_cast<double>(chain.scale[c])) * sum + std::fabs(static_cast<double>(chain.offset[c])) + added;
+    if (!(reach < kLargest)) return false;
+  }
+  return true;
+}
+
+// Panels of up to `widest` vectors, as even as they can be; with widest = 2, one of three rather than a lone one.
+std::vector<GemmPanel> cutIntoVectors(std::int64_t columns, std::int64_t groups, std::int64_t depth, std::int64_t widest) {
+  constexpr std::int64_t kLanes = 16;
+  const std::int64_t vectors = (columns + kLanes - 1) / kLanes;
+  const std::int64_t count = widest == 2 ? std::max<std::int64_t>(1, vectors / 2) : (vectors + widest - 1) / widest;
+  std::vector<GemmPanel> panels;
+  std::int64_t weights = 0, bias = 0;
+  for (std::int64_t i = 0; i < groups * count; ++i) {
+    const std::int64_t begin = vectors * (i % count) / count * kLanes, end = vectors * (i % count + 1) / count * kLanes;
+    GemmPanel panel;
+    panel.group = i / count;
+    panel.column = panel.group * columns + begin;
+    panel.width = static_cast<std::int32_t>(end - begin);
+    panel.columns = static_cast<std::int32_t>(std::min(end, columns) - begin);
+    panel.weights = weights;
+    panel.bias = bias;
+    weights += panel.width * depth;
+    bias += panel.width;
+    panels.push_back(panel);
+  }
+  return panels;
+}
+
+void planPanels(const PrepareArgs& args, const Int8GemmCode& code, Int8GemmJob* job) {
+  GemmJob& gemm = job->gemm;
+  const std::int64_t groups = gemm.rows.groups, columns = gemm.columns / groups, depth = gemm.rows.depth();
+  job->quantized = endsQuantized(args, code, *job);
+  if (!job->quantized) {
+    gemm.panels = cutIntoPanels(columns, groups, depth, code.traits);
+    planRows(args.target.threads, &gemm);
+    return;
+  }
+  const auto bound = [](float v) { return static_cast<std::uint8_t>(std::nearbyint(v)); };
+  job->lowest = bound(job->chain.low);
+  job->highest = bound(job->chain.high);
+  job->clamped = job->lowest > 0 || job->highest < 255;
+  // Tiles of four vectors take six rows, tiles of two fourteen: better where they end with lines.
+  constexpr std::int64_t kEightTiles = 48;
+  gemm.tile_rows = kEightTiles;
+  gemm.panels = cutIntoVectors(columns, groups, depth, 4);
+  planRows(args.target.threads, &gemm);
+  if (gemm.matrix || gemm.source == GemmSource::kGather || gemm.rows.taps() == 1) return;
+  gemm.panels = cutIntoVectors(columns, groups, depth, 2);
+  planRows(args.target.threads, &gemm);
+}
+
+void planColumns(const PrepareArgs& args, Int8GemmJob* job) {
   const GemmPanel& last = job->gemm.panels.back();
   const auto count = static_cast<std::size_t>(last.bias + last.width);
   job->start.assign(count, 0);
@@ -102,16 +178,17 @@ void planColumns(const PrepareArgs& args, int channel_axis, Int8GemmJob* job) {
   job->offset.assign(count, 0);
   for (const GemmPanel& panel : job->gemm.panels) {
     for (std::int64_t j = 0; j < panel.columns; ++j) {
-      job->scale[static_cast<std::size_t>(panel.bias + j)] = job->chain.scale[static_cast<std::size_t>(panel.column + j)];
-      job->offset[static_cast<std::size_t>(panel.bias + j)] = job->chain.offset[static_cast<std::size_t>(panel.column + j)];
+      const auto lane = static_cast<std::size_t>(panel.bias + job->laneOf(panel, j));
+      job->scale[lane] = job->chain.scale[static_cast<std::size_t>(panel.column + j)];
+      job->offset[lane] = job->chain.offset[static_cast<std::size_t>(panel.column + j)];
     }
   }
   // Wraps around as the sums do; the whole fits.
   const std::uint32_t zero = job->rounding.needed ? 0 : zeroByte(args);
   forEachWeight(*job, args.src[kWeights], static_cast<const std::int8_t*>(args.constant[kWeights]),
-                [&](const GemmPanel& panel, std::int64_t j, std::int64_t, std::int64_t, std::int8_t value) {
-                  job->column_sums[static_cast<std::size_t>(panel.bias + j)] += value;
-                  std::int32_t& start = job->start[static_cast<std::size_t>(panel.bias + j)];
+                [&](const GemmPanel& panel, std::int64_t lane, std::int64_t, std::int64_t, std::int8_t value) {
+                  job->column_sums[static_cast<std::size_t>(panel.bias + lane)] += value;
+                  std::int32_t& start = job->start[static_cast<std::size_t>(panel.bias + lane)];
                   start = static_cast<std::int32_t>(static_cast<std::uint32_t>(start) - zero * static_cast<std::uint32_t>(static_cast<std::int32_t>(value)));
                 });
 }
@@ -147,27 +224,33 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
   const GemmTraits& traits = op->code.traits;
   GemmJob& gemm = job.gemm;
   const std::int64_t groups = gemm.rows.groups, depth = gemm.rows.depth();
-  gemm.panels = cutIntoPanels(gemm.columns / groups, groups, depth, traits);
   gemm.pointwise = op->code.pointwise;
   const std::uint32_t outside = zeroByte(args) * 0x01010101u;
   std::memcpy(&gemm.outside, &outside, sizeof outside);
   if (args.src[kSrc].dtype == DType::kS8) job.padding.flip = 0x80808080u;
   job.result = dst.dtype;
   for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
-  planRows(args.target.threads, &gemm);
-  planColumns(args, channel_axis, &job);
+  job.chain = foldChain(args, kFirstPostOperand, channel_axis, /*takes_all=*/true);
+  saturate(args.dst[0].dtype, &job.chain);
+  planPanels(args, op->code, &job);
+  planColumns(args, &job);
+  if (job.windows.needed) {
+    job.windows.outside = outside;
+    job.windows.flip = job.padding.flip;
+    gemm.copied_floats = gemm.block_rows * gemm.row_stride;
+  }
 
   const TensorDesc& w = args.src[kWeights];
   const auto* const data = static_cast<const std::int8_t*>(args.constant[kWeights]);
-  const std::string form = fmt::format("int8 gemm {} groups {} depth {} lanes {} half {} dims {} strides {}", gemm.columns, groups, depth,
-                                       traits.lanes, traits.half_vectors, w.dims.str(), w.strides.str());
+  const std::string form = fmt::format("int8 gemm {} groups {} depth {} lanes {} half {} quantized {} width {} dims {} strides {}", gemm.columns, groups, depth,
+                                       traits.lanes, traits.half_vectors, job.quantized, gemm.panels.front().width, w.dims.str(), w.strides.str());
   op->weights = args.weights->getOrPack(data, form, packedWordBytes(job), [&](void* packed) { packWords(job, w, data, packed); });
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);
   op->packed[kWeights] = true;
   op->threads = args.target.threads;
-  op->scratch_bytes = static_cast<std::size_t>(job.padding.bytes() + job.rounding.bytes()) +
+  op->scratch_bytes = static_cast<std::size_t>(job.padding.bytes() + job.windows.bytes() + job.rounding.bytes()) +
                       static_cast<std::size_t>(gemm.row_shares * gemm.column_shares * job.scratchFloats()) * sizeof(float);
   op->flops = 2 * gemm.row_count * gemm.columns * (w.dims.count() / w.dims[0]);
   for (std::size_t k = 0; k < gemm.operands.size() && op->in_place_src < 0; ++k) {

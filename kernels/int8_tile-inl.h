@@ -201,21 +201,18 @@ HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums,
   finishTyped<float>(t, sums, rows, width);
 }
 
-template <int kRows, int kFull, int kHalf, bool kVnni>
-void multiplyBytes(const Int8Tile& t) {
-  using D = hn::ScalableTag<std::int32_t>;
-  using H = hn::Half<D>;
+// Sums of a tile in registers: full vectors of a row, then half a vector.
+template <int kRows, int kFull, int kHalf, bool kVnni, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
+HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1]) {
   const D d;
   const H h;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
   constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
-  hn::Vec<D> sum[kRows][kFull > 0 ? kFull : 1];
-  hn::Vec<H> half_sum[kRows];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int f = 0; f < kFull; ++f) sum[r][f] = hn::LoadU(d, t.start + f * kLanes);
-    if (kHalf) half_sum[r] = hn::LoadU(h, t.start + kFull * kLanes);
+    if constexpr (kHalf > 0) half_sum[r] = hn::LoadU(h, t.start + kFull * kLanes);
   }
   const float* b = t.b;
   const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));
@@ -231,28 +228,41 @@ void multiplyBytes(const Int8Tile& t) {
       WeightWords<hn::Vec<H>, kVnni> half_w;
 #pragma GCC unroll 4
       for (int f = 0; f < kFull; ++f) w[f] = loadWeights<kVnni>(d, b + f * kLanes);
-      if (kHalf) half_w = loadWeights<kVnni>(h, b + kFull * kLanes);
+      if constexpr (kHalf > 0) half_w = loadWeights<kVnni>(h, b + kFull * kLanes);
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         std::int32_t word;
         std::memcpy(&word, base[r / 3] + r % 3 * stride, sizeof word);
-        if (kFull > 0) {
+        if constexpr (kFull > 0) {
           const auto wide = splitWords<kVnni>(d, hn::Set(d, word));
 #pragma GCC unroll 4
           for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
         }
-        if (kHalf) half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
+        if constexpr (kHalf > 0) half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
       }
 #pragma GCC unroll 8
       for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);
     }
   }
+}
+
+template <int kRows, int kFull, int kHalf, bool kVnni>
+void multiplyBytes(const Int8Tile& t) {
+  using D = hn::ScalableTag<std::int32_t>;
+  using H = hn::Half<D>;
+  const D d;
+  const H h;
+  constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
+  constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
+  hn::Vec<D> sum[kRows][kFull > 0 ? kFull : 1];
+  hn::Vec<H> half_sum[kHalf > 0 ? kRows : 1];
+  sumProducts<kRows, kFull, kHalf, kVnni>(t, sum, half_sum);
   HWY_ALIGN std::int32_t sums[kRows * kWidth];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int f = 0; f < kFull; ++f) hn::StoreU(sum[r][f], d, sums + r * kWidth + f * kLanes);
-    if (kHalf) hn::StoreU(half_sum[r], h, sums + r * kWidth + kFull * kLanes);
+    if constexpr (kHalf > 0) hn::StoreU(half_sum[r], h, sums + r * kWidth + kFull * kLanes);
   }
   finishSums(t, sums, kRows, kWidth);
 }

@@ -313,7 +313,7 @@ void planRows(std::int32_t threads, GemmJob* job) {
                                   : weights <= kWeightsInL2 ? kRowsInL1
                                                             : kRowsInL2;
   const std::int64_t budget = rows_bytes / row_bytes;
-  const std::int64_t unit = by_lines ? r.out[2] : kGemmMaxRows;
+  const std::int64_t unit = by_lines ? r.out[2] : job->tile_rows;
   const std::int64_t fitting = std::max<std::int64_t>(1, budget / unit) * unit;
   const std::int64_t shares_per_plane = ceilDiv(job->row_shares, job->planes);
   const std::int64_t share = ceilDiv(ceilDiv(job->plane_rows, job->span_rows), shares_per_plane) * job->span_rows;
