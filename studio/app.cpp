@@ -21,6 +21,7 @@ constexpr float kTabPoints = 36;
 constexpr float kLeftPoints = 300, kLeastLeft = 232;
 constexpr float kRightPoints = 360, kLeastRight = 250;
 constexpr float kBottomPoints = 300, kLeastBottom = 212;
+constexpr float kLeastForAll = 1100;  // the width in points for passes, graph and inspector side by side
 constexpr float kGrip = 6;
 // What is left of a hidden part: enough to bring it back by mouse.
 constexpr float kRailPoints = 22;
@@ -102,7 +103,7 @@ void App::act(const StudioSnapshot& snapshot) {
   if (selection_.take("scale.smaller")) settings_.scale = std::max(ui_.scale / kScaleStep, kLeastScale);
   if (selection_.take("scale.reset")) settings_.scale = 0;
   if (selection_.take("panel.passes")) settings_.hide_left = !settings_.hide_left;
-  if (selection_.take("panel.inspector")) settings_.hide_right = !settings_.hide_right;
+  if (selection_.take("panel.inspector")) settings_.hide_right = !std::exchange(folded_right_, false) && !settings_.hide_right;
   if (selection_.take("panel.bottom")) settings_.hide_bottom = !settings_.hide_bottom;
   constexpr float kSizeStep = 40;
   const auto resize = [&](const char* more, const char* less, float* size, float preferred, float least) {
@@ -209,8 +210,12 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   };
   WindowSettings& set = settings_;
   if (!selection_.front_panel.empty()) set.hide_bottom = false;
-  const float left = extent(set.hide_left, set.left, kLeftPoints, points_wide, 0.17F, kLeastLeft);
-  const float right = extent(set.hide_right, set.right, kRightPoints, points_wide, 0.2F, kLeastRight);
+  // A small window starts with the graph, what is slow and what to do about it; the rest is a click away.
+  if (!drawn_) folded_right_ = points_wide < kLeastForAll;
+  drawn_ = true;
+  bool hide_right = set.hide_right || folded_right_;
+  const float left = extent(set.hide_left, set.left, kLeftPoints, points_wide, 0.206F, kLeastLeft);
+  const float right = extent(hide_right, set.right, kRightPoints, points_wide, 0.2F, kLeastRight);
   const float bottom = extent(set.hide_bottom, set.bottom, kBottomPoints, points_high, 0.31F, kLeastBottom);
   const float top = std::floor(ui_.px(kTopPoints));
   const float middle = std::max(size.y - top - bottom, ui_.px(80));
@@ -226,7 +231,7 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   area(PanelPlace::kTop, {0, 0}, {size.x, top});
   if (!set.hide_left) area(PanelPlace::kLeft, {0, top}, {left, middle});
   area(PanelPlace::kCentre, {left, top}, {centre, middle});
-  if (!set.hide_right) area(PanelPlace::kRight, {left + centre, top}, {right, middle});
+  if (!hide_right) area(PanelPlace::kRight, {left + centre, top}, {right, middle});
   ImGui::SetCursorPos({0, top + middle});
   if (!set.hide_bottom) {
     if (beginArea(ui_, "bottom", {size.x, bottom}, ui_.theme.panel, {0, 0}, kStill)) drawBottom(snapshot, commands);
@@ -238,16 +243,19 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   ImGui::SetCursorPos({0, top - 1});
   hairline(ui_);
   const float moved_left = splitter("left", {left - grip / 2, top}, {grip, middle}, true, &set.hide_left);
-  const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true, &set.hide_right);
+  const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true, &hide_right);
   const float moved_bottom = splitter("bottom", {0, top + middle - grip / 2}, {size.x, grip}, false, &set.hide_bottom);
   if (moved_left != 0 && !set.hide_left) set.left = (left + moved_left) / ui_.scale;
-  if (moved_right != 0 && !set.hide_right) set.right = (right - moved_right) / ui_.scale;
+  if (moved_right != 0 && !hide_right) set.right = (right - moved_right) / ui_.scale;
   if (moved_bottom != 0 && !set.hide_bottom) set.bottom = (bottom - moved_bottom) / ui_.scale;
   rail("left rail", "Passes (Ctrl+1)", {0, top}, {left - grip / 2, middle}, &set.hide_left);
   rail("right rail", "Inspector (Ctrl+3)", {left + centre + grip / 2, top}, {right - grip / 2, middle},
-       &set.hide_right);
+       &hide_right);
   rail("bottom rail", "Tables and charts (Ctrl+2)", {0, top + middle + grip / 2},
        {size.x, bottom - grip / 2}, &set.hide_bottom);
+  if (hide_right == (set.hide_right || folded_right_)) return;
+  set.hide_right = hide_right;
+  folded_right_ = false;
 }
 
 // What stands where a hidden part was: its name, and a click brings it back.

@@ -72,6 +72,8 @@ class App {
   std::optional<ReportCommand> report_;
   std::unique_ptr<SceneService> scenes_;
   std::vector<std::unique_ptr<Panel>> panels_;
+  bool drawn_ = false;
+  bool folded_right_ = false;  // the inspector, by itself for want of room
   Panel* alone_ = nullptr;
   std::string tab_ = "operations";
   std::string opened_;  // the file that the last snapshot had open

@@ -41,8 +41,6 @@ bool chordIsPressed(std::string keys, bool typing) {
 
 const std::vector<Action>& allActions() {
   static const std::vector<Action> actions = {
-      {"palette", "Command palette", "Ctrl+P"},
-      {"shortcuts", "Keyboard shortcuts", "F1"},
       {"run.optimize", "Optimize the model", "F5"},
       {"run.fp32", "Choose FP32 for the next run", ""},
       {"run.bf16", "Choose BF16 for the next run", ""},
@@ -55,6 +53,8 @@ const std::vector<Action>& allActions() {
       {"run.export", "Export the optimized model", "Ctrl+E"},
       {"file.open", "Open a model or recorded runs", "Ctrl+O"},
       {"file.recent", "Open what was open before", "Ctrl+Shift+O"},
+      {"palette", "Command palette", "Ctrl+P"},
+      {"shortcuts", "Keyboard shortcuts", "F1"},
       {"tune.quantize", "Calibrate and quantize to INT8", "Ctrl+D"},
       {"tune.search", "Search the precision of each operation", ""},
       {"tune.calibrate", "Calibrate only: make a recipe for INT8", ""},

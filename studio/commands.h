@@ -41,6 +41,7 @@ struct ExportCommand {
   ExportForm form = ExportForm::kCompiled;
   std::optional<Precision> precision;  // nothing: as measured
   std::optional<bool> tuned;           // kernels measured on this machine; nothing: as measured
+  bool prepared = false;               // beside a compiled export its weights as this machine's kernels read them
 };
 
 enum class TuneGoal {

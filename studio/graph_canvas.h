@@ -178,6 +178,8 @@ class GraphCanvas {
   std::vector<std::int32_t> zoom_to_;
   std::int32_t traced_ = -1;
   std::int32_t frame_at_ = -1;  // whose head is under the mouse
+  std::vector<SpatialIndex::Box> frame_boxes_;  // open modules as drawn
+  std::vector<SpatialIndex::Box> texts_taken_;  // where edges cannot be labelled
   Drawn drawn_;
   std::vector<std::int32_t> visible_nodes_;
   std::vector<std::int32_t> visible_edges_;

@@ -66,6 +66,8 @@ MarkSign signOf(CanvasMark mark, const Theme& theme) {
   return {"", 0};
 }
 
+ImU32 frameFace(const Theme& theme) { return mixColors(theme.ground, theme.panel, 0.55F); }
+
 ImVec2 textSize(ImFont* font, float pixels, const std::string& text) {
   return font->CalcTextSizeA(pixels, 1e6F, 0, text.data(), text.data() + text.size());
 }
@@ -237,6 +239,12 @@ void GraphCanvas::drawPortal(const View& view, std::int32_t e, ImU32 color, floa
                  "\xE2\x86\x93 " + to.title);
   drawFittedText(view.list, font, pixels, {in.x + gap, in.y - stub - pixels / 2}, room, view.theme.dim,
                  "\xE2\x86\x91 " + from.title);
+  const auto take = [&](float x, float y, const std::string& title) {
+    const float width = textSize(font, pixels, "\xE2\x86\x93 " + title).x;
+    texts_taken_.push_back({x + gap, y - pixels / 2, x + gap + std::min(width, room), y + pixels / 2});
+  };
+  take(out.x, out.y + stub, to.title);
+  take(in.x, in.y - stub, from.title);
   drawn_.texts += 2;
 }
 
@@ -299,7 +307,13 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
   ImFont* font = view.fonts.small_mono;
   const float pixels = font->FontSize * view.detail();
   // Labels of one row of gaps, so that a later one knows what is taken.
-  std::vector<SpatialIndex::Box> taken;
+  std::vector<SpatialIndex::Box> taken = texts_taken_;
+  const auto behind = [&](ImVec2 at) {
+    const bool framed = std::any_of(frame_boxes_.begin(), frame_boxes_.end(), [&](const SpatialIndex::Box& box) {
+      return at.x >= box.left && at.x < box.right && at.y >= box.top && at.y < box.bottom;
+    });
+    return withAlpha(framed ? frameFace(view.theme) : view.theme.ground, 0.85F);
+  };
   const auto isFree = [&](ImVec2 at, float width) {
     return std::none_of(taken.begin(), taken.end(), [&](const SpatialIndex::Box& box) {
       return at.x < box.right + 4 && at.x + width > box.left - 4 && at.y < box.bottom && at.y + pixels > box.top;
@@ -331,14 +345,15 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
       const bool steep = std::abs(second.x - first.x) <= 40;
       if (gap * view.zoom < pixels || (!steep && !costs)) continue;
       const float beside = steep ? std::max(first.x, second.x) : (first.x + second.x) / 2;
-      const ImVec2 at = {view.x(beside) + 8 * view.zoom, view.y(first.y + gap / 2) - pixels / 2};
       for (const std::string* text : {costs ? &edge.cost : &edge.long_label, &edge.label}) {
         if (text->empty()) continue;
+        ImVec2 at = {view.x(beside) + 8 * view.zoom, view.y(first.y + gap / 2) - pixels / 2};
         const ImVec2 size = textSize(font, pixels, *text);
-        if (!costs && (!isFree(at, size.x) || !freeOfEdges(e, at, size.x))) continue;
-        if (costs)
-          view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y},
-                                   withAlpha(view.theme.ground, 0.85F), 3);
+        const bool right = costs || (isFree(at, size.x) && freeOfEdges(e, at, size.x));
+        if (!right) at.x = view.x(beside) - 8 * view.zoom - size.x;
+        if (!right && (!isFree(at, size.x) || !freeOfEdges(e, at, size.x))) continue;
+        // Above the border of the module it is in.
+        view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y}, behind({at.x + size.x / 2, at.y + size.y / 2}), 3);
         drawFittedText(view.list, font, pixels, at, size.x + 1, costs ? view.theme.warning : view.theme.dim, *text);
         taken.push_back({at.x, at.y, at.x + size.x, at.y + pixels});
         ++drawn_.texts;
@@ -351,8 +366,10 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
 // Open modules: a quiet box behind their nodes, whose head folds them.
 void GraphCanvas::drawFrames(const View& view, ImVec2 mouse, bool hovered) {
   frame_at_ = -1;
+  frame_boxes_.clear();
+  texts_taken_.clear();
   if (view.detail() < kTitleDetail) return;
-  const ImU32 face = mixColors(view.theme.ground, view.theme.panel, 0.55F);
+  const ImU32 face = frameFace(view.theme);
   ImFont* font = view.fonts.small_mono;
   const float pixels = font->FontSize * view.detail();
   const ImVec2 view_end = {view.origin.x + view.size.x, view.origin.y + view.size.y};
@@ -369,6 +386,8 @@ void GraphCanvas::drawFrames(const View& view, ImVec2 mouse, bool hovered) {
     const ImVec2 at = {low.x + 6 * view.zoom, low.y + 1.5F * view.zoom};
     const bool over = hovered && mouse.x >= at.x && mouse.x < at.x + width && mouse.y >= low.y &&
                       mouse.y < low.y + kFrameHead * view.zoom;
+    frame_boxes_.push_back({low.x, low.y, high.x, high.y});
+    texts_taken_.push_back({at.x, at.y, at.x + width, at.y + pixels});
     if (over) frame_at_ = static_cast<std::int32_t>(f);
     drawFittedText(view.list, font, pixels, at, width + 1, over ? view.theme.accent : view.theme.faint, head);
     ++drawn_.texts;

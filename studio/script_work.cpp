@@ -64,7 +64,8 @@ Command exportStep(const std::string& rest, int line) {
     else if (words[w] == "bf16") command.precision = Precision::kBf16;
     else if (words[w] == "int8") command.precision = Precision::kInt8;
     else if (words[w] == "untuned") command.tuned = false;
-    else unknown(line, words[w], "compiled, portable, fp32, bf16, int8 or untuned");
+    else if (words[w] == "prepared") command.prepared = true;
+    else unknown(line, words[w], "compiled, portable, fp32, bf16, int8, untuned or prepared");
   }
   return command;
 }

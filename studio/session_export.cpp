@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "core/plan/prepared_weights.h"
 #include "studio/sandbox.h"
 #include "studio/session.h"
 #include "studio/session_request.h"
@@ -63,6 +64,7 @@ void Session::exportModel(const ExportCommand& command) {
   result = ExportResult();
   result.path = command.path;
   result.form = command.form;
+  const bool prepared = command.prepared && command.form == ExportForm::kCompiled;
   const auto failed = [&](const Error& error) {
     result.state = ExportResult::State::kFailed;
     result.problem = error.what();
@@ -85,13 +87,14 @@ void Session::exportModel(const ExportCommand& command) {
   try {
     prepareExport(command);
     setState(JobState::kWorking, "");
-    job_->exportTo(command.path, command.form);
+    job_->exportTo(command.path, command.form, prepared);
   } catch (const Error& error) {
     failed(error);
     throw;
   }
   std::error_code ignored;
   result.bytes = static_cast<std::int64_t>(std::filesystem::file_size(command.path, ignored));
+  if (prepared) result.prepared_bytes = static_cast<std::int64_t>(std::filesystem::file_size(command.path + kPreparedSuffix, ignored));
   log(LogLevel::kInfo, fmt::format("Exported to {}.", command.path));
   result.state = ExportResult::State::kVerifying;
   publishStatus();

@@ -32,7 +32,7 @@ RunFlags parseRunFlags(const std::string& words) {
   } catch (const CLI::ParseError& error) {
     throw Error(ExitCode::kUsage, fmt::format("These flags cannot be used: {}", error.what()));
   }
-  const bool elsewhere = !line.output.empty() || !line.database.empty() || !line.worker.empty() || line.json || line.prepared;
+  const bool elsewhere = !line.output.empty() || !line.database.empty() || !line.worker.empty() || line.json;
   if (line.kind != CommandKind::kRun || line.model != "model.pt" || elsewhere) {
     throw Error(ExitCode::kUsage, "Files, databases and workers are not chosen here; Export… writes a file.");
   }
@@ -44,6 +44,7 @@ RunFlags parseRunFlags(const std::string& words) {
 // What the flags leave open stays as it was.
 void Session::takeFlags(const std::string& words) {
   const JobState before = parts_.status.state;
+  bool prepared = false;
   try {
     if (!model_) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
     const JobRequest& was = options_.request;
@@ -60,6 +61,7 @@ void Session::takeFlags(const std::string& words) {
     request.remote = was.remote;
     request.isa = was.isa;
     checkRequest(request);
+    prepared = flags.line.prepared;
     options_.request = std::move(request);
   } catch (const Error& error) {
     // A word that is wrong costs nothing but another try.
@@ -68,6 +70,7 @@ void Session::takeFlags(const std::string& words) {
     return;
   }
   parts_.work.flags = words;
+  parts_.work.prepared = prepared;
   log(LogLevel::kInfo, words.empty() ? "No further flags." : fmt::format("Flags: {}", words));
   startJob();
 }

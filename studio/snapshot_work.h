@@ -24,6 +24,7 @@ struct ExportResult {
   std::string path;
   ExportForm form = ExportForm::kCompiled;
   std::int64_t bytes = 0;
+  std::int64_t prepared_bytes = 0;        // of the weights beside it; 0: none
   std::optional<AccuracyRecord> accuracy;  // of the file's results against the original's
   std::string problem;                     // one sentence
 };
@@ -44,6 +45,7 @@ struct WorkState {
   ExportResult exported;
   TuningState tuning;
   std::string flags;  // of the command line, that were typed in the window
+  bool prepared = false;  // --prepared was among them: exports begin with it
 };
 
 }  // namespace ipex_studio

@@ -135,7 +135,7 @@ bool DataTable::draw(const char* id, float height, int rows, const std::function
   if (scroll_to_ >= 0) {
     const float y = static_cast<float>(scroll_to_) * row_height;
     const float seen = ImGui::GetWindowHeight() - ui_->px(56);
-    if (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen) ImGui::SetScrollY(std::max(0.F, y - seen / 3));
+    if (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen) ImGui::SetScrollY(std::max(0.F, y - std::floor(seen / 3 / row_height) * row_height));
     scroll_to_ = -1;
   }
   ImGuiListClipper clipper;

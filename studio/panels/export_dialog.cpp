@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/prepared_weights.h"
 #include "studio/imgui_compat.h"
 
 namespace ipex_studio {
@@ -25,10 +26,11 @@ void ExportDialog::open(const StudioSnapshot& snapshot) {
   setField(&path_, exportName(snapshot.job->model.path));
   precision_.reset();
   tuned_.reset();
+  prepared_ = snapshot.work.prepared;
   opening_ = true;
 }
 
-ExportCommand ExportDialog::command() const { return {path_.data(), form_, precision_, tuned_}; }
+ExportCommand ExportDialog::command() const { return {path_.data(), form_, precision_, tuned_, prepared_ && form_ == ExportForm::kCompiled}; }
 
 // What has to be done first, as a sentence; empty: nothing.
 std::string ExportDialog::remeasured(const StudioSnapshot& snapshot) const {
@@ -98,6 +100,15 @@ void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
   if (button(ui_, "tuned", "as measured here", tuned ? ButtonLook::kChosen : ButtonLook::kQuiet)) tuned_.reset();
   ImGui::SameLine(0, ui_.px(4));
   if (button(ui_, "default", "default choice", tuned ? ButtonLook::kQuiet : ButtonLook::kChosen)) tuned_ = false;
+  dialogLine(ui_, "weights", kFormPoints);
+  const bool possible = form_ == ExportForm::kCompiled, prepared = prepared_ && possible;
+  if (button(ui_, "inside", "in the file", prepared ? ButtonLook::kQuiet : ButtonLook::kChosen)) prepared_ = false;
+  ImGui::SameLine(0, ui_.px(4));
+  if (button(ui_, "prepared", "also prepared beside it", prepared ? ButtonLook::kChosen : ButtonLook::kQuiet, possible)) prepared_ = true;
+  if (!prepared) return;
+  dialogLine(ui_, "", kFormPoints);
+  paragraph(ui_.theme.dim, fmt::format("A second file, {}, as this machine's kernels read them: programs start sooner and share them. About as large again{}; elsewhere it is ignored.",
+                                       kPreparedSuffix, snapshot.job->model.file_bytes > 0 ? " (the model: " + formatBytes(snapshot.job->model.file_bytes) + ")" : ""));
 }
 
 void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
@@ -119,8 +130,9 @@ void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
   if (!result.problem.empty()) paragraph(ui_.theme.text, displayText(result.problem, 600));
   if (!result.accuracy) return;
   const AccuracyRecord& accuracy = *result.accuracy;
-  paragraph(ui_.theme.text, fmt::format("{}. Read again and run against the original: SQNR {}, largest difference {:.2g} absolute, {:.2g} relative.",
-                                        formatBytes(result.bytes),
+  const std::string weights = result.prepared_bytes > 0 ? fmt::format(", prepared weights {}", formatBytes(result.prepared_bytes)) : std::string();
+  paragraph(ui_.theme.text, fmt::format("{}{}. Read again and run against the original: SQNR {}, largest difference {:.2g} absolute, {:.2g} relative.",
+                                        formatBytes(result.bytes), weights,
                                         accuracy.sqnr_db >= kSqnrOfEqual ? std::string("identical") : fmt::format("{:.0f} dB", accuracy.sqnr_db),
                                         accuracy.max_abs, accuracy.max_rel));
 }

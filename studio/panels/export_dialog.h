@@ -30,6 +30,7 @@ class ExportDialog {
   ExportForm form_ = ExportForm::kCompiled;
   std::optional<Precision> precision_;
   std::optional<bool> tuned_;
+  bool prepared_ = false;
   bool opening_ = false;
 };
 

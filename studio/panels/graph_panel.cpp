@@ -16,7 +16,8 @@ namespace {
 enum class Arrangement { kBefore, kSplit, kAfter };
 constexpr std::array<const char*, 3> kArrangements = {"before", "split", "after"};
 
-constexpr float kSearchPoints = 170;
+constexpr float kSearchPoints = 170, kLeastSearchPoints = 110;
+constexpr float kRoomyHeadPoints = 440;  // per side; below that only what matters most is said
 constexpr float kSplitPoints = 660;
 constexpr float kLegendPoints = 26;
 
@@ -86,10 +87,12 @@ class GraphPanel : public Panel {
     return selection.before_is_previous ? std::max(after - 1, 0) : std::clamp(selection.before_stage, 0, last);
   }
 
-  static std::string headText(int side, const JobIndex& index, const Selection& selection) {
+  bool isRoomy(float width) const { return width >= ui_.px(kRoomyHeadPoints) * (arrangement_ == Arrangement::kSplit ? 2 : 1); }
+
+  static std::string headText(int side, const JobIndex& index, const Selection& selection, bool numbered) {
     const std::int32_t stage = stageOf(side, index, selection);
-    const std::string name = stage > 0 ? fmt::format("{} · {}", stage, index.stages[stage].name)
-                                       : std::string(stage == 0 ? index.stages[0].name : "–");
+    const std::string name = stage > 0 && numbered ? fmt::format("{} · {}", stage, index.stages[stage].name)
+                             : std::string(stage >= 0 ? index.stages[stage].name : "–");
     return (side == 0 ? "Before: " : "After: ") + name;
   }
 
@@ -138,7 +141,7 @@ class GraphPanel : public Panel {
     const float width = ImGui::GetWindowWidth();
     const bool split = arrangement_ == Arrangement::kSplit;
     const float view_left = drawViewButtons(width, selection);
-    drawSearch(selection);
+    drawSearch(selection, isRoomy(width) ? kSearchPoints : kLeastSearchPoints);
     float left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(8);
     const float room = split ? std::floor(width / 2) : view_left;
     const std::string color = std::string("Colour: ") + colorByName(color_by_) + " ▼";
@@ -154,25 +157,24 @@ class GraphPanel : public Panel {
       const float from = split ? std::floor(width / 2) + ui_.px(14) : left + ui_.px(14);
       ImGui::SetCursorPos({from, std::floor((ui_.px(kHeadPoints) - ui_.fonts.head->FontSize) / 2)});
       if (view_left - from > ui_.px(60)) {
-        fittedLabel(ui_, ui_.theme.dim, headText(1, index, selection), view_left - from - ui_.px(8), ui_.fonts.head);
+        fittedLabel(ui_, ui_.theme.dim, headText(1, index, selection, isRoomy(width)), view_left - from - ui_.px(8), ui_.fonts.head);
       }
     }
     ImGui::SetCursorPos(after_head);
   }
 
   void drawBeforeHead(float left, float right, const JobIndex& index, Selection& selection) {
-    std::string head = headText(0, index, selection);
+    const std::string head = headText(0, index, selection, isRoomy(ImGui::GetWindowWidth()));
     std::string text = head + " ▼";
     float size = buttonSize(ui_, text, ui_.fonts.head).x;
-    while (size > right - left && head.size() > 12) {
-      head = displayText(head, head.size() - 4);
-      text = head + " ▼";
+    if (size > right - left) {
+      text = "Before ▼";
       size = buttonSize(ui_, text, ui_.fonts.head).x;
     }
     if (right - left > size) {
       ImGui::SetCursorPos({right - size - ui_.px(2), std::floor(ui_.px(5))});
       if (button(ui_, "before", text, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("compare with");
-      if (ImGui::IsItemHovered()) tooltip("What the graph at the right is compared with.");
+      if (ImGui::IsItemHovered()) tooltip(head + "\nWhat the graph at the right is compared with.");
     }
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
     if (ImGui::BeginPopup("compare with")) {
@@ -213,10 +215,12 @@ class GraphPanel : public Panel {
       ImGui::SetCursorPos({x, std::floor(ui_.px(5))});
     };
     const std::string percent = fmt::format("{:.0f} %", mainPane().canvas().zoom() * 100);
-    placeLeft(percent);
-    if (button(ui_, "zoom", percent, ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.100");
-    if (ImGui::IsItemHovered())
-      tooltip("Zoom. Click for 100 %; Ctrl and the wheel zoom, the wheel scrolls, dragging pans.");
+    if (isRoomy(width)) {
+      placeLeft(percent);
+      if (button(ui_, "zoom", percent, ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.100");
+      if (ImGui::IsItemHovered())
+        tooltip("Zoom. Click for 100 %; Ctrl and the wheel zoom, the wheel scrolls, dragging pans.");
+    }
     placeLeft("fit");
     if (button(ui_, "fit", "fit", ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.fit");
     if (ImGui::IsItemHovered()) tooltip("Show the whole graph (F). Z zooms to what is selected.");
@@ -232,9 +236,9 @@ class GraphPanel : public Panel {
     return x;
   }
 
-  void drawSearch(Selection& selection) {
+  void drawSearch(Selection& selection, float points) {
     ImGui::SetCursorPos({ui_.px(10), std::floor(ui_.px(5))});
-    const float width = ui_.px(kSearchPoints);
+    const float width = ui_.px(points);
     ImGui::SetNextItemWidth(width);
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
     if (focus_search_) ImGui::SetKeyboardFocusHere();

@@ -167,13 +167,17 @@ class InspectorPanel : public Panel {
     } else if (!rows.empty()) {
       title = index.optimized.rows[rows.front()].name;
     }
-    fittedLabel(ui_, ui_.theme.text, displayText(title, 200), ImGui::GetContentRegionAvail().x, ui_.fonts.strong);
+    ImGui::PushTextWrapPos(0);
+    label(ui_.theme.text, displayText(title, 120), ui_.fonts.strong);
+    ImGui::PopTextWrapPos();
     if (node == nullptr) return;
     swatch(ui_, ui_.theme.kind(kindGroup(node->kind)));
     ImGui::SameLine(0, ui_.px(7));
     const std::size_t count = node->origins.size();
-    const std::string made = count > 1 ? fmt::format(" · made of {} original nodes", count) : std::string();
-    fittedLabel(ui_, ui_.theme.dim, displayText(node->kind, 48) + made, ImGui::GetContentRegionAvail().x);
+    const std::string made = count > 1 ? fmt::format(" · from {} nodes", count) : std::string();
+    ImGui::PushTextWrapPos(0);
+    label(ui_.theme.dim, displayText(node->kind, 48) + made);
+    ImGui::PopTextWrapPos();
     if (!node->scope.empty()) entry("module", displayText(node->scope, 120));
   }
 
@@ -247,10 +251,22 @@ class InspectorPanel : public Panel {
     }
     if (considered.empty()) return;
     heading("Kernels considered");
-    for (std::size_t c = 0; c < std::min(considered.size(), kMostEntries); ++c) drawKernel(*considered[c]);
+    const std::size_t known = sharedBeginning(considered);
+    for (std::size_t c = 0; c < std::min(considered.size(), kMostEntries); ++c) drawKernel(*considered[c], known);
   }
 
-  void drawKernel(const DispatchRecord& dispatch) const {
+  // "convolution_" of all kernels for convolutions says nothing.
+  static std::size_t sharedBeginning(const std::vector<const DispatchRecord*>& dispatches) {
+    const std::string& first = dispatches.front()->kernel;
+    std::size_t length = dispatches.size() < 2 ? 0 : first.rfind('_') + 1;
+    for (const DispatchRecord* dispatch : dispatches) {
+      while (length > 0 && (dispatch->kernel.size() <= length || dispatch->kernel.compare(0, length, first, 0, length) != 0))
+        length = length < 2 ? 0 : first.rfind('_', length - 2) + 1;
+    }
+    return length;
+  }
+
+  void drawKernel(const DispatchRecord& dispatch, std::size_t known) const {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float radius = std::floor(ui_.px(4));
     const ImVec2 dot = {at.x + radius + 1, at.y + std::floor(ImGui::GetTextLineHeight() / 2)};
@@ -261,13 +277,15 @@ class InspectorPanel : public Panel {
     const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
     const bool timed = dispatch.elapsed_ns > 0;
     const std::string result = timed ? formatTime(static_cast<double>(dispatch.elapsed_ns)) : displayText(kernelReason(dispatch.reason), 80);
-    // Half of the room for the name at least; what was cut is a tooltip.
-    const float most = timed ? 1e6F : (right - ImGui::GetCursorPosX()) / 2;
-    const float result_width = std::min(most, ImGui::CalcTextSize(result.data(), result.data() + result.size()).x + 1);
-    std::string name = displayText(dispatch.kernel, 60);
+    std::string name = displayText(dispatch.kernel.substr(known), 60);
     if (!dispatch.layout.empty()) name += " · " + displayText(dispatch.layout, 24);
+    // A reason leaves half of the room for the name where both do not fit; what was cut is a tooltip.
+    const float room = right - ImGui::GetCursorPosX();
+    const float name_width = ui_.fonts.mono->CalcTextSizeA(ui_.fonts.mono->FontSize, 1e6F, 0, name.data(), name.data() + name.size()).x;
+    const float most = timed ? 1e6F : std::max(room / 2, room - name_width - ui_.px(12));
+    const float result_width = std::min(most, ImGui::CalcTextSize(result.data(), result.data() + result.size()).x + 1);
     fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, name,
-                right - ImGui::GetCursorPosX() - result_width - ui_.px(10), ui_.fonts.mono);
+                room - result_width - ui_.px(10), ui_.fonts.mono);
     ImGui::SameLine();
     ImGui::SetCursorPosX(std::floor(right - result_width));
     fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, result, result_width);

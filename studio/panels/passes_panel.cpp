@@ -12,6 +12,7 @@ namespace {
 constexpr float kPassPoints = 28;
 constexpr float kDonePoints = 62;  // right edge of the column, from the right
 constexpr float kMissedPoints = 14;
+constexpr float kNumberedPoints = 280;  // narrower, and the names need the room of the numbers
 
 class PassesPanel : public Panel {
  public:
@@ -90,7 +91,8 @@ class PassesPanel : public Panel {
   }
 
   void drawIdle(std::int32_t count) {
-    ImGui::SetCursorPos({ui_.px(36), ImGui::GetCursorPosY() + std::floor(ui_.px(6))});
+    const float left = ui_.px(ImGui::GetWindowWidth() >= ui_.px(kNumberedPoints) ? 36 : 13);
+    ImGui::SetCursorPos({left, ImGui::GetCursorPosY() + std::floor(ui_.px(6))});
     const std::string text = show_all_ ? fmt::format("Hide the {} that did nothing", count) : fmt::format("{} more did nothing", count);
     if (link(ui_, "idle", text)) show_all_ = !show_all_;
     ImGui::Dummy({1, ui_.px(4)});
@@ -113,14 +115,16 @@ class PassesPanel : public Panel {
     ImDrawList* list = ImGui::GetWindowDrawList();
     if (shown || hovered) list->AddRectFilled(low, high, shown ? ui_.theme.selection : ui_.theme.raised);
     if (shown) list->AddRectFilled(low, {low.x + ui_.px(2), high.y}, ui_.theme.accent);
-    if (hovered) showTooltip(pass);
+    if (hovered) showTooltip(fmt::format("{} · {}", stage, snapshot.index->stages[stage].name), pass);
     const ImVec2 next = ImGui::GetCursorPos();
     const float text_y = local.y + std::floor((height - ui_.fonts.text->FontSize) / 2);
     const ImU32 ink = pass.changed ? ui_.theme.text : ui_.theme.dim;
     ImGui::SetCursorPosY(text_y);
-    labelRight(ui_.theme.dim, std::to_string(stage), ui_.px(26));
-    ImGui::SetCursorPos({ui_.px(36), text_y});
-    fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - ui_.px(36 + kDonePoints + 36));
+    const bool numbered = width >= ui_.px(kNumberedPoints);
+    if (numbered) labelRight(ui_.theme.dim, std::to_string(stage), ui_.px(26));
+    const float left = ui_.px(numbered ? 36 : 13);
+    ImGui::SetCursorPos({left, text_y});
+    fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - left - ui_.px(kDonePoints + 30));
     ImGui::SetCursorPosY(text_y);
     const bool done = pass.rewrites > 0;
     labelRight(done ? ui_.theme.good : ui_.theme.dim, done ? fmt::format("+{}", pass.rewrites) : "0",
@@ -132,8 +136,8 @@ class PassesPanel : public Panel {
     return clicked;
   }
 
-  void showTooltip(const PassRecord& pass) const {
-    std::string text = displayText(pass.summary, 300);
+  void showTooltip(const std::string& name, const PassRecord& pass) const {
+    std::string text = name + "\n" + displayText(pass.summary, 300);
     text +=
         fmt::format("\n{} · {} nodes afterwards", formatTime(static_cast<double>(pass.elapsed_ns)), pass.nodes_after);
     ImGui::BeginTooltip();

@@ -240,9 +240,9 @@ class RooflinePanel : public Panel {
       ImGui::SetCursorPos(at);
       swatch(ui_, ui_.theme.kind(row.group));
       ImGui::SameLine(0, ui_.px(7));
-      fittedLabel(ui_, ui_.theme.text, row.name, right - ImGui::GetCursorPosX() - ui_.px(152));
+      fittedLabel(ui_, ui_.theme.text, row.name, right - ImGui::GetCursorPosX() - ui_.px(170));
       ImGui::SameLine();
-      labelRight(ui_.theme.dim, fmt::format("{:.0f} % of roof", dot.speed / dot.roof * 100), right - ui_.px(68));
+      labelRight(ui_.theme.dim, fmt::format("{:.0f} % of roof", dot.speed / dot.roof * 100), right - ui_.px(84));
       ImGui::SameLine();
       labelRight(ui_.theme.text, "−" + formatTime(dot.gain_ns), right);
     }

@@ -9,6 +9,7 @@
 #include "studio/panels/flags_dialog.h"
 #include "studio/panels/inputs_dialog.h"
 #include "studio/panels/panel_list.h"
+#include "studio/panels/run_result.h"
 #include "studio/panels/welcome.h"
 
 namespace ipex_studio {
@@ -39,7 +40,7 @@ class RunBar : public Panel {
 
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
     adopt(snapshot);
-    const float result_left = result_left_ = drawResult(snapshot);
+    const float result_left = result_left_ = drawRunResult(ui_, snapshot, resultRoom(snapshot));
     x_ = ui_.px(16);
     if (!narrow()) {
       middle(ui_.fonts.strong->FontSize);
@@ -283,100 +284,14 @@ class RunBar : public Panel {
     label(ui_.theme.dim, text);
   }
 
-  // From the right edge leftwards; returns where it begins.
-  float drawResult(const StudioSnapshot& snapshot) {
-    const float height = ImGui::GetWindowHeight();
-    float x = ImGui::GetWindowWidth() - ui_.px(16);
-    const auto place = [&](ImFont* font, ImU32 color, const std::string& text, float gap) {
-      const float width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.data(), text.data() + text.size()).x;
-      x -= width;
-      ImGui::SetCursorPos({std::floor(x), std::floor((height - font->FontSize) / 2)});
-      label(color, text, font);
-      x -= ui_.px(gap);
-      return width;
-    };
-    if (snapshot.status.state == JobState::kWorking) {
-      drawStage(snapshot, place);
-      return x;
-    }
-    const JobIndex& index = *snapshot.index;
-    if (index.optimized.run == nullptr) {
-      if (index.baseline.run == nullptr || index.baseline.latency.p50_ns <= 0) return x;
-      place(ui_.fonts.big, ui_.theme.text, formatTime(index.baseline.latency.p50_ns, 1), 14);
-      place(ui_.fonts.text, ui_.theme.dim, "p50 as it is", 0);
-      return x;
-    }
-    const ResultTexts texts = resultTexts(snapshot);
-    const auto& accuracy = index.optimized.run->accuracy;
-    if (texts.accuracy) drawAccuracy(accuracy, place);
-    if (index.speedup.value <= 0) return x;
-    // An interval that holds 1 tells nothing apart, however large the number.
-    const bool clear = index.speedup.low > 1 || index.speedup.high < 1;
-    if (texts.interval) place(ui_.fonts.text, ui_.theme.dim, intervalText(index), 14);
-    if (!clear) place(ui_.fonts.text, ui_.theme.warning, "within noise", 14);
-    place(ui_.fonts.big, clear ? ui_.theme.text : ui_.theme.dim, fmt::format("{:.2f}×", index.speedup.value), 16);
-    if (!texts.times) return x;
-    place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
-    const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);
-    const ImVec2 low = ImGui::GetItemRectMin();
-    const float y = std::floor((low.y + ImGui::GetItemRectMax().y) / 2) + 1;
-    ImGui::GetWindowDrawList()->AddLine({low.x, y}, {low.x + width, y}, ui_.theme.dim, ui_.scale);
-    place(ui_.fonts.text, ui_.theme.dim, "p50", 0);
-    return x;
-  }
-
-  static std::string intervalText(const JobIndex& index) {
-    return fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high);
-  }
-
-  // What has room beside the big number, the more important first.
-  struct ResultTexts {
-    bool accuracy = false;
-    bool interval = false;
-    bool times = false;
-  };
-  ResultTexts resultTexts(const StudioSnapshot& snapshot) const {
+  // What is left for the result beside what stands at its left.
+  float resultRoom(const StudioSnapshot& snapshot) const {
     constexpr float kLeft = 16 + 14 + 24 + 6 + 32;  // what stands around the name of the program and of the model
     const auto wide = [](ImFont* font, const std::string& text) {
       return font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.data(), text.data() + text.size()).x;
     };
-    const JobIndex& index = *snapshot.index;
     const float model = std::min(wide(ui_.fonts.text, fileName(snapshot.job->model.path) + " ▼"), ui_.px(200));
-    float room = ImGui::GetWindowWidth() - ui_.px(kLeft) - (narrow() ? 0 : wide(ui_.fonts.strong, "ipex-studio")) - model - restWidth(snapshot);
-    if (index.speedup.value > 0) room -= wide(ui_.fonts.big, "00.00×") + ui_.px(16);
-    if (index.speedup.low <= 1 && index.speedup.high >= 1) room -= wide(ui_.fonts.text, "within noise") + ui_.px(14);
-    const auto take = [&](float width) {
-      if (room < width) return false;
-      room -= width;
-      return true;
-    };
-    ResultTexts texts;
-    texts.accuracy = take(wide(ui_.fonts.text, "wrong · SQNR 000 dB") + ui_.px(14));
-    texts.interval = texts.accuracy && take(wide(ui_.fonts.text, intervalText(index)) + ui_.px(14));
-    texts.times = texts.interval && take(wide(ui_.fonts.text, "p50 0000.0 ms 0000.0 ms") + ui_.px(16));
-    return texts;
-  }
-
-  template <class Place>
-  void drawAccuracy(const AccuracyRecord& accuracy, const Place& place) {
-    const std::string measure = accuracy.sqnr_db >= kSqnrOfEqual ? "identical" : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
-    const std::string text = accuracy.pass ? "ok · " + measure : "wrong · " + measure;
-    place(ui_.fonts.text, accuracy.pass ? ui_.theme.good : ui_.theme.bad, text, 14);
-    if (ImGui::IsItemHovered()) {
-      tooltip(fmt::format("Against {}: largest difference {:.2g} absolute, {:.2g} relative. {}",
-                          displayText(accuracy.reference, 40), accuracy.max_abs, accuracy.max_rel,
-                          displayText(accuracy.text, 300)));
-    }
-  }
-
-  template <class Place>
-  void drawStage(const StudioSnapshot& snapshot, const Place& place) {
-    const JobStatus& status = snapshot.status;
-    if (status.eta_s >= 0)
-      place(ui_.fonts.text, ui_.theme.dim, fmt::format("{:.0f} s left", std::ceil(status.eta_s)), 14);
-    if (status.fraction >= 0)
-      place(ui_.fonts.strong, ui_.theme.text, fmt::format("{:.0f} %", std::min(status.fraction, 1.0) * 100), 14);
-    place(ui_.fonts.text, ui_.theme.text, displayText(status.stage.empty() ? "working" : status.stage, 60), 0);
+    return ImGui::GetWindowWidth() - ui_.px(kLeft) - (narrow() ? 0 : wide(ui_.fonts.strong, "ipex-studio")) - model - restWidth(snapshot);
   }
 
   void drawProgress(const StudioSnapshot& snapshot) {

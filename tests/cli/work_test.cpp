@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/plan/prepared_weights.h"
 #include "studio/cli/commands.h"
 #include "studio/session.h"
 #include "studio/window.h"
@@ -63,13 +64,15 @@ TEST_F(WindowTestWork, DangerousModelsWaitForAnAnswer) {
 
 TEST_F(WindowTestWork, ExportsAreReadAgainAndCompared) {
   const std::string fast = pit_.path("fast.pt"), plain = pit_.path("plain.pt"), page = pit_.path("page.html"), picture = pit_.path("page.png");
-  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexport " + fast + "\nwait settled\nexpect export done\nexport " + plain +
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexport " + fast + " prepared\nwait settled\nexpect export done\nexport " + plain +
                                             " portable untuned\nwait settled\nexpect export done\nexport " + pit_.path("no/such.pt") +
                                             "\nwait settled\nexpect export failed\nexpect message does not exist\nselect linear\nreport " + page +
                                             "\nreport " + picture + "\nwait settled\n"),
             "");
   EXPECT_NO_THROW(checkModel(fast));
   EXPECT_NO_THROW(checkModel(plain));
+  EXPECT_GT(fs::file_size(fast + kPreparedSuffix), 0U);
+  EXPECT_FALSE(fs::exists(plain + kPreparedSuffix));
   const std::string html = readText(page);
   EXPECT_THAT(html, HasSubstr("<h1>small.pt</h1>"));
   EXPECT_THAT(html, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
@@ -222,6 +225,34 @@ TEST_F(WorkTest, PinnedKernelsRun) {
     return step.spec == pin.spec && step.dst_shape == pin.dst_shape && step.kernel == pin.kernel;
   })) << pin.kernel << " for " << pin.spec;
   EXPECT_LE(tried->tries->back().delta_low_ns, tried->tries->back().delta_high_ns);
+}
+
+// A window as the session is to it: news wake it unless something is timed.
+class WatchedWindow : public JobEvents {
+ public:
+  void onProgress(const std::string& stage, double, double) override {
+    if (stage.rfind("measure kernels", 0) != 0) return;
+    ++told_;
+    drawn_ += timed_ ? 0 : 1;
+  }
+  void onTimed(bool timed) override { timed_ = timed; }
+  int told_ = 0, drawn_ = 0;
+  bool timed_ = false;
+};
+
+// How far the tuning is is told while kernels are timed, and waits until they are: one frame says that it begins, none follows.
+TEST_F(WorkTest, TuningOfKernelsDrawsNothingByItself) {
+  JobRequest request = quickRequest();
+  request.inputs = {"x:1x3x224x224"};
+  request.optimize.tune = TuneMode::kFull;
+  const Cancellation cancellation;
+  const CheckedModel model = checkModel(modelFile("small.pt"));
+  WatchedWindow window;
+  ModelJob job(model, request, false, window, cancellation);
+  job.optimize();
+  EXPECT_GE(window.told_, 2) << "how far it is";
+  EXPECT_LE(window.drawn_, 1);
+  EXPECT_FALSE(window.timed_);
 }
 
 }  // namespace

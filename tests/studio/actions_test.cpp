@@ -137,6 +137,23 @@ TEST_F(ActionsTest, PartsHideAndComeBack) {
   EXPECT_FALSE(app_.settings().hide_left);
 }
 
+// 960 points wide, as 1920x1080 at 2x: the inspector waits at the edge, and the key that hides it elsewhere brings it.
+TEST(App, ASmallWindowStartsWithoutTheInspector) {
+  testing::NullUi ui(960, 540);
+  App app({1, "dark", "", {}}, [] {});
+  Commands commands;
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  const auto frame = [&] { ui.frame([&] { app.frame(*snapshot, commands); }); };
+  frame();
+  EXPECT_FALSE(app.settings().hide_right) << "a larger window shows it";
+  app.selection().request("panel.inspector");
+  frame();
+  EXPECT_FALSE(app.settings().hide_right);
+  app.selection().request("panel.inspector");
+  frame();
+  EXPECT_TRUE(app.settings().hide_right);
+}
+
 TEST_F(ActionsTest, ScaleChangesBetweenFrames) {
   settle();
   press('=', true);

@@ -19,9 +19,7 @@
 #include "studio/script.h"
 #include "studio/settings.h"
 #include "studio/snapshot_precision.h"
-#include "studio/snapshot_report.h"
 #include "studio/snapshot_tables.h"
-#include "studio/text_base64.h"
 #include "tests/goal.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
@@ -218,7 +216,7 @@ TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
     parts.work.tuning = {true, text, true, true};
     AccuracyRecord accuracy;
     accuracy.text = text;
-    parts.work.exported = {ExportResult::State::kFailed, text, ExportForm::kCompiled, -1, accuracy, text};
+    parts.work.exported = {ExportResult::State::kFailed, text, ExportForm::kCompiled, -1, -1, accuracy, text};
     for (const JobState state : {JobState::kDone, JobState::kRecorded, JobState::kWorking, JobState::kReady}) {
       parts.status.state = state;
       parts.work.trust.findings = state == JobState::kReady ? std::vector<std::string>{text, text} : std::vector<std::string>();
@@ -306,36 +304,6 @@ TEST_F(DialogsTest, AClickOnAPointTakesItsPrecisionsOver) {
   EXPECT_THAT(taken, ElementsAre(1U, 3U));
 }
 
-TEST(Report, HoldsNothingThatIsNotText) {
-  const auto job = testing::hostileJob();
-  auto evil = std::make_shared<JobRecord>(*job);
-  evil->model.path = "/tmp/<script>alert(1)</script>.pt";
-  evil->machine.cpu = "\"><img src=x onerror=alert(1)>";
-  for (StepRecord& step : evil->runs.back().steps) step.name = "</td><iframe src='http://evil'>" + step.name;
-  const SnapshotPtr snapshot = makeSnapshot(evil, testing::donePartsOf(*evil), nullptr);
-  for (const char* panel : {"operations", "remarks", "text", "log", "kernels", ""}) {
-    const std::string html = screenReportHtml(*snapshot, {panel, {"<b>selected</b>"}, std::string("\x89PNG\r\n\x1a\n\0\x01", 10)});
-    EXPECT_THAT(html, Not(HasSubstr("<script"))) << panel;
-    EXPECT_THAT(html, Not(HasSubstr("<iframe"))) << panel;
-    EXPECT_THAT(html, Not(HasSubstr("<img src"))) << panel;
-    EXPECT_THAT(html, Not(HasSubstr("<b>selected"))) << panel;
-    EXPECT_THAT(html, HasSubstr("data:image/png;base64,iVBORw0KGgoAAQ==")) << panel;
-    EXPECT_LT(html.size(), 8U << 20) << panel;
-    for (const char c : html) ASSERT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t');
-  }
-}
-
-TEST(Base64, IsThatOfTheStandard) {
-  for (const auto& [bytes, text] : {std::pair<std::string, std::string>{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}}) {
-    EXPECT_EQ(toBase64(bytes), text);
-    EXPECT_EQ(fromBase64(text), bytes);
-  }
-  std::string all;
-  for (int i = 0; i < 1000; ++i) all += static_cast<char>(i * 7);
-  EXPECT_EQ(fromBase64(toBase64(all)), all);
-  for (const char* bad : {"Zg=", "Zg=a", "Z===", "Zg==Zg==", "Zm 9", "\xff\xff\xff\xff"}) EXPECT_FALSE(fromBase64(bad)) << bad;
-}
-
 TEST(Pareto, PointsBecomeDecisions) {
   const SnapshotPtr snapshot = searched({"00", "11", "10"});
   std::string quality;
@@ -405,6 +373,8 @@ TEST(Script, StepsOfWorkBecomeCommands) {
   EXPECT_EQ(std::get<ExportCommand>(exported).precision, Precision::kInt8);
   EXPECT_EQ(std::get<ExportCommand>(exported).form, ExportForm::kPortable);
   EXPECT_EQ(std::get<ExportCommand>(exported).tuned, false);
+  EXPECT_FALSE(std::get<ExportCommand>(exported).prepared);
+  EXPECT_TRUE(std::get<ExportCommand>(exportStep("fast.pt prepared", 1)).prepared);
   EXPECT_THROW(tuneStep("faster", 3), Error);
   EXPECT_THROW(tuneStep("search speed=9", 3), Error);
   EXPECT_THROW(exportStep("fast.pt somehow", 3), Error);

@@ -1,0 +1,119 @@
+// See run_result.h.
+#include "studio/panels/run_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "studio/imgui_compat.h"
+
+namespace ipex_studio {
+namespace {
+
+class RunResult {
+ public:
+  explicit RunResult(const Ui& ui) : ui_(ui), x_(ImGui::GetWindowWidth() - ui.px(16)) {}
+
+  float draw(const StudioSnapshot& snapshot, float room) {
+    if (snapshot.status.state == JobState::kWorking) {
+      drawStage(snapshot.status);
+      return x_;
+    }
+    const JobIndex& index = *snapshot.index;
+    if (index.optimized.run == nullptr) {
+      if (index.baseline.run == nullptr || index.baseline.latency.p50_ns <= 0) return x_;
+      place(ui_.fonts.big, ui_.theme.text, formatTime(index.baseline.latency.p50_ns, 1), 14);
+      place(ui_.fonts.text, ui_.theme.dim, "p50 as it is", 0);
+      return x_;
+    }
+    const Texts texts = textsOf(index, room);
+    if (texts.accuracy) drawAccuracy(index.optimized.run->accuracy);
+    if (index.speedup.value <= 0) return x_;
+    // An interval that holds 1 tells nothing apart, however large the number.
+    const bool clear = index.speedup.low > 1 || index.speedup.high < 1;
+    if (texts.interval) place(ui_.fonts.text, ui_.theme.dim, intervalText(index), 14);
+    if (!clear) place(ui_.fonts.text, ui_.theme.warning, "within noise", 14);
+    place(ui_.fonts.big, clear ? ui_.theme.text : ui_.theme.dim, fmt::format("{:.2f}×", index.speedup.value), 16);
+    if (texts.times) drawTimes(index);
+    return x_;
+  }
+
+ private:
+  // What has room beside the big number, the more important first.
+  struct Texts {
+    bool accuracy = false;
+    bool interval = false;
+    bool times = false;
+  };
+
+  static float wide(ImFont* font, const std::string& text) {
+    return font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.data(), text.data() + text.size()).x;
+  }
+
+  float place(ImFont* font, ImU32 color, const std::string& text, float gap) {
+    const float width = wide(font, text);
+    x_ -= width;
+    ImGui::SetCursorPos({std::floor(x_), std::floor((ImGui::GetWindowHeight() - font->FontSize) / 2)});
+    label(color, text, font);
+    x_ -= ui_.px(gap);
+    return width;
+  }
+
+  Texts textsOf(const JobIndex& index, float room) const {
+    if (index.speedup.value > 0) room -= wide(ui_.fonts.big, "00.00×") + ui_.px(16);
+    if (index.speedup.low <= 1 && index.speedup.high >= 1) room -= wide(ui_.fonts.text, "within noise") + ui_.px(14);
+    const auto take = [&](float width) {
+      if (room < width) return false;
+      room -= width;
+      return true;
+    };
+    Texts texts;
+    texts.accuracy = take(wide(ui_.fonts.text, "wrong · SQNR 000 dB") + ui_.px(14));
+    texts.interval = texts.accuracy && take(wide(ui_.fonts.text, intervalText(index)) + ui_.px(14));
+    texts.times = texts.interval && take(wide(ui_.fonts.text, "p50 0000.0 ms 0000.0 ms") + ui_.px(16));
+    return texts;
+  }
+
+  static std::string intervalText(const JobIndex& index) {
+    return fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high);
+  }
+
+  // What it was, struck out, and what it is.
+  void drawTimes(const JobIndex& index) {
+    place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
+    const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);
+    const ImVec2 low = ImGui::GetItemRectMin();
+    const float y = std::floor((low.y + ImGui::GetItemRectMax().y) / 2) + 1;
+    ImGui::GetWindowDrawList()->AddLine({low.x, y}, {low.x + width, y}, ui_.theme.dim, ui_.scale);
+    place(ui_.fonts.text, ui_.theme.dim, "p50", 0);
+  }
+
+  void drawAccuracy(const AccuracyRecord& accuracy) {
+    const std::string measure = accuracy.sqnr_db >= kSqnrOfEqual ? "identical" : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
+    const std::string text = accuracy.pass ? "ok · " + measure : "wrong · " + measure;
+    place(ui_.fonts.text, accuracy.pass ? ui_.theme.good : ui_.theme.bad, text, 14);
+    if (ImGui::IsItemHovered()) {
+      tooltip(fmt::format("Against {}: largest difference {:.2g} absolute, {:.2g} relative. {}",
+                          displayText(accuracy.reference, 40), accuracy.max_abs, accuracy.max_rel,
+                          displayText(accuracy.text, 300)));
+    }
+  }
+
+  void drawStage(const JobStatus& status) {
+    if (status.eta_s >= 0)
+      place(ui_.fonts.text, ui_.theme.dim, fmt::format("{:.0f} s left", std::ceil(status.eta_s)), 14);
+    if (status.fraction >= 0)
+      place(ui_.fonts.strong, ui_.theme.text, fmt::format("{:.0f} %", std::min(status.fraction, 1.0) * 100), 14);
+    place(ui_.fonts.text, ui_.theme.text, displayText(status.stage.empty() ? "working" : status.stage, 60), 0);
+  }
+
+  const Ui& ui_;
+  float x_ = 0;
+};
+
+}  // namespace
+
+float drawRunResult(const Ui& ui, const StudioSnapshot& snapshot, float room) { return RunResult(ui).draw(snapshot, room); }
+
+}  // namespace ipex_studio
