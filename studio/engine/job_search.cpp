@@ -13,7 +13,6 @@
 #include "core/graph/model_memory.h"
 #include "core/plan/machine_facts.h"
 #include "core/plan/error.h"
-#include "core/plan/op_spec.h"
 #include "core/plan/records_json.h"
 #include "passes/optimize.h"
 #include "studio/engine/job_recipe.h"
@@ -310,12 +309,7 @@ class Search {
     };
     attempt(all(kInInt8));
     if (tryPrice(0)) return;
-    // A price at which the least noisy operation that gains anything stays FP32 is surely high enough.
-    double low = 0, high = 1;
-    for (const PrecisionChoice& choice : choices_) {
-      if (choice.noise > 0) high = std::max(high, 2 * std::max(0.0, choice.fp32_ns - choice.low_ns) / choice.noise);
-    }
-    low = high * 1e-9;
+    double high = highestPrice(choices_), low = high * 1e-9;
     for (int step = 0; step < 8 && !outOfTime(1); ++step) {
       const double middle = std::sqrt(low * high);
       (tryPrice(middle) ? high : low) = middle;
@@ -356,40 +350,17 @@ class Search {
     return ratioInTurns(low.module(), fp32.module(), inputs_.example());
   }
 
-  void markFront() {
-    for (Trial& trial : trials_) {
-      TradeoffRecord& own = trial.record;
-      const auto value = [this](const TradeoffRecord& record) { return metric_.higherIsBetter() ? record.metric : -record.metric; };
-      own.on_front = std::none_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
-        const TradeoffRecord& o = other.record;
-        const bool no_worse = o.elapsed_ns <= own.elapsed_ns && value(o) >= value(own);
-        return no_worse && (o.elapsed_ns < own.elapsed_ns || value(o) > value(own));
-      });
-    }
-  }
-
   void sendResult() {
     Trial* best = confirmed();
-    markFront();
+    std::vector<TradeoffRecord*> records;
+    for (Trial& trial : trials_) records.push_back(&trial.record);
+    markFront(records, metric_.higherIsBetter());
     best->record.chosen = true;
     const std::string precision = best->record.int8_nodes > 0 ? "int8" : best->record.bf16_nodes > 0 ? "bf16" : "fp32";
     nlohmann::json sensitivities = nlohmann::json::array(), tradeoffs = nlohmann::json::array();
     for (std::size_t c = 0; c < choices_.size(); ++c) {
-      const PrecisionChoice& choice = choices_[c];
       const char own = best->assignment[c];
-      SensitivityRecord record;
-      record.key = choice.node.key;
-      record.name = fmt::format("{} {}", choice.node.module_path, choice.node.kind);
-      record.origins = choice.origins;
-      record.precision = "int8";
-      record.sqnr_db = choice.sqnr_db;
-      record.cumulative_db = choice.cumulative_db;
-      record.fp32_ns = static_cast<std::int64_t>(choice.fp32_ns);
-      record.low_ns = static_cast<std::int64_t>(choice.low_ns);
-      // Attention writes integers, but never computes in them.
-      const bool attends = choice.node.kind == opKindName(OpKind::kAttention);
-      record.chosen = own == kInInt8 && !attends ? "int8" : own == kInBf16 || (own == kInInt8 && has_bf16_) ? "bf16" : "fp32";
-      record.reason = reasonOf(choice, own);
+      const SensitivityRecord record = sensitivityOf(choices_[c], own, has_bf16_);
       if (own != kInInt8 && precision == "int8") forcePrecision(recipe_, {record.key}, record.chosen, record.reason);
       sensitivities.push_back(toJson(record));
     }

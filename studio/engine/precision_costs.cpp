@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plan/op_spec.h"
 #include "core/plan/pbqp.h"
 
 namespace ipex_studio {
@@ -39,6 +40,41 @@ std::string assignmentName(const Assignment& assignment) {
 const char* reasonOf(const PrecisionChoice& choice, char precision) {
   if (precision != kInFp32) return "fastest within the budget";
   return choice.low_ns >= choice.fp32_ns ? "slower in INT8 when measured" : "too sensitive for what it gains, casts included";
+}
+
+SensitivityRecord sensitivityOf(const PrecisionChoice& choice, char precision, bool has_bf16) {
+  SensitivityRecord record;
+  record.key = choice.node.key;
+  record.name = fmt::format("{} {}", choice.node.module_path, choice.node.kind);
+  record.origins = choice.origins;
+  record.precision = "int8";
+  record.sqnr_db = choice.sqnr_db;
+  record.cumulative_db = choice.cumulative_db;
+  record.fp32_ns = static_cast<std::int64_t>(choice.fp32_ns);
+  record.low_ns = static_cast<std::int64_t>(choice.low_ns);
+  // Attention writes integers, but never computes in them.
+  const bool attends = choice.node.kind == opKindName(OpKind::kAttention);
+  record.chosen = precision == kInInt8 && !attends ? "int8" : precision == kInBf16 || (precision == kInInt8 && has_bf16) ? "bf16" : "fp32";
+  record.reason = reasonOf(choice, precision);
+  return record;
+}
+
+double highestPrice(const std::vector<PrecisionChoice>& choices) {
+  double price = 1;
+  for (const PrecisionChoice& choice : choices) {
+    if (choice.noise > 0) price = std::max(price, 2 * std::max(0.0, choice.fp32_ns - choice.low_ns) / choice.noise);
+  }
+  return price;
+}
+
+void markFront(const std::vector<TradeoffRecord*>& records, bool higher_is_better) {
+  const auto value = [&](const TradeoffRecord& record) { return higher_is_better ? record.metric : -record.metric; };
+  for (TradeoffRecord* own : records) {
+    own->on_front = std::none_of(records.begin(), records.end(), [&](const TradeoffRecord* other) {
+      const bool no_worse = other->elapsed_ns <= own->elapsed_ns && value(*other) >= value(*own);
+      return no_worse && (other->elapsed_ns < own->elapsed_ns || value(*other) > value(*own));
+    });
+  }
 }
 
 std::map<std::string, OriginId> originsByKey(const std::vector<Origin>& origins) {

@@ -40,6 +40,15 @@ std::string assignmentName(const Assignment& assignment);
 // Why an operation has its precision, as a clause.
 const char* reasonOf(const PrecisionChoice& choice, char precision);
 
+// What is recorded of it: the lowest precision that was tried, and the one it has in the end. `has_bf16`: of this machine.
+SensitivityRecord sensitivityOf(const PrecisionChoice& choice, char precision, bool has_bf16);
+
+// A price of noise (see cheapest) at which the least noisy operation that gains anything stays FP32.
+double highestPrice(const std::vector<PrecisionChoice>& choices);
+
+// Marks those that no other beats in time and metric.
+void markFront(const std::vector<TradeoffRecord*>& records, bool higher_is_better);
+
 // Names of origins as recipes write them, to ids.
 std::map<std::string, OriginId> originsByKey(const std::vector<Origin>& origins);
 
