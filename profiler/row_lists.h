@@ -25,12 +25,20 @@ std::vector<Integer> parseArray(const Connection& connection, std::string_view t
   std::vector<Integer> numbers;
   const char* at = text.data() + 1;
   const char* const end = text.data() + text.size() - 1;
+  const auto skipSpaces = [&] {
+    while (at != end && *at == ' ') ++at;
+  };
+  skipSpaces();
   while (at != end) {
     Integer number = 0;
     const auto parsed = std::from_chars(at, end, number);
-    if (parsed.ec != std::errc() || (parsed.ptr != end && *parsed.ptr != ',')) fail();
+    if (parsed.ec != std::errc()) fail();
     numbers.push_back(number);
-    at = parsed.ptr == end ? end : parsed.ptr + 1;
+    at = parsed.ptr;
+    skipSpaces();
+    if (at == end) break;
+    if (*at++ != ',') fail();
+    skipSpaces();
   }
   return numbers;
 }

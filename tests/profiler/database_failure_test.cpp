@@ -84,6 +84,7 @@ TEST_F(DatabaseFailureTest, HostileRowsAreRefusedWhenRead) {
   create().record(smallJob());
   const char* const changes[] = {"UPDATE run SET latency_ns = '[1,2,x]'",
                                  "UPDATE run SET latency_ns = '[1'",
+                                 "UPDATE run SET latency_ns = '[1 2]'",
                                  "UPDATE run SET threads = 5000000000",
                                  "UPDATE step_time SET step = 4000 WHERE step = 1",
                                  "UPDATE snapshot SET graph = '{\"inputs\":[7]}'",
@@ -96,6 +97,13 @@ TEST_F(DatabaseFailureTest, HostileRowsAreRefusedWhenRead) {
     const Database database = Database::open(directory_.file("hostile.db"), OpenMode::kReadOnly);
     EXPECT_THAT(refusedFile([&] { database.job(1); }), HasSubstr("holds a malformed record: ")) << change;
   }
+}
+
+// Other programs write such rows, too: the comparisons with other engines, a sqlite3 shell.
+TEST_F(DatabaseFailureTest, ListsMayHoldSpaces) {
+  create().record(smallJob());
+  Connection(path(), false).execute("UPDATE run SET latency_ns = '[ 30, 10 , 20 ]', turn = '[0, 0, 1]', samples = 3");
+  EXPECT_EQ(create().job(1).runs[0].latency_ns, (std::vector<std::int64_t>{30, 10, 20}));
 }
 
 TEST_F(DatabaseFailureTest, DamagedPagesAreNamed) {
