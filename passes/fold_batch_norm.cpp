@@ -5,6 +5,8 @@
 // Declines: weights-not-constant, operand-not-constant, producer-has-other-uses, value-is-graph-output, control-flow,
 // mixed-dtype, unsupported-dtype, training-mode, unknown-shape, shape-mismatch, unsupported-attribute (not finite).
 // Runs after canonicalize-convolution and canonicalize-batch-norm. Numerics: weights in float64, rounded once.
+#include <cmath>
+
 #include "passes/pass_list.h"
 #include "passes/weighted_node.h"
 
@@ -33,12 +35,19 @@ Decline readStatistics(const Node* node, const WeightedNode& weighted, ChannelAf
     if (part->dim() != 1 || part->size(0) != weighted.channels()) {
       return {reasons::kShapeMismatch, "The normalization has another number of channels than the weights."};
     }
-    parts[i] = part->detach().to(at::kDouble);
+    parts[i] = part->detach().to(at::kDouble).contiguous();
   }
-  affine.scale = (parts[3] + *eps).rsqrt();
-  if (parts[0].defined()) affine.scale = affine.scale * parts[0];
-  affine.shift = -parts[2] * affine.scale;
-  if (parts[1].defined()) affine.shift = affine.shift + parts[1];
+  const std::int64_t channels = weighted.channels();
+  affine.scale = at::empty({channels}, at::kDouble);
+  affine.shift = at::empty({channels}, at::kDouble);
+  const double* values[4];
+  for (std::size_t i = 0; i < 4; ++i) values[i] = parts[i].defined() ? parts[i].data_ptr<double>() : nullptr;
+  auto* scale = affine.scale.data_ptr<double>();
+  auto* shift = affine.shift.data_ptr<double>();
+  for (std::int64_t c = 0; c < channels; ++c) {
+    scale[c] = (values[0] ? values[0][c] : 1) / std::sqrt(values[3][c] + *eps);
+    shift[c] = (values[1] ? values[1][c] : 0) - values[2][c] * scale[c];
+  }
   return checkFinite(affine.scale, affine.shift);
 }
 

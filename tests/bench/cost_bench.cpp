@@ -1,5 +1,6 @@
 // What passes, region finding and planning cost per node as graphs grow: prints ns per node, sizes side by side, and the
-// growth from the smallest to the largest. libtorch's own lint, alias analysis, printing and parsing are timed apart.
+// growth from the smallest to the largest. libtorch's own lint, alias analysis, printing and parsing are timed apart, and
+// so is what it needs to make and destroy as many nodes as our passes did, which is a part of theirs.
 //
 //   cost_bench [sizes…]      default 1000 10000 50000
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "core/graph/region_levels.h"
 #include "core/graph/region_spec.h"
 #include "core/graph/regions.h"
+#include "core/graph/value_uses.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
 #include "passes/pipeline.h"
@@ -28,6 +30,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr int kRounds = 3;
+constexpr char kMakeAndDestroy[] = "libtorch: to make and destroy our nodes";
 
 using torch::jit::Graph;
 using torch::jit::IValue;
@@ -184,6 +187,38 @@ void libtorchAlone(Table& table, int size, Graph& graph) {
   timed(table, "libtorch: dead code", size, [&] { torch::jit::EliminateDeadCode(copy); });
 }
 
+// What libtorch needs to make so many nodes and values and to destroy as many, one by one along a graph of this size.
+void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t count) {
+  const std::shared_ptr<Graph> copy = const_cast<Graph&>(graph).copy();
+  ValueUses uses;
+  timed(table, kMakeAndDestroy, size, [&] {
+    for (std::size_t made = 0; made < count;) {
+      for (Node* node : allNodes(*copy, true)) {
+        if (made == count) break;
+        const bool plain = node->outputs().size() == 1 && node->output()->uses().size() <= 32;
+        if (!plain) continue;
+        Node* again = copy->create(node->kind(), node->inputs(), 1);
+        again->copyAttributes(*node);
+        again->insertBefore(node);
+        again->copyMetadata(node);
+        again->output()->setType(node->output()->type());
+        node->output()->replaceAllUsesWith(again->output());
+        uses.destroy(node);
+        ++made;
+      }
+    }
+  });
+}
+
+// Values that the graph ever had.
+std::size_t valuesMade(Graph& graph) {
+  std::size_t made = 0;
+  for (const Node* node : allNodes(graph, true)) {
+    for (const Value* output : node->outputs()) made = std::max(made, output->unique() + 1);
+  }
+  return made;
+}
+
 void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins) {
   std::unique_ptr<RegionLevels> levels;
   timed(table, "ours: levels and lowering (+ aliases)", size, [&] { levels = std::make_unique<RegionLevels>(graph, *graph.block()); });
@@ -216,12 +251,15 @@ void measure(Table& table, int size, const std::function<std::shared_ptr<Graph>(
   timed(table, "ours: origins", size, [&] { origins.assign(*graph); });
   // As the pipeline does it, one after the other.
   const OptimizeOptions options;
+  const std::shared_ptr<Graph> before = graph->copy();
+  std::size_t made = 0;
   Rewriter rewriter(*graph, origins, -1);
   NodeCensus census(*graph);
   for (const Pass* pass : defaultPasses()) {
     rewriter.beginPass(pass->name);
     PassContext context(*graph, rewriter, options);
     bool changed = false;
+    const std::size_t values = valuesMade(*graph);
     const std::int64_t begin = now();
     changed = census.concerns(*pass) && pass->run(*graph, context);
     const auto elapsed = static_cast<double>(now() - begin);
@@ -229,6 +267,7 @@ void measure(Table& table, int size, const std::function<std::shared_ptr<Graph>(
     const std::string name = pass->name;
     const bool stock = name == "eliminate-common-subexpressions" || name == "eliminate-dead-code";
     table.add(stock ? "libtorch's passes" : "all our passes", size, elapsed);
+    if (changed && !stock) made += valuesMade(*graph) - values;
     rewriter.takeRemarks();
     if (!changed) continue;
     timed(table, "ours: hash and census after passes", size, [&] {
@@ -237,6 +276,7 @@ void measure(Table& table, int size, const std::function<std::shared_ptr<Graph>(
     });
     timed(table, "ours: snapshots (+ libtorch's print)", size, [&] { makeSnapshot(*graph, origins, 1, pass->name); });
   }
+  makeAndDestroy(table, size, *before, made);
   planAlone(table, size, *graph, origins);
   timed(table, "ours: regions, all of it (+ aliases)", size, [&] { buildRegions(*graph, origins); });
 }
