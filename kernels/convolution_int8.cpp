@@ -66,11 +66,14 @@ class ConvolutionInt8 final : public Kernel {
     return true;
   }
 
-  // Would the channels of each tap leave bytes of their word empty?
+  // Would the channels of each tap leave so many bytes of their words empty that gathering costs less than their products?
   static bool areWindowBytes(const PrepareArgs& args) {
     const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     const GemmRows rows = windowRows(args);
-    return rows.groups == 1 && x.dims.rank < 5 && w.dims[1] < kWordBytes && rows.taps() > 1 && rows.dilation[2] == 1;
+    if (rows.groups != 1 || x.dims.rank > 4 || w.dims[1] >= kWordBytes || rows.dilation[2] != 1) return false;
+    constexpr std::int64_t kLanes = 16, kProductsPerLine = 2;
+    const std::int64_t vectors = (w.dims[0] + kLanes - 1) / kLanes, words = (rows.taps() * w.dims[1] + kWordBytes - 1) / kWordBytes;
+    return (rows.taps() - words) * vectors > kProductsPerLine * rows.kernel[1];
   }
 
   static WindowBytes windowBytesOf(const PrepareArgs& args, const TensorDesc& x) {

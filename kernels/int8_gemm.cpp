@@ -237,7 +237,7 @@ void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPane
 }
 
 // `rows` of all tile.repeats tiles.
-void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row, std::int64_t rows,
+HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row, std::int64_t rows,
              const TileBuffers& buffers, Int8Tile& tile) {
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
   char* const dst = static_cast<char*>(call.dst) + (row * job.gemm.columns + panel.column) * element;
@@ -308,7 +308,8 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
   constexpr std::int64_t kTile = kGemmMaxRows * kGemmMaxWidth;
   float* const values = scratch + job.copied_floats;
   const TileBuffers buffers{values, values + kTile, values + 2 * kTile};
-  for (std::int64_t block = blocks * i / job.row_shares; block < blocks * (i + 1) / job.row_shares; ++block) {
+  const std::int64_t depth = job.rows.depth(), first_block = blocks * i / job.row_shares;
+  for (std::int64_t block = first_block; block < blocks * (i + 1) / job.row_shares; ++block) {
     const std::int64_t in_plane = block % job.blocksPerPlane() * job.block_rows;
     const std::int64_t row = block / job.blocksPerPlane() * job.plane_rows + in_plane;
     const std::int64_t count = std::min(job.block_rows, job.plane_rows - in_plane);
@@ -323,19 +324,25 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
       const GemmPanel& panel = job.panels[p];
       const TileKind& kind = kindFor<kVnni>(int8, panel);
       Int8Tile tile = panelTile(int8, call, panel);
+      if (block == first_block && p + 1 < panel_end) {  // later blocks find them in the cache
+        tile.ahead = call.weights + job.panels[p + 1].weights;
+        tile.ahead_end = tile.ahead + job.panels[p + 1].width * depth;
+      }
       const float* span = rows + (panel.group - first_group) * job.group_stride;
       const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
       // Tiles that write their result in place need nothing between them: those of a size are one call.
       const bool joined = int8.quantized && panel.columns == panel.width;
+      const std::int64_t size = span_rows / tiles, larger = span_rows % tiles;  // so many tiles have one row more
       for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {
-        std::int64_t begin = 0;
-        for (std::int64_t t = 0; t < tiles; t += tile.repeats) {
-          const bool large = t < span_rows % tiles;
-          const std::int64_t size = span_rows / tiles + (large ? 1 : 0);
-          tile.repeats = !joined ? 1 : large ? span_rows % tiles : tiles - t;
+        std::int64_t begin = 0, repeats = 1;
+        for (std::int64_t t = 0; t < tiles; t += repeats) {
+          const std::int64_t tile_rows = size + (t < larger ? 1 : 0);
+          if (joined) repeats = t < larger ? larger : tiles - t;
+          const std::int64_t covered = tile_rows * repeats;
+          tile.repeats = repeats;
           tile.a = span + begin * job.row_stride;
-          runTile(int8, call, panel, kind.run[size], row + done + begin, size * tile.repeats, buffers, tile);
-          begin += size * tile.repeats;
+          runTile(int8, call, panel, kind.run[tile_rows], row + done + begin, covered, buffers, tile);
+          begin += covered;
         }
       }
     }

@@ -39,7 +39,9 @@ struct Int8Tile {
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, bf16, u8 or s8
   std::int64_t c_stride = 0;
-  std::int64_t repeats = 1;  // of tiles that end quantized: so many of as many rows
+  // Of tiles that end quantized: so many of as many rows, and which memory they fetch meanwhile, the next weights.
+  std::int64_t repeats = 1;
+  const float *ahead = nullptr, *ahead_end = nullptr;
 };
 
 // Windows of few channels (or of few taps of them) as rows of bytes without gaps between taps, gathered from a padded copy

@@ -89,13 +89,16 @@ void multiplyToQuantized(const Int8Tile& tile) {
   Int8Tile t = tile;  // bytes that are stored may alias anything
   const auto* addend = static_cast<const std::uint8_t*>(t.addend);
   auto* c = static_cast<std::uint8_t*>(t.c);
+  constexpr std::int64_t kLine = 16;
+  FetchAhead ahead{t.ahead != nullptr ? t.ahead : t.b, t.ahead != nullptr ? kLine : 0};
   for (std::int64_t n = t.repeats; n > 0; --n) {
     hn::Vec<D> sum[kRows][kVectors];
     hn::Vec<hn::Half<D>> none[1];
     // The lines of the result, which often lie where the addend does, arrive while the products are summed.
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) __builtin_prefetch(c + r * t.c_stride, 1);
-    sumProducts<kRows, kVectors, 0, true>(t, sum, none);
+    sumProducts<kRows, kVectors, 0, true>(t, sum, none, &ahead);
+    if (ahead.next >= t.ahead_end) ahead.step = 0;
     if (addend != nullptr) {
       storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
       addend += kRows * t.addend_stride;

@@ -201,9 +201,23 @@ HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums,
   finishTyped<float>(t, sums, rows, width);
 }
 
+// Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth.
+struct FetchAhead {
+  const float* next;
+  std::int64_t step;  // floats: a line, or 0
+  HWY_INLINE void fetch() {
+    __builtin_prefetch(next, 0, 2);
+    next += step;
+  }
+};
+struct FetchNothing {
+  HWY_INLINE void fetch() {}
+};
+
 // Sums of a tile in registers: full vectors of a row, then half a vector.
-template <int kRows, int kFull, int kHalf, bool kVnni, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
-HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1]) {
+template <int kRows, int kFull, int kHalf, bool kVnni, class Fetch, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
+HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1],
+                            Fetch* ahead) {
   const D d;
   const H h;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
@@ -224,6 +238,7 @@ HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 
 #pragma GCC unroll 8
     for (int i = 1; i < kBases; ++i) base[i] = base[i - 1] + 3 * stride;
     for (std::int64_t k = t.length; k > 0; --k, b += kWidth) {
+      ahead->fetch();
       WeightWords<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
       WeightWords<hn::Vec<H>, kVnni> half_w;
 #pragma GCC unroll 4
@@ -256,7 +271,8 @@ void multiplyBytes(const Int8Tile& t) {
   constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
   hn::Vec<D> sum[kRows][kFull > 0 ? kFull : 1];
   hn::Vec<H> half_sum[kHalf > 0 ? kRows : 1];
-  sumProducts<kRows, kFull, kHalf, kVnni>(t, sum, half_sum);
+  FetchNothing nothing;
+  sumProducts<kRows, kFull, kHalf, kVnni>(t, sum, half_sum, &nothing);
   HWY_ALIGN std::int32_t sums[kRows * kWidth];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
