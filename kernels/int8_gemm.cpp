@@ -16,6 +16,7 @@
 #include "kernels/int8_quantized_tile-inl.h"
 #include "kernels/int8_tile-inl.h"
 #include "kernels/int8_window_bytes-inl.h"
+#include "kernels/int8_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -81,6 +82,19 @@ inline const TileKind& quantizedKindOf(std::int32_t width) {
   static constexpr TileKind kKinds[] = {quantizedKind<14, 1>(), quantizedKind<14, 2>(), quantizedKind<9, 3>(), quantizedKind<6, 4>()};
   return kKinds[width / kQuantizedLanes - 1];
 }
+
+template <int kRows>
+constexpr void fillTapRows(TileKind* kind) {
+  kind->run[kRows] = &multiplyTaps<kRows, 2>;
+  if constexpr (kRows > kFewestTapRows) fillTapRows<kRows - 1>(kind);
+}
+
+constexpr TileKind tapKind() {
+  TileKind kind;
+  kind.max_rows = kGemmMaxRows;
+  fillTapRows<kGemmMaxRows>(&kind);
+  return kind;
+}
 #endif
 
 template <bool kVnni>
@@ -90,98 +104,6 @@ const TileKind& kindFor(const Int8GemmJob& job, const GemmPanel& panel) {
 #endif
   static_cast<void>(job);
   return kindOf<kVnni>(panel.width);
-}
-
-// --- words ---------------------------------------------------------------------------------------------------------
-
-// `count` words of one line with up to four channels: from planes, or from pixels of three bytes by loads of four.
-void padNarrowLine(const WordPadding& p, const std::uint8_t* from, std::int64_t count, std::uint32_t* to) {
-  const std::int64_t step = p.strides[2], channel = p.channel_stride;
-  std::int64_t i = 0;
-  if (p.channels == 3 && channel == 1 && step == 3) {
-    for (; i + 1 < count; ++i) {
-      std::uint32_t word;
-      std::memcpy(&word, from + 3 * i, sizeof word);
-      to[i] = (word & 0x00FFFFFFu) ^ p.flip;
-    }
-  } else if (p.channels == 3 && step == 1) {
-    const std::uint8_t *a = from, *b = from + channel, *c = from + 2 * channel;
-    for (; i < count; ++i) {
-      to[i] = (static_cast<std::uint32_t>(a[i]) | static_cast<std::uint32_t>(b[i]) << 8 | static_cast<std::uint32_t>(c[i]) << 16) ^ p.flip;
-    }
-  }
-  for (; i < count; ++i) {
-    std::uint32_t word = 0;
-    for (std::int64_t c = 0; c < p.channels; ++c) word |= static_cast<std::uint32_t>(from[i * step + c * channel]) << (8 * c);
-    to[i] = word ^ p.flip;
-  }
-}
-
-// The channels of one group of one pixel.
-HWY_INLINE void padPixel(const WordPadding& p, const std::uint8_t* from, std::uint32_t* to) {
-  const std::int64_t whole = p.channels / kWordBytes, rest = p.channels % kWordBytes;
-  if (p.channel_stride == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(whole * kWordBytes));
-  } else {
-    for (std::int64_t w = 0; w < whole; ++w) {
-      to[w] = 0;
-      for (std::int64_t i = 0; i < kWordBytes; ++i) to[w] |= static_cast<std::uint32_t>(from[(w * kWordBytes + i) * p.channel_stride]) << (8 * i);
-    }
-  }
-  if (rest != 0) to[whole] = 0;
-  for (std::int64_t i = 0; i < rest; ++i) to[whole] |= static_cast<std::uint32_t>(from[(whole * kWordBytes + i) * p.channel_stride]) << (8 * i);
-  for (std::int64_t w = 0; p.flip != 0 && w < p.words(); ++w) to[w] ^= p.flip;
-}
-
-// Lines [begin, end) of all images as words, pixel by pixel, group by group.
-void padWords(const WordPadding& p, const void* x, float* to, std::int64_t begin, std::int64_t end) {
-  const std::int64_t words = p.words(), width = p.sizes[2];
-  const auto* const bytes = static_cast<const std::uint8_t*>(x);
-  for (std::int64_t line = begin; line < end; ++line) {
-    const std::int64_t plane = line / p.sizes[1];
-    const std::uint8_t* from = bytes + line % p.sizes[1] * p.strides[1] + plane % p.sizes[0] * p.strides[0] + plane / p.sizes[0] * p.image_stride;
-    auto* out = reinterpret_cast<std::uint32_t*>(to + line * width * p.groups * words);
-    if (p.groups == 1 && p.channels <= kWordBytes) {
-      padNarrowLine(p, from, width, out);
-      continue;
-    }
-    for (std::int64_t i = 0; i < width; ++i, from += p.strides[2]) {
-      for (std::int64_t g = 0; g < p.groups; ++g, out += words) padPixel(p, from + g * p.channels * p.channel_stride, out);
-    }
-  }
-}
-
-// Rows [begin, end) as words: u8 by the range of each row and 0.
-void roundRows(const RowRounding& r, const float* x, float* to, std::int64_t begin, std::int64_t end) {
-  const F32 d;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  float* const scales = to + r.rows * r.words();
-  auto* const zeros = reinterpret_cast<std::int32_t*>(scales + r.rows);
-  for (std::int64_t row = begin; row < end; ++row) {
-    const float* const from = x + row * r.stride;
-    auto lows = hn::Zero(d), highs = hn::Zero(d);
-    std::int64_t i = 0;
-    for (; i + kLanes <= r.depth; i += kLanes) {
-      const auto v = hn::LoadU(d, from + i);
-      lows = hn::Min(lows, v);
-      highs = hn::Max(highs, v);
-    }
-    float low = hn::GetLane(hn::MinOfLanes(d, lows)), high = hn::GetLane(hn::MaxOfLanes(d, highs));
-    for (; i < r.depth; ++i) {
-      low = std::min(low, from[i]);
-      high = std::max(high, from[i]);
-    }
-    const float scale = high > low ? (high - low) / 255.0f : 1.0f, zero = std::nearbyint(-low / scale);
-    scales[row] = scale;
-    zeros[row] = static_cast<std::int32_t>(zero);
-    auto* const bytes = reinterpret_cast<std::uint8_t*>(to + row * r.words());
-    const auto step = hn::Set(d, scale), shift = hn::Set(d, zero);
-    for (i = 0; i + kLanes <= r.depth; i += kLanes) {
-      storeRounded(d, saturated<std::uint8_t>(d, hn::Add(hn::Round(hn::Div(hn::LoadU(d, from + i), step)), shift)), bytes + i);
-    }
-    for (; i < r.depth; ++i) bytes[i] = roundedByte<std::uint8_t>(std::nearbyint(from[i] / scale) + zero);
-    for (; i < r.words() * kWordBytes; ++i) bytes[i] = 0;
-  }
 }
 
 // --- tiles ---------------------------------------------------------------------------------------------------------
@@ -296,6 +218,58 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   return tile;
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// The taps of result pixels [column, column + rows) of a line that meet the image, `length` words each. Returns how many.
+std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights, std::int64_t width, std::int64_t length, std::int64_t line,
+                    std::int64_t column, std::int64_t rows, Int8Tap* taps) {
+  std::int64_t count = 0;
+  for (std::int64_t y = 0; y < r.kernel[1]; ++y) {
+    const std::int64_t from_line = line * r.stride[1] - r.padding[1] + y * r.dilation[1];
+    if (from_line < 0 || from_line >= r.in[1]) continue;
+    for (std::int64_t x = 0; x < r.kernel[2]; ++x) {
+      std::int64_t from = column * r.stride[2] - r.padding[2] + x * r.dilation[2];
+      Int8Tap tap;
+      tap.rows = from < 0 ? Int8Tap::kNotFirst : from + (rows - 1) * r.stride[2] >= r.in[2] ? Int8Tap::kNotLast : Int8Tap::kAll;
+      if (from < 0) from += r.stride[2];
+      tap.a = image + from_line * r.x_stride[1] + from * r.x_stride[2];
+      tap.b = weights + (y * r.kernel[2] + x) * length * width;
+      tap.length = length;
+      Int8Tap* const last = count > 0 ? &taps[count - 1] : nullptr;
+      if (last != nullptr && last->rows == tap.rows && tap.a == last->a + last->length && tap.b == last->b + last->length * width) {
+        last->length += length;
+      } else {
+        taps[count++] = tap;
+      }
+    }
+  }
+  return count;
+}
+
+// Lines [row, row + count) of one plane.
+void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t row, std::int64_t count, const GemmPanel& panel,
+                 const TileBuffers& buffers, Int8Tile& tile) {
+  static constexpr TileKind kKind = tapKind();
+  const GemmRows& r = int8.gemm.rows;
+  const std::int64_t width = r.out[2], tiles = (width + kKind.max_rows - 1) / kKind.max_rows;
+  Int8Tap taps[kMaxEdgeTaps];
+  tile.taps = taps;
+  for (std::int64_t done = 0; done < count; done += width) {
+    const std::int64_t line = (row + done) / width;
+    const float* const image = call.x + line / r.out[1] * r.image_stride;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t begin = width * t / tiles, size = width * (t + 1) / tiles - begin;
+      tile.tap_count = tapsOf(r, image, tile.b, panel.width, tile.length, line % r.out[1], begin, size, taps);
+      runTile(int8, call, panel, kKind.run[size], row + done + begin, size, buffers, tile);
+      if (tile.ahead != nullptr) {
+        constexpr std::int64_t kLine = 16;
+        for (std::int64_t i = 0; i < tile.tap_count; ++i) tile.ahead += taps[i].length * kLine;
+        if (tile.ahead >= tile.ahead_end) tile.ahead = nullptr;
+      }
+    }
+  }
+}
+#endif
+
 // Task (i, j) of row_shares × column_shares.
 template <bool kVnni>
 void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scratch, std::int64_t task) {
@@ -315,7 +289,9 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
     const std::int64_t count = std::min(job.block_rows, job.plane_rows - in_plane);
     const std::int64_t span_rows = std::min(job.span_rows, count);
     const float* rows = scratch;
-    if (int8.windows.needed) {
+    if (int8.by_taps) {
+      rows = nullptr;
+    } else if (int8.windows.needed) {
       gatherBytes(int8.windows, call.x, row, count, job.row_stride, scratch);
     } else {
       rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
@@ -328,6 +304,12 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
         tile.ahead = call.weights + job.panels[p + 1].weights;
         tile.ahead_end = tile.ahead + job.panels[p + 1].width * depth;
       }
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+      if (int8.by_taps) {
+        runTapLines(int8, call, row, count, panel, buffers, tile);
+        continue;
+      }
+#endif
       const float* span = rows + (panel.group - first_group) * job.group_stride;
       const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
       // Tiles that write their result in place need nothing between them: those of a size are one call.

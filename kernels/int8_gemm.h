@@ -16,6 +16,16 @@ namespace ipex_studio {
 
 constexpr std::int64_t kWordBytes = 4;
 
+// One tap of a tile of pixels side by side, or several that follow each other in memory: where its first row lies, and its
+// weights. At most one row, the first or the last, has nothing there: then it adds nothing, and `a` is the next row's.
+struct Int8Tap {
+  const float *a = nullptr, *b = nullptr;
+  std::int64_t length = 0;  // words
+  enum { kAll, kNotFirst, kNotLast } rows = kAll;
+};
+constexpr std::int64_t kMaxEdgeTaps = 25;
+constexpr int kFewestTapRows = 7;  // lines are cut evenly into tiles of so many pixels at least
+
 // Up to kGemmMaxRows rows of words times one panel of words; like GemmTile.
 struct Int8Tile {
   const float* a = nullptr;
@@ -42,6 +52,9 @@ struct Int8Tile {
   // Of tiles that end quantized: so many of as many rows, and which memory they fetch meanwhile, the next weights.
   std::int64_t repeats = 1;
   const float *ahead = nullptr, *ahead_end = nullptr;
+  // Instead of a, offsets and b, tap after tap.
+  const Int8Tap* taps = nullptr;
+  std::int64_t tap_count = 0;
 };
 
 // Windows of few channels (or of few taps of them) as rows of bytes without gaps between taps, gathered from a padded copy
@@ -97,6 +110,7 @@ struct Int8GemmJob {
   // Tiles end as u8 in the registers; panels of four vectors hold their columns in wideLane's order. Bounds where they are
   // not the type's own.
   bool quantized = false, clamped = false;
+  bool by_taps = false;  // padding is left out: rows are read in place, tap by tap, where there is an image
   std::uint8_t lowest = 0, highest = 255;
   DType result = DType::kF32;
   IntegerChain chain;

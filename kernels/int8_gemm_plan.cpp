@@ -146,6 +146,39 @@ std::vector<GemmPanel> cutIntoVectors(std::int64_t columns, std::int64_t groups,
   return panels;
 }
 
+// Is padding where whole lines, or one pixel at either end of a line, have nothing? Then rows are best read in place.
+bool readsByTaps(const PrepareArgs& args, const Int8GemmJob& job) {
+  const GemmRows& r = job.gemm.rows;
+  constexpr std::int64_t kPair = 32;
+  if (job.padding.needed || job.windows.needed || args.src[kSrc].dims.rank != 4 || zeroByte(args) != 0 || r.groups != 1) return false;
+  if (r.taps() == 1 || r.taps() > kMaxEdgeTaps || r.out[2] < kFewestTapRows || job.gemm.columns % kPair != 0) return false;
+  if (r.padding[2] > r.stride[2]) return false;
+  for (std::int64_t x = 0; x < r.kernel[2]; ++x) {
+    const std::int64_t first = x * r.dilation[2] - r.padding[2], last = first + (r.out[2] - 1) * r.stride[2];
+    if (last - r.stride[2] >= r.in[2] || (first < 0 && last >= r.in[2])) return false;
+  }
+  return true;
+}
+
+// Blocks of lines, as many as the second-level cache holds of the image.
+void planTaps(Int8GemmJob* job) {
+  GemmJob& gemm = job->gemm;
+  const GemmRows& r = gemm.rows;
+  constexpr std::int64_t kRowsInL2 = 384 << 10;
+  const auto ceilDiv = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t line_bytes = r.stride[1] * r.in[2] * r.channels * kWordBytes;
+  const std::int64_t fitting = std::max<std::int64_t>(1, kRowsInL2 / line_bytes), share = ceilDiv(r.out[1], ceilDiv(gemm.row_shares, r.images));
+  job->by_taps = true;
+  gemm.source = GemmSource::kInPlace;
+  gemm.planes = r.images;
+  gemm.plane_rows = r.out[1] * r.out[2];
+  gemm.span_rows = r.out[2];
+  gemm.block_rows = ceilDiv(share, ceilDiv(share, fitting)) * r.out[2];
+  gemm.row_stride = r.stride[2] * r.x_stride[2];
+  gemm.length = r.channels;
+  gemm.copied_floats = 0;
+}
+
 void planPanels(const PrepareArgs& args, const Int8GemmCode& code, Int8GemmJob* job) {
   GemmJob& gemm = job->gemm;
   const std::int64_t groups = gemm.rows.groups, columns = gemm.columns / groups, depth = gemm.rows.depth();
@@ -164,9 +197,11 @@ void planPanels(const PrepareArgs& args, const Int8GemmCode& code, Int8GemmJob* 
   gemm.tile_rows = kEightTiles;
   gemm.panels = cutIntoVectors(columns, groups, depth, 4);
   planRows(args.target.threads, &gemm);
-  if (gemm.matrix || gemm.source == GemmSource::kGather || gemm.rows.taps() == 1) return;
+  const bool by_taps = readsByTaps(args, *job);
+  if (!by_taps && (gemm.matrix || gemm.source == GemmSource::kGather || gemm.rows.taps() == 1)) return;
   gemm.panels = cutIntoVectors(columns, groups, depth, 2);
   planRows(args.target.threads, &gemm);
+  if (by_taps) planTaps(job);
 }
 
 void planColumns(const PrepareArgs& args, Int8GemmJob* job) {

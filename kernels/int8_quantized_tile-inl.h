@@ -110,6 +110,33 @@ void multiplyToQuantized(const Int8Tile& tile) {
   }
 }
 
+// Pixels of one line, tap by tap.
+template <int kRows, int kVectors>
+void multiplyTaps(const Int8Tile& tile) {
+  using D = hn::ScalableTag<std::int32_t>;
+  const Int8Tile t = tile;
+  hn::Vec<D> sum[kRows][kVectors];
+  hn::Vec<hn::Half<D>> none[1];
+  startSums<kRows, kVectors, 0>(t.start, sum, none);
+  constexpr std::int64_t kLine = 16;
+  FetchAhead ahead{t.ahead != nullptr ? t.ahead : t.b, t.ahead != nullptr ? kLine : 0};
+  const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));
+  for (const Int8Tap* tap = t.taps; tap != t.taps + t.tap_count; ++tap) {
+    const char* const a = reinterpret_cast<const char*>(tap->a);
+    if (tap->rows == Int8Tap::kAll) {
+      sumRun<kRows, kVectors, 0, true, 0, kRows>(a, stride, tap->length, tap->b, sum, none, &ahead);
+    } else if (tap->rows == Int8Tap::kNotFirst) {
+      sumRun<kRows, kVectors, 0, true, 1, kRows>(a, stride, tap->length, tap->b, sum, none, &ahead);
+    } else {
+      sumRun<kRows, kVectors, 0, true, 0, kRows - 1>(a, stride, tap->length, tap->b, sum, none, &ahead);
+    }
+  }
+  const auto* const addend = static_cast<const std::uint8_t*>(t.addend);
+  auto* const c = static_cast<std::uint8_t*>(t.c);
+  if (addend != nullptr) return storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
+  storeQuantized<kRows, kVectors, false>(t, nullptr, c, sum);
+}
+
 // Rows of bytes between bounds that are no type's own.
 inline void clampBytes(std::uint8_t* c, std::int64_t stride, std::int64_t rows, std::int64_t width, std::uint8_t low, std::uint8_t high) {
   const hn::CappedTag<std::uint8_t, kQuantizedLanes> d;

@@ -214,50 +214,69 @@ struct FetchNothing {
   HWY_INLINE void fetch() {}
 };
 
-// Sums of a tile in registers: full vectors of a row, then half a vector.
-template <int kRows, int kFull, int kHalf, bool kVnni, class Fetch, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
-HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1],
-                            Fetch* ahead) {
+// Adds `length` words of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
+// rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
+template <int kRows, int kFull, int kHalf, bool kVnni, int kFirst, int kEnd, class Fetch, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
+HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, const float* b, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1],
+                       hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1], Fetch* ahead) {
   const D d;
   const H h;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
   constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
+  // Three rows to a base: base, base + stride and base + 2 · stride are addresses of one instruction.
+  constexpr int kBases = (kEnd - kFirst + 2) / 3;
+  const char* base[kBases];
+  base[0] = a;
+#pragma GCC unroll 8
+  for (int i = 1; i < kBases; ++i) base[i] = base[i - 1] + 3 * stride;
+  for (std::int64_t k = length; k > 0; --k, b += kWidth) {
+    ahead->fetch();
+    WeightWords<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
+    WeightWords<hn::Vec<H>, kVnni> half_w;
+#pragma GCC unroll 4
+    for (int f = 0; f < kFull; ++f) w[f] = loadWeights<kVnni>(d, b + f * kLanes);
+    if constexpr (kHalf > 0) half_w = loadWeights<kVnni>(h, b + kFull * kLanes);
+#pragma GCC unroll 16
+    for (int r = kFirst; r < kEnd; ++r) {
+      const int from = r - kFirst;
+      std::int32_t word;
+      std::memcpy(&word, base[from / 3] + from % 3 * stride, sizeof word);
+      if constexpr (kFull > 0) {
+        const auto wide = splitWords<kVnni>(d, hn::Set(d, word));
+#pragma GCC unroll 4
+        for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
+      }
+      if constexpr (kHalf > 0) half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);
+  }
+}
+
+template <int kRows, int kFull, int kHalf, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
+HWY_INLINE void startSums(const std::int32_t* start, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1]) {
+  const D d;
+  constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int f = 0; f < kFull; ++f) sum[r][f] = hn::LoadU(d, t.start + f * kLanes);
-    if constexpr (kHalf > 0) half_sum[r] = hn::LoadU(h, t.start + kFull * kLanes);
+    for (int f = 0; f < kFull; ++f) sum[r][f] = hn::LoadU(d, start + f * kLanes);
+    if constexpr (kHalf > 0) half_sum[r] = hn::LoadU(H(), start + kFull * kLanes);
   }
+}
+
+// Sums over all segments.
+template <int kRows, int kFull, int kHalf, bool kVnni, class Fetch, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
+HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1],
+                            Fetch* ahead) {
+  constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
+  constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
+  startSums<kRows, kFull, kHalf>(t.start, sum, half_sum);
   const float* b = t.b;
   const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));
-  for (std::int64_t segment = 0; segment < t.segments; ++segment) {
-    // Three rows to a base: base, base + stride and base + 2 · stride are addresses of one instruction.
-    constexpr int kBases = (kRows + 2) / 3;
-    const char* base[kBases];
-    base[0] = reinterpret_cast<const char*>(t.a + t.offsets[segment]);
-#pragma GCC unroll 8
-    for (int i = 1; i < kBases; ++i) base[i] = base[i - 1] + 3 * stride;
-    for (std::int64_t k = t.length; k > 0; --k, b += kWidth) {
-      ahead->fetch();
-      WeightWords<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
-      WeightWords<hn::Vec<H>, kVnni> half_w;
-#pragma GCC unroll 4
-      for (int f = 0; f < kFull; ++f) w[f] = loadWeights<kVnni>(d, b + f * kLanes);
-      if constexpr (kHalf > 0) half_w = loadWeights<kVnni>(h, b + kFull * kLanes);
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        std::int32_t word;
-        std::memcpy(&word, base[r / 3] + r % 3 * stride, sizeof word);
-        if constexpr (kFull > 0) {
-          const auto wide = splitWords<kVnni>(d, hn::Set(d, word));
-#pragma GCC unroll 4
-          for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
-        }
-        if constexpr (kHalf > 0) half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
-      }
-#pragma GCC unroll 8
-      for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);
-    }
+  for (std::int64_t segment = 0; segment < t.segments; ++segment, b += t.length * kWidth) {
+    const char* const a = reinterpret_cast<const char*>(t.a + t.offsets[segment]);
+    sumRun<kRows, kFull, kHalf, kVnni, 0, kRows>(a, stride, t.length, b, sum, half_sum, ahead);
   }
 }
 
