@@ -89,6 +89,17 @@ const std::vector<Case>& integerProductCases() {
        {S::u8({61, 128}), S::s8Weight({192, 128}), none, S::scales({192}), bias({192}), dying(S::u8({61, 192}))}, "", kOneStep},
       {"linear{result=u8}|mul(0)|linear(60.0,0.0)", {S::u8({13, 256}), S::s8Weight({128, 256}), none, S::scales({128})}, "", kOneStep},
       {"linear{result=u8}|mul(0)|linear(-3000000.0,40.0)", {S::u8({13, 256}), S::s8Weight({128, 256}), none, S::scales({128})}, "linear_simd_int8", kOneStep},
+      // padding that is left out, at one end of lines or at both
+      {"convolution{padding=[1,1],result=u8}|mul(0)|add(1)|add(2,3.0)|linear(0.05,30.0)",
+       {S::u8({2, 8, 5, 7}), S::s8Weight({32, 8, 3, 3}), none, S::scales({32, 1, 1}), bias({32, 1, 1}), dying(S::u8({2, 32, 5, 7}))}, "", kOneStep},
+      {"convolution{padding=[2,2],result=u8,stride=[2,2]}|mul(0)|add(1)|relu|linear(0.02,0.0)",
+       {S::u8({1, 16, 31, 33}), S::s8Weight({96, 16, 5, 5}), none, S::scales({96, 1, 1}), bias({96, 1, 1})}, "", kOneStep},
+      {"convolution{dilation=[3,1],padding=[3,0],padding_end=[2,1],result=u8}|mul(0)|linear(0.05,99.0)",
+       {S::u8({1, 12, 9, 16}), S::s8Weight({64, 12, 3, 2}), none, S::scales({64, 1, 1})}, "", kOneStep},
+      {"convolution{padding=[1,1],result=u8,src_zero=-128}|mul(0)|add(1)|relu|linear(0.05,0.0)",
+       {S::s8({1, 16, 8, 8}), S::s8Weight({32, 16, 3, 3}), none, S::scales({32, 1, 1}), bias({32, 1, 1})}, "", kOneStep},
+      {"convolution{padding=[0,4],result=u8}|mul(0)|linear(0.05,99.0)",
+       {S::u8({1, 12, 3, 8}), S::s8Weight({64, 12, 1, 9}), none, S::scales({64, 1, 1})}, "", kOneStep},
       // windows of few channels
       {"convolution{padding=[2,2],result=s8,src_zero=-30}|mul(0)|add(1)|linear(0.1,0.0)",
        {S::s8({2, 3, 21, 19}), S::s8Weight({24, 3, 5, 5}), none, S::scales({24, 1, 1}), bias({24, 1, 1})}, "", kOneStep},
