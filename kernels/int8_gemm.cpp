@@ -64,23 +64,25 @@ const TileKind& kindOf(std::int32_t width) {
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-template <int kVectors, int kRows>
+template <int kVectors, int kRows, bool kFetch>
 constexpr void fillQuantizedRows(TileKind* kind) {
-  kind->run[kRows] = &multiplyToQuantized<kRows, kVectors>;
-  if constexpr (kRows > 1) fillQuantizedRows<kVectors, kRows - 1>(kind);
+  kind->run[kRows] = &multiplyToQuantized<kRows, kVectors, kFetch>;
+  if constexpr (kRows > 1) fillQuantizedRows<kVectors, kRows - 1, kFetch>(kind);
 }
 
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, bool kFetch = false>
 constexpr TileKind quantizedKind() {
   TileKind kind;
   kind.max_rows = kRows;
-  fillQuantizedRows<kVectors, kRows>(&kind);
+  fillQuantizedRows<kVectors, kRows, kFetch>(&kind);
   return kind;
 }
 
-inline const TileKind& quantizedKindOf(std::int32_t width) {
-  static constexpr TileKind kKinds[] = {quantizedKind<14, 1>(), quantizedKind<14, 2>(), quantizedKind<9, 3>(), quantizedKind<6, 4>()};
-  return kKinds[width / kQuantizedLanes - 1];
+inline const TileKind& quantizedKindOf(std::int32_t width, bool fetches) {
+  static constexpr TileKind kKinds[] = {quantizedKind<14, 1>(), quantizedKind<14, 2>(), quantizedKind<9, 3>(), quantizedKind<6, 4>(),
+                                        quantizedKind<6, 4, true>()};
+  const std::int32_t vectors = width / kQuantizedLanes;
+  return kKinds[vectors == kPackedVectors && fetches ? vectors : vectors - 1];
 }
 
 template <int kRows>
@@ -98,11 +100,12 @@ constexpr TileKind tapKind() {
 #endif
 
 template <bool kVnni>
-const TileKind& kindFor(const Int8GemmJob& job, const GemmPanel& panel) {
+const TileKind& kindFor(const Int8GemmJob& job, const GemmPanel& panel, bool fetches) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  if (kVnni && job.quantized) return quantizedKindOf(panel.width);
+  if (kVnni && job.quantized) return quantizedKindOf(panel.width, fetches);
 #endif
   static_cast<void>(job);
+  static_cast<void>(fetches);
   return kindOf<kVnni>(panel.width);
 }
 
@@ -263,7 +266,7 @@ void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t
       if (tile.ahead != nullptr) {
         constexpr std::int64_t kLine = 16;
         for (std::int64_t i = 0; i < tile.tap_count; ++i) tile.ahead += taps[i].length * kLine;
-        if (tile.ahead >= tile.ahead_end) tile.ahead = nullptr;
+        if (tile.ahead >= tile.ahead_end) tile.ahead = tile.ahead_end = nullptr;
       }
     }
   }
@@ -283,6 +286,8 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
   float* const values = scratch + job.copied_floats;
   const TileBuffers buffers{values, values + kTile, values + 2 * kTile};
   const std::int64_t depth = job.rows.depth(), first_block = blocks * i / job.row_shares;
+  constexpr std::int64_t kNearFloats = 32 << 10;  // 128 KiB
+  const bool far_weights = job.panels[panel_end - 1].weights - job.panels[panel_begin].weights >= kNearFloats;
   for (std::int64_t block = first_block; block < blocks * (i + 1) / job.row_shares; ++block) {
     const std::int64_t in_plane = block % job.blocksPerPlane() * job.block_rows;
     const std::int64_t row = block / job.blocksPerPlane() * job.plane_rows + in_plane;
@@ -298,12 +303,14 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
     }
     for (std::int64_t p = panel_begin; p < panel_end; ++p) {
       const GemmPanel& panel = job.panels[p];
-      const TileKind& kind = kindFor<kVnni>(int8, panel);
       Int8Tile tile = panelTile(int8, call, panel);
-      if (block == first_block && p + 1 < panel_end) {  // later blocks find them in the cache
+      // Later blocks find the weights in the cache; few are there anyway.
+      const bool fetches = far_weights && block == first_block && p + 1 < panel_end;
+      if (fetches) {
         tile.ahead = call.weights + job.panels[p + 1].weights;
         tile.ahead_end = tile.ahead + job.panels[p + 1].width * depth;
       }
+      const TileKind& kind = kindFor<kVnni>(int8, panel, fetches);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
       if (int8.by_taps) {
         runTapLines(int8, call, row, count, panel, buffers, tile);

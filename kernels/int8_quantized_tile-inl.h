@@ -82,15 +82,14 @@ HWY_INLINE void storeQuantized(const Int8Tile& t, const std::uint8_t* addend, st
   }
 }
 
-// t.repeats tiles below each other.
-template <int kRows, int kVectors>
+// t.repeats tiles below each other; kFetch: t.ahead is there.
+template <int kRows, int kVectors, bool kFetch>
 void multiplyToQuantized(const Int8Tile& tile) {
   using D = hn::ScalableTag<std::int32_t>;
   Int8Tile t = tile;  // bytes that are stored may alias anything
   const auto* addend = static_cast<const std::uint8_t*>(t.addend);
   auto* c = static_cast<std::uint8_t*>(t.c);
-  constexpr std::int64_t kLine = 16;
-  FetchAhead ahead{t.ahead != nullptr ? t.ahead : t.b, t.ahead != nullptr ? kLine : 0};
+  std::conditional_t<kFetch, FetchAhead, FetchNothing> ahead(t.ahead);
   for (std::int64_t n = t.repeats; n > 0; --n) {
     hn::Vec<D> sum[kRows][kVectors];
     hn::Vec<hn::Half<D>> none[1];
@@ -98,7 +97,7 @@ void multiplyToQuantized(const Int8Tile& tile) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) __builtin_prefetch(c + r * t.c_stride, 1);
     sumProducts<kRows, kVectors, 0, true>(t, sum, none, &ahead);
-    if (ahead.next >= t.ahead_end) ahead.step = 0;
+    ahead.stopAt(t.ahead_end);
     if (addend != nullptr) {
       storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
       addend += kRows * t.addend_stride;
@@ -118,8 +117,8 @@ void multiplyTaps(const Int8Tile& tile) {
   hn::Vec<D> sum[kRows][kVectors];
   hn::Vec<hn::Half<D>> none[1];
   startSums<kRows, kVectors, 0>(t.start, sum, none);
-  constexpr std::int64_t kLine = 16;
-  FetchAhead ahead{t.ahead != nullptr ? t.ahead : t.b, t.ahead != nullptr ? kLine : 0};
+  FetchAhead ahead(t.ahead != nullptr ? t.ahead : t.b);
+  ahead.stopAt(t.ahead_end);
   const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));
   for (const Int8Tap* tap = t.taps; tap != t.taps + t.tap_count; ++tap) {
     const char* const a = reinterpret_cast<const char*>(tap->a);

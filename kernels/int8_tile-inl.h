@@ -202,16 +202,25 @@ HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums,
 }
 
 // Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth.
-struct FetchAhead {
-  const float* next;
-  std::int64_t step;  // floats: a line, or 0
+class FetchAhead {
+ public:
+  explicit FetchAhead(const float* from) : next_(from) {}
   HWY_INLINE void fetch() {
-    __builtin_prefetch(next, 0, 2);
-    next += step;
+    __builtin_prefetch(next_, 0, 2);
+    next_ += step_;
   }
+  void stopAt(const float* end) {
+    if (next_ >= end) step_ = 0;
+  }
+
+ private:
+  const float* next_;
+  std::int64_t step_ = 16;  // floats: a line
 };
 struct FetchNothing {
+  explicit FetchNothing(const float*) {}
   HWY_INLINE void fetch() {}
+  void stopAt(const float*) {}
 };
 
 // Adds `length` words of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
@@ -290,7 +299,7 @@ void multiplyBytes(const Int8Tile& t) {
   constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
   hn::Vec<D> sum[kRows][kFull > 0 ? kFull : 1];
   hn::Vec<H> half_sum[kHalf > 0 ? kRows : 1];
-  FetchNothing nothing;
+  FetchNothing nothing(nullptr);
   sumProducts<kRows, kFull, kHalf, kVnni>(t, sum, half_sum, &nothing);
   HWY_ALIGN std::int32_t sums[kRows * kWidth];
 #pragma GCC unroll 16
