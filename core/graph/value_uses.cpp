@@ -13,36 +13,46 @@ using torch::jit::Value;
 
 namespace {
 
-// So many uses libtorch may search.
-constexpr std::size_t kFewUses = 32;
+// So many uses libtorch may search and move.
+constexpr std::size_t kFewUses = 256;
+constexpr std::size_t kFewMoved = 32;  // by Value::replaceAllUsesWith(), which takes the first away again and again
 
 // Value hands its uses out as constant although neither it nor they are: the only way to work on a part of them.
 use_list& usesOf(Value* value) { return const_cast<use_list&>(value->uses()); }
 
-// Searches from `near` in both directions.
-std::size_t findUse(const use_list& uses, const Node* user, std::size_t index, std::size_t near) {
-  const auto wanted = [&](std::size_t at) { return uses[at].user == user && uses[at].offset == index; };
-  std::size_t below = std::min(near, uses.size());  // entries before this one are still to be looked at, from the last
-  for (std::size_t above = below; below > 0 || above < uses.size();) {
-    if (above < uses.size() && wanted(above++)) return above - 1;
-    if (below > 0 && wanted(--below)) return below;
-  }
-  IPEX_CHECK(false, "a node is not among the users of its input");
-  return 0;
-}
+// Nodes are farther apart in memory than they have operands, or nearly always are: what is found is compared.
+std::uintptr_t keyOf(const Use& use) { return reinterpret_cast<std::uintptr_t>(use.user) + use.offset; }
+
+bool isSame(const Use& a, const Use& b) { return a.user == b.user && a.offset == b.offset; }
 
 }  // namespace
+
+std::size_t ValueUses::placeOf(const use_list& uses, const Use& use, Index& index) {
+  for (const bool anew : {false, true}) {
+    if (anew || index.listed > uses.size()) index = {};
+    for (; index.listed < uses.size(); ++index.listed) index.places[keyOf(uses[index.listed])] = index.listed;
+    const auto found = index.places.find(keyOf(use));
+    if (found != index.places.end() && found->second < uses.size() && isSame(uses[found->second], use)) return found->second;
+  }
+  const auto found = std::find_if(uses.begin(), uses.end(), [&](const Use& other) { return isSame(other, use); });
+  IPEX_CHECK(found != uses.end(), "a node is not among the users of its input");
+  return static_cast<std::size_t>(found - uses.begin());
+}
 
 template <typename Change>
 void ValueUses::changeInput(Node* node, std::size_t index, const Change& change) {
   Value* value = node->input(index);
   use_list& uses = usesOf(value);
   if (uses.size() <= kFewUses) return change();
-  std::size_t& near = found_at_[value];
-  near = findUse(uses, node, index, near);
-  uses[near] = uses.back();
+  const Use use(node, index);
+  Index& known = indices_[value];
+  const std::size_t place = placeOf(uses, use, known);
+  uses[place] = uses.back();
   uses.pop_back();
-  alone_.assign(1, Use(node, index));
+  known.places.erase(keyOf(use));
+  if (place < uses.size()) known.places[keyOf(uses[place])] = place;
+  known.listed = uses.size();
+  alone_.assign(1, use);
   alone_.swap(uses);
   change();
   alone_.swap(uses);
@@ -64,11 +74,11 @@ void ValueUses::destroy(Node* node) {
 }
 
 void replaceUses(Value* from, Value* to) {
-  if (from->uses().size() <= kFewUses) return from->replaceAllUsesWith(to);
+  if (from->uses().size() <= kFewMoved) return from->replaceAllUsesWith(to);
   use_list all;
   all.swap(usesOf(from));
-  for (std::size_t first = 0; first < all.size(); first += kFewUses) {
-    const std::size_t last = std::min(first + kFewUses, all.size());
+  for (std::size_t first = 0; first < all.size(); first += kFewMoved) {
+    const std::size_t last = std::min(first + kFewMoved, all.size());
     usesOf(from).assign(all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(last));
     from->replaceAllUsesWith(to);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <unordered_map>
 
 #include "core/graph/torch_compat.h"
@@ -9,8 +10,8 @@
 namespace ipex_studio {
 
 // libtorch looks a use up by search from the first one and closes the gap behind it, so that taking n readers of one value
-// away costs n². Here a value that many read remembers where its last use was found: the next one, in a walk along the
-// graph, is its neighbour. The order of such a value's other uses may change. Not thread-safe.
+// away costs n². Here the places of the uses of such a value are known. The order of its other uses may change. Not
+// thread-safe.
 class ValueUses {
  public:
   // As Node::removeAllInputs(), Node::destroy() and Node::replaceInput().
@@ -23,7 +24,15 @@ class ValueUses {
   template <typename Change>
   void changeInput(torch::jit::Node* node, std::size_t index, const Change& change);
 
-  std::unordered_map<const torch::jit::Value*, std::size_t> found_at_;
+  // The first `listed` uses of a value by user and operand. Checked when it is asked and made anew where it is wrong: others
+  // change uses too, and values and nodes die.
+  struct Index {
+    std::unordered_map<std::uintptr_t, std::size_t> places;
+    std::size_t listed = 0;
+  };
+  static std::size_t placeOf(const torch::jit::use_list& uses, const torch::jit::Use& use, Index& index);
+
+  std::unordered_map<const torch::jit::Value*, Index> indices_;
   torch::jit::use_list alone_;  // the one use that libtorch gets to see
 };
 
