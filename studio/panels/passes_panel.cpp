@@ -58,6 +58,8 @@ class PassesPanel : public Panel {
       emptyState(ui_, "No passes", "They are listed here once a model is open and optimized.");
     } else if (snapshot.status.state == JobState::kWorking) {
       emptyState(ui_, "No passes yet", "Each pass is listed as it finishes.");
+    } else if (snapshot.status.state == JobState::kRecorded) {
+      emptyState(ui_, "No passes were recorded", "ipex-studio run MODEL.pt records every pass.");
     } else {
       emptyState(ui_, "No passes yet", "Press Optimize to run them all.");
     }

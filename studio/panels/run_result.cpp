@@ -90,7 +90,10 @@ class RunResult {
   }
 
   void drawAccuracy(const AccuracyRecord& accuracy) {
-    const std::string measure = accuracy.sqnr_db >= kSqnrOfEqual ? "identical" : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
+    // Other engines' results may have been judged by their cosine alone.
+    const std::string measure = std::isnan(accuracy.sqnr_db)             ? fmt::format("cosine {:.4f}", accuracy.cosine)
+                                : accuracy.sqnr_db >= kSqnrOfEqual ? "identical"
+                                                                   : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
     const std::string text = accuracy.pass ? "ok · " + measure : "wrong · " + measure;
     place(ui_.fonts.text, accuracy.pass ? ui_.theme.good : ui_.theme.bad, text, 14);
     if (ImGui::IsItemHovered()) {
