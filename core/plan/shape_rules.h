@@ -33,6 +33,11 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
 // adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
+// Rules of shape_tables.cpp.
+Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferEmbeddingBag(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferGather(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
 // Rule of shape_recurrent.cpp.
 Verdict inferRecurrent(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
