@@ -34,47 +34,13 @@ HWY_AFTER_NAMESPACE();
 
 #include "kernels/factories.h"
 #include "kernels/integer_chain.h"
-#include "kernels/parallel.h"
-#include "kernels/value_conversion.h"
+#include "kernels/widened_op.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(widenRange);
 HWY_EXPORT(narrowRange);
-
-std::int64_t elementsOf(const TensorDesc& desc) { return static_cast<std::int64_t>(desc.bytes() / elementBytes(desc.dtype)); }
-
-std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-class WidenedOp final : public PreparedOp {
- public:
-  std::unique_ptr<PreparedOp> wide;
-  ValueConversion conversion;
-  std::int32_t threads = 1;
-
-  std::unique_ptr<ExecState> newState() const override { return wide->newState(); }
-
-  void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
-    auto* const floats = static_cast<float*>(scratch);
-    char* rest = static_cast<char*>(scratch) + padded(wide->src[0].bytes());
-    const bool narrows = dst[0].dtype != DType::kF32;
-    void* result = to[0];
-    if (narrows) {
-      result = rest;
-      rest += padded(wide->dst[0].bytes());
-    }
-    constexpr std::int64_t kGrain = kParallelGrainOps * 2;
-    parallelFor(elementsOf(src[0]), kGrain, threads,
-                [&](std::int64_t begin, std::int64_t end, int) { conversion.widen(src[0].dtype, from[0], floats, begin, end); });
-    const void* const sources[] = {floats};
-    wide->execute(state, sources, &result, rest);
-    if (!narrows) return;
-    parallelFor(elementsOf(dst[0]), kGrain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      conversion.narrow(dst[0].dtype, static_cast<const float*>(result), to[0], begin, end);
-    });
-  }
-};
 
 class Widened final : public Kernel {
  public:
@@ -92,18 +58,10 @@ class Widened final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    auto op = std::make_unique<WidenedOp>();
-    op->wide = wide_->prepare(inFloats(args), reason);
-    if (!op->wide) return nullptr;
-    op->src = op->wide->src;
-    op->dst = op->wide->dst;
-    op->src[0].dtype = args.src[0].dtype;
-    op->dst[0].dtype = args.dst[0].dtype;
-    op->packed = {false};
-    op->flops = op->wide->flops;
-    op->conversion = valueConversion(args.target.isa);
-    op->threads = args.target.threads;
-    op->scratch_bytes = padded(op->wide->src[0].bytes()) + padded(op->wide->dst[0].bytes()) + op->wide->scratch_bytes;
+    auto wide = wide_->prepare(inFloats(args), reason);
+    if (!wide) return nullptr;
+    auto op = std::make_unique<WidenedOp>(std::move(wide), args);
+    op->setScratch();
     return op;
   }
 

@@ -40,11 +40,13 @@ PlanCache::Entry* PlanCache::proveBucket(Signature& signature, std::int64_t buck
   const PlanRequest exact = makeRequest(signature);
   signature.pad(bucket);
   if (samples == bucket) return compileLocked(signature);
-  const BatchRows rows = proveBatchRows(spec_, exact, batchInputs(signature), samples, bucket);
+  BatchRows rows = proveBatchRows(spec_, exact, batchInputs(signature), samples, bucket);
   Entry* entry = rows.why_not.empty() ? compileLocked(signature) : nullptr;
-  const bool serves = entry != nullptr && (entry->output_rows.empty() || entry->output_rows == rows.outputs);
-  if (!serves) {
-    if (entry != nullptr) release(entry);
+  if (entry != nullptr && !entry->output_rows.empty() && entry->output_rows != rows.outputs) {
+    rows.why_not = "other sizes have other rows in the results";
+    release(entry);
+  }
+  if (!rows.why_not.empty()) {
     signature.unpad();
     warnOnce("A part of this model runs each batch size on a plan of its own, not on that of a bucket: " + rows.why_not + ".");
     return nullptr;
