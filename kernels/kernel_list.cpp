@@ -49,6 +49,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kSoftmax, makeSoftmaxSimd());
     list(OpKind::kAttention, makeAttentionSimd());
     list(OpKind::kAttention, makeAttentionBf16());
+    list(OpKind::kSqueezeExcite, makeSqueezeExciteSimd());
     list(OpKind::kConcat, makeConcatCopy());
     list(OpKind::kEmbedding, makeEmbeddingCopy());
     list(OpKind::kEmbedding, makeEmbeddingRowsSimd());

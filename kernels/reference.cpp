@@ -207,6 +207,8 @@ RefFunction functionOf(OpKind kind) {
       return refSoftmax;
     case OpKind::kAttention:
       return refAttention;
+    case OpKind::kSqueezeExcite:
+      return refSqueezeExcite;
     case OpKind::kConcat:
       return refConcat;
     case OpKind::kEmbedding:

@@ -63,6 +63,7 @@ void refLayerNorm(const RefCall& call);
 void refGroupNorm(const RefCall& call);
 void refSoftmax(const RefCall& call);
 void refAttention(const RefCall& call);
+void refSqueezeExcite(const RefCall& call);
 void refPointwise(const RefCall& call);
 void refConcat(const RefCall& call);
 void refEmbedding(const RefCall& call);

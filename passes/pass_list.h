@@ -44,6 +44,7 @@ extern const Pass kFuseMatmulTranspose;
 extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;
 extern const Pass kFuseSoftmax;
+extern const Pass kFuseSqueezeExcite;
 extern const Pass kInsertCasts;
 extern const Pass kInsertIntegerWeights;
 extern const Pass kInsertQuantize;

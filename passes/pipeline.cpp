@@ -69,6 +69,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseConcatLinear,
       // What no operation took.
       &kFusePointwise,
+      // After all that gives its products their activations and makes a chain of what follows its gate.
+      &kFuseSqueezeExcite,
       // After all fusions, which know FP32 only: from here on there are integers.
       &kCanonicalizeQuantized,
       &kCanonicalizeFakeQuantize,

@@ -29,6 +29,7 @@ constexpr KindWord kKindWords[] = {
     {"attention", KindGroup::kAttention},
     {"softmax", KindGroup::kAttention},
     {"conv", KindGroup::kConvolution},
+    {"squeeze_excite", KindGroup::kConvolution},
     {"embedding", KindGroup::kEmbedding},
     {"gather", KindGroup::kEmbedding},
     {"index_select", KindGroup::kEmbedding},

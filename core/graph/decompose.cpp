@@ -251,6 +251,26 @@ Value* writeFullyConnected(Writer& write, const FusedOp& op) {
   return write.call("aten::linear", {op.base[0], write.tensor(widenGroups(*integers, *scales, bits, group, depth)), write.none()});
 }
 
+// As convolutions of one pixel.
+Value* writeSqueezeExcite(Writer& write, const FusedOp& op) {
+  const auto axes = static_cast<std::size_t>(op.spec.intOr("axes", 2));
+  std::vector<std::int64_t> pixels, one(axes, 1), zero(axes, 0);
+  for (std::size_t axis = 0; axis < axes; ++axis) pixels.push_back(static_cast<std::int64_t>(axis) + 2);
+  Value* v = write.call("aten::mean", {op.base[0], write.integers(pixels), write.flag(true), write.none()});
+  for (const std::size_t weights : {1, 3}) {
+    auto tensor = constantTensor(op.base[weights]);
+    IPEX_CHECK(tensor, "weights of a squeeze-and-excitation block are constants");
+    for (std::size_t axis = 0; axis < axes; ++axis) tensor = tensor->unsqueeze(-1);
+    v = write.call("aten::convolution", {v, write.tensor(*tensor), op.base[weights + 1], write.integers(one), write.integers(zero),
+                                         write.integers(one), write.flag(false), write.integers(zero), write.integer(1)});
+    FusedOp activation;
+    activation.spec.post_ops.emplace_back();
+    namedPostOp(op.spec, weights == 1 ? "activation" : "gate", &activation.spec.post_ops[0]);
+    v = writePostOps(write, activation, v);
+  }
+  return write.call("aten::mul", {op.base[0], v});
+}
+
 Value* writeBase(Writer& write, const FusedOp& op) {
   switch (op.spec.kind) {
     case OpKind::kConvolution:
@@ -260,6 +280,8 @@ Value* writeBase(Writer& write, const FusedOp& op) {
       return writeFullyConnected(write, op);
     case OpKind::kMatmul:
       return writeMatmul(write, op);
+    case OpKind::kSqueezeExcite:
+      return writeSqueezeExcite(write, op);
     default:
       return op.base[0];
   }
@@ -372,7 +394,7 @@ std::vector<Value*> writeStock(Writer& write, Node* node) {
 
 bool isFused(const Node* node) {
   static const char* const kKinds[] = {"convolution", "deconvolution", "linear",     "matmul",
-                                       "pointwise",   "softmax",       "layer_norm", "add_layer_norm",
+                                       "pointwise",   "squeeze_excite", "softmax",       "layer_norm", "add_layer_norm",
                                        "attention",   "embedding",     "embedding_bag"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {

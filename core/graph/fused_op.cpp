@@ -20,7 +20,7 @@ constexpr const char kNamespace[] = "ipex_studio::";
 
 bool acceptsPostOps(OpKind kind) {
   return kind == OpKind::kConvolution || kind == OpKind::kDeconvolution || kind == OpKind::kLinear ||
-         kind == OpKind::kMatmul || kind == OpKind::kPointwise;
+         kind == OpKind::kMatmul || kind == OpKind::kPointwise || kind == OpKind::kSqueezeExcite;
 }
 
 void explain(std::string* why, std::string text) {

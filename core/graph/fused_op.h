@@ -5,6 +5,7 @@
 //   ipex_studio::linear       (Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::matmul       (Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::pointwise    (Tensor x, Tensor[] post_args, str spec) -> Tensor
+//   ipex_studio::squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::softmax      (Tensor x, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::attention    (Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::embedding    (Tensor ids, Tensor table, str spec) -> Tensor
@@ -30,7 +31,7 @@ struct FusedOp {
   std::vector<torch::jit::Value*> post_args;
 };
 
-// Reads ipex_studio::{convolution,deconvolution,linear,matmul,pointwise}, aten::convolution (constant attributes),
+// Reads ipex_studio::{convolution,deconvolution,linear,matmul,pointwise,squeeze_excite}, aten::convolution (constant attributes),
 // aten::linear, aten::matmul/bmm/mm. nullopt for anything else. `why` (may be null) gets the reason when the node is of
 // such a kind but cannot be read (attribute not constant …).
 std::optional<FusedOp> readFusedOp(torch::jit::Node* node, std::string* why = nullptr);

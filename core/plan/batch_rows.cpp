@@ -126,6 +126,7 @@ class Step {
       case OpKind::kAdaptivePool:
       case OpKind::kUpsample:
       case OpKind::kGroupNorm:
+      case OpKind::kSqueezeExcite:
       case OpKind::kEmbedding:
       case OpKind::kCast:
       case OpKind::kReorder: return isWeighted();

@@ -25,7 +25,7 @@ constexpr KindRow kKinds[] = {
     {OpKind::kReduce, "reduce", 1, false},           {OpKind::kPointwise, "pointwise", 1, false},
     {OpKind::kLayerNorm, "layer_norm", 4, false},    {OpKind::kGroupNorm, "group_norm", 3, false},
     {OpKind::kSoftmax, "softmax", 2, false},         {OpKind::kAttention, "attention", 4, false},
-    {OpKind::kConcat, "concat", -1, false},
+    {OpKind::kSqueezeExcite, "squeeze_excite", 5, false}, {OpKind::kConcat, "concat", -1, false},
     {OpKind::kEmbedding, "embedding", 2, false},     {OpKind::kEmbeddingBag, "embedding_bag", 3, false},
     {OpKind::kUpsample, "upsample", 1, false},       {OpKind::kGather, "gather", 2, false},
     {OpKind::kPad, "pad", 1, false},                 {OpKind::kRecurrent, "recurrent", 5, false},
@@ -247,6 +247,23 @@ const char* postOpName(PostOpKind kind) { return row(kind).name; }
 const char* opKindName(OpKind kind) { return row(kind).name; }
 int baseSourceCount(OpKind kind) { return row(kind).base_sources; }
 bool isView(OpKind kind) { return row(kind).view; }
+
+bool namedPostOp(const OpSpec& spec, const std::string& name, PostOp* op) {
+  const std::string wanted = spec.stringOr(name, "");
+  for (const PostOpRow& info : kPostOps) {
+    if (wanted != info.name || isBinary(info.kind)) continue;
+    *op = unaryPostOp(info.kind, spec.floatOr(name + "_alpha", 0), spec.floatOr(name + "_beta", 0));
+    return true;
+  }
+  return false;
+}
+
+void setNamedPostOp(const std::string& name, const PostOp& op, OpSpec* spec) {
+  const PostOpRow& info = row(op.kind);
+  spec->attributes[name] = std::string(info.name);
+  if (info.parameters > 0) spec->attributes[name + "_alpha"] = op.alpha;
+  if (info.parameters > 1) spec->attributes[name + "_beta"] = op.beta;
+}
 
 bool opKindFromName(const std::string& name, OpKind* kind) {
   for (const KindRow& info : kKinds) {

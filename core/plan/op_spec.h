@@ -50,6 +50,9 @@ enum class OpKind : std::uint8_t {
                    //   zero, keep=a: where it is zero, instead of the sum. heads_last=1: the result [N,H,S,E] will be read
                    //   as [N,S,H,E], a kernel may lay it out so. products=bf16: q, k, v and the weights of v are rounded to
                    //   bf16 for the products, whose sums are f32, as is the softmax; so they are where q, k or v is bf16
+  kSqueezeExcite,  // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (count of
+                   //   pixels' axes), activation, gate: unary post-operations (namedPostOp).
+                   //   x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all pixels
   kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
   kEmbedding,      // ids(s64/s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (narrow_weights.h)
   kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]
@@ -124,6 +127,10 @@ const char* opKindName(OpKind kind);
 bool opKindFromName(const std::string& name, OpKind* kind);
 // Number of fixed operands before the post operands; concat: all (no post operands), -1.
 int baseSourceCount(OpKind kind);
+// A unary post-operation among the attributes: attribute `name` names it, name_alpha and name_beta are its numbers. False where
+// there is none.
+bool namedPostOp(const OpSpec& spec, const std::string& name, PostOp* op);
+void setNamedPostOp(const std::string& name, const PostOp& op, OpSpec* spec);
 bool isView(OpKind kind);
 
 // Throws Error(kBadModel) with position and reason when the text is not a spec.

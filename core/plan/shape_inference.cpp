@@ -217,6 +217,16 @@ Verdict inferAttention(const OpSpec& spec, const Descs& src, Descs* dst) {
   return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
+Verdict inferSqueezeExcite(const OpSpec& spec, const Descs& src, Descs* dst) {
+  const Dims &x = src[0].dims, &reduce = src[1].dims, &expand = src[3].dims;
+  if (x.rank < 3 || spec.intOr("axes", 0) != x.rank - 2 || reduce.rank != 2 || expand.rank != 2) return Verdict::no("a squeeze-and-excitation block needs pixels and matrices");
+  if (reduce[1] != x[1] || expand[0] != x[1] || expand[1] != reduce[0]) return Verdict::no("source and weights do not fit");
+  if (!isBias(src[2], reduce[0]) || !isBias(src[4], expand[0])) return Verdict::no("a bias does not fit");
+  PostOp op;
+  if (!namedPostOp(spec, "activation", &op) || !namedPostOp(spec, "gate", &op)) return Verdict::no("activation or gate is unknown");
+  return addResult(src[0].dtype, x, dst);
+}
+
 Verdict inferPad(const OpSpec& spec, const Descs& src, Descs* dst) {
   Dims y = src[0].dims;
   const Ints begin = spec.ints("begin"), end = spec.ints("end");
@@ -287,6 +297,7 @@ Infer inferOf(OpKind kind) {
     case OpKind::kGroupNorm: return inferGroupNorm;
     case OpKind::kSoftmax: return inferSoftmax;
     case OpKind::kAttention: return inferAttention;
+    case OpKind::kSqueezeExcite: return inferSqueezeExcite;
     case OpKind::kPad: return inferPad;
     case OpKind::kRecurrent: return inferRecurrent;
     case OpKind::kConcat: return inferConcat;
@@ -310,6 +321,7 @@ bool mayBeAbsent(OpKind kind, std::size_t index) {
     case OpKind::kGroupNorm: return index == 1 || index == 2;
     case OpKind::kSoftmax: return index == 1;
     case OpKind::kAttention: return index == 3;
+    case OpKind::kSqueezeExcite: return index == 2 || index == 4;
     case OpKind::kRecurrent: return index == 3 || index == 4;
     default: return false;
   }

@@ -40,6 +40,11 @@ at::Tensor pointwise(const at::Tensor& x, const std::vector<at::Tensor>& post_ar
   return withPostArgs({input(x)}, post_args, spec);
 }
 
+at::Tensor squeezeExcite(const at::Tensor& x, const at::Tensor& reduce, const MaybeTensor& reduce_bias, const at::Tensor& expand,
+                         const MaybeTensor& expand_bias, const std::vector<at::Tensor>& post_args, const std::string& spec) {
+  return withPostArgs({input(x), weight(reduce), maybeWeight(reduce_bias), weight(expand), maybeWeight(expand_bias)}, post_args, spec);
+}
+
 at::Tensor softmax(const at::Tensor& x, const MaybeTensor& mask, const std::string& spec) {
   return runFusedOp(spec, {input(x), maybeInput(mask)})[0];
 }
@@ -118,6 +123,7 @@ TORCH_LIBRARY(ipex_studio, m) {
   m.def("linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);
   m.def("matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor", matmul);
   m.def("pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor", pointwise);
+  m.def("squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] post_args, str spec) -> Tensor", squeezeExcite);
   m.def("softmax(Tensor x, Tensor? mask, str spec) -> Tensor", softmax);
   m.def("attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor", attention);
   m.def("embedding(Tensor ids, Tensor table, str spec) -> Tensor", embedding);
