@@ -184,7 +184,7 @@ class Tuner {
     const TensorDesc from = plainest(given), to = plainest(wanted);
     if (from.absent() || to.absent() || from.sameLayout(to)) return 0;
     if (layoutText(to).empty()) return kForbidden_ns;
-    if (from.dtype != DType::kF32 && !isInteger8(from.dtype)) return 0;
+    if (!isMeasurable(from.dtype)) return 0;
     const std::string text = fmt::format("reorder{{}} : {} -> {}", operandText(from), operandText(to));
     const auto cached = conversions_.find(text);
     if (cached != conversions_.end()) return cached->second;

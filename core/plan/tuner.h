@@ -4,7 +4,8 @@
 //
 //   1. trace the spec at its sizes;
 //   2. prepare and time the candidates of each distinct step (what the store already knows is not measured again);
-//   3. refuse those whose results are further from the default kernel's than the tolerance;
+//   3. refuse those whose results are further from the default kernel's than the tolerance, one step of rounding aside
+//      where results are integers or floats of two bytes;
 //   4. time the conversions between the layouts that neighbours could exchange;
 //   5. choose by a partitioned Boolean quadratic problem (pbqp.h);
 //   6. run the chosen plan against the default one: it stays only when it is faster.

@@ -13,7 +13,9 @@
 #endif
 
 #include "core/plan/error.h"
+#include "core/plan/narrow_floats.h"
 #include "core/plan/prepare.h"
+#include "core/plan/shape_rules.h"
 
 namespace ipex_studio {
 namespace {
@@ -157,9 +159,17 @@ BenchData::BenchData(const PrepareArgs& args, const KernelList& kernels) : args_
   for (std::size_t s = 0; s < args.src.size(); ++s) {
     if (args.src[s].absent() || args.constant[s] != nullptr) continue;
     AlignedBuffer buffer(args.src[s].bytes());
-    if (args.src[s].dtype == DType::kF32) {
-      auto* floats = static_cast<float*>(buffer.data());
-      for (std::size_t i = 0; i < buffer.bytes() / sizeof(float); ++i) floats[i] = values(random);
+    if (isFloatDtype(args.src[s].dtype)) {
+      TensorDesc wide = args.src[s];
+      wide.dtype = DType::kF32;
+      AlignedBuffer drawn(wide.bytes());
+      auto* floats = static_cast<float*>(drawn.data());
+      for (std::size_t i = 0; i < wide.bytes() / sizeof(float); ++i) floats[i] = values(random);
+      if (args.src[s].dtype == DType::kF32) {
+        buffer = std::move(drawn);
+      } else {
+        convert(wide, drawn.data(), args.src[s], buffer.data());
+      }
     } else {
       auto* bytes = static_cast<unsigned char*>(buffer.data());
       for (std::size_t i = 0; i < buffer.bytes(); ++i) bytes[i] = static_cast<unsigned char>(random() % 256);
@@ -198,6 +208,12 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
     convert(layout, data, plain, values.data());
     return values;
   }
+  if (isNarrowFloat(layout.dtype)) {
+    AlignedBuffer narrow(plain.bytes());
+    convert(layout, data, plain, narrow.data());
+    convert(plain, narrow.data(), contiguousDesc(DType::kF32, layout.dims), values.data());
+    return values;
+  }
   std::vector<unsigned char> bytes(values.size());
   convert(layout, data, plain, bytes.data());
   const bool has_sign = layout.dtype == DType::kS8;
@@ -226,15 +242,17 @@ void BenchData::convert(const TensorDesc& from, const void* src, const TensorDes
 
 namespace {
 
-double largestDifference(const std::vector<float>& a, const std::vector<float>& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max<double>(largest, std::abs(a[i] - b[i]));
-  return largest;
+// Between a number of this type and the next.
+double roundingStep(DType type, double value) {
+  if (isInteger8(type)) return 1;
+  if (!isNarrowFloat(type)) return 0;
+  const int bits = type == DType::kBf16 ? 7 : 10, least = type == DType::kBf16 ? -126 : -14;  // of the mantissa; of the exponent
+  return std::ldexp(1.0, std::max(std::ilogb(value), least) - bits);
 }
 
 }  // namespace
 
-double relativeError(const std::vector<float>& result, const std::vector<float>& reference) {
+double relativeError(const std::vector<float>& result, const std::vector<float>& reference, DType type) {
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const double a = result[i], b = reference[i];
@@ -244,7 +262,8 @@ double relativeError(const std::vector<float>& result, const std::vector<float>&
     }
     if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
     largest = std::max(largest, std::abs(b));
-    difference = std::max(difference, std::abs(a - b));
+    const double delta = std::abs(a - b);
+    if (delta > roundingStep(type, std::max(std::abs(a), std::abs(b)))) difference = std::max(difference, delta);
   }
   return difference == 0 ? 0 : difference / std::max(largest, std::numeric_limits<double>::min());
 }
@@ -258,10 +277,7 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     runs.back()->run();  // also warms the code
     const std::vector<float> result = runs.back()->result();
     if (reference.empty()) reference = result;
-    // Where results are rounded to integers, a sum on the other side of a half is one step off.
-    const DType type = candidate.dst.dtype;
-    const bool near = (type == DType::kU8 || type == DType::kS8) && largestDifference(result, reference) <= 1;
-    const double error = near ? 0 : relativeError(result, reference);
+    const double error = relativeError(result, reference, candidate.dst.dtype);
     // What the reference rounds to infinity cannot be kept as a number.
     candidate.record.max_error = std::min(error, 1e300);
     if (error > tolerance) candidate.record.reason = "inexact";

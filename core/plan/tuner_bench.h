@@ -43,11 +43,13 @@ class BenchData {
   std::map<std::pair<std::size_t, std::size_t>, AlignedBuffer> workspaces_;
 };
 
-// Fills elapsed_ns (the least of all rounds), max_error (against the first candidate) and reason ("inexact", "failed")
-// of every candidate's record. Candidates take turns; those that are clearly slower stop early.
+// Fills elapsed_ns (the least of all rounds), max_error (against the first candidate) and reason ("inexact") of every
+// candidate's record. Candidates take turns; those that are clearly slower stop early.
 void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, double tolerance, const BenchLimits& limits);
 
-// max |Δ| / max |reference|; NaN and infinity equal themselves, and differ infinitely from anything else.
-double relativeError(const std::vector<float>& result, const std::vector<float>& reference);
+// max |Δ| / max |reference| of results of this type; NaN and infinity equal themselves, and differ infinitely from anything
+// else. Where results are rounded to integers or to floats of two bytes, one step of that rounding is no difference: a sum
+// that comes out on the other side of the middle between two of them is as good.
+double relativeError(const std::vector<float>& result, const std::vector<float>& reference, DType type);
 
 }  // namespace ipex_studio

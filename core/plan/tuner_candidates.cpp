@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "core/plan/layout_text.h"
+#include "core/plan/narrow_floats.h"
 #include "core/plan/plan_split.h"
 #include "core/plan/prepare.h"
 #include "core/plan/shape_inference.h"
+#include "core/plan/shape_rules.h"
 
 namespace ipex_studio {
 namespace {
@@ -143,21 +145,19 @@ bool isWinograd(const TuningCandidate& candidate) {
   return candidate.kernel.find("winograd") != std::string::npos || candidate.implementation.find("wino") != std::string::npos;
 }
 
+bool isMeasurable(DType dtype) { return isFloatDtype(dtype) || isInteger8(dtype); }
+
 bool isMeasurable(const PrepareArgs& args) {
   switch (args.spec.kind) {
     case OpKind::kEmbedding:
     case OpKind::kEmbeddingBag:
     case OpKind::kGather:
-    case OpKind::kCast:
     case OpKind::kReorder:
       return false;
     default:
       break;
   }
-  const auto compares = [](const TensorDesc& desc) {
-    const bool known = desc.dtype == DType::kF32 || desc.dtype == DType::kU8 || desc.dtype == DType::kS8;
-    return desc.absent() || (known && desc.dims.count() > 0);
-  };
+  const auto compares = [](const TensorDesc& desc) { return desc.absent() || (isMeasurable(desc.dtype) && desc.dims.count() > 0); };
   return std::all_of(args.src.begin(), args.src.end(), compares) && std::all_of(args.dst.begin(), args.dst.end(), compares);
 }
 

@@ -38,6 +38,8 @@ bool isWinograd(const TuningCandidate& candidate);
 CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels, const std::vector<std::string>& layouts,
                                bool allow_winograd);
 
+// Can results of this type be compared?
+bool isMeasurable(DType dtype);
 // Can anything be measured here? Not where values decide what is read, and not for types that cannot be compared.
 bool isMeasurable(const PrepareArgs& args);
 

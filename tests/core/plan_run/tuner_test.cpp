@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
 
+#include "core/plan/narrow_floats.h"
 #include "core/plan/plan_compiler.h"
 #include "all_kernels.h"
 #include "plan_interpreter.h"
@@ -163,11 +165,17 @@ class TimedOp final : public PreparedOp {
   std::unique_ptr<ExecState> newState() const override { return inner_->newState(); }
   void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
     inner_->execute(state, from, to, scratch);
-    if (error_ != 0) *static_cast<float*>(to[0]) += error_;
+    if (error_ != 0 && dst[0].dtype == DType::kF32) *static_cast<float*>(to[0]) += error_;
+    if (isNarrowFloat(dst[0].dtype)) moveBySteps(static_cast<std::uint16_t*>(to[0]));
     fake_now_ns += cost_ns_;
   }
 
  private:
+  // To the next number, or the one after it, as often as the error says.
+  void moveBySteps(std::uint16_t* bits) const {
+    for (std::int64_t i = 0; i < dst[0].dims.count(); ++i) bits[i] = static_cast<std::uint16_t>(bits[i] + static_cast<int>(error_));
+  }
+
   std::unique_ptr<PreparedOp> inner_;
   std::int64_t cost_ns_;
   float error_;
@@ -228,9 +236,10 @@ class FakeKernels final : public KernelList {
 
 // x -> conv -> conv -> conv, 4 channels on 4x4 pixels, each with a relu.
 struct ThreeConvolutions {
-  ThreeConvolutions() : weights(4 * 4 * 9, 0.1f), input(4 * 4 * 4, 1) {
-    spec.inputs.push_back({false, DType::kF32, 4});
-    spec.constants.push_back(contiguousDesc(DType::kF32, Dims{4, 4, 3, 3}));
+  explicit ThreeConvolutions(DType dtype = DType::kF32) : weights(4 * 4 * 9, 0.1f) {
+    if (isNarrowFloat(dtype)) std::fill_n(reinterpret_cast<std::uint16_t*>(weights.data()), weights.size(), std::uint16_t{0x2e66});  // small
+    spec.inputs.push_back({false, dtype, 4});
+    spec.constants.push_back(contiguousDesc(dtype, Dims{4, 4, 3, 3}));
     for (int n = 0; n < 3; ++n) {
       PlanNode node;
       node.op = parseOpSpec("convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[1,1]}|relu");
@@ -239,7 +248,7 @@ struct ThreeConvolutions {
       spec.nodes.push_back(node);
     }
     spec.outputs = {4};
-    request.tensor_inputs = {contiguousDesc(DType::kF32, Dims{1, 4, 4, 4})};
+    request.tensor_inputs = {contiguousDesc(dtype, Dims{1, 4, 4, 4})};
     request.int_inputs = {0};
     request.constants = {weights.data()};
   }
@@ -256,7 +265,7 @@ struct ThreeConvolutions {
     return names;
   }
 
-  std::vector<float> weights, input;
+  std::vector<float> weights;
   PlanSpec spec;
   PlanRequest request;
   std::unique_ptr<Plan> plan;
@@ -294,6 +303,26 @@ TEST(Tuner, RefusesWhatIsInexactAndWinogradOnRequest) {
       options.allow_winograd = allowed;
       const std::string expected = error == 0 && allowed ? "fake_winograd" : "direct";
       EXPECT_EQ(net.tuned(list, store, options), (std::vector<std::string>(3, expected))) << error << allowed;
+    }
+  }
+}
+
+// A sum that is rounded to the next number of two bytes is as good as any; two numbers further it is another result.
+TEST(Tuner, MeasuresFloatsOfTwoBytesAsTheyRound) {
+  const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
+  for (const DType dtype : {DType::kBf16, DType::kF16}) {
+    for (const float steps : {0.0f, 1.0f, 3.0f}) {
+      FakeKernels list;
+      list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("default", convolution, 1000, "", false));
+      list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("measured", convolution, 500, "", true, steps));
+      ThreeConvolutions net(dtype);
+      MemoryTuningStore store;
+      const std::string expected = steps <= 1 ? "measured" : "default";
+      EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>(3, expected))) << dtypeName(dtype) << " " << steps;
+      const auto entries = store.entries(true);
+      EXPECT_TRUE(std::any_of(entries.begin(), entries.end(), [&](const auto& known) {
+        return known.second.spec.find(std::string(" : ") + dtypeName(dtype) + " 1x4x4x4") != std::string::npos && known.first.threads == 1;
+      }));
     }
   }
 }
