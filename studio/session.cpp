@@ -26,11 +26,12 @@ constexpr std::int64_t kMostLookedAt = 100;  // jobs of a database, for the one 
 
 RunChoices runChoices(const JobRequest& request, std::int32_t cores) {
   RunChoices choices;
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16, Precision::kInt8}) {
     PrecisionChoice choice;
     choice.precision = precision;
     choice.reason = whyNotPrecision(precision, request);
     choice.available = choice.reason.empty();
+    if (precision == Precision::kFp16 && !choice.available) continue;  // few machines have it: not worth the room elsewhere
     if (!choice.available) choice.reason = fmt::format("Not here: {}.", choice.reason);
     choices.precisions.push_back(std::move(choice));
   }
@@ -204,7 +205,7 @@ void Session::open(const std::string& path) {
   }
   model_ = std::make_unique<CheckedModel>(openModel(path, options_.worker, cancellation_));
   options_.request.remote = !model_->worker.empty();
-  options_.request.isa = options_.request.remote ? model_->machine.isa : "";
+  options_.request.abilities = model_->abilities;
   parts_.work.file = path;
   parts_.work.remote = options_.request.remote;
   for (const Finding& finding : model_->report.findings) {

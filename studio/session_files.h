@@ -8,6 +8,7 @@
 #include "core/plan/pt_file.h"
 #include "core/plan/records.h"
 #include "studio/process.h"
+#include "studio/session_abilities.h"
 
 namespace ipex_studio {
 
@@ -17,6 +18,7 @@ struct CheckedModel {
   UniqueFd fd;       // none when it lies on a worker's machine
   PtFileReport report;
   MachineFacts machine;             // that runs it
+  std::vector<PrecisionAbility> abilities;  // of that machine
   std::vector<std::string> worker;  // command that starts a worker beside it; empty: it is run here
 };
 

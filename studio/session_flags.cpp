@@ -59,7 +59,7 @@ void Session::takeFlags(const std::string& words) {
     if (!flags.tune) request.optimize.tune = was.optimize.tune;
     request.use_landlock = was.use_landlock;
     request.remote = was.remote;
-    request.isa = was.isa;
+    request.abilities = was.abilities;
     checkRequest(request);
     prepared = flags.line.prepared;
     options_.request = std::move(request);

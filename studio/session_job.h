@@ -33,7 +33,7 @@ struct JobRequest {
   bool trust = false;        // no sandbox
   bool use_landlock = true;  // false: as on a kernel without it
   bool remote = false;       // the model and all paths are those of a worker's machine
-  std::string isa;           // of that machine; empty: of this one
+  std::vector<PrecisionAbility> abilities;  // of that machine; empty: not known yet
   double silence_s = 600;
   // Of what is measured against a version before: from its beginning to the verdict. Turns end when that is clear, or then; 0: as
   // `measure` says.

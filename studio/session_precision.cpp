@@ -31,9 +31,9 @@ std::string readText(const std::string& path, const char* flag, std::size_t most
   return text.str();
 }
 
-// One engine from start to result; states go to the file.
+// One engine from start to result; states go to the file, what was measured of kernels to `tuning`.
 json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequest& request, const JobFolder& folder, const StateFile& state,
-                  JobEvents& events, const Cancellation& cancellation) {
+                  MemoryTuningStore& tuning, JobEvents& events, const Cancellation& cancellation) {
   const EngineStart start = engineStart(model, request, folder, job.measure.threads);
   EngineProcess engine(start, cancellation);
   engine.send(toJson(job));
@@ -45,6 +45,8 @@ json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequ
       const std::string text = messageText(message, "text", kMaxTextBytes);
       state.write(text);
       events.onState(text);
+    } else if (type == "tuning") {
+      tuning.read(message);
     } else if (type == "progress") {
       events.onProgress(messageText(message, "stage", 200), std::clamp(messageNumber(message, "fraction"), 0.0, 1.0), -1);
     } else if (type == "log") {
@@ -110,7 +112,8 @@ CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& re
   JobRequest own = request;
   own.optimize.precision = Precision::kFp32;
   const EngineJob job = describedJob(JobKind::kCalibrate, model, own, folder, state);
-  const json answer = runWithState(job, model, own, folder, state, events, cancellation);
+  MemoryTuningStore nothing;  // a calibration measures no kernels
+  const json answer = runWithState(job, model, own, folder, state, nothing, events, cancellation);
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   CalibrationResult result;
   result.recipe = messageText(answer, "recipe", kMaxTextBytes);
@@ -120,13 +123,13 @@ CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& re
   return result;
 }
 
-PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, JobEvents& events,
-                                       const Cancellation& cancellation) {
+PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, MemoryTuningStore& tuning,
+                                       JobEvents& events, const Cancellation& cancellation) {
   const JobFolder folder;
   JobRequest own = request;
   own.optimize.precision = Precision::kFp32;
   const EngineJob job = describedJob(JobKind::kSearch, model, own, folder, state);
-  const json answer = runWithState(job, model, own, folder, state, events, cancellation);
+  const json answer = runWithState(job, model, own, folder, state, tuning, events, cancellation);
   PrecisionSearchResult result;
   result.precision = precisionFromName(messageText(answer, "precision", 20)).value_or(Precision::kFp32);
   result.recipe = messageText(answer, "recipe", kMaxTextBytes);

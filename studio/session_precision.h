@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/tuning_store.h"
 #include "studio/session_job.h"
 
 namespace ipex_studio {
@@ -45,9 +46,10 @@ struct PrecisionSearchResult {
 // The assignments that a search's state holds, in no order; empty when it is none.
 std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 
-// Throws Error; the state file then holds what was tried.
-PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, JobEvents& events,
-                                       const Cancellation& cancellation);
+// `tuning` gets what was measured to choose kernels, so that the model of the choice has those that it was judged with. Throws
+// Error; the state file then holds what was tried.
+PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, MemoryTuningStore& tuning,
+                                       JobEvents& events, const Cancellation& cancellation);
 
 // How a weight-only recipe keeps weights. group: so many that follow each other share a scale; 0: a whole row; -1: what fits
 // the bits (8: 0, 4: 32).

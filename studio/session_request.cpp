@@ -10,11 +10,6 @@
 #include "core/plan/machine_facts.h"
 #include "studio/sandbox.h"
 
-// Of the engine that is built beside this; where none is, models run on workers, which are taken to have a new one.
-#ifndef IPEX_STUDIO_ONEDNN_MAJOR
-#define IPEX_STUDIO_ONEDNN_MAJOR 3
-#endif
-
 namespace ipex_studio {
 namespace {
 
@@ -127,24 +122,17 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
 }
 
 std::string whyNotPrecision(Precision precision, const JobRequest& request) {
-  if (precision == Precision::kFp32 || precision == Precision::kInt8) return "";
   if (request.force_precision) return "";
-  const std::string isa = request.isa.empty() ? machineFacts().isa : request.isa;
-  const bool fp16 = precision == Precision::kFp16;
-  std::string lacks;
-  if (!(fp16 ? hasFp16(isa) : hasBf16(isa))) {
-    lacks = fmt::format("this CPU has no {} instructions and would emulate them", fp16 ? "FP16" : "BF16");
-  } else if (fp16 && IPEX_STUDIO_ONEDNN_MAJOR < 3) {
-    lacks = fmt::format("oneDNN {} has no code for FP16 (3 has), which would be emulated", IPEX_STUDIO_ONEDNN_MAJOR);
-  }
-  if (lacks.empty()) return "";
-  return lacks + ", slower than FP32; use --precision fp32, or add --force-precision to do it all the same";
+  const std::vector<PrecisionAbility> abilities = request.remote ? request.abilities : ownAbilities();
+  const auto found = std::find_if(abilities.begin(), abilities.end(), [&](const PrecisionAbility& ability) { return ability.precision == precision; });
+  if (found == abilities.end() || found->lacks.empty()) return "";
+  return fmt::format("{} {}, slower than FP32; use --precision fp32, or add --force-precision to do it all the same",
+                     request.remote ? "the worker's" : "this", found->lacks);
 }
 
 void checkForm(const JobRequest& request, ExportForm form) {
-  if (form == ExportForm::kCompiled || request.optimize.precision == Precision::kFp32) return;
-  throw Error(ExitCode::kUnsupported, fmt::format("--form portable: this version writes portable files in fp32 only; use --form compiled for {}.",
-                                                  precisionName(request.optimize.precision)));
+  if (form == ExportForm::kCompiled || request.optimize.precision != Precision::kFp16) return;
+  throw Error(ExitCode::kUnsupported, "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or --precision bf16.");
 }
 
 void unexpectedMessage(const std::string& type) {

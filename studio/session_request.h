@@ -25,8 +25,8 @@ EngineStart engineStart(const CheckedModel& model, const JobRequest& request, co
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads);
 
-// Why this version or the request's machine does not compute so, as a clause; empty where it does, and where emulation is
-// asked for.
+// Why the machine that runs the request does not compute so, as a clause; empty where it does, where emulation is asked
+// for, and as long as a worker has not said what it can do.
 std::string whyNotPrecision(Precision precision, const JobRequest& request);
 
 // Throws Error(kFailure): the engine sent something that does not belong there.

@@ -28,6 +28,7 @@ Precision widened(Precision base, const std::vector<PrecisionOverride>& override
   };
   if (base == Precision::kFp32 && wants("int8")) return Precision::kInt8;
   if (base == Precision::kFp32 && wants("bf16")) return Precision::kBf16;
+  if (base == Precision::kFp32 && wants("fp16")) return Precision::kFp16;
   return base;
 }
 

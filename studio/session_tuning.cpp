@@ -91,7 +91,9 @@ void Session::searchAssignments(const TuneCommand& command, const JobRequest& re
   const StateFile state(statePath("search"), command.restart);
   TuningState& tuning = parts_.work.tuning;
   tuning.search_waits = true;
-  PrecisionSearchResult found = searchPrecisions(*model_, request, state, *this, cancellation_);
+  MemoryTuningStore measured;
+  PrecisionSearchResult found = searchPrecisions(*model_, request, state, measured, *this, cancellation_);
+  JobDatabase(options_.database_path).recordTuning(measured);
   if (!command.save_recipe.empty()) writeFileAtomically(command.save_recipe, found.recipe);
   tuning.recipe = fmt::format("Found by a search on {}.", command.data);
   // What was decided by hand before is part of what was searched, or superseded by it.

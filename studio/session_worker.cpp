@@ -54,7 +54,8 @@ class Worker {
           {"sha256", model_.report.sha256},
           {"file_bytes", model_.report.file_bytes},
           {"findings", std::move(findings)},
-          {"machine", toJson(model_.machine)}});
+          {"machine", toJson(model_.machine)},
+          {"precisions", abilitiesToJson(ownAbilities())}});
     const auto described = readFrame(in_, reader_);
     if (!described) return;
     startEngine(engineJobFromJson(*described));
@@ -153,6 +154,9 @@ CheckedModel readOpened(const json& message, const RemoteModel& remote) {
                                      messageBool(finding, "dangerous")});
   }
   model.machine = recordFromJson<MachineFacts>(*machine);
+  const auto precisions = message.find("precisions");
+  if (precisions == message.end()) unexpectedMessage("opened");
+  model.abilities = abilitiesFromJson(*precisions);
   return model;
 }
 

@@ -85,7 +85,26 @@ void addTimes(const StudioSnapshot& snapshot, const RunSetRow* times, PrecisionR
   }
 }
 
+const char* textOf(Precision precision) { return kShownPrecisions[static_cast<std::size_t>(precision)]; }
+
 }  // namespace
+
+bool isOffered(const StudioSnapshot& snapshot, const std::string& precision, bool decisions) {
+  const auto& choices = snapshot.choices.precisions;
+  const bool possible = std::any_of(choices.begin(), choices.end(), [&](const PrecisionChoice& choice) {
+    return choice.available && textOf(choice.precision) == precision;
+  });
+  if (!possible || !decisions || precision == "fp32") return possible;
+  const auto excludes = [&](const std::string& other) { return other != precision && other != "fp32" && (other == "fp16" || precision == "fp16"); };
+  const auto& decided = snapshot.overrides.now.precisions;
+  return !excludes(textOf(snapshot.choices.precision)) &&
+         std::none_of(decided.begin(), decided.end(), [&](const PrecisionOverride& override) { return excludes(override.precision); });
+}
+
+bool isShown(const StudioSnapshot& snapshot, const std::vector<PrecisionRow>& rows, std::size_t place) {
+  if (std::string(kShownPrecisions[place]) != "fp16" || isOffered(snapshot, "fp16")) return true;
+  return std::any_of(rows.begin(), rows.end(), [&](const PrecisionRow& row) { return row.time_ns[place] > 0; });
+}
 
 std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
   std::vector<PrecisionRow> rows;

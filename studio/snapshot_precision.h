@@ -10,7 +10,8 @@
 
 namespace ipex_studio {
 
-constexpr std::array<const char*, 3> kShownPrecisions = {"fp32", "bf16", "int8"};
+// In the order of Precision.
+constexpr std::array<const char*, 4> kShownPrecisions = {"fp32", "bf16", "fp16", "int8"};
 
 struct PrecisionRow {
   std::string name;
@@ -20,13 +21,19 @@ struct PrecisionRow {
   std::string module;                          // of the first node; what an override of this row names
   std::vector<std::string> keys;               // of its nodes, as searches name them
   std::string now;                             // precision of the shown run; empty: several
-  std::array<double, 3> time_ns{};             // per kShownPrecisions; 0: not measured
+  std::array<double, 4> time_ns{};             // per kShownPrecisions; 0: not measured
   double alone_db = 0;                         // SQNR with this operation alone in lower precision; NaN: not tried
   double together_db = 0;                      // with it and all less sensitive ones; NaN: not tried
   double cosine = 0;                           // of this operation's result; NaN: not compared
   double max_abs = 0;                          // largest difference of its result; NaN: not compared
   std::string why;                             // why it is not lower; empty: it is as low as was asked for
 };
+
+// Can the next run, or an operation of it, be in this precision? With `decisions` also: beside what is decided so far? A model
+// computes in one kind of floats of two bytes, and INT8 leaves to BF16 what it does not do.
+bool isOffered(const StudioSnapshot& snapshot, const std::string& precision, bool decisions = false);
+// FP16, which few machines have, takes no room where it is neither offered nor measured.
+bool isShown(const StudioSnapshot& snapshot, const std::vector<PrecisionRow>& rows, std::size_t place);
 
 // In order of execution. Works on the snapshot's own indexes; milliseconds for thousands of rows.
 std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot);

@@ -219,12 +219,12 @@ PanelTable triedTable(const StudioSnapshot& snapshot) {
 }
 
 void fillPrecision(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"operation", "kind", "module", "now", "fp32_ms", "bf16_ms", "int8_ms",
+  table->columns = {"operation", "kind", "module", "now", "fp32_ms", "bf16_ms", "fp16_ms", "int8_ms",
                     "alone_db", "together_db", "cosine", "max_abs", "why_not_lower"};
   for (const PrecisionRow& row : precisionRows(snapshot)) {
     table->rows.push_back({row.name, row.kind, row.module, row.now, orUnknown(ms(row.time_ns[0])),
-                           orUnknown(ms(row.time_ns[1])), orUnknown(ms(row.time_ns[2])), row.alone_db, row.together_db,
-                           row.cosine, row.max_abs, row.why});
+                           orUnknown(ms(row.time_ns[1])), orUnknown(ms(row.time_ns[2])), orUnknown(ms(row.time_ns[3])), row.alone_db,
+                           row.together_db, row.cosine, row.max_abs, row.why});
   }
   table->more.push_back(triedTable(snapshot));
 }

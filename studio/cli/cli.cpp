@@ -64,6 +64,14 @@ int serveStandardStreams() {
   return serveWorker(STDIN_FILENO, out.get());
 }
 
+ExportForm exportForm(const CommandLine& line) {
+  const ExportForm form = line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled;
+  if (line.prepared && (line.output.empty() || form != ExportForm::kCompiled)) {
+    throw Error(ExitCode::kUsage, "--prepared writes a file beside a compiled export; give -o FILE, and no --form portable.");
+  }
+  return form;
+}
+
 JobRequest jobRequest(const CommandLine& line, const char* command) {
   JobRequest request;
   request.command = command;

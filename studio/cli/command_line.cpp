@@ -92,10 +92,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   addModel(*run, line, "A TorchScript file, or ssh://host/path/model.pt on another machine.");
   run->add_option("-o,--output", line.output, "Write the optimized model there; without it no file is written.")
       ->type_name("FILE");
-  run->add_option("--form", line.form, "compiled: fastest, needs our library. portable: plain PyTorch operators.")
-      ->check(CLI::IsMember({"compiled", "portable"}))
-      ->capture_default_str();
-  addPreparedFlag(*run, line);
+  addExportFlags(*run, line);
   run->footer(kRunExamples);
   CLI::App* bench =
       addCommand(app, line, CommandKind::kBench, "bench", "Measure a model, baseline against optimized, and record it");
@@ -151,7 +148,7 @@ void addPrecisionCommands(CLI::App& app, CommandLine& line) {
   tune->footer(kTuneExamples);
   for (CLI::App* command : {quantize, tune}) {
     addCosineFlag(*command, line);
-    addPreparedFlag(*command, line);
+    addExportFlags(*command, line);
   }
   for (CLI::App* command : {calibrate, quantize, tune}) {
     addCalibrationFlags(*command, line);

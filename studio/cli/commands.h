@@ -34,6 +34,9 @@ int runCommandLine(int argc, char** argv, const WindowRunner& window);
 // What --input, --disable, --threads … ask of a job.
 JobRequest jobRequest(const CommandLine& line, const char* command);
 
+// --form, and checked against --prepared. Throws Error(kUsage).
+ExportForm exportForm(const CommandLine& line);
+
 // --precision as typed: the last is what is exported, the others are measured beside it.
 std::vector<Precision> precisionsOf(const std::string& text);
 

@@ -155,7 +155,10 @@ void addRecipeFlag(CLI::App& app, CommandLine& line) {
       ->group(kDataGroup);
 }
 
-void addPreparedFlag(CLI::App& app, CommandLine& line) {
+void addExportFlags(CLI::App& app, CommandLine& line) {
+  app.add_option("--form", line.form, "compiled: fastest, needs our library. portable: plain PyTorch operators.")
+      ->check(CLI::IsMember({"compiled", "portable"}))
+      ->capture_default_str();
   app.add_flag("--prepared", line.prepared,
                "Also write OUTPUT.weights: the weights as the kernels of this machine read them. Programs that load the compiled form from beside "
                "it map them instead of packing their own, start sooner and share them.");

@@ -18,7 +18,7 @@ void addModelFlags(CLI::App& app, CommandLine& line);
 void addRewriteFlags(CLI::App& app, CommandLine& line);
 void addDataFlags(CLI::App& app, CommandLine& line, bool required);
 void addMetricFlag(CLI::App& app, CommandLine& line);
-void addPreparedFlag(CLI::App& app, CommandLine& line);
+void addExportFlags(CLI::App& app, CommandLine& line);
 void addCosineFlag(CLI::App& app, CommandLine& line);
 void addCalibrationFlags(CLI::App& app, CommandLine& line);
 void addRecipeFlag(CLI::App& app, CommandLine& line);

@@ -48,7 +48,7 @@ auto keepingState(const StateFile& state, TerminalProgress& progress, const Work
 void finishJob(const CommandLine& line, ModelJob& job, JobDatabase& database) {
   const auto id = database.record(job.job(), false);
   if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
-  job.exportTo(line.output, ExportForm::kCompiled, line.prepared);
+  job.exportTo(line.output, exportForm(line), line.prepared);
   sayExport(line);
   if (database.problem()) throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
   std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id), database.database()->path().c_str());
@@ -103,9 +103,10 @@ int quantizeAndExport(const CommandLine& line) {
     throw Error(ExitCode::kUsage, "quantize needs --recipe FILE, or --data PATH to calibrate on.");
   }
   checkRequest(request);
+  checkForm(request, exportForm(line));
   checkOutputPath(line.output);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
-  if (!model.worker.empty()) request.isa = model.machine.isa;
+  request.abilities = model.abilities;
   JobDatabase database(line.database);
   if (request.inputs.empty() && request.inputs_path.empty()) request.remembered = database.rememberedInputs(model.report.sha256);
   TerminalProgress progress;
@@ -126,15 +127,19 @@ int tunePrecision(const CommandLine& line) {
   const InterruptWatch watch(cancellation);
   JobRequest request = jobRequest(line, "tune");
   checkRequest(request);
+  checkForm(request, exportForm(line));
   checkOutputPath(line.output);
   if (!line.save_recipe.empty()) checkOutputPath(line.save_recipe);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
-  if (!model.worker.empty()) request.isa = model.machine.isa;
+  request.abilities = model.abilities;
   JobDatabase database(line.database);
   request.optimize.tuning_record = database.rememberedTuning();
   TerminalProgress progress;
   const StateFile state(statePath(line.output), line.restart);
-  PrecisionSearchResult found = keepingState(state, progress, [&] { return searchPrecisions(model, request, state, progress, cancellation); });
+  MemoryTuningStore measured;
+  PrecisionSearchResult found = keepingState(state, progress, [&] { return searchPrecisions(model, request, state, measured, progress, cancellation); });
+  database.recordTuning(measured);
+  request.optimize.tuning_record = database.rememberedTuning();
   if (!line.save_recipe.empty()) writeFileAtomically(line.save_recipe, found.recipe);
   request.optimize.precision = found.precision;
   request.optimize.quantization_recipe = found.recipe;  // recorded also where the choice does without

@@ -58,16 +58,13 @@ int runAndExport(const CommandLine& line) {
     throw Error(ExitCode::kUsage, "--precision int8 needs --recipe FILE, or --data PATH to calibrate on.");
   }
   checkRequest(request);
-  const ExportForm form = line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled;
-  if (line.prepared && (line.output.empty() || form != ExportForm::kCompiled)) {
-    throw Error(ExitCode::kUsage, "--prepared writes a file beside a compiled export; give -o FILE, and no --form portable.");
-  }
+  const ExportForm form = exportForm(line);
   if (!line.output.empty()) {
     checkForm(request, form);
     checkOutputPath(line.output);
   }
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
-  if (!model.worker.empty()) request.isa = model.machine.isa;
+  request.abilities = model.abilities;
   JobDatabase database(line.database);
   if (request.inputs.empty() && request.inputs_path.empty()) {
     request.remembered = database.rememberedInputs(model.report.sha256);

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <streambuf>
 #include <tuple>
 
 #include "core/graph/measure.h"
 #include "core/graph/region_object.h"
+#include "core/graph/torch_error.h"
 #include "core/graph/verify.h"
 #include "core/plan/clock.h"
 #include "core/plan/error.h"
@@ -125,6 +127,27 @@ std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool 
   return bytes;
 }
 
+// Below FP32 stock operators round at other places than fused ones, and may not know a type at all: a portable file is run before
+// anybody gets it.
+void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vector<ReferenceResults>& references, const OptimizedModel& optimized) {
+  std::stringstream file;
+  exportModule(optimized, file, ExportForm::kPortable);
+  const char* const precision = precisionName(job.optimize.precision);
+  torch::jit::Module module = torch::jit::load(file);
+  try {
+    const torch::NoGradGuard no_grad;
+    module.forward(inputs.example());
+  } catch (const std::exception& problem) {
+    throw Error(ExitCode::kUnsupported, fmt::format("--form portable: stock PyTorch does not compute this model in {} ({}); use --form compiled.",
+                                                    precision, shortMessage(problem)));
+  }
+  const AccuracyRecord accuracy = verify(job, inputs, references, module);
+  if (!accuracy.pass) {
+    throw Error(ExitCode::kAccuracy, fmt::format("--form portable: computed by stock operators in {} the model is not accurate enough ({}); use --form compiled.",
+                                                 precision, accuracy.text));
+  }
+}
+
 // Counts what is written.
 class CountingBuffer : public std::streambuf {
  public:
@@ -216,6 +239,10 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
       if (begun.data) run.metrics = judge(job, *begun.data, inputs, optimized.module, channel);
     }
     std::int64_t model_bytes = 0;
+    if (request.export_form == ExportForm::kPortable && accuracy.pass && job.optimize.precision != Precision::kFp32) {
+      channel.progress("run the portable file", 0.9);
+      checkPortable(job, inputs, begun.references, optimized);
+    }
     if (request.export_form && accuracy.pass) model_bytes = writeExport(optimized, *request.export_form, request.prepared);
     channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"model_bytes", model_bytes}, {"record", toJson(run)}});
     if (!request.stay) return;

@@ -10,16 +10,15 @@
 #include <set>
 
 #include "core/graph/measure.h"
-#include "core/graph/model_memory.h"
 #include "core/plan/machine_facts.h"
 #include "core/plan/error.h"
 #include "core/plan/records_json.h"
 #include "passes/optimize.h"
 #include "studio/engine/job_recipe.h"
-#include "studio/engine/job_turns.h"
 #include "studio/engine/jobs.h"
 #include "studio/engine/paired_timing.h"
 #include "studio/engine/precision_costs.h"
+#include "studio/engine/search_models.h"
 #include "studio/engine/search_state.h"
 
 namespace ipex_studio {
@@ -36,21 +35,6 @@ constexpr double kCastBytesPerNs = 8;          // from memory to memory on one c
 constexpr double kWorthIt = 0.98;              // a lower precision has to be so much faster
 constexpr int kConfirmed = 4;                  // assignments that may lose against FP32 in turns
 
-// One of the hundred models that a search makes of one.
-struct BuiltModel {
-  explicit BuiltModel(OptimizedModel made) : model(std::move(made)) {}
-  ~BuiltModel() {
-    releaseMethods(model.module);
-    releaseMethods(model.rewritten);
-  }
-  BuiltModel(const BuiltModel&) = delete;
-  BuiltModel& operator=(const BuiltModel&) = delete;
-
-  torch::jit::Module& module() { return model.module; }
-
-  OptimizedModel model;
-};
-
 class Search {
  public:
   Search(const EngineJob& job, Channel& channel)
@@ -60,6 +44,7 @@ class Search {
         data_(openJobData(model_, job)),
         inputs_(model_, job, namedInputs(*data_, data_->batch(0))),
         metric_(jobMetric(job.data, *data_)),
+        models_(job, model_.module(), inputs_.example(), channel),
         reference_(freezeBaseline(model_.module(), job.optimize.preserved_methods)) {}
 
   void run() {
@@ -96,22 +81,13 @@ class Search {
     recipe_ = recipeFromText(state_.recipe);
   }
 
-  OptimizeOptions options(Precision precision, TuneMode tune) const {
-    OptimizeOptions options = job_.optimize;
-    options.precision = precision;
-    options.tune = tune;
-    options.quantization_recipe.clear();
-    options.dump_directory.clear();
-    return options;
+  // What the whole is optimized for so that everything assigned is possible.
+  static Precision precisionOf(const Assignment& assignment) {
+    const auto all = [&](char precision) { return assignment.find_first_not_of(precision) == Assignment::npos; };
+    return all(kInFp32) ? Precision::kFp32 : all(kInBf16) ? Precision::kBf16 : Precision::kInt8;
   }
 
-  BuiltModel build(const Assignment& assignment, TuneMode tune) {
-    const auto all = [&](char precision) { return assignment.find_first_not_of(precision) == Assignment::npos; };
-    OptimizeOptions own = options(all(kInFp32) ? Precision::kFp32 : all(kInBf16) ? Precision::kBf16 : Precision::kInt8, tune);
-    if (own.precision == Precision::kInt8) own.quantization_recipe = recipeToText(recipeOf(assignment));
-    Observer silent;
-    return BuiltModel(optimizeModel(model_.module(), inputs_.example(), own, silent));
-  }
+  BuiltModel buildTuned(const Assignment& assignment) { return models_.buildTuned(precisionOf(assignment), recipeToText(recipeOf(assignment))); }
 
   Recipe recipeOf(const Assignment& assignment) const {
     Recipe recipe = recipe_;
@@ -127,7 +103,7 @@ class Search {
 
   // What the recipe lets be lowered, and where it comes from in the model.
   void prepareChoices() {
-    OptimizeOptions own = options(Precision::kFp32, TuneMode::kOff);
+    OptimizeOptions own = models_.options(Precision::kFp32, TuneMode::kOff);
     own.calibrate = true;
     Observer silent;
     const OptimizedModel planned = optimizeModel(model_.module(), inputs_.example(), own, silent);
@@ -163,8 +139,7 @@ class Search {
 
   void measureTimes(const char* name, char precision, double PrecisionChoice::* time_ns) {
     channel_.progress(fmt::format("build {}", name), 0.1);
-    BuiltModel built = build(all(precision), job_.optimize.tune);
-    firstRun(built.module(), inputs_.example());
+    BuiltModel built = buildTuned(all(precision));
     channel_.progress(fmt::format("time {}", name), 0.1, true);
     RunRecord profiled;
     profileSteps(built.module(), inputs_.example(), kProfiles, built.model.origins, profiled);
@@ -175,7 +150,7 @@ class Search {
   // SQNR of the results against FP32 on a few samples.
   double sqnrOf(const Assignment& assignment) {
     const torch::NoGradGuard no_grad;
-    BuiltModel built = build(assignment, TuneMode::kOff);
+    BuiltModel built = models_.build(precisionOf(assignment), recipeToText(recipeOf(assignment)));
     Metric sqnr(MetricKind::kSqnr);
     const std::int64_t batches = std::min(data_->batches(), (kComparedSamples + job_.data.batch - 1) / job_.data.batch);
     for (std::int64_t b = 0; b < batches; ++b) {
@@ -263,8 +238,7 @@ class Search {
     } else {
       const double fraction = 0.65 + std::min(0.3, 0.03 * static_cast<double>(trials_.size()));
       channel_.progress("try " + name, fraction);
-      BuiltModel built = build(assignment, job_.optimize.tune);
-      firstRun(built.module(), inputs_.example());
+      BuiltModel built = buildTuned(assignment);
       channel_.progress("time " + name, fraction, true);
       trial.record.elapsed_ns = static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
       const auto metrics = evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
@@ -332,22 +306,21 @@ class Search {
     for (int round = 0; round < kConfirmed; ++round) {
       Trial* best = fastest();
       if (best == &trials_.front()) break;
-      const double ratio = ratioToFp32(*best);
-      if (ratio <= kWorthIt) return best;
-      channel_.log(fmt::format("'{}' takes {:.2f} of FP32's time in turns with it, so it is not chosen.", best->record.name, ratio), false);
+      const TurnRatio ratio = ratioToFp32(*best);
+      if (ratio.value <= kWorthIt && ratio.high < 1) return best;
+      channel_.log(fmt::format("'{}' takes {:.2f} [{:.2f}, {:.2f}] of FP32's time in turns with it, so it is not chosen.", best->record.name, ratio.value,
+                               ratio.low, ratio.high), false);
       best->beaten = true;
     }
     channel_.log("No lower precision within the budget is faster than FP32 on this machine; FP32 is kept.", false);
     return &trials_.front();
   }
 
-  double ratioToFp32(const Trial& trial) {
+  TurnRatio ratioToFp32(const Trial& trial) {
     channel_.progress(fmt::format("confirm {}", trial.record.name), 0.97);
-    BuiltModel fp32 = build(all(kInFp32), job_.optimize.tune), low = build(trial.assignment, job_.optimize.tune);
-    firstRun(fp32.module(), inputs_.example());
-    firstRun(low.module(), inputs_.example());
+    BuiltModel fp32 = buildTuned(all(kInFp32)), low = buildTuned(trial.assignment);
     channel_.progress(fmt::format("compare {} with FP32 in turns", trial.record.name), 0.97, true);
-    return ratioInTurns(low.module(), fp32.module(), inputs_.example());
+    return ratioInTurns(low.module(), fp32.module(), inputs_.example(), kWorthIt);
   }
 
   void sendResult() {
@@ -378,6 +351,7 @@ class Search {
   std::unique_ptr<DataSet> data_;
   JobInputs inputs_;
   Metric metric_;
+  SearchModels models_;
   torch::jit::Module reference_;
   const Clock::time_point begin_ = Clock::now();
   SearchState state_;

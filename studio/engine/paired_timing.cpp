@@ -1,6 +1,7 @@
 #include "studio/engine/paired_timing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/graph/measure.h"
@@ -8,8 +9,16 @@
 namespace ipex_studio {
 namespace {
 
-constexpr int kTurns = 9;
+constexpr int kLeastTurns = 9, kMostTurns = 27;
 constexpr double kTurn_s = 0.12;
+
+// Ratios of turns need not follow any distribution: order statistics around the median.
+TurnRatio medianWithInterval(std::vector<double> ratios) {
+  std::sort(ratios.begin(), ratios.end());
+  const auto count = static_cast<double>(ratios.size());
+  const auto outside = static_cast<std::size_t>(std::max(0.0, std::floor(count / 2 - 0.98 * std::sqrt(count))));  // of n flips, to 2.5 %
+  return {ratios[ratios.size() / 2], ratios[outside], ratios[ratios.size() - 1 - outside]};
+}
 
 }  // namespace
 
@@ -20,14 +29,17 @@ double medianForward(torch::jit::Module& module, const Inputs& inputs, double se
   return static_cast<double>(*middle);
 }
 
-double ratioInTurns(torch::jit::Module& candidate, torch::jit::Module& base, const Inputs& inputs) {
+TurnRatio ratioInTurns(torch::jit::Module& candidate, torch::jit::Module& base, const Inputs& inputs, double bound) {
   std::vector<double> ratios;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  TurnRatio ratio;
+  for (int turn = 0; turn < kMostTurns; ++turn) {
     const double base_ns = medianForward(base, inputs, kTurn_s);
     ratios.push_back(medianForward(candidate, inputs, kTurn_s) / base_ns);
+    if (turn + 1 < kLeastTurns) continue;
+    ratio = medianWithInterval(ratios);
+    if (ratio.high < bound || ratio.low > bound) break;
   }
-  std::sort(ratios.begin(), ratios.end());
-  return ratios[ratios.size() / 2];
+  return ratio;
 }
 
 }  // namespace ipex_studio

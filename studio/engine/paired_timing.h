@@ -8,7 +8,12 @@ namespace ipex_studio {
 // Median of forward over so many seconds, in ns.
 double medianForward(torch::jit::Module& module, const Inputs& inputs, double seconds);
 
-// Time of `candidate` over that of `base`, taken in turns so that a busy machine slows both: the median over all turns.
-double ratioInTurns(torch::jit::Module& candidate, torch::jit::Module& base, const Inputs& inputs);
+// Time of `candidate` over that of `base`: the median over turns, and its 95 % interval.
+struct TurnRatio {
+  double value = 1, low = 1, high = 1;
+};
+
+// Taken in turns, so that a busy machine slows both; more of them until `bound` is outside the interval, within reason.
+TurnRatio ratioInTurns(torch::jit::Module& candidate, torch::jit::Module& base, const Inputs& inputs, double bound);
 
 }  // namespace ipex_studio

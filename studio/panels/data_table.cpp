@@ -108,7 +108,7 @@ bool DataTable::sortByKey(Selection& selection) {
   for (int step = 1; step <= count; ++step) {
     const int column = (sort_column_ + step) % count;
     const TableColumn& next = columns_[static_cast<std::size_t>(column)];
-    if (next.name[0] == 0 || ImGui::GetWindowWidth() / ui_->scale < next.least_points) continue;
+    if (next.name[0] == 0 || next.left_out || ImGui::GetWindowWidth() / ui_->scale < next.least_points) continue;
     sort_column_ = column;
     descending_ = next.number;
     break;
@@ -122,7 +122,7 @@ bool DataTable::draw(const char* id, float height, int rows, const std::function
   if (height < ui_->px(40)) return false;
   if (!ImGui::BeginTable(id, static_cast<int>(columns_.size()), flags, {0, height})) return false;
   for (const TableColumn& column : columns_) {
-    const ImGuiTableColumnFlags hidden = points < column.least_points ? ImGuiTableColumnFlags_Disabled : 0;
+    const ImGuiTableColumnFlags hidden = column.left_out || points < column.least_points ? ImGuiTableColumnFlags_Disabled : 0;
     if (column.points > 0) {
       ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | hidden, ui_->px(column.points));
     } else {

@@ -18,6 +18,7 @@ struct TableColumn {
   float least_points = 0;    // left out of windows that are narrower
   float weight = 1;
   const char* help = "";     // what the word means, as a tooltip of the head
+  bool left_out = false;
 };
 
 class DataTable {
@@ -33,6 +34,9 @@ class DataTable {
   // Draws heads and the rows in view into `height` pixels; `row(i)` fills row i by the cell functions below. Returns
   // true when the order is another one from the next frame on.
   bool draw(const char* id, float height, int rows, const std::function<void(int)>& row);
+  // Leaves a column out, or no longer.
+  void show(int column, bool shown) { columns_[static_cast<std::size_t>(column)].left_out = !shown; }
+  void setPoints(int column, float points) { columns_[static_cast<std::size_t>(column)].points = points; }
   // Brings a row into view with the next draw.
   void scrollTo(int row) { scroll_to_ = row; }
 

@@ -68,7 +68,7 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
 
 void ExportDialog::drawForm(const StudioSnapshot& snapshot) {
   const Precision precision = precision_.value_or(snapshot.choices.precision);
-  const bool portable = precision == Precision::kFp32;
+  const bool portable = precision != Precision::kFp16;
   if (!portable) form_ = ExportForm::kCompiled;
   dialogLine(ui_, "form", kFormPoints);
   const auto choice = [&](ExportForm form, const char* name, bool possible) {
@@ -80,7 +80,7 @@ void ExportDialog::drawForm(const StudioSnapshot& snapshot) {
   dialogLine(ui_, "", kFormPoints);
   paragraph(ui_.theme.dim, form_ == ExportForm::kCompiled ? "Fastest: prepares itself for the machine it is loaded on. Needs the operator library of ipex-studio."
                            : "Runs in stock PyTorch with nothing of ours; keeps the rewrites, not the fused kernels.");
-  if (!portable && ImGui::IsItemHovered()) tooltip("Portable files are written in FP32 only.");
+  if (!portable && ImGui::IsItemHovered()) tooltip("Stock PyTorch computes no FP16 on CPUs in all versions that read such a file.");
 }
 
 void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {

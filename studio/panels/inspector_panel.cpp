@@ -147,6 +147,7 @@ class InspectorPanel : public Panel {
     if (row == precision_rows_.end()) return;
     heading("Precision");
     for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) {
+      if (!isShown(snapshot, precision_rows_, p)) continue;
       const bool now = row->now == kShownPrecisions[p];
       const std::string time = row->time_ns[p] > 0 ? formatTime(row->time_ns[p]) : "not measured";
       entry(kShownPrecisions[p], time + (now ? " · now" : ""), row->time_ns[p] > 0);

@@ -16,20 +16,17 @@ namespace {
 
 constexpr float kTriedPoints = 400;
 constexpr float kLeastSidePoints = 300;
+constexpr float kWordsPoints = 126, kWordPoints = 38;  // of the words at a row's right, and of one more
 
 enum class Scope { kOperation, kModule, kKind };
 constexpr std::array<std::pair<const char*, Scope>, 3> kScopes = {
     {{"this operation", Scope::kOperation}, {"its module", Scope::kModule}, {"all of its kind", Scope::kKind}}};
 
-enum Column { kName, kKind, kNow, kFp32, kBf16, kInt8, kAlone, kTogether, kCosine, kMax, kWhy, kSet };
+enum Column { kName, kKind, kNow, kFp32, kBf16, kFp16, kInt8, kAlone, kTogether, kCosine, kMax, kWhy, kSet };
 
 std::string decibelsOr(double db) {
   if (std::isnan(db)) return "–";
   return db >= kSqnrOfEqual ? "equal" : fmt::format("{:.0f}", db);
-}
-
-const char* precisionText(Precision precision) {
-  return precision == Precision::kFp32 ? "fp32" : precision == Precision::kBf16 ? "bf16" : precision == Precision::kInt8 ? "int8" : "fp16";
 }
 
 // The module around a module: "layer1.0" of "layer1.0.conv3".
@@ -48,6 +45,7 @@ class PrecisionPanel : public Panel {
                 {"now", 50},
                 {"FP32 ms", 66, true, 0, 1, "In the newest run of this model in FP32."},
                 {"BF16 ms", 66, true, 0, 1, "In the newest run of this model in BF16."},
+                {"FP16 ms", 66, true, 0, 1, "In the newest run of this model in FP16."},
                 {"INT8 ms", 66, true, 0, 1, "In the newest run of this model in INT8."},
                 {"alone dB", 68, true, 720, 1,
                  "SQNR of the model's results with this operation alone in lower precision: more is better."},
@@ -55,7 +53,7 @@ class PrecisionPanel : public Panel {
                 {"cosine", 66, true, 1250, 1, "Of this operation's result and that of the same operation in FP32: 1 is the same direction."},
                 {"max |Δ|", 66, true, 1250, 1, "Largest difference of this operation's result from that in FP32."},
                 {"why not lower", 0, false, 800, 1.3F},
-                {"", 126}},
+                {"", kWordsPoints}},
                kFp32, true),
         plot_(ui) {}
   const char* name() const override { return "precision"; }
@@ -69,6 +67,10 @@ class PrecisionPanel : public Panel {
       rows_ = precisionRows(snapshot);
       sortRows();
     }
+    for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) shown_[p] = isShown(snapshot, rows_, p);
+    const bool fp16 = shown_[kFp16 - kFp32];
+    table_.show(kFp16, fp16);
+    table_.setPoints(kSet, fp16 ? kWordsPoints + kWordPoints : kWordsPoints);
     act(snapshot, selection, commands);
     if (table_.sortByKey(selection)) sortRows();
     if (rows_.empty()) {
@@ -131,7 +133,7 @@ class PrecisionPanel : public Panel {
                            : column == kTogether ? row.together_db
                            : column == kCosine   ? row.cosine
                            : column == kMax      ? row.max_abs
-                                                 : row.time_ns[static_cast<std::size_t>(std::clamp(column - kFp32, 0, 2))];
+                                                 : row.time_ns[static_cast<std::size_t>(std::clamp(column - kFp32, 0, kInt8 - kFp32))];
       return std::isnan(value) ? -1 : value;
     };
     const auto text = [column](const PrecisionRow& row) -> const std::string& {
@@ -217,7 +219,7 @@ class PrecisionPanel : public Panel {
       if (ns > 0 && (fastest == nullptr || ns < *fastest)) fastest = &ns;
     }
     const auto measured = std::count_if(row.time_ns.begin(), row.time_ns.end(), [](double ns) { return ns > 0; });
-    for (int p = 0; p < 3; ++p) {
+    for (int p = 0; p <= kInt8 - kFp32; ++p) {
       const double& ns = row.time_ns[static_cast<std::size_t>(p)];
       table_.number(kFp32 + p, ns <= 0 ? theme.dim : &ns == fastest && measured > 1 ? theme.good : theme.text,
                     ns > 0 ? fmt::format("{:.3f}", ns / 1e6) : "–");
@@ -230,14 +232,15 @@ class PrecisionPanel : public Panel {
     if (table_.cell(kSet)) drawChoices(snapshot, row, position, commands);
   }
 
-  // The three precisions as words: the decided one in accent with a mark, the others to click.
+  // The precisions as words: the decided one in accent with a mark, the others to click.
   void drawChoices(const StudioSnapshot& snapshot, const PrecisionRow& row, int position, Commands& commands) const {
     const PrecisionOverride* decided = overrideOf(snapshot, row);
     ImGui::PushID(position);
     for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) {
+      if (!shown_[p]) continue;
       const std::string precision = kShownPrecisions[p];
       const bool chosen = decided != nullptr && decided->precision == precision;
-      const bool offered = snapshot.overrides.possible && isOffered(snapshot, precision);
+      const bool offered = snapshot.overrides.possible && isOffered(snapshot, precision, true);
       if (p > 0) ImGui::SameLine(0, ui_.px(9));
       if (chosen) {
         label(ui_.theme.accent, "[" + precision + "]");
@@ -250,13 +253,6 @@ class PrecisionPanel : public Panel {
       if (ImGui::IsItemClicked()) set(snapshot, row, kShownPrecisions[p], commands);
     }
     ImGui::PopID();
-  }
-
-  static bool isOffered(const StudioSnapshot& snapshot, const std::string& precision) {
-    const auto& choices = snapshot.choices.precisions;
-    return std::any_of(choices.begin(), choices.end(), [&](const PrecisionChoice& choice) {
-      return choice.available && precisionText(choice.precision) == precision;
-    });
   }
 
   void drawWhatIf(const StudioSnapshot& snapshot) const {
@@ -289,6 +285,7 @@ class PrecisionPanel : public Panel {
   std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const RunSet> shown_precisions_;
   std::vector<PrecisionRow> rows_;
+  std::array<bool, kShownPrecisions.size()> shown_{};  // of kShownPrecisions
   Scope scope_ = Scope::kOperation;
   ParetoPlot plot_;
   std::uint64_t reveal_generation_ = 0;

@@ -85,7 +85,8 @@ class RunBar : public Panel {
     if (selection.take("run.export") && canExport(snapshot)) export_.open(snapshot);
     const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
     if (!idle) return;
-    constexpr std::pair<const char*, Precision> kChoices[] = {{"run.fp32", Precision::kFp32}, {"run.bf16", Precision::kBf16}, {"run.int8", Precision::kInt8}};
+    constexpr std::pair<const char*, Precision> kChoices[] = {
+        {"run.fp32", Precision::kFp32}, {"run.bf16", Precision::kBf16}, {"run.fp16", Precision::kFp16}, {"run.int8", Precision::kInt8}};
     for (const auto& [action, precision] : kChoices) {
       if (!selection.take(action)) continue;
       const auto& all = snapshot.choices.precisions;

@@ -1,4 +1,5 @@
 // Models on other machines, with this machine standing in for them: the worker is the program itself behind a pair of pipes.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +75,47 @@ TEST(Worker, WhatGoesWrongThereIsASentenceHere) {
   refused(modelFile("small.pt"), "/nonexistent/ipex-studio", 1, "The worker /nonexistent/ipex-studio cannot be started");
   refused(modelFile("small.pt"), "sh -c 'echo no such host >&2; exit 255'", 1, "no such host");
   refused(modelFile("small.pt"), "sh -c 'echo welcome to this machine; sleep 5'", 1, "malformed message");
+}
+
+constexpr char kAbleWorker[] = IPEX_SOURCE_DIR "/tests/cli/able_worker.py";
+
+// What a precision costs is the other machine's affair, whatever this one has.
+TEST(Worker, SaysWhatItsMachineCan) {
+  const Sandpit pit;
+  const auto asked = [&](const std::string& abilities, const std::string& precision) {
+    return pit.run({"bench", modelFile("small.pt"), "--worker", fmt::format("{} {} '{}'", kAbleWorker, programPath(), abilities), "--threads", "1",
+                    "--iterations", "5", "--warmup", "0", "--precision", precision});
+  };
+  const Outcome without = asked(R"([{"precision": "bf16", "lacks": "CPU is too old"}])", "bf16");
+  EXPECT_EQ(without.code, 5);
+  EXPECT_THAT(without.err, HasSubstr("--precision bf16: the worker's CPU is too old, slower than FP32; use --precision fp32"));
+  EXPECT_EQ(asked(R"([{"precision": "bf16", "lacks": ""}, {"precision": "fp5", "lacks": ""}])", "bf16").code, 0);
+  EXPECT_EQ(asked(R"([{"precision": "fp16", "lacks": ""}])", "fp32,fp16").code, 0);
+  for (const char* malformed : {"7", "[7]", R"([{"precision": "bf16"}])", "{}"}) {
+    EXPECT_THAT(asked(malformed, "fp32").err, HasSubstr("malformed message")) << malformed;
+  }
+}
+
+// The window's chips are those of the worker: FP16 where it has it, BF16 with the reason where it lacks that.
+TEST(Worker, TellsTheWindowItsPrecisions) {
+  const Sandpit pit;
+  SessionOptions options;
+  options.file = modelFile("small.pt");
+  options.database_path = pit.path("studio.db");
+  options.worker = {kAbleWorker, programPath(), R"([{"precision": "bf16", "lacks": "CPU is too old"}, {"precision": "fp16", "lacks": ""}])"};
+  options.request = quickRequest();
+  options.request.remote = true;
+  Session session(options);
+  for (int i = 0; i < 6000 && !(session.idle() && session.latest()->status.state != JobState::kWorking); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const SnapshotPtr done = session.latest();
+  ASSERT_EQ(done->status.state, JobState::kDone) << done->status.message;
+  const auto& choices = done->choices.precisions;
+  ASSERT_EQ(choices.size(), 4U);
+  EXPECT_FALSE(choices[1].available);
+  EXPECT_THAT(choices[1].reason, HasSubstr("Not here: the worker's CPU is too old"));
+  EXPECT_EQ(choices[2].precision, Precision::kFp16);
+  EXPECT_TRUE(choices[2].available);
 }
 
 TEST(Worker, ServesTheWindow) {

@@ -271,10 +271,35 @@ TEST(Precision, RowsAlignOnOriginsAndSayWhyNotLower) {
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows[0].now, "fp32");
   EXPECT_GT(rows[0].time_ns[0], 0);
-  EXPECT_DOUBLE_EQ(rows[0].time_ns[2], 500000);
+  EXPECT_DOUBLE_EQ(rows[0].time_ns[3], 500000);
   EXPECT_DOUBLE_EQ(rows[0].alone_db, 31);
   EXPECT_EQ(rows[0].why, "over the error budget");
   EXPECT_TRUE(std::isnan(rows[1].alone_db));
+}
+
+// FP16 takes room where a machine has it, and is not mixed with what cannot stand beside it.
+TEST(Precision, OffersFp16WhereItIsAndAlone) {
+  const auto job = testing::resnetJob();
+  SnapshotParts parts = testing::donePartsOf(*job);
+  parts.choices.precisions = {{Precision::kFp32, true, ""}, {Precision::kBf16, true, ""}, {Precision::kInt8, true, ""}};
+  const SnapshotPtr without = makeSnapshot(job, parts, nullptr);
+  EXPECT_FALSE(isOffered(*without, "fp16"));
+  EXPECT_FALSE(isShown(*without, precisionRows(*without), 2));
+  std::vector<PrecisionRow> measured = precisionRows(*without);
+  measured[0].time_ns[2] = 1;
+  EXPECT_TRUE(isShown(*without, measured, 2)) << "an older run was in FP16";
+  parts.choices.precisions.push_back({Precision::kFp16, true, ""});
+  const SnapshotPtr with = makeSnapshot(job, parts, nullptr);
+  EXPECT_TRUE(isOffered(*with, "fp16", true));
+  EXPECT_TRUE(isShown(*with, {}, 2));
+  parts.overrides.now.precisions = {{"layer1", "int8"}};
+  const SnapshotPtr decided = makeSnapshot(job, parts, nullptr);
+  EXPECT_TRUE(isOffered(*decided, "fp16")) << "for the next run as a whole";
+  EXPECT_FALSE(isOffered(*decided, "fp16", true));
+  EXPECT_TRUE(isOffered(*decided, "bf16", true));
+  parts.overrides.now.precisions = {{"layer1", "fp16"}};
+  EXPECT_FALSE(isOffered(*makeSnapshot(job, parts, nullptr), "int8", true));
+  EXPECT_TRUE(isOffered(*makeSnapshot(job, parts, nullptr), "fp32", true));
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+// What a machine computes in each precision without emulating it, as the program that runs there says.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/plan/options.h"
+
+namespace ipex_studio {
+
+struct PrecisionAbility {
+  Precision precision = Precision::kFp32;
+  std::string lacks;  // "CPU has no FP16 instructions and would emulate them"; empty: nothing
+};
+
+// Of all precisions: of this CPU, and of the oneDNN that the engine beside this program was built for.
+std::vector<PrecisionAbility> ownAbilities();
+
+// [{"precision": "fp16", "lacks": "…"}, …]
+nlohmann::json abilitiesToJson(const std::vector<PrecisionAbility>& abilities);
+// Precisions of later versions are left out. Throws Error(kFailure) when malformed.
+std::vector<PrecisionAbility> abilitiesFromJson(const nlohmann::json& json);
+
+}  // namespace ipex_studio
