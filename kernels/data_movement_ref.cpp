@@ -70,12 +70,38 @@ void refEmbeddingBag(const RefCall& call) {
 
 void refGather(const RefCall& call) {
   const RefTensor &x = call.src[0], &index = call.src[1], &y = call.dst[0];
+  const int axis = wrappedAxis(call.spec.intOr("axis", 0), x.dims.rank), picked = index.dims.rank;
+  const bool wraps = call.spec.intOr("wrap", 0) != 0;
+  forEachIndex(y.dims, [&](const Dims& at) {
+    Dims from, which;
+    from.rank = x.dims.rank;
+    which.rank = picked;
+    for (int a = 0; a < picked; ++a) which[a] = at[axis + a];
+    for (int a = 0; a < x.dims.rank; ++a) from[a] = a < axis ? at[a] : at[std::max(0, a + picked - 1)];
+    const double given = index(which), row = wraps && given < 0 ? given + static_cast<double>(x.dims[axis]) : given;
+    from[axis] = static_cast<std::int64_t>(row);
+    y(at) = inside(row, x.dims[axis]) ? x(from) : kNan;
+  });
+}
+
+void refGatherElements(const RefCall& call) {
+  const RefTensor &x = call.src[0], &index = call.src[1], &y = call.dst[0];
   const int axis = wrappedAxis(call.spec.intOr("axis", 0), x.dims.rank);
   forEachIndex(y.dims, [&](const Dims& at) {
     Dims from = at;
-    const double row = index.data[at[axis]];
-    from[axis] = static_cast<std::int64_t>(row);
-    y(at) = inside(row, x.dims[axis]) ? x(from) : kNan;
+    from[axis] = static_cast<std::int64_t>(index(at));
+    y(at) = inside(index(at), x.dims[axis]) ? x(from) : kNan;
+  });
+}
+
+void refScatterElements(const RefCall& call) {
+  const RefTensor &x = call.src[0], &index = call.src[1], &updates = call.src[2], &y = call.dst[0];
+  const int axis = wrappedAxis(call.spec.intOr("axis", 0), x.dims.rank);
+  refCopy(call);
+  forEachIndex(index.dims, [&](const Dims& at) {
+    Dims to = at;
+    to[axis] = static_cast<std::int64_t>(index(at));
+    if (inside(index(at), x.dims[axis])) y(to) = updates(at);
   });
 }
 

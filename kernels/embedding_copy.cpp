@@ -18,6 +18,7 @@ class PickOp final : public PreparedOp {
   DType index_type = DType::kS64, value_type = DType::kF32;
   std::int64_t outer = 1, picked = 0, rows = 0, run = 0, row_stride = 0, outer_stride = 0, grain = 1;  // bytes, items
   std::int32_t threads = 1;
+  bool wraps = false;  // negative indices count from the end
 
   std::unique_ptr<ExecState> newState() const override { return std::make_unique<ExecState>(); }
 
@@ -27,7 +28,7 @@ class PickOp final : public PreparedOp {
     char* const out = static_cast<char*>(to[0]);
     parallelFor(outer * picked, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t item = begin; item < end; ++item) {
-        const std::int64_t row = indexAt(indices, index_type, item % picked);
+        const std::int64_t given = indexAt(indices, index_type, item % picked), row = wraps && given < 0 ? given + rows : given;
         if (row < 0 || row >= rows) {
           fillInvalid(value_type, out + item * run, run);
           state->fail(kIndexOutOfRange);
@@ -91,6 +92,7 @@ class GatherCopy final : public Kernel {
     const std::int64_t given = args.spec.intOr("axis", 0);
     const int axis = static_cast<int>(given < 0 ? given + x.rank : given);
     auto op = newPick(args, 0, 1);
+    op->wraps = args.spec.intOr("wrap", 0) != 0;
     op->rows = x[axis];
     op->run = static_cast<std::int64_t>(elementBytes(op->value_type));
     for (int a = axis + 1; a < x.rank; ++a) op->run *= x[a];

@@ -55,6 +55,15 @@ std::unique_ptr<Kernel> makeEmbeddingBagSimd();
 std::unique_ptr<Kernel> makeEmbeddingRowsSimd();     // tables of u8 with a scale per row
 std::unique_ptr<Kernel> makeEmbeddingBagRowsSimd();
 std::unique_ptr<Kernel> makeGatherCopy();
+std::unique_ptr<Kernel> makeGatherElementsCopy();
+std::unique_ptr<Kernel> makeScatterElementsCopy();
+std::unique_ptr<Kernel> makeExtremumSimd();
+std::unique_ptr<Kernel> makeExtremumIntegers();
+std::unique_ptr<Kernel> makeSortSimd();
+std::unique_ptr<Kernel> makeSortIntegers();
+std::unique_ptr<Kernel> makeCumulativeSum();
+std::unique_ptr<Kernel> makeGridSampleSimd();
+std::unique_ptr<Kernel> makeIntegerMath();
 std::unique_ptr<Kernel> makePadCopy();
 std::unique_ptr<Kernel> makeRecurrentSimd();
 

@@ -57,6 +57,15 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kEmbeddingBag, makeEmbeddingBagRowsSimd());
     listBoth(OpKind::kUpsample, makeUpsampleSimd());
     list(OpKind::kGather, makeGatherCopy());
+    list(OpKind::kGatherElements, makeGatherElementsCopy());
+    list(OpKind::kScatterElements, makeScatterElementsCopy());
+    list(OpKind::kExtremum, makeExtremumSimd());
+    list(OpKind::kExtremum, makeExtremumIntegers());
+    list(OpKind::kSort, makeSortSimd());
+    list(OpKind::kSort, makeSortIntegers());
+    list(OpKind::kCumulativeSum, makeCumulativeSum());
+    list(OpKind::kGridSample, makeGridSampleSimd());
+    list(OpKind::kIntegerMath, makeIntegerMath());
     listBoth(OpKind::kPad, makePadCopy());
     list(OpKind::kRecurrent, makeRecurrentSimd());
     list(OpKind::kReorder, makeReorderCopy());           // equal layouts and runs: memcpy

@@ -217,6 +217,20 @@ RefFunction functionOf(OpKind kind) {
       return refEmbeddingBag;
     case OpKind::kGather:
       return refGather;
+    case OpKind::kGatherElements:
+      return refGatherElements;
+    case OpKind::kScatterElements:
+      return refScatterElements;
+    case OpKind::kExtremum:
+      return refExtremum;
+    case OpKind::kSort:
+      return refSort;
+    case OpKind::kCumulativeSum:
+      return refCumulativeSum;
+    case OpKind::kGridSample:
+      return refGridSample;
+    case OpKind::kIntegerMath:
+      return refIntegerMath;
     case OpKind::kPad:
       return refPad;
     case OpKind::kRecurrent:

@@ -57,7 +57,20 @@ enum class OpKind : std::uint8_t {
   kEmbedding,      // ids(s64/s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (narrow_weights.h)
   kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]
   kUpsample,       // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
-  kGather,         // x, index(s64); axis — index_select
+  kGather,         // x, index(s64 or s32, of any rank, whose sizes stand in the place of the axis); axis, [wrap=1]: negative
+                   //   indices count from the end
+  kGatherElements, // x, index(s64 or s32) of x's rank; axis: y[i][j] = x[index[i][j]][j] for axis 0
+  kScatterElements, // x, index, updates of index's sizes; axis: x with y[index[i][j]][j] = updates[i][j] for axis 0; of
+                   //   equal places the last one stays
+  kExtremum,       // x; mode=max|min, axis, [keepdim]. Results: the extreme values and their s64 places, of equal ones the
+                   //   first; NaN is more extreme than all numbers, in both modes
+  kSort,           // x; axis, [descending], [k]: only the first k. Results: values in order and their s64 places, equal
+                   //   ones in the order they had; NaN is greater than all numbers
+  kCumulativeSum,  // x; axis
+  kGridSample,     // x[N,C,H,W], grid[N,P,Q,2] of (x, y) from -1 to 1; mode=nearest|bilinear, padding=zeros|border,
+                   //   align_corners
+  kIntegerMath,    // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`); op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max (s64, wraps
+                   //   around; mod has the sign of b, rem that of a) or eq|ne|lt|le|gt|ge (bool)
   kPad,            // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value
   kRecurrent,      // gates[T,N,G·H] (what the inputs give, biases included), w[G·H,H], h[N,H], [c[N,H]], [b[H]]; cell=lstm (G = 4:
                    //   input, forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new

@@ -62,6 +62,19 @@ Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& 
   return Verdict::yes();
 }
 
+bool broadcastInto(const Dims& a, const Dims& b, Dims* out) {
+  out->rank = std::max(a.rank, b.rank);
+  for (int axis = 0; axis < out->rank; ++axis) {
+    const int ia = axis - (out->rank - a.rank);
+    const int ib = axis - (out->rank - b.rank);
+    const std::int64_t da = ia < 0 ? 1 : a[ia];
+    const std::int64_t db = ib < 0 ? 1 : b[ib];
+    if (da != db && da != 1 && db != 1) return false;
+    (*out)[axis] = da == 1 ? db : da;
+  }
+  return true;
+}
+
 bool isBias(const TensorDesc& bias, std::int64_t size) {
   return bias.absent() || (bias.dims.rank == 1 && bias.dims[0] == size);
 }
@@ -98,19 +111,6 @@ Verdict inferLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   Dims y = x;
   y[x.rank - 1] = w[0];
   return addResult(computedDtype(spec, src[0].dtype), y, dst);
-}
-
-bool broadcastInto(const Dims& a, const Dims& b, Dims* out) {
-  out->rank = std::max(a.rank, b.rank);
-  for (int axis = 0; axis < out->rank; ++axis) {
-    const int ia = axis - (out->rank - a.rank);
-    const int ib = axis - (out->rank - b.rank);
-    const std::int64_t da = ia < 0 ? 1 : a[ia];
-    const std::int64_t db = ib < 0 ? 1 : b[ib];
-    if (da != db && da != 1 && db != 1) return false;
-    (*out)[axis] = da == 1 ? db : da;
-  }
-  return true;
 }
 
 Verdict inferMatmul(const OpSpec& spec, const Descs& src, Descs* dst) {
@@ -298,6 +298,13 @@ Infer inferOf(OpKind kind) {
     case OpKind::kSoftmax: return inferSoftmax;
     case OpKind::kAttention: return inferAttention;
     case OpKind::kSqueezeExcite: return inferSqueezeExcite;
+    case OpKind::kGatherElements: return inferGatherElements;
+    case OpKind::kScatterElements: return inferScatterElements;
+    case OpKind::kExtremum: return inferExtremum;
+    case OpKind::kSort: return inferSort;
+    case OpKind::kCumulativeSum: return inferCumulativeSum;
+    case OpKind::kGridSample: return inferGridSample;
+    case OpKind::kIntegerMath: return inferIntegerMath;
     case OpKind::kPad: return inferPad;
     case OpKind::kRecurrent: return inferRecurrent;
     case OpKind::kConcat: return inferConcat;
@@ -319,7 +326,8 @@ bool mayBeAbsent(OpKind kind, std::size_t index) {
     case OpKind::kLinear: return index == 2;
     case OpKind::kLayerNorm: return index >= 1;
     case OpKind::kGroupNorm: return index == 1 || index == 2;
-    case OpKind::kSoftmax: return index == 1;
+    case OpKind::kSoftmax:
+    case OpKind::kIntegerMath: return index == 1;
     case OpKind::kAttention: return index == 3;
     case OpKind::kSqueezeExcite: return index == 2 || index == 4;
     case OpKind::kRecurrent: return index == 3 || index == 4;

@@ -23,6 +23,12 @@ DType resultDtype(const OpSpec& spec, DType otherwise);
 DType computedDtype(const OpSpec& spec, DType source);
 // Dtypes, zero points and the absent bias of a product; `bias` may be null.
 Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias);
+// s64 or s32.
+bool isIndex(DType dtype);
+// The axis that attribute `axis` names among `rank`; -1 where it is out of range.
+int axisIn(const OpSpec& spec, int rank);
+// What `a` and `b` broadcast to; false: they do not.
+bool broadcastInto(const Dims& a, const Dims& b, Dims* out);
 // Appends a dense result, if its dtype is known and its sizes are none that overflow.
 Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
 
@@ -30,6 +36,7 @@ Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
 Verdict inferConvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 // adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
@@ -37,6 +44,14 @@ Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src
 Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferEmbeddingBag(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferGather(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferGatherElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
+// Rules of shape_order.cpp.
+Verdict inferExtremum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferCumulativeSum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferIntegerMath(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
 // Rule of shape_recurrent.cpp.
 Verdict inferRecurrent(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);

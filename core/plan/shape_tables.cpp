@@ -1,4 +1,4 @@
-// The rules of what looks rows up: tables of embeddings, and any axis by an index.
+// The rules of what looks rows or elements up: tables of embeddings, and any axis by an index.
 #include "core/plan/narrow_weights.h"
 #include "core/plan/shape_rules.h"
 
@@ -16,9 +16,17 @@ DType rowDtype(const OpSpec& spec, const TensorDesc& table) {
   return resultDtype(spec, spec.intOr("scaled_rows", 0) != 0 ? DType::kF32 : table.dtype);
 }
 
-bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
+// Along every axis but one `part` is no larger than `whole`.
+bool liesWithin(const Dims& part, const Dims& whole, int but) {
+  for (int a = 0; a < whole.rank; ++a) {
+    if (a != but && part[a] > whole[a]) return false;
+  }
+  return true;
+}
 
 }  // namespace
+
+bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
 
 Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   if (!isIndex(src[0].dtype) || rowWidth(spec, src[1]) < 0) return Verdict::no("ids or table are wrong");
@@ -37,14 +45,32 @@ Verdict inferEmbeddingBag(const OpSpec& spec, const std::vector<TensorDesc>& src
 }
 
 Verdict inferGather(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
-  Dims y = src[0].dims;
-  const std::int64_t given = spec.intOr("axis", 0);
-  const std::int64_t axis = given < 0 ? given + y.rank : given;
-  if (axis < 0 || axis >= y.rank || !isIndex(src[1].dtype) || src[1].dims.rank != 1) {
-    return Verdict::no("axis or index are wrong");
-  }
-  y[static_cast<int>(axis)] = src[1].dims[0];
+  const Dims &x = src[0].dims, &index = src[1].dims;
+  const int axis = axisIn(spec, x.rank);
+  if (axis < 0 || !isIndex(src[1].dtype)) return Verdict::no("axis or index are wrong");
+  if (x.rank - 1 + index.rank > kMaxRank) return Verdict::no("too many dimensions");
+  Dims y;
+  for (int a = 0; a < axis; ++a) y[y.rank++] = x[a];
+  for (int a = 0; a < index.rank; ++a) y[y.rank++] = index[a];
+  for (int a = axis + 1; a < x.rank; ++a) y[y.rank++] = x[a];
   return addResult(src[0].dtype, y, dst);
+}
+
+Verdict inferGatherElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &x = src[0].dims, &index = src[1].dims;
+  const int axis = axisIn(spec, x.rank);
+  if (axis < 0 || !isIndex(src[1].dtype) || index.rank != x.rank) return Verdict::no("axis or index are wrong");
+  if (!liesWithin(index, x, axis)) return Verdict::no("the index is larger than the source");
+  return addResult(src[0].dtype, index, dst);
+}
+
+Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &x = src[0].dims, &index = src[1].dims;
+  const int axis = axisIn(spec, x.rank);
+  if (axis < 0 || !isIndex(src[1].dtype) || index.rank != x.rank) return Verdict::no("axis or index are wrong");
+  if (!liesWithin(index, x, axis)) return Verdict::no("the index is larger than the source");
+  if (src[2].dtype != src[0].dtype || src[2].dims != index) return Verdict::no("the updates do not fit");
+  return addResult(src[0].dtype, x, dst);
 }
 
 }  // namespace ipex_studio

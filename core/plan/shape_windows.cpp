@@ -123,6 +123,16 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
 }
 
 // adaptive_pool and upsample: spatial sizes are given.
+Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &x = src[0].dims, &grid = src[1].dims;
+  const std::string mode = spec.stringOr("mode", "bilinear"), padding = spec.stringOr("padding", "zeros");
+  if ((mode != "bilinear" && mode != "nearest") || (padding != "zeros" && padding != "border")) return Verdict::no("the mode is unknown");
+  if (src[0].dtype != DType::kF32 || src[1].dtype != DType::kF32) return Verdict::no("image or grid are not f32");
+  if (x.rank != 4 || grid.rank != 4 || grid[0] != x[0] || grid[3] != 2) return Verdict::no("image and grid do not fit");
+  if (x[2] < 1 || x[3] < 1) return Verdict::no("a spatial size is zero");
+  return addResult(src[0].dtype, Dims{x[0], x[1], grid[1], grid[2]}, dst);
+}
+
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims& x = src[0].dims;
   Ints output = spec.ints("output");

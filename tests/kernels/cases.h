@@ -104,6 +104,7 @@ const std::vector<Case>& recurrentCases();
 const std::vector<Case>& bf16Cases();
 const std::vector<Case>& f16Cases();
 const std::vector<Case>& movementCases();
+const std::vector<Case>& orderCases();
 const std::vector<Case>& integerProductCases();
 const std::vector<Case>& integerExtremeCases();
 const std::vector<Case>& integerChainCases();

@@ -104,6 +104,7 @@ INSTANTIATE_TEST_SUITE_P(IntegerProduct, KernelCases, testing::ValuesIn(integerP
 INSTANTIATE_TEST_SUITE_P(IntegerExtreme, KernelCases, testing::ValuesIn(integerExtremeCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(IntegerChain, KernelCases, testing::ValuesIn(integerChainCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(NarrowWeights, KernelCases, testing::ValuesIn(narrowWeightCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Order, KernelCases, testing::ValuesIn(orderCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Movement, KernelCases, testing::ValuesIn(movementCases()), caseName);
 
 }  // namespace

@@ -60,6 +60,40 @@ TEST(ShapeInference, NarrowWeightsAndTables) {
   EXPECT_TRUE(refused("embedding_bag{mode=sum,scaled_rows=1}", {ids, s64(Dims{2}), f32(Dims{9, 24})}));
 }
 
+TEST(ShapeInference, OrderAndLookUps) {
+  const TensorDesc x = f32(Dims{2, 5, 3}), ids = s64(Dims{2, 7, 3}), flags = contiguousDesc(DType::kBool, Dims{2, 5, 3});
+  EXPECT_EQ(resultOf("extremum{axis=1,mode=max}", {x}), (Dims{2, 3}));
+  EXPECT_EQ(resultOf("extremum{axis=-1,keepdim=1,mode=min}", {ids}), (Dims{2, 7, 1}));
+  for (const char* text : {"extremum{axis=3,mode=max}", "extremum{axis=1}", "extremum{axis=1,mode=sum}"}) EXPECT_TRUE(refused(text, {x})) << text;
+  EXPECT_TRUE(refused("extremum{axis=0,mode=max}", {f32(Dims{0, 2})}));
+  EXPECT_TRUE(refused("extremum{axis=0,mode=max}", {flags}));
+  EXPECT_EQ(resultOf("sort{axis=1}", {x}), (Dims{2, 5, 3}));
+  EXPECT_EQ(resultOf("sort{axis=1,descending=1,k=4}", {x}), (Dims{2, 4, 3}));
+  for (const char* text : {"sort{axis=1,k=6}", "sort{axis=1,k=-1}", "sort{axis=-4}"}) EXPECT_TRUE(refused(text, {x})) << text;
+  EXPECT_TRUE(refused("sort{axis=0}", {f32(Dims{})}));
+  EXPECT_TRUE(refused("cumulative_sum{axis=0}", {flags}));
+  EXPECT_EQ(resultOf("gather_elements{axis=1}", {x, ids}), (Dims{2, 7, 3}));
+  EXPECT_TRUE(refused("gather_elements{axis=0}", {x, ids}));
+  EXPECT_TRUE(refused("gather_elements{axis=1}", {x, f32(Dims{2, 7, 3})}));
+  EXPECT_TRUE(refused("gather_elements{axis=1}", {x, s64(Dims{2, 7})}));
+  EXPECT_EQ(resultOf("scatter_elements{axis=1}", {x, ids, f32(Dims{2, 7, 3})}), (Dims{2, 5, 3}));
+  EXPECT_TRUE(refused("scatter_elements{axis=1}", {x, ids, x}));
+  EXPECT_TRUE(refused("scatter_elements{axis=1}", {x, ids, ids}));
+  EXPECT_EQ(resultOf("gather{axis=1}", {x, s64(Dims{4, 6})}), (Dims{2, 4, 6, 3}));
+  EXPECT_EQ(resultOf("gather{axis=1}", {x, s64(Dims{})}), (Dims{2, 3}));
+  EXPECT_TRUE(refused("gather{axis=1}", {x, s64(Dims{1, 1, 1, 1, 1, 1, 1})}));
+  EXPECT_EQ(resultOf("integer_math{op=add}", {ids, s64(Dims{7, 1})}), (Dims{2, 7, 3}));
+  EXPECT_EQ(resultOf("integer_math{op=add,value=3}", {ids, TensorDesc()}), (Dims{2, 7, 3}));
+  EXPECT_TRUE(refused("integer_math{op=add}", {ids, TensorDesc()}));
+  EXPECT_TRUE(refused("integer_math{op=add}", {ids, x}));
+  EXPECT_TRUE(refused("integer_math{op=pow}", {ids, ids}));
+  EXPECT_TRUE(refused("integer_math{op=add}", {ids, s64(Dims{2})}));
+  EXPECT_EQ(resultOf("grid_sample{}", {f32(Dims{2, 3, 4, 5}), f32(Dims{2, 6, 7, 2})}), (Dims{2, 3, 6, 7}));
+  EXPECT_TRUE(refused("grid_sample{}", {f32(Dims{2, 3, 4, 5}), f32(Dims{1, 6, 7, 2})}));
+  EXPECT_TRUE(refused("grid_sample{mode=bicubic}", {f32(Dims{2, 3, 4, 5}), f32(Dims{2, 6, 7, 2})}));
+  EXPECT_TRUE(refused("grid_sample{padding=reflection}", {f32(Dims{2, 3, 4, 5}), f32(Dims{2, 6, 7, 2})}));
+}
+
 TEST(ShapeInference, ConvolutionsAndPools) {
   Random random(6);
   for (int round = 0; round < 3000; ++round) {

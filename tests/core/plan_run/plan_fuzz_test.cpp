@@ -140,7 +140,10 @@ TEST(PlanFuzz, HostileOperations) {
                          R"~("pool{kernel=[1,1],mode=avg_exclude_pad,padding=[3,3]}","src":[0])~", R"~("pool{kernel=[2,2],mode=max,padding=[9,9],stride=[5,5]}","src":[0])~", R"~("pool{kernel=[3,3],mode=avg,padding=[8,1],stride=[2,2]}","src":[0])~",
                          R"~("reduce{axes=[0],mode=bogus}","src":[2])~", R"~("matmul{}","src":[3,2])~", R"~("pointwise{}|add(0)","src":[2,3])~", R"~("cast{dtype=s8}","src":[2])~",
                          R"~("cast{dtype=f16}","src":[2])~", R"~("cast{dtype=bool}","src":[2])~", R"~("softmax{axis=0,scale=nan}","src":[2,-1])~", R"~("layer_norm{axes=2,eps=-1}","src":[2,-1,-1,-1])~",
-                         R"~("reorder{}","src":[2])~", R"~("reorder{}|relu","src":[2])~", R"~("linear{}|div(0)|pow(0.5)","src":[2,2,-1,2])~"}) {
+                         R"~("reorder{}","src":[2])~", R"~("reorder{}|relu","src":[2])~", R"~("linear{}|div(0)|pow(0.5)","src":[2,2,-1,2])~",
+                         R"~("gather_elements{axis=0}","src":[3,4])~", R"~("gather_elements{axis=0}","src":[2,3])~", R"~("scatter_elements{axis=0}","src":[3,4,3])~", R"~("gather{axis=1,wrap=1}","src":[2,3])~",
+                         R"~("integer_math{op=mod}","src":[3,4])~", R"~("integer_math{op=truncdiv}","src":[4,3])~", R"~("cumulative_sum{axis=0}","src":[3])~", R"~("sort{axis=0,k=9223372036854775807}","src":[2])~",
+                         R"~("grid_sample{}","src":[0,0])~", R"~("cast{dtype=s64}","src":[2])~"}) {
     const std::string text = std::string(R"({"plan":1,"inputs":[["f32",4],["f32",3],["f32",2],["s64",1],["s64",1]],"constants":[],"nodes":[{"op":)") + op +
                              R"(,"dst":[5],"name":"n","origins":[]}],"outputs":[5]})";
     SCOPED_TRACE(op);

@@ -46,9 +46,10 @@ std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tenso
   std::vector<void*> to;
   for (const TensorDesc& desc : dst) {
     results.push_back({desc, {}, {}});
-    results.back().values.resize(static_cast<std::size_t>(desc.dims.count()));
+    const auto count = static_cast<std::size_t>(desc.dims.count());
+    desc.dtype == DType::kS64 ? results.back().ids.resize(count) : results.back().values.resize(count);
   }
-  for (Tensor& result : results) to.push_back(result.values.data());
+  for (Tensor& result : results) to.push_back(result.desc.dtype == DType::kS64 ? static_cast<void*>(result.ids.data()) : result.values.data());
   AlignedBuffer scratch(prepared->scratch_bytes);
   const auto state = prepared->newState();
   prepared->execute(state.get(), from.data(), to.data(), scratch.data());
