@@ -29,6 +29,18 @@ HWY_INLINE hn::Vec<hn::ScalableTag<float>> loadFirst(const float* from, std::int
 #endif
 }
 
+// The first `count` lanes to memory, nothing beyond.
+HWY_INLINE void storeFirst(hn::Vec<hn::ScalableTag<float>> v, float* to, std::int64_t count) {
+  const hn::ScalableTag<float> d;
+#if HWY_TARGET <= HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
+#else
+  HWY_ALIGN float lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(float));
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ipex_studio
 HWY_AFTER_NAMESPACE();

@@ -9,9 +9,9 @@
 #include <hwy/highway.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "core/plan/op_spec.h"
+#include "kernels/partial_vector-inl.h"
 #include "kernels/pointwise_ops.h"
 #include "kernels/vector_math-inl.h"
 
@@ -32,11 +32,58 @@ HWY_INLINE void map(const PointwiseRows& rows, const F& f) {
     std::size_t i = 0;
     for (; i + lanes <= rows.count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
     if (i == rows.count) continue;
-    const std::size_t rest = (rows.count - i) * sizeof(float);
-    HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
-    std::memcpy(tail, in + i, rest);
-    hn::Store(f(hn::Load(d, tail)), d, tail);
-    std::memcpy(out + i, tail, rest);
+    const auto rest = static_cast<std::int64_t>(rows.count - i);
+    storeFirst(f(loadFirst(in + i, rest)), out + i, rest);
+  }
+}
+
+// Functions of several vectors in place.
+struct Sigmoids {
+  template <int kCount>
+  static HWY_INLINE void apply(VF (&values)[kCount]) {
+    sigmoids<kCount>(F32(), values);
+  }
+};
+struct Silus {
+  template <int kCount>
+  static HWY_INLINE void apply(VF (&values)[kCount]) {
+    silus<kCount>(F32(), values);
+  }
+};
+
+template <class Function, int kCount>
+HWY_INLINE void applyTo(const float* in, float* out) {
+  const F32 d;
+  VF values[kCount];
+#pragma GCC unroll 4
+  for (int v = 0; v < kCount; ++v) values[v] = hn::LoadU(d, in + v * static_cast<int>(hn::MaxLanes(d)));
+  Function::apply(values);
+#pragma GCC unroll 4
+  for (int v = 0; v < kCount; ++v) hn::StoreU(values[v], d, out + v * static_cast<int>(hn::MaxLanes(d)));
+}
+
+// Four vectors at once where a row has them: of a long chain of dependent operations several must be under way.
+template <class Function>
+HWY_INLINE void mapFours(PointwiseRows rows) {
+  constexpr std::size_t kLanes = hn::MaxLanes(F32());
+  const auto width = static_cast<std::ptrdiff_t>(rows.count);
+  if (rows.in_stride == width && rows.out_stride == width) {
+    rows.count *= rows.rows;
+    rows.rows = 1;
+  }
+  for (; rows.rows > 0; --rows.rows, rows.in += rows.in_stride, rows.out += rows.out_stride) {
+    std::size_t i = 0;
+    for (; i + 4 * kLanes <= rows.count; i += 4 * kLanes) applyTo<Function, 4>(rows.in + i, rows.out + i);
+    const std::size_t left = (rows.count - i) / kLanes;
+    if (left == 3) applyTo<Function, 3>(rows.in + i, rows.out + i);
+    if (left == 2) applyTo<Function, 2>(rows.in + i, rows.out + i);
+    if (left == 1) applyTo<Function, 1>(rows.in + i, rows.out + i);
+    i += left * kLanes;
+    if (i == rows.count) continue;
+    const auto rest = static_cast<std::int64_t>(rows.count - i);
+    VF values[1] = {loadFirst(rows.in + i, rest)};
+    Function::apply(values);
+    storeFirst(values[0], rows.out + i, rest);
   }
 }
 
@@ -50,13 +97,8 @@ HWY_INLINE void map2(const PointwiseRows& rows, const F& f) {
     std::size_t i = 0;
     for (; i + lanes <= rows.count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i), hn::LoadU(d, other + i)), d, out + i);
     if (i == rows.count) continue;
-    const std::size_t rest = (rows.count - i) * sizeof(float);
-    HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
-    HWY_ALIGN float tail_other[hn::MaxLanes(d)] = {};
-    std::memcpy(tail, in + i, rest);
-    std::memcpy(tail_other, other + i, rest);
-    hn::Store(f(hn::Load(d, tail), hn::Load(d, tail_other)), d, tail);
-    std::memcpy(out + i, tail, rest);
+    const auto rest = static_cast<std::int64_t>(rows.count - i);
+    storeFirst(f(loadFirst(in + i, rest), loadFirst(other + i, rest)), out + i, rest);
   }
 }
 
@@ -94,7 +136,7 @@ inline void applyUnary(const PostOp& op, const PointwiseRows& rows) {
     case PostOpKind::kClip:
       return run([=](VF v) HWY_ATTR { return hn::Min(b, hn::Max(a, v)); });
     case PostOpKind::kSigmoid:
-      return run([=](VF v) HWY_ATTR { return sigmoidV(d, v); });
+      return mapFours<Sigmoids>(rows);
     case PostOpKind::kTanh:
       return run([=](VF v) HWY_ATTR { return tanhV(d, v); });
     case PostOpKind::kGeluErf:
@@ -102,7 +144,7 @@ inline void applyUnary(const PostOp& op, const PointwiseRows& rows) {
     case PostOpKind::kGeluTanh:
       return run([=](VF v) HWY_ATTR { return geluTanhV(d, v); });
     case PostOpKind::kSilu:
-      return run([=](VF v) HWY_ATTR { return hn::Mul(v, sigmoidV(d, v)); });
+      return mapFours<Silus>(rows);
     case PostOpKind::kHardSwish:
       return run([=](VF v)
                      HWY_ATTR { return hn::Mul(hn::Mul(v, hn::Min(six, hn::Max(zero, hn::Add(v, three)))), sixth); });

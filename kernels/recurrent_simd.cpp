@@ -26,14 +26,6 @@ namespace HWY_NAMESPACE {
 using F32 = hn::ScalableTag<float>;
 using VF = hn::Vec<F32>;
 
-HWY_INLINE void storeFirst(VF value, float* to, std::int64_t count) {
-  const F32 d;
-  if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::StoreU(value, d, to);
-  HWY_ALIGN float some[hn::MaxLanes(d)];
-  hn::Store(value, d, some);
-  std::memcpy(to, some, static_cast<std::size_t>(count) * sizeof(float));
-}
-
 // Units [unit, unit + lanes) of kRows rows in one step. kSplit sums side by side where few rows leave the multipliers idle.
 template <int kGates, int kRows, int kSplit>
 HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before, std::int64_t before_row,

@@ -46,23 +46,73 @@ HWY_INLINE V expV(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-// e^x for -87 ≤ x ≤ 88, two thirds of expV's work: the rounded exponent is read from the sum's own bits. Keeps NaN.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V expInRangeV(D d, V x) {
+#if HWY_TARGET <= HWY_AVX3
+// The bits of 2^(i/16) less i · 2^19: with the bits of n added, n · 2^19, they are 2^(n/16).
+alignas(64) static constexpr std::uint32_t kRootsOfTwo[16] = {
+    0x3F800000, 0x3F7DAAC3, 0x3F7B95C2, 0x3F79C3D3, 0x3F7837F0, 0x3F76F532, 0x3F75FED7, 0x3F75583F,
+    0x3F7504F3, 0x3F7508A4, 0x3F75672A, 0x3F76248C, 0x3F7744FD, 0x3F78CCDF, 0x3F7AC0C7, 0x3F7D257D};
+
+// e^x = 2^(n/16) · e^r, |r| ≤ ln2/32, by a table of roots and a polynomial of degree 3.
+template <int kCount, class D, class V = hn::Vec<D>>
+HWY_INLINE void expByRoots(D d, V (&x)[kCount]) {
+  const hn::RebindToUnsigned<D> du;
+  const V bias = hn::Set(d, 12582912.0f), one = hn::Set(d, 1.0f);  // 1.5 · 2^23: units stand in the lowest bit
+  const auto roots = hn::Load(du, kRootsOfTwo);
+  V shifted[kCount], n[kCount], p[kCount];
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) shifted[i] = hn::MulAdd(x[i], hn::Set(d, 16 * 1.44269504088896341f), bias);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) n[i] = hn::Sub(shifted[i], bias);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) x[i] = hn::NegMulAdd(n[i], hn::Set(d, 0.693145751953125f / 16), x[i]);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) x[i] = hn::NegMulAdd(n[i], hn::Set(d, 1.42860682030941723e-6f / 16), x[i]);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(x[i], hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f));
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], one);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) p[i] = hn::Mul(p[i], x[i]);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) {
+    const auto bits = hn::BitCast(du, shifted[i]);
+    const auto root = hn::TableLookupLanes(roots, hn::IndicesFromVec(du, hn::And(bits, hn::Set(du, 15u))));
+    const V power = hn::BitCast(d, hn::Add(root, hn::ShiftLeft<19>(bits)));
+    x[i] = hn::MulAdd(power, p[i], power);
+  }
+}
+#endif
+
+// e^x for -87 ≤ x ≤ 88, two thirds of expV's work: the rounded exponent is read from the sum's own bits. Keeps NaN. Of several
+// vectors, one operation after the other for all: one vector alone waits for each result.
+template <int kCount, class D, class V = hn::Vec<D>>
+HWY_INLINE void expInRange(D d, V (&x)[kCount]) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (hn::MaxLanes(d) == 16) return expByRoots<kCount>(d, x);
+#endif
   const hn::RebindToUnsigned<D> du;
   const V bias = hn::Set(d, 12582912.0f + 127.0f);  // 1.5 · 2^23: units stand in the lowest bit
-  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), bias);
-  const V n = hn::Sub(shifted, bias);
-  V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, 1.42860682030941723e-6f), r);
-  V p = hn::Set(d, 1.392618359e-03f);
-  p = hn::MulAdd(p, r, hn::Set(d, 8.363179053e-03f));
-  p = hn::MulAdd(p, r, hn::Set(d, 4.166655462e-02f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.666657699e-01f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+  for (V& value : x) {
+    const V shifted = hn::MulAdd(value, hn::Set(d, 1.44269504088896341f), bias);
+    const V n = hn::Sub(shifted, bias);
+    V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), value);
+    r = hn::NegMulAdd(n, hn::Set(d, 1.42860682030941723e-6f), r);
+    V p = hn::Set(d, 1.392618359e-03f);
+    p = hn::MulAdd(p, r, hn::Set(d, 8.363179053e-03f));
+    p = hn::MulAdd(p, r, hn::Set(d, 4.166655462e-02f));
+    p = hn::MulAdd(p, r, hn::Set(d, 1.666657699e-01f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+    p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+    p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+    value = hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+  }
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V expInRangeV(D d, V x) {
+  V one[1] = {x};
+  expInRange<1>(d, one);
+  return one[0];
 }
 
 // 1 / x for 1 ≤ x < 2^127; a division takes as long as ten other operations.
@@ -76,12 +126,33 @@ HWY_INLINE V reciprocalV(D d, V x) {
 #endif
 }
 
-// 1 / (1 + e^-x). Below -88 the value at -88 (6e-39) stands.
+// 1 / (1 + e^-x) of several vectors. Below -88 the value at -88 (6e-39) stands.
+template <int kCount, class D, class V = hn::Vec<D>>
+HWY_INLINE void sigmoids(D d, V (&x)[kCount]) {
+  const V one = hn::Set(d, 1.0f);
+  // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) x[i] = hn::Min(hn::Set(d, 88.0f), hn::Max(hn::Set(d, -87.0f), hn::Neg(x[i])));
+  expInRange<kCount>(d, x);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) x[i] = reciprocalV(d, hn::Add(one, x[i]));
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoidV(D d, V x) {
-  // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.
-  const V z = hn::Min(hn::Set(d, 88.0f), hn::Max(hn::Set(d, -87.0f), hn::Neg(x)));
-  return reciprocalV(d, hn::Add(hn::Set(d, 1.0f), expInRangeV(d, z)));
+  V one[1] = {x};
+  sigmoids<1>(d, one);
+  return one[0];
+}
+
+// x / (1 + e^-x)
+template <int kCount, class D, class V = hn::Vec<D>>
+HWY_INLINE void silus(D d, V (&x)[kCount]) {
+  V gate[kCount];
+  for (int i = 0; i < kCount; ++i) gate[i] = x[i];
+  sigmoids<kCount>(d, gate);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) x[i] = hn::Mul(x[i], gate[i]);
 }
 
 // tanh: odd polynomial below 0.625, else 1 - 2 / (e^2|x| + 1).
