@@ -135,7 +135,7 @@ class AttentionWriter {
 
 bool canonicalizeAttention(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kCanonicalizeAttention.needs)) {
     if (!context.rewriter.alive(node) || (!isNative(node) && !isLayer(node))) continue;
     Layer layer;
     Decline why = isLayer(node) ? readLayer(node, &layer) : readNative(node, &layer.attention);

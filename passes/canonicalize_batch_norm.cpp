@@ -43,7 +43,7 @@ Decline declineNormalization(const Node* node) {
 bool canonicalizeBatchNorm(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kCanonicalizeBatchNorm.needs)) {
     if (!rewriter.alive(node) || !isBatchNorm(node)) continue;
     const Decline why = declineNormalization(node);
     if (why) {

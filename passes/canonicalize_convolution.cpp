@@ -175,7 +175,7 @@ void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolu
 
 bool canonicalizeConvolution(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kCanonicalizeConvolution.needs)) {
     if (!context.rewriter.alive(node)) continue;
     const ConvolutionForm* form = formOf(node);
     if (form == nullptr) continue;

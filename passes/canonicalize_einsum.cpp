@@ -172,7 +172,7 @@ class EinsumWriter {
 
 bool canonicalizeEinsum(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kCanonicalizeEinsum.needs)) {
     if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::einsum || node->inputs().size() < 2) continue;
     EinsumEquation equation;
     Decline why = readEinsum(node, &equation);

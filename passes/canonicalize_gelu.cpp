@@ -108,7 +108,7 @@ Decline whyNot(PassContext& context, const GeluMatch& match, const Node* root) {
 
 bool canonicalizeGelu(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::mul", "aten::div"})) {
     if (!context.rewriter.alive(node)) continue;
     const auto match = matchGelu(node);
     if (!match) continue;

@@ -74,7 +74,7 @@ Decline whyNot(PassContext& context, const HardSwishMatch& match, const Node* ro
 
 bool canonicalizeHardswish(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
     if (!context.rewriter.alive(node)) continue;
     const auto match = matchRoot(node);
     if (!match) continue;

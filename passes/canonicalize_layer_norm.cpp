@@ -171,7 +171,7 @@ void rewrite(Rewriter& rewriter, const LayerNormMatch& match) {
 
 bool canonicalizeLayerNorm(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::mul", "aten::div"})) {
     if (!context.rewriter.alive(node) || node->outputs().size() != 1) continue;
     auto match = matchCore(node);
     if (!match) continue;

@@ -67,7 +67,7 @@ void rewrite(Node* node, const LinearMatch& match, Rewriter& rewriter) {
 
 bool canonicalizeLinear(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kCanonicalizeLinear.needs)) {
     if (!context.rewriter.alive(node)) continue;
     LinearMatch match;
     Decline why;

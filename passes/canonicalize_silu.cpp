@@ -28,7 +28,7 @@ Node* matchSigmoid(Node* root) {
 
 bool canonicalizeSilu(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::mul"})) {
     if (!context.rewriter.alive(node)) continue;
     Node* sigmoid = matchSigmoid(node);
     if (!sigmoid) continue;

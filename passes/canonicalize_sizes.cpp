@@ -1,12 +1,14 @@
 // Asks for one size at a time instead of for a list of all, and knows how many there are.
 //   before  %s = aten::size(%x)   %n, %c, %h, %w = prim::ListUnpack(%s)   %y = view(%z, %s)   %d = aten::dim(%x)
 //   after   %n = aten::size(%x, 0)   …   %list = prim::ListConstruct(%n, %c, %h, %w)   %y = view(%z, %list)   %d = 4
-// Elements taken by a constant index, unpacked lists, lengths, ranks, and lists that are only read. The rank is the
-// example's, which plans take alone.
+// Elements taken by a constant index, constant slices, unpacked lists, lengths, ranks, and lists that are only read. The
+// rank is the example's, which plans take alone.
 // Declines: unknown-shape; unsupported-operator (a list that may be written to).
 // Runs before fold-size, which decides single sizes, and before fold-constants, which takes the branch that a rank
 // decides. Numerics: none changed.
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 #include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
@@ -36,6 +38,33 @@ std::vector<Value*> allSizes(Rewriter& rewriter, Value* x, std::int64_t rank, No
   return sizes;
 }
 
+Value* listed(Rewriter& rewriter, Value* x, const std::vector<std::int64_t>& axes, Node* before) {
+  std::vector<Value*> sizes;
+  for (const std::int64_t axis : axes) sizes.push_back(sizeOf(rewriter, x, axis, before));
+  Node* made = rewriter.create("prim::ListConstruct", sizes, before);
+  made->output()->setType(c10::ListType::ofInts());
+  return made->output();
+}
+
+// The elements that aten::slice(list, start?, end?, step) names by constants; nullopt: it is none. Whoever asks for the list
+// may write to the one it gets only.
+std::optional<std::vector<std::int64_t>> slicedBy(const Node* user, std::int64_t rank) {
+  if (user->kind() != aten::slice || user->inputs().size() != 4) return std::nullopt;
+  const auto step = constantInt(user->input(3));
+  if (step != 1) return std::nullopt;
+  const auto bound = [&](const Value* value, std::int64_t otherwise) -> std::optional<std::int64_t> {
+    if (isNone(value)) return otherwise;
+    const auto given = constantInt(value);
+    if (!given) return std::nullopt;
+    return std::clamp<std::int64_t>(*given < 0 ? *given + rank : *given, 0, rank);
+  };
+  const auto begin = bound(user->input(1), 0), end = bound(user->input(2), rank);
+  if (!begin || !end) return std::nullopt;
+  std::vector<std::int64_t> axes;
+  for (std::int64_t axis = *begin; axis < *end; ++axis) axes.push_back(axis);
+  return axes;
+}
+
 // The element that a constant index names; -1: it names none.
 std::int64_t elementOf(const Node* user, std::int64_t rank) {
   const auto index = constantInt(user->input(1));
@@ -48,6 +77,14 @@ bool onlyReads(const torch::jit::Use& use) {
   if (schema == nullptr || use.offset >= schema->arguments().size()) return false;
   const auto* alias = schema->arguments()[use.offset].alias_info();
   return alias == nullptr;
+}
+
+bool mayWrite(const torch::jit::Use& use) {
+  if (use.user->kind() == prim::ListUnpack) return false;
+  const auto* schema = use.user->maybeSchema();
+  if (schema == nullptr || use.offset >= schema->arguments().size()) return true;
+  const auto* alias = schema->arguments()[use.offset].alias_info();
+  return alias != nullptr && alias->isWrite();
 }
 
 // Rewrites one user of the list of `x`'s sizes; false: it has to stay.
@@ -67,10 +104,16 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
     rewriter.replace({user, list}, user->output(), rewriter.constant(rank, user), "knows the number of sizes");
     return true;
   }
+  const std::vector<torch::jit::Use>& uses = list->output()->uses();
+  const auto part = std::none_of(uses.begin(), uses.end(), mayWrite) ? slicedBy(user, rank) : std::nullopt;
+  if (part) {
+    rewriter.replace({user, list}, user->output(), listed(rewriter, x, *part, user), "lists some of the sizes");
+    return true;
+  }
   if (!onlyReads(use)) return false;
-  Node* made = rewriter.create("prim::ListConstruct", allSizes(rewriter, x, rank, user), user);
-  made->output()->setType(c10::ListType::ofInts());
-  rewriter.replaceInput(user, use.offset, made->output());
+  std::vector<std::int64_t> axes(static_cast<std::size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  rewriter.replaceInput(user, use.offset, listed(rewriter, x, axes, user));
   rewriter.finish(user, "lists single sizes");
   return true;
 }

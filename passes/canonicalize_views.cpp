@@ -224,7 +224,7 @@ const std::unordered_map<std::string, Form>& forms() {
 
 bool canonicalizeViews(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kCanonicalizeViews.needs)) {
     if (!context.rewriter.alive(node)) continue;
     const auto form = forms().find(node->kind().toQualString());
     if (form == forms().end() || node->outputs().size() != 1) continue;

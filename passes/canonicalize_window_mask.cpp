@@ -182,7 +182,7 @@ class WindowRewrite {
 
 bool canonicalizeWindowMask(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::matmul", "aten::bmm", "aten::mm", "ipex_studio::matmul"})) {
     WindowMask match;
     if (!context.rewriter.alive(node) || !readMaskedWindows(node, &match)) continue;
     Decline decline = readWindowScores(&match);

@@ -29,7 +29,7 @@ bool isDropout(const Node* node) {
 
 bool eliminateDropout(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kEliminateDropout.needs)) {
     if (!context.rewriter.alive(node) || !isDropout(node)) continue;
     const bool drops_nothing = constantNumber(node->input(1)) == 0.0;  // functional calls leave the mode at its default
     const auto train = drops_nothing ? std::optional<bool>(false) : constantBool(node->input(2));

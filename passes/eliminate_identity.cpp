@@ -26,9 +26,11 @@ namespace {
 
 enum class Identity { kNone, kView, kCopy };
 
-bool hasSchema(const Node* node, const char* name) {
+// The kind first: to find a node's schema takes long.
+bool hasSchema(const Node* node, c10::Symbol kind, const char* overload) {
+  if (node->kind() != kind) return false;
   const auto* schema = node->maybeSchema();
-  return schema != nullptr && schema->name() + "." + schema->overload_name() == name;
+  return schema != nullptr && schema->overload_name() == overload;
 }
 
 // The dtype the value has in every run that makes sense; not that of an argument, which the caller chooses.
@@ -65,13 +67,14 @@ Identity arithmetic(const Node* node) {
 }
 
 Identity sameDtype(const Node* node) {
+  if (node->kind() != aten::to && node->kind() != aten::type_as) return Identity::kNone;
   const auto dtype = certainDtype(node->input(0));
   if (!dtype) return Identity::kNone;
   bool same = false;
-  if (hasSchema(node, "aten::to.dtype")) {
+  if (hasSchema(node, aten::to, "dtype")) {
     same = constantInt(node->input(1)) == static_cast<std::int64_t>(*dtype) && constantBool(node->input(3)) == false &&
            isNone(node->input(4));
-  } else if (hasSchema(node, "aten::type_as.")) {
+  } else if (hasSchema(node, aten::type_as, "")) {
     same = knownDtype(node->input(1)) == dtype;
   }
   return same ? Identity::kView : Identity::kNone;
@@ -80,19 +83,20 @@ Identity sameDtype(const Node* node) {
 Identity view(const Node* node) {
   const auto kind = node->kind();
   if (kind == aten::detach || kind == aten::alias) return Identity::kView;
-  if (hasSchema(node, "aten::slice.Tensor")) {
+  if (hasSchema(node, aten::slice, "Tensor")) {
     const auto begin = isNone(node->input(2)) ? std::optional<std::int64_t>(0) : constantInt(node->input(2));
     const auto end = isNone(node->input(3)) ? std::optional<std::int64_t>(INT64_MAX) : constantInt(node->input(3));
     return begin == 0 && end == INT64_MAX && constantInt(node->input(4)) == 1 ? Identity::kView : Identity::kNone;
   }
-  const auto sizes = knownSizes(node->input(0));
-  if (hasSchema(node, "aten::expand.")) {
+  if (hasSchema(node, aten::expand, "")) {
+    const auto sizes = knownSizes(node->input(0));
     const auto to = constantInts(node->input(1));
     const bool keeps = to && sizes && to->size() == sizes->size() &&
                        std::all_of(to->begin(), to->end(), [](auto size) { return size == -1; });
     return keeps ? Identity::kView : Identity::kNone;
   }
-  if (hasSchema(node, "aten::flatten.using_ints")) {
+  if (hasSchema(node, aten::flatten, "using_ints")) {
+    const auto sizes = knownSizes(node->input(0));
     const auto first = constantInt(node->input(1));
     const auto last = constantInt(node->input(2));
     if (!sizes || sizes->empty() || !first || !last) return Identity::kNone;
@@ -127,6 +131,15 @@ Identity copy(const Node* node) {
   return Identity::kNone;
 }
 
+// All that the functions above ask for.
+const std::vector<const char*>& kindsOfIdentities() {
+  static const std::vector<const char*> kKinds = {
+      "aten::add",    "aten::sub",     "aten::mul", "aten::div",     "aten::pow",   "aten::detach",     "aten::alias",           "aten::slice",
+      "aten::expand", "aten::flatten", "aten::to",  "aten::type_as", "aten::clone", "aten::contiguous", "aten::constant_pad_nd", "aten::pad",
+      "aten::cat"};
+  return kKinds;
+}
+
 // What the node hands on, and how; null: it does something.
 Value* identityOf(Node* node, Identity* how) {
   if (!node->kind().is_aten() || node->outputs().size() != 1 || node->inputs().empty()) return nullptr;
@@ -146,7 +159,7 @@ Value* identityOf(Node* node, Identity* how) {
 
 bool eliminateIdentity(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kindsOfIdentities())) {
     if (!context.rewriter.alive(node)) continue;
     Identity how = Identity::kNone;
     Value* same = identityOf(node, &how);

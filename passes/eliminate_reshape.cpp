@@ -33,7 +33,7 @@ bool keepsOrder(const Node* node) {
 bool eliminateReshape(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kEliminateReshape.needs)) {
     if (!rewriter.alive(node) || !isReshape(node)) continue;
     std::vector<Node*> consumed = {node};
     Value* source = node->input(0);

@@ -104,7 +104,7 @@ bool eliminateTranspose(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   // A node made for a pair of permutations may be half of the next pair: those come later and see it as their operand.
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::permute", "aten::transpose", "aten::t", "aten::squeeze"})) {
     TransposeMatch found;
     if (!rewriter.alive(node) || !match(node, found)) continue;
     if (const Decline why = checkSameValue(context, node->output(), found.source, true)) {

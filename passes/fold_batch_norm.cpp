@@ -22,7 +22,7 @@ Decline readStatistics(const Node* node, const WeightedNode& weighted, ChannelAf
   const auto eps = constantNumber(node->input(7));
   if (!training || !eps) return {reasons::kNotConstant, "The mode or epsilon is not constant."};
   if (*training) return {reasons::kTrainingMode, "The normalization uses the statistics of its own input."};
-  at::Tensor parts[4];  // weight, bias, mean, variance
+  std::vector<double> parts[4];  // weight, bias, mean, variance; empty: none
   for (std::size_t i = 0; i < 4; ++i) {
     const auto part = constantTensor(node->input(i + 1));
     if (!part) {
@@ -35,18 +35,16 @@ Decline readStatistics(const Node* node, const WeightedNode& weighted, ChannelAf
     if (part->dim() != 1 || part->size(0) != weighted.channels()) {
       return {reasons::kShapeMismatch, "The normalization has another number of channels than the weights."};
     }
-    parts[i] = part->detach().to(at::kDouble).contiguous();
+    parts[i] = doublesOf(*part);
   }
   const std::int64_t channels = weighted.channels();
   affine.scale = at::empty({channels}, at::kDouble);
   affine.shift = at::empty({channels}, at::kDouble);
-  const double* values[4];
-  for (std::size_t i = 0; i < 4; ++i) values[i] = parts[i].defined() ? parts[i].data_ptr<double>() : nullptr;
   auto* scale = affine.scale.data_ptr<double>();
   auto* shift = affine.shift.data_ptr<double>();
-  for (std::int64_t c = 0; c < channels; ++c) {
-    scale[c] = (values[0] ? values[0][c] : 1) / std::sqrt(values[3][c] + *eps);
-    shift[c] = (values[1] ? values[1][c] : 0) - values[2][c] * scale[c];
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    scale[c] = (parts[0].empty() ? 1 : parts[0][c]) / std::sqrt(parts[3][c] + *eps);
+    shift[c] = (parts[1].empty() ? 0 : parts[1][c]) - parts[2][c] * scale[c];
   }
   return checkFinite(affine.scale, affine.shift);
 }
@@ -76,7 +74,7 @@ Decline match(Node* node, PassContext& context, WeightedNode& weighted, ChannelA
 bool foldBatchNorm(Graph& graph, PassContext& context) {
   at::NoGradGuard no_gradients;
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kFoldBatchNorm.needs)) {
     if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::batch_norm) continue;
     if (!isWeightedNode(node->input(0)->node())) continue;
     WeightedNode weighted;

@@ -31,16 +31,20 @@ constexpr double kSmallBytes = 1 << 20;
 // What an operator that cannot run on meta tensors may be asked to make before its result is measured.
 constexpr double kTrialBytes = 16 << 20;
 
-bool mayRun(const Node* node) {
+// By the kind alone.
+bool mayFold(c10::Symbol kind) {
   static const std::unordered_set<std::string> never = {"aten::dequantize",     "aten::empty",
                                                         "aten::empty_like",     "aten::empty_strided",
                                                         "aten::new_empty",      "prim::Constant",
                                                         "prim::Guard",          "prim::profile",
                                                         "prim::profile_ivalue", "prim::unchecked_unwrap_optional",
                                                         "prim::Uninitialized"};
+  return (kind.is_aten() || kind.is_prim()) && never.count(kind.toQualString()) == 0;
+}
+
+bool mayRun(const Node* node) {
   const auto kind = node->kind();
-  if (!kind.is_aten() && !kind.is_prim()) return false;
-  if (never.count(kind.toQualString()) != 0 || !node->blocks().empty() || node->outputs().empty()) return false;
+  if (!node->blocks().empty() || node->outputs().empty()) return false;
   const bool builds = kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack;
   if (!builds && node->maybeSchema() == nullptr) return false;
   return !node->isNondeterministic() && !node->hasSideEffects();
@@ -137,13 +141,13 @@ bool fits(const Node* node, double* bytes) {
 std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses) {
   std::unordered_set<const Node*> constant;
   std::vector<Node*> found;
-  for (Node* node : allNodes(graph)) {
-    if (!mayRun(node)) continue;
+  for (Node* node : context.nodesWhere(&mayFold)) {
+    // The operands first: they rule nearly every node out, and at once.
     const auto inputs = node->inputs();
     const bool fixed = std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
       return input->node()->kind() == prim::Constant || constant.count(input->node()) != 0;
     });
-    if (!fixed) continue;
+    if (!fixed || !mayRun(node)) continue;
     const bool mutable_result = std::any_of(node->outputs().begin(), node->outputs().end(), isMutable);
     if (mutable_result && context.aliases().hasWriters(node)) {
       misses.emplace_back(node, Decline{reasons::kAliased, "The result may be written to."});
@@ -206,8 +210,8 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses) {
   for (Node* node : candidates(graph, context, misses)) {
     if (context.rewriter.alive(node)) changed |= foldNode(node, context, misses);
   }
-  for (Node* node : allNodes(graph)) {
-    if (!context.rewriter.alive(node) || node->kind() != prim::If) continue;
+  for (Node* node : context.nodes({"prim::If"})) {
+    if (!context.rewriter.alive(node)) continue;
     const auto condition = constantBool(node->input(0));
     if (!condition || !context.rewriter.permit()) continue;
     context.rewriter.inlineBlock(node, node->blocks()[*condition ? 0 : 1], "took the only possible branch");

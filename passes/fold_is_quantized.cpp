@@ -34,7 +34,7 @@ std::optional<bool> isQuantizedValue(const Value* value) {
 
 bool foldIsQuantized(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kFoldIsQuantized.needs)) {
     if (!context.rewriter.alive(node) || node->kind() != c10::Symbol::fromQualString("prim::is_quantized")) continue;
     const auto answer = isQuantizedValue(node->input(0));
     if (!answer) {

@@ -98,7 +98,7 @@ Decline match(Node* node, bool data_first, PassContext& context, WeightedNode& w
 bool foldMulAdd(Graph& graph, PassContext& context) {
   at::NoGradGuard no_gradients;
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div"})) {
     if (!context.rewriter.alive(node) || !isArithmetic(node)) continue;
     const bool data_first = isWeightedNode(node->input(0)->node());
     if (!data_first && !isWeightedNode(node->input(1)->node())) continue;

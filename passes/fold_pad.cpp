@@ -98,7 +98,7 @@ Node* writeAsymmetric(Node* node, Node* pad, const Padding& padding, const Fused
 
 bool foldPad(Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::convolution"})) {
     if (!context.rewriter.alive(node) || node->kind() != aten::convolution || node->inputs().size() != 9) continue;
     Node* pad = node->input(0)->node();
     if (!isPad(pad)) continue;

@@ -17,7 +17,7 @@ namespace {
 
 bool fuseActivation(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
     if (!context.rewriter.alive(node)) continue;
     Decline decline;
     const auto match = matchUnary(node, &decline);

@@ -101,7 +101,7 @@ void rewrite(Rewriter& rewriter, const AddLayerNormMatch& match) {
 
 bool fuseAddLayerNorm(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kFuseAddLayerNorm.needs)) {
     if (!context.rewriter.alive(node)) continue;
     auto match = matchNorm(node);
     if (!match) continue;

@@ -175,7 +175,7 @@ void rewrite(Rewriter& rewriter, const AttentionMatch& match) {
 
 bool fuseAttention(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes({"aten::matmul", "aten::bmm", "aten::mm", "ipex_studio::matmul"})) {
     AttentionMatch match;
     if (!context.rewriter.alive(node) || !readSecondProduct(node, &match)) continue;
     Decline decline = readSoftmax(&match);

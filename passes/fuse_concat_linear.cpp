@@ -176,7 +176,7 @@ void rewrite(Rewriter& rewriter, const Group& group) {
 bool fuseConcatLinear(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   std::unordered_set<const Node*> seen;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kFuseConcatLinear.needs)) {
     if (!context.rewriter.alive(node) || !isLinear(node) || seen.count(node) != 0) continue;
     Group group;
     group.linears = linearsOf(node);

@@ -176,7 +176,11 @@ bool absorbRowFactors(PassContext& context, Node* node, bool* permitted) {
 bool fuseMatmulTranspose(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   bool permitted = true;
-  for (Node* node : allNodes(graph)) {
+  const auto& products = kFuseMatmulTranspose.needs;
+  const auto wanted = [&](c10::Symbol kind) {
+    return mayBeElementwise(kind) || std::find(products.begin(), products.end(), std::string(kind.toQualString())) != products.end();
+  };
+  for (Node* node : context.nodesWhere(wanted)) {
     if (!context.rewriter.alive(node)) continue;
     changed |= absorbOperands(context, node, &permitted) || absorbResult(context, node, &permitted) || absorbRowFactors(context, node, &permitted);
     if (!permitted) break;

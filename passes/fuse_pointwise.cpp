@@ -86,20 +86,43 @@ std::optional<LinkMatch> matchLink(PassContext& context, Node* node, Decline* de
   return std::nullopt;
 }
 
+// Appends the only reader of `node`, whose result `op` is to give, where it is the next link and no other chain comes first
+// there. Null: it is not, or matchLink() says why not when the walk gets there.
+Node* takeNextLink(PassContext& context, FusedOp* op, Node* node) {
+  Value* result = node->output();
+  if (result->uses().size() != 1) return nullptr;
+  Node* next = result->uses()[0].user;
+  if (next->owningBlock() != node->owningBlock()) return nullptr;
+  Decline unsaid;
+  for (const std::size_t side : {0, 1}) {
+    const auto elementwise = readElementwise(next, side);
+    if (!elementwise) continue;
+    const auto link = elementwise->data == result ? readLink(context, next, side, &unsaid) : std::nullopt;
+    return link && appendTo(op, *link) ? next : nullptr;
+  }
+  return nullptr;
+}
+
 bool fusePointwise(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
     if (!context.rewriter.alive(node)) continue;
     Decline decline;
-    const auto match = matchLink(context, node, &decline);
+    auto match = matchLink(context, node, &decline);
     if (!match) {
       if (decline.reason) context.missed(node, decline.reason, decline.text);
       continue;
     }
     if (!context.rewriter.permit()) break;
-    Node* fused = writeFusedOp(context.rewriter, match->op, node);
-    context.rewriter.replace({match->previous, node}, node->output(), fused->output(),
-                             fmt::format("fused {} into a pointwise chain", shortName(node)));
+    std::vector<Node*> consumed = {match->previous, node};
+    std::string names = shortName(node);
+    while (Node* next = takeNextLink(context, &match->op, consumed.back())) {
+      consumed.push_back(next);
+      names += " + " + shortName(next);
+    }
+    Node* last = consumed.back();
+    Node* fused = writeFusedOp(context.rewriter, match->op, last);
+    context.rewriter.replace(consumed, last->output(), fused->output(), fmt::format("fused {} into a pointwise chain", names));
     changed = true;
   }
   return changed;

@@ -114,7 +114,7 @@ void rewrite(Rewriter& rewriter, Node* softmax, const SoftmaxMatch& match) {
 
 bool fuseSoftmax(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kFuseSoftmax.needs)) {
     if (!context.rewriter.alive(node) || node->inputs().size() != 3) continue;
     if (!isKind(node, "aten::softmax") && !isKind(node, "aten::log_softmax")) continue;
     const SoftmaxMatch match = matchScores(context, node);

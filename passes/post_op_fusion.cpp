@@ -22,17 +22,38 @@ bool refuse(Decline* decline, const char* reason, std::string text) {
   return false;
 }
 
-// The result is float32 where the weights say so, even when the example run left no type.
-bool producesFloat32(const Producer& producer) {
-  if (isFloat32(producer.node->output())) return true;
-  if (knownDtype(producer.node->output()) || producer.op.base.size() < 2) return false;
-  return isFloat32(producer.op.base[1]);
+// `result` of the operation is float32 where the weights say so, even when the example run left no type.
+bool producesFloat32(const FusedOp& op, const Value* result) {
+  const auto dtype = knownDtype(result);
+  if (dtype || op.base.size() < 2) return dtype == at::kFloat;
+  return isFloat32(op.base[1]);
 }
 
 bool weightsConstant(const FusedOp& op) {
   const bool has_weights =
       op.spec.kind == OpKind::kConvolution || op.spec.kind == OpKind::kDeconvolution || op.spec.kind == OpKind::kLinear;
   return !has_weights || constantTensor(op.base[1]);
+}
+
+// The node as an operation on one tensor, whichever side it stands on.
+std::optional<Elementwise> readUnary(Node* node) {
+  for (const std::size_t side : {0, 1}) {
+    auto elementwise = readElementwise(node, side);
+    if (elementwise && !elementwise->operand) return elementwise;
+  }
+  return std::nullopt;
+}
+
+// Appends the only reader of `node`, whose result `op` is to give, where it is an operation on that one tensor. Null: it
+// is something else, or readProducer() would decline.
+Node* takeFollower(FusedOp* op, Node* node) {
+  const Value* result = node->output();
+  if (result->uses().size() != 1) return nullptr;
+  Node* next = result->uses()[0].user;
+  if (next->owningBlock() != node->owningBlock()) return nullptr;
+  const auto elementwise = readUnary(next);
+  const bool follows = elementwise && elementwise->data == result && producesFloat32(*op, result) && op->spec.post_ops.size() + 2 <= kMaxPostOps;
+  return follows && appendTo(op, *elementwise) ? next : nullptr;
 }
 
 // A unary node directly behind a two-tensor post-op, as an activation behind a sum.
@@ -82,13 +103,13 @@ std::optional<Producer> readProducer(Value* data, const Node* user, Decline* dec
   } else if (!weightsConstant(*op)) {
     refuse(decline, reasons::kWeightsNotConstant,
            fmt::format("The weights of the {} are computed while the model runs.", name));
-  } else if (Producer producer{node, *op}; !producesFloat32(producer)) {
+  } else if (!producesFloat32(*op, data)) {
     refuse(decline, reasons::kUnsupportedDtype, fmt::format("The {} is not known to compute in float32.", name));
   } else if (op->spec.post_ops.size() + 2 > kMaxPostOps) {
     refuse(decline, reasons::kNotProfitable,
            fmt::format("The {} has {} post-operations already.", name, op->spec.post_ops.size()));
   } else {
-    return producer;
+    return Producer{node, *std::move(op)};
   }
   return std::nullopt;
 }
@@ -115,9 +136,8 @@ bool operandFits(PassContext& context, Value* operand, const Value* data, Declin
 }
 
 std::optional<PostOpMatch> matchUnary(Node* node, Decline* decline) {
-  auto elementwise = readElementwise(node, 0);
-  if (!elementwise || elementwise->operand) elementwise = readElementwise(node, 1);
-  if (!elementwise || elementwise->operand) return std::nullopt;
+  const auto elementwise = readUnary(node);
+  if (!elementwise) return std::nullopt;
   const auto producer = readProducer(elementwise->data, node, decline);
   if (!producer) return std::nullopt;
   return PostOpMatch{*producer, *elementwise};
@@ -166,14 +186,21 @@ bool appendTo(FusedOp* op, const Elementwise& elementwise) {
 void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise, Node* node) {
   FusedOp op = producer.op;
   IPEX_CHECK(appendTo(&op, elementwise), "too many post-operations for one operation");
+  std::vector<Node*> consumed = {producer.node, node};
+  std::string names = shortName(node);
+  // All that would be fused next goes along: each rewrite makes a node for the one it made before.
+  while (Node* follower = takeFollower(&op, consumed.back())) {
+    consumed.push_back(follower);
+    names += " + " + shortName(follower);
+  }
   Node* fused = writeFusedOp(context.rewriter, op, elementwise.operand ? node : producer.node);
-  context.rewriter.replace({producer.node, node}, node->output(), fused->output(),
-                           fmt::format("fused {} into {}", shortName(node), opKindName(op.spec.kind)));
+  context.rewriter.replace(consumed, consumed.back()->output(), fused->output(),
+                           fmt::format("fused {} into {}", names, opKindName(op.spec.kind)));
 }
 
 bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::vector<const char*>& kinds) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
     if (!context.rewriter.alive(node)) continue;
     const bool wanted = std::any_of(kinds.begin(), kinds.end(), [&](const char* kind) {
       return std::strcmp(kind, node->kind().toQualString()) == 0;

@@ -30,8 +30,8 @@ bool mayBeReadLater(PassContext& context, const FusedOp& op);
 // appended, when there is no room for more.
 bool appendTo(FusedOp* op, const Elementwise& elementwise);
 
-// Appends the elementwise `node` to `producer`, at the producer's place for unary post-ops, else at the node's. The
-// caller has asked permit().
+// Appends the elementwise `node` to `producer`, at the producer's place for unary post-ops, else at the node's, and with it
+// all operations on one tensor that follow it, each the only reader of the one before. The caller has asked permit().
 void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise,
                    torch::jit::Node* node);
 

@@ -32,7 +32,7 @@ class TableQuantizer {
 
   bool run() {
     bool changed = false;
-    for (Node* node : allNodes(graph_)) {
+    for (Node* node : context_.nodes({"aten::embedding", "aten::embedding_bag"})) {
       const bool bags = node->kind() == c10::Symbol::fromQualString("aten::embedding_bag");
       if (!context_.rewriter.alive(node) || (!bags && node->kind() != c10::Symbol::fromQualString("aten::embedding"))) continue;
       const auto lowered = lowerNode(node);

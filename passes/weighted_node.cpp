@@ -20,24 +20,54 @@ bool isFoldable(const at::Tensor& tensor) {
          tensor.layout() == at::kStrided;
 }
 
-// The scale in the shape that multiplies the weights along their result channels.
-at::Tensor alongChannels(const WeightedNode& weighted, const at::Tensor& scale) {
-  if (scale.numel() == 1) return scale.reshape({});
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(weighted.weight.dim()), 1);
-  if (!weighted.transposed) {
-    shape[0] = scale.numel();
-    return scale.reshape(shape);
+// The weights times the scale of their result channels. Plain loops: a graph may have thousands of small weights, and each
+// operation on tensors costs as much as hundreds of numbers.
+template <typename T>
+at::Tensor scaledWeights(const WeightedNode& weighted, const at::Tensor& scale) {
+  const at::Tensor given = weighted.weight.detach().contiguous();
+  at::Tensor made = at::empty(given.sizes(), given.options());
+  const T* from = given.data_ptr<T>();
+  T* to = made.data_ptr<T>();
+  const double* factors = scale.data_ptr<double>();
+  // [O, …], or [C, O/groups, …], where input channel i belongs to group i / (C/groups), whose result channels are its own.
+  const std::int64_t per_group = weighted.transposed ? given.size(1) : 1;
+  const std::int64_t rows = given.size(0) * per_group;
+  const std::int64_t length = rows == 0 ? 0 : given.numel() / rows;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t channel = weighted.transposed ? row / per_group / (given.size(0) / weighted.groups) * per_group + row % per_group : row;
+    const double factor = factors[scale.numel() == 1 ? 0 : channel];
+    for (std::int64_t i = row * length; i < (row + 1) * length; ++i) to[i] = static_cast<T>(from[i] * factor);
   }
-  // [C, O/groups, …]: input channel i belongs to group i / (C/groups), whose result channels are its own.
-  const std::int64_t per_group = weighted.weight.size(1);
-  shape[0] = weighted.weight.size(0);
-  shape[1] = per_group;
-  return scale.reshape({weighted.groups, per_group})
-      .repeat_interleave(weighted.weight.size(0) / weighted.groups, 0)
-      .reshape(shape);
+  return made;
+}
+
+template <typename T>
+at::Tensor scaledBias(const WeightedNode& weighted, const at::Tensor& scale, const at::Tensor& shift) {
+  at::Tensor made = at::empty({weighted.channels()}, weighted.weight.options().requires_grad(false));
+  const at::Tensor given = weighted.bias ? weighted.bias->detach().contiguous() : at::Tensor();
+  const T* from = given.defined() ? given.data_ptr<T>() : nullptr;
+  T* to = made.data_ptr<T>();
+  const double *factors = scale.data_ptr<double>(), *addends = shift.data_ptr<double>();
+  for (std::int64_t c = 0; c < made.numel(); ++c) {
+    const double addend = addends[shift.numel() == 1 ? 0 : c];
+    to[c] = static_cast<T>(from == nullptr ? addend : addend + from[c] * factors[scale.numel() == 1 ? 0 : c]);
+  }
+  return made;
 }
 
 }  // namespace
+
+std::vector<double> doublesOf(const at::Tensor& tensor) {
+  const at::Tensor given = tensor.detach().contiguous();
+  const auto count = static_cast<std::size_t>(given.numel());
+  std::vector<double> values(count);
+  if (given.scalar_type() == at::kFloat) {
+    std::copy_n(given.data_ptr<float>(), count, values.begin());
+  } else {
+    std::copy_n(given.data_ptr<double>(), count, values.begin());
+  }
+  return values;
+}
 
 std::int64_t WeightedNode::channels() const { return transposed ? weight.size(1) * groups : weight.size(0); }
 
@@ -100,14 +130,11 @@ void foldAffine(const WeightedNode& weighted, Node* user, const at::Tensor& scal
   at::NoGradGuard no_gradients;
   IPEX_CHECK(scale.scalar_type() == at::kDouble && shift.scalar_type() == at::kDouble, "fold in float64");
   Node* node = weighted.node;
-  const auto dtype = weighted.weight.scalar_type();
-  const at::Tensor weight = weighted.weight.detach().to(at::kDouble) * alongChannels(weighted, scale);
-  at::Tensor bias = shift.expand({weighted.channels()});
-  if (weighted.bias) bias = bias + weighted.bias->detach().to(at::kDouble) * scale;
-
+  const bool is_float = weighted.weight.scalar_type() == at::kFloat;
+  const at::Tensor factors = scale.contiguous(), addends = shift.contiguous();
   std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
-  inputs[1] = rewriter.constant(weight.to(dtype).contiguous(), node);
-  inputs[2] = rewriter.constant(bias.to(dtype).contiguous(), node);
+  inputs[1] = rewriter.constant(is_float ? scaledWeights<float>(weighted, factors) : scaledWeights<double>(weighted, factors), node);
+  inputs[2] = rewriter.constant(is_float ? scaledBias<float>(weighted, factors, addends) : scaledBias<double>(weighted, factors, addends), node);
   Node* folded = rewriter.create(node->kind().toQualString(), inputs, node);
   folded->output()->setType(user->output(0)->type());
   rewriter.replace({node, user}, user->output(0), folded->output(), text);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
@@ -27,6 +28,9 @@ struct WeightedNode {
 struct ChannelAffine {
   at::Tensor scale, shift;
 };
+
+// The elements of a tensor of float32 or float64 on the CPU, in order.
+std::vector<double> doublesOf(const at::Tensor& tensor);
 
 bool isWeightedNode(const torch::jit::Node* node);
 

@@ -14,6 +14,9 @@ struct Elementwise {
   std::vector<PostOp> post_ops;          // in order; a binary one is last and has operand 0
 };
 
+// False for the kinds of nodes that readElementwise() and readUnaryPostOp() never read.
+bool mayBeElementwise(c10::Symbol kind);
+
 // `node` as post-ops on its input `data_index` (0 or 1). nullopt when it is not elementwise, an attribute is not
 // constant, or that input is not a tensor. a - alpha·v on input 1 becomes linear(alpha,0), rsub.
 std::optional<Elementwise> readElementwise(torch::jit::Node* node, std::size_t data_index = 0);

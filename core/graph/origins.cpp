@@ -28,6 +28,11 @@ void collect(Block* block, bool with_constants, std::vector<Node*>& nodes) {
   }
 }
 
+void sortUnique(std::vector<OriginId>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
 std::string sourceOf(const Node* node) {
   const auto location = node->sourceRange().file_line_col();
   if (!location) return "";
@@ -103,35 +108,46 @@ std::vector<OriginId>& OriginTable::entry(const Value* value) {
 }
 
 std::vector<OriginId> OriginTable::of(const Node* node) const {
+  if (node->outputs().size() == 1) return of(node->output());
   std::vector<OriginId> ids;
   for (const Value* output : node->outputs()) ids = mergeOrigins(ids, of(output));
   return ids;
 }
 
+std::vector<OriginId> OriginTable::of(at::ArrayRef<Node*> nodes) const {
+  std::vector<OriginId> all;
+  for (const Node* node : nodes) {
+    for (const Value* output : node->outputs()) {
+      const std::vector<OriginId>& ids = of(output);
+      all.insert(all.end(), ids.begin(), ids.end());
+    }
+  }
+  sortUnique(all);
+  return all;
+}
+
 void OriginTable::set(const Value* value, std::vector<OriginId> ids) {
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  sortUnique(ids);
   entry(value) = std::move(ids);
 }
 
-std::vector<OriginId> OriginTable::liveIds(Graph& graph) const {
+std::vector<OriginId> OriginTable::liveIds(const NodeWalk& nodes) const {
   std::vector<OriginId> live;
-  for (const Node* node : allNodes(graph)) {
+  for (const Node* node : nodes) {
     for (const Value* output : node->outputs()) {
       const auto& ids = of(output);
       live.insert(live.end(), ids.begin(), ids.end());
     }
   }
-  std::sort(live.begin(), live.end());
-  live.erase(std::unique(live.begin(), live.end()), live.end());
+  sortUnique(live);
   return live;
 }
 
-void OriginTable::reconcile(Graph& graph, const std::vector<OriginId>& before) {
-  const std::vector<OriginId> live = liveIds(graph);
+void OriginTable::reconcile(const NodeWalk& nodes, const std::vector<OriginId>& before) {
+  const std::vector<OriginId> live = liveIds(nodes);
   std::vector<OriginId> vanished;
   std::set_difference(before.begin(), before.end(), live.begin(), live.end(), std::back_inserter(vanished));
-  for (const Node* node : allNodes(graph)) {
+  for (const Node* node : nodes) {
     if (node->outputs().empty() || !of(node).empty()) continue;
     std::vector<OriginId> producers;
     for (const Value* input : node->inputs()) producers = mergeOrigins(producers, of(input));

@@ -11,44 +11,6 @@
 
 namespace ipex_studio {
 
-// Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder
-// common-subexpression elimination and clutter the IR. Owned by the Model, changed only through Rewriter and StockPass.
-// Not thread-safe.
-class OriginTable {
- public:
-  // Gives every node of `graph` with outputs (nested blocks included, constants excluded) an id in topological order.
-  void assign(torch::jit::Graph& graph);
-
-  const std::vector<Origin>& origins() const { return origins_; }
-  // Sorted, unique; empty for values that came from nothing (constants, inputs).
-  const std::vector<OriginId>& of(const torch::jit::Value* value) const;
-  // Union over the node's outputs.
-  std::vector<OriginId> of(const torch::jit::Node* node) const;
-  void set(const torch::jit::Value* value, std::vector<OriginId> ids);
-
-  // After code that bypassed the Rewriter: a node without origins takes those of `before` that vanished from the graph
-  // and feed or follow it, else its producers'. `before` comes from liveIds().
-  void reconcile(torch::jit::Graph& graph, const std::vector<OriginId>& before);
-  std::vector<OriginId> liveIds(torch::jit::Graph& graph) const;
-
-  // What a value of the model was divided by on purpose, in a shape that broadcasts to it; the last one counts.
-  void setDivisors(OriginId id, const at::Tensor& divisors) { divisors_[id] = divisors; }
-  const std::unordered_map<OriginId, at::Tensor>& divisors() const { return divisors_; }
-
-  // "layer1.0.conv3 + bn3 + relu": short and human; empty for no origins.
-  std::string label(const std::vector<OriginId>& ids) const;
-
- private:
-  std::vector<OriginId>& entry(const torch::jit::Value* value);
-
-  std::vector<Origin> origins_;
-  std::vector<std::vector<OriginId>> table_;  // by Value::unique(); empty behind its end
-  std::unordered_map<std::string, int> nodes_per_module_;
-  std::unordered_map<OriginId, at::Tensor> divisors_;
-};
-
-std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b);
-
 // A list of nodes to walk along: it fetches those ahead into the cache, since in a large graph they lie anywhere.
 class NodeWalk {
  public:
@@ -83,6 +45,46 @@ class NodeWalk {
  private:
   std::vector<torch::jit::Node*> nodes_;
 };
+
+// Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder
+// common-subexpression elimination and clutter the IR. Owned by the Model, changed only through Rewriter and StockPass.
+// Not thread-safe.
+class OriginTable {
+ public:
+  // Gives every node of `graph` with outputs (nested blocks included, constants excluded) an id in topological order.
+  void assign(torch::jit::Graph& graph);
+
+  const std::vector<Origin>& origins() const { return origins_; }
+  // Sorted, unique; empty for values that came from nothing (constants, inputs).
+  const std::vector<OriginId>& of(const torch::jit::Value* value) const;
+  // Union over the node's outputs.
+  std::vector<OriginId> of(const torch::jit::Node* node) const;
+  // Union over several nodes' outputs.
+  std::vector<OriginId> of(at::ArrayRef<torch::jit::Node*> nodes) const;
+  void set(const torch::jit::Value* value, std::vector<OriginId> ids);
+
+  // After code that bypassed the Rewriter: one of the `nodes` without origins takes those of `before` that vanished from
+  // the graph and feed or follow it, else its producers'. `before` comes from liveIds().
+  void reconcile(const NodeWalk& nodes, const std::vector<OriginId>& before);
+  std::vector<OriginId> liveIds(const NodeWalk& nodes) const;
+
+  // What a value of the model was divided by on purpose, in a shape that broadcasts to it; the last one counts.
+  void setDivisors(OriginId id, const at::Tensor& divisors) { divisors_[id] = divisors; }
+  const std::unordered_map<OriginId, at::Tensor>& divisors() const { return divisors_; }
+
+  // "layer1.0.conv3 + bn3 + relu": short and human; empty for no origins.
+  std::string label(const std::vector<OriginId>& ids) const;
+
+ private:
+  std::vector<OriginId>& entry(const torch::jit::Value* value);
+
+  std::vector<Origin> origins_;
+  std::vector<std::vector<OriginId>> table_;  // by Value::unique(); empty behind its end
+  std::unordered_map<std::string, int> nodes_per_module_;
+  std::unordered_map<OriginId, at::Tensor> divisors_;
+};
+
+std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b);
 
 // Nodes of the graph in topological order, a node before those of its blocks; no constants unless asked for.
 NodeWalk allNodes(torch::jit::Graph& graph, bool with_constants = false);

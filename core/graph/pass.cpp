@@ -12,6 +12,22 @@ void PassContext::missed(const Node* node, const char* reason, const std::string
   rewriter.missed(rewriter.origins().of(node), reason, text);
 }
 
+NodeWalk PassContext::nodes(const std::vector<const char*>& kinds) {
+  std::vector<c10::Symbol> symbols;
+  for (const char* kind : kinds) symbols.push_back(c10::Symbol::fromQualString(kind));
+  return nodesWhere([&](c10::Symbol kind) { return std::find(symbols.begin(), symbols.end(), kind) != symbols.end(); });
+}
+
+const NodeCensus& PassContext::census() {
+  if (census_at_rewrite_ != rewriter.rewrites()) {
+    census_ = &own_census_.emplace(graph_);
+    census_at_rewrite_ = rewriter.rewrites();
+  }
+  return *census_;
+}
+
+NodeWalk PassContext::nodesWhere(const std::function<bool(c10::Symbol)>& wanted) { return census().nodesOf(wanted); }
+
 torch::jit::AliasDb& PassContext::aliases() {
   if (!aliases_ || aliases_at_rewrite_ != rewriter.rewrites()) {
     aliases_ = std::make_unique<torch::jit::AliasDb>(sharedView(graph_));
@@ -36,5 +52,7 @@ bool PassContext::mayShareWithOutputs(const torch::jit::Value* value) {
   auto* mutable_value = const_cast<torch::jit::Value*>(value);  // the analysis only reads
   return (all_known ? *aliases_ : aliases()).mayContainAlias(mutable_value, outputs);
 }
+
+bool concerns(const Pass& pass, const NodeCensus& census) { return pass.needs.empty() || census.hasAny(pass.needs); }
 
 }  // namespace ipex_studio

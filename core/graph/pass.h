@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/node_census.h"
 #include "core/graph/reasons.h"
 #include "core/graph/rewriter.h"
 #include "core/plan/options.h"
@@ -25,11 +26,19 @@ struct Decline {
 
 class PassContext {
  public:
-  PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options)
-      : rewriter(rewriter), options(options), graph_(graph) {}
+  // `census` is of the graph as it is now.
+  PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options, const NodeCensus& census)
+      : rewriter(rewriter), options(options), graph_(graph), census_(&census), census_at_rewrite_(rewriter.rewrites()) {}
 
   Rewriter& rewriter;
   const OptimizeOptions& options;
+
+  // The graph as it is now.
+  const NodeCensus& census();
+  // As allNodes() of the graph as it is now, but only the nodes of these kinds ("aten::add"), or of the kinds that are
+  // `wanted`: a pass that knows the kinds it begins with touches no other node. Rewriter tells which are still alive.
+  NodeWalk nodes(const std::vector<const char*>& kinds);
+  NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
 
   // A match that was declined, with its reason (reasons.h) and a sentence. Say it where a user would ask "why not".
   void missed(const torch::jit::Node* node, const char* reason, const std::string& text);
@@ -50,6 +59,9 @@ class PassContext {
   bool known(const torch::jit::Value* value) const { return aliases_ && value->unique() < aliases_know_below_; }
 
   torch::jit::Graph& graph_;
+  const NodeCensus* census_;
+  std::int64_t census_at_rewrite_;
+  std::optional<NodeCensus> own_census_;  // made when the pass asks again after rewrites
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   std::int64_t aliases_at_rewrite_ = -1;
   std::size_t aliases_know_below_ = 0;  // Value::unique()
@@ -66,13 +78,12 @@ struct Pass {
   std::vector<const char*> needs = {};
 };
 
+// False when the graph has none of the kinds that the pass needs.
+bool concerns(const Pass& pass, const NodeCensus& census);
+
 // The only way to run one of libtorch's own passes: it bypasses the Rewriter, so origins are reconciled afterwards and
 // one Applied remark is emitted if the graph's hash changed. Returns whether it changed.
 bool runStockPass(torch::jit::Graph& graph, PassContext& context, const char* what,
                   const std::function<void(std::shared_ptr<torch::jit::Graph>&)>& body);
-
-// Hash of what the graph computes: names, types and source ranges do not count; constants count by type, sizes and
-// content, large ones by samples of it. Equal in every process. Milliseconds for 10,000 nodes.
-std::uint64_t graphHash(const torch::jit::Graph& graph);
 
 }  // namespace ipex_studio

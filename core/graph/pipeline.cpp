@@ -102,26 +102,11 @@ void verifyAfter(const Pass& pass, Graph& graph, bool changed, const PassRecord&
 
 }  // namespace
 
-NodeCensus::NodeCensus(const Graph& graph) {
-  // allNodes only reads, but hands out nodes that others may change.
-  for (const torch::jit::Node* node : allNodes(const_cast<Graph&>(graph))) {
-    kinds_.insert(node->kind());
-    ++nodes_;
-  }
-}
-
-bool NodeCensus::concerns(const Pass& pass) const {
-  return pass.needs.empty() || std::any_of(pass.needs.begin(), pass.needs.end(), [&](const char* kind) {
-           return kinds_.count(c10::Symbol::fromQualString(kind)) != 0;
-         });
-}
-
 void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
                  const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled) {
   checkNames(passes, options);
   Rewriter rewriter(graph, origins, options.rewrite_limit);
   int index = 0;
-  std::uint64_t hash = graphHash(graph);
   NodeCensus census(graph);
   for (const Pass* pass : passes) {
     ++index;
@@ -129,20 +114,21 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     if (disabled(*pass, options)) continue;
 
     rewriter.beginPass(pass->name);
-    PassContext context(graph, rewriter, options);
+    PassContext context(graph, rewriter, options, census);
+    const std::int64_t rewrites = rewriter.rewrites();
     PassRecord record;
     record.index = index;
     record.name = pass->name;
     record.summary = pass->summary;
-    record.hash_before = hash;
+    record.hash_before = census.hash();
     const Before before(*pass, index, graph, options);
     const auto begin = std::chrono::steady_clock::now();
-    const bool changed = census.concerns(*pass) && runOne(*pass, graph, context, before);
+    const bool changed = concerns(*pass, census) && runOne(*pass, graph, context, before);
     record.elapsed_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
     // A pass that says it changed nothing is believed, except where passes are verified.
-    if (changed || options.verify_passes) hash = graphHash(graph);
-    record.hash_after = hash;
+    if (changed || options.verify_passes || rewriter.rewrites() != rewrites) census = NodeCensus(graph);
+    record.hash_after = census.hash();
     record.changed = record.hash_before != record.hash_after;
     if (options.verify_passes) verifyAfter(*pass, graph, changed, record, before);
 
@@ -150,7 +136,6 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
       ++(remark.kind == RemarkKind::kApplied ? record.rewrites : record.missed);
       observer.onRemark(remark);
     }
-    if (record.changed) census = NodeCensus(graph);
     record.nodes_after = census.nodes();
     if (record.changed) {
       record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(graph, origins, index, pass->name));

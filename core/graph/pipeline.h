@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <unordered_set>
 #include <vector>
 
 #include "core/graph/pass.h"
@@ -25,19 +24,5 @@ GraphSnapshot makeSnapshot(torch::jit::Graph& graph, const OriginTable& origins,
 
 // Number of nodes without constants, nested blocks included.
 int countNodes(const torch::jit::Graph& graph);
-
-// What one walk tells of a graph, nested blocks included: it is asked by every pass that changes nothing.
-class NodeCensus {
- public:
-  explicit NodeCensus(const torch::jit::Graph& graph);
-
-  int nodes() const { return nodes_; }  // without constants
-  // Has the graph a node of a kind without which the pass does nothing?
-  bool concerns(const Pass& pass) const;
-
- private:
-  std::unordered_set<c10::Symbol> kinds_;
-  int nodes_ = 0;
-};
 
 }  // namespace ipex_studio

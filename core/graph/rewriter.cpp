@@ -66,8 +66,7 @@ void Rewriter::replace(at::ArrayRef<Node*> consumed, Value* from, Value* to, con
 void Rewriter::replaceAll(at::ArrayRef<Node*> consumed, at::ArrayRef<Value*> from, at::ArrayRef<Value*> to,
                           const std::string& text) {
   IPEX_CHECK(from.size() == to.size(), "each replaced value needs its replacement");
-  std::vector<OriginId> origins;
-  for (const Node* node : consumed) origins = mergeOrigins(origins, origins_.of(node));
+  std::vector<OriginId> origins = origins_.of(consumed);
   for (const Node* node : created_) {
     if (!alive(node) || node->kind() == prim::Constant) continue;
     for (const Value* output : node->outputs()) origins_.set(output, origins);
@@ -174,8 +173,7 @@ bool Rewriter::graphWrites() {
   return *graph_writes_;
 }
 
-void Rewriter::stock(const std::vector<OriginId>& before, const std::string& text) {
-  const std::vector<OriginId> after = origins_.liveIds(graph_);
+void Rewriter::stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text) {
   std::vector<OriginId> gone;
   std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(gone));
   graph_writes_.reset();

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "core/graph/node_set.h"
 #include "core/graph/origins.h"
 #include "core/graph/torch_compat.h"
 #include "core/graph/value_uses.h"
@@ -53,12 +53,12 @@ class Rewriter {
   // Walk a graph that changes under the walk with
   //   for (Node* node : allNodes(graph)) if (rewriter.alive(node)) …
   // False for nodes that a rewrite destroyed.
-  bool alive(const torch::jit::Node* node) const { return destroyed_.count(node) == 0; }
+  bool alive(const torch::jit::Node* node) const { return !destroyed_.contains(node); }
 
   // Ends a rewrite that puts the nodes of `block` in the place of `node`, which owns it; their origins stay.
   void inlineBlock(torch::jit::Node* node, torch::jit::Block* block, const std::string& text);
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
-  void stock(const std::vector<OriginId>& before, const std::string& text);
+  void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 
   // Does any node write to memory, or may (calls, attributes)? Once the answer is no it stays so until a rewrite makes such
   // a node or a pass of libtorch has run.
@@ -87,7 +87,7 @@ class Rewriter {
   std::string pass_;
   std::vector<Remark> remarks_;
   std::vector<torch::jit::Node*> created_;  // since the last permit()
-  std::unordered_set<const torch::jit::Node*> destroyed_;
+  NodeSet destroyed_;
   ValueUses uses_;
   bool mayWrite(const torch::jit::Node* node);
 

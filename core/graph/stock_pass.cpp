@@ -1,186 +1,22 @@
-// Running libtorch's own passes with origins kept, and the hash that tells whether a pass changed anything.
-#include <sstream>
-#include <unordered_map>
-
+// Running libtorch's own passes with origins kept.
 #include "core/graph/pass.h"
 
 namespace ipex_studio {
 
-using torch::jit::AttributeKind;
-using torch::jit::Block;
 using torch::jit::Graph;
-using torch::jit::IValue;
-using torch::jit::Node;
-using torch::jit::Value;
-
-namespace {
-
-// So many elements of a tensor constant enter the hash.
-constexpr std::int64_t kSampledElements = 64;
-
-class GraphHash {
- public:
-  std::uint64_t of(const Graph& graph) {
-    for (const Value* input : graph.inputs()) define(input);
-    block(graph.block());
-    return state_;
-  }
-
- private:
-  void mix(std::uint64_t value) {
-    state_ ^= value + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2);
-    state_ *= 0xff51afd7ed558ccdULL;
-    state_ ^= state_ >> 32;
-  }
-
-  void bytes(const void* data, std::size_t size) {
-    const auto* byte = static_cast<const unsigned char*>(data);
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (std::size_t i = 0; i < size; ++i) hash = (hash ^ byte[i]) * 0x100000001b3ULL;
-    mix(hash);
-    mix(size);
-  }
-
-  void text(const std::string& string) { bytes(string.data(), string.size()); }
-
-  void define(const Value* value) { at(ids_, value) = ++defined_; }
-
-  // By Value::unique(), which counts the values that a graph ever had.
-  static std::uint64_t& at(std::vector<std::uint64_t>& table, const Value* value) {
-    if (value->unique() >= table.size()) table.resize(value->unique() + 1 + value->unique() / 2, 0);
-    return table[value->unique()];
-  }
-
-  void block(const Block* block) {
-    for (const Value* input : block->inputs()) define(input);
-    for (const Node* node : block->nodes()) {
-      if (node->kind() != torch::jit::prim::Constant) this->node(node);
-    }
-    operands(block->return_node());
-  }
-
-  void node(const Node* node) {
-    mix(kind(node->kind()));
-    operands(node);
-    attributes(node);
-    for (const Block* nested : node->blocks()) block(nested);
-    mix(node->outputs().size());
-    for (const Value* output : node->outputs()) define(output);
-  }
-
-  // Constants count where they are used, so that where they are defined does not matter.
-  void operands(const Node* node) {
-    mix(node->inputs().size());
-    for (const Value* input : node->inputs()) {
-      const std::uint64_t id = at(ids_, input);
-      mix(id != 0 ? id : constant(input));
-    }
-  }
-
-  std::uint64_t constant(const Value* value) {
-    std::uint64_t& known = at(constants_, value);
-    if (known != 0) return known;
-    GraphHash hash;
-    hash.text(value->type()->kind() == c10::TypeKind::TensorType ? "Tensor" : value->type()->str());
-    hash.attributes(value->node());
-    return known = hash.state_;
-  }
-
-  // The number of a symbol differs between processes, its name does not.
-  std::uint64_t kind(c10::Symbol symbol) {
-    std::uint64_t& known = kinds_[symbol];
-    if (known != 0) return known;
-    GraphHash hash;
-    hash.text(symbol.toQualString());
-    return known = hash.state_;
-  }
-
-  void attributes(const Node* node) {
-    for (const auto name : node->attributeNames()) {
-      text(name.toUnqualString());
-      switch (node->kindOf(name)) {
-        case AttributeKind::i:
-          mix(static_cast<std::uint64_t>(node->i(name)));
-          break;
-        case AttributeKind::f: {
-          const double value = node->f(name);
-          bytes(&value, sizeof(value));
-          break;
-        }
-        case AttributeKind::s:
-          text(node->s(name));
-          break;
-        case AttributeKind::t:
-          tensor(node->t(name));
-          break;
-        case AttributeKind::ival:
-          value(node->ival(name));
-          break;
-        case AttributeKind::is:
-          for (const auto item : node->is(name)) mix(static_cast<std::uint64_t>(item));
-          break;
-        case AttributeKind::ss:
-          for (const auto& item : node->ss(name)) text(item);
-          break;
-        default:
-          mix(static_cast<std::uint64_t>(node->kindOf(name)));
-      }
-    }
-  }
-
-  void value(const IValue& value) {
-    if (value.isTensor()) {
-      tensor(value.toTensor());
-    } else if (value.isList()) {
-      for (const IValue& item : value.toListRef()) this->value(item);
-    } else if (value.isTuple()) {
-      for (const IValue& item : value.toTupleRef().elements()) this->value(item);
-    } else if (value.isObject()) {
-      text(value.type()->str());
-    } else {
-      std::ostringstream printed;
-      printed << value;
-      text(printed.str());
-    }
-  }
-
-  void tensor(const at::Tensor& tensor) {
-    if (!tensor.defined()) return mix(0);
-    mix(static_cast<std::uint64_t>(tensor.scalar_type()));
-    for (const auto size : tensor.sizes()) mix(static_cast<std::uint64_t>(size));
-    const bool readable = tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_quantized() &&
-                          tensor.is_non_overlapping_and_dense() && !tensor.is_conj() && !tensor.is_neg();
-    if (!readable) return;
-    for (const auto stride : tensor.strides()) mix(static_cast<std::uint64_t>(stride));
-    const auto* data = static_cast<const char*>(tensor.data_ptr());
-    const std::int64_t count = tensor.numel();
-    const auto size = static_cast<std::int64_t>(tensor.element_size());
-    const std::int64_t step = count <= kSampledElements ? 1 : count / kSampledElements;
-    for (std::int64_t i = 0; i < count; i += step) bytes(data + i * size, static_cast<std::size_t>(size));
-  }
-
-  std::uint64_t state_ = 0x2545f4914f6cdd1dULL;
-  std::uint64_t defined_ = 0;
-  std::vector<std::uint64_t> ids_;        // from 1 in order of definition; 0: constants
-  std::vector<std::uint64_t> constants_;  // their hashes; 0: not yet known
-  std::unordered_map<c10::Symbol, std::uint64_t> kinds_;
-};
-
-}  // namespace
-
-std::uint64_t graphHash(const Graph& graph) { return GraphHash().of(graph); }
 
 bool runStockPass(Graph& graph, PassContext& context, const char* what,
                   const std::function<void(std::shared_ptr<Graph>&)>& body) {
   if (!context.rewriter.permit()) return false;
   OriginTable& origins = context.rewriter.origins();
-  const std::vector<OriginId> before = origins.liveIds(graph);
-  const std::uint64_t hash_before = graphHash(graph);
+  const std::vector<OriginId> before = origins.liveIds(context.census().all());
+  const std::uint64_t hash_before = context.census().hash();
   std::shared_ptr<Graph> view = sharedView(graph);
   body(view);
-  if (graphHash(graph) == hash_before) return false;
-  origins.reconcile(graph, before);
-  context.rewriter.stock(before, what);
+  const NodeCensus after(graph);
+  if (after.hash() == hash_before) return false;
+  origins.reconcile(after.all(), before);
+  context.rewriter.stock(before, origins.liveIds(after.all()), what);
   return true;
 }
 

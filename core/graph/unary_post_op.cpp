@@ -2,40 +2,52 @@
 #include <limits>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/graph/elementwise.h"
 
 namespace ipex_studio {
-namespace {
 
 using torch::jit::Node;
 using torch::jit::Value;
+namespace aten = torch::jit::aten;
+
+namespace {
 
 bool isTensor(const Value* value) { return value->type()->kind() == c10::TypeKind::TensorType; }
 
-const std::unordered_map<std::string, PostOpKind>& plainUnaries() {
-  static const std::unordered_map<std::string, PostOpKind> kKinds = {
-      {"aten::relu", PostOpKind::kRelu},
-      {"aten::sigmoid", PostOpKind::kSigmoid},
-      {"aten::tanh", PostOpKind::kTanh},
-      {"aten::silu", PostOpKind::kSilu},
-      {"aten::hardswish", PostOpKind::kHardSwish},
-      {"aten::hardsigmoid", PostOpKind::kHardSigmoid},
-      {"aten::mish", PostOpKind::kMish},
-      {"aten::abs", PostOpKind::kAbs},
-      {"aten::exp", PostOpKind::kExp},
-      {"aten::log", PostOpKind::kLog},
-      {"aten::sqrt", PostOpKind::kSqrt},
-      {"aten::rsqrt", PostOpKind::kRsqrt},
-      {"aten::square", PostOpKind::kSquare},
-      {"aten::neg", PostOpKind::kNeg},
-      {"aten::reciprocal", PostOpKind::kReciprocal},
-      {"aten::erf", PostOpKind::kErf},
-      {"aten::floor", PostOpKind::kFloor},
-      {"aten::round", PostOpKind::kRound},
-      {"aten::sin", PostOpKind::kSin},
-      {"aten::cos", PostOpKind::kCos},
+const std::unordered_map<c10::Symbol, PostOpKind>& plainUnaries() {
+  static const std::unordered_map<c10::Symbol, PostOpKind> kKinds = {
+      {aten::relu, PostOpKind::kRelu},
+      {aten::sigmoid, PostOpKind::kSigmoid},
+      {aten::tanh, PostOpKind::kTanh},
+      {aten::silu, PostOpKind::kSilu},
+      {aten::hardswish, PostOpKind::kHardSwish},
+      {aten::hardsigmoid, PostOpKind::kHardSigmoid},
+      {aten::mish, PostOpKind::kMish},
+      {aten::abs, PostOpKind::kAbs},
+      {aten::exp, PostOpKind::kExp},
+      {aten::log, PostOpKind::kLog},
+      {aten::sqrt, PostOpKind::kSqrt},
+      {aten::rsqrt, PostOpKind::kRsqrt},
+      {aten::square, PostOpKind::kSquare},
+      {aten::neg, PostOpKind::kNeg},
+      {aten::reciprocal, PostOpKind::kReciprocal},
+      {aten::erf, PostOpKind::kErf},
+      {aten::floor, PostOpKind::kFloor},
+      {aten::round, PostOpKind::kRound},
+      {aten::sin, PostOpKind::kSin},
+      {aten::cos, PostOpKind::kCos},
   };
+  return kKinds;
+}
+
+// Kinds with arguments or a second operand, which the functions below read.
+const std::unordered_set<c10::Symbol>& kindsWithArguments() {
+  static const std::unordered_set<c10::Symbol> kKinds = {
+      aten::gelu,     aten::elu,   aten::celu, aten::threshold, aten::softplus,  aten::pow, aten::leaky_relu, aten::relu6,
+      aten::hardtanh, aten::clamp, aten::clip, aten::clamp_min, aten::clamp_max, aten::mul, aten::div,        aten::add,
+      aten::sub,      aten::rsub,  aten::max,  aten::maximum,   aten::min,       aten::minimum};
   return kKinds;
 }
 
@@ -49,18 +61,18 @@ std::optional<PostOp> clip(std::optional<double> low, std::optional<double> high
   return unaryPostOp(PostOpKind::kClip, *low, *high);
 }
 
-std::optional<PostOp> readClip(const std::string& kind, Node* node) {
+std::optional<PostOp> readClip(c10::Symbol kind, Node* node) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::size_t inputs = node->inputs().size();
-  if (kind == "aten::relu6" && inputs == 1) return clip(0, 6);
-  if (kind == "aten::hardtanh" && inputs == 3) {
+  if (kind == aten::relu6 && inputs == 1) return clip(0, 6);
+  if (kind == aten::hardtanh && inputs == 3) {
     return clip(constantNumber(node->input(1)), constantNumber(node->input(2)));
   }
-  if ((kind == "aten::clamp" || kind == "aten::clip") && inputs == 3) {
+  if ((kind == aten::clamp || kind == aten::clip) && inputs == 3) {
     return clip(bound(node->input(1), -kInfinity), bound(node->input(2), kInfinity));
   }
-  if (kind == "aten::clamp_min" && inputs == 2) return clip(constantNumber(node->input(1)), kInfinity);
-  if (kind == "aten::clamp_max" && inputs == 2) return clip(-kInfinity, constantNumber(node->input(1)));
+  if (kind == aten::clamp_min && inputs == 2) return clip(constantNumber(node->input(1)), kInfinity);
+  if (kind == aten::clamp_max && inputs == 2) return clip(-kInfinity, constantNumber(node->input(1)));
   return std::nullopt;
 }
 
@@ -117,19 +129,19 @@ std::optional<double> alphaOf(Node* node) {
 }
 
 // The node as factor·v + offset of the tensor on side `data_index`, the other side being the number c.
-std::optional<PostOp> readLinear(const std::string& kind, Node* node, std::size_t data_index, double c) {
+std::optional<PostOp> readLinear(c10::Symbol kind, Node* node, std::size_t data_index, double c) {
   double factor = 1;
   double offset = 0;
-  if (kind == "aten::mul" && node->inputs().size() == 2) {
+  if (kind == aten::mul && node->inputs().size() == 2) {
     factor = c;
-  } else if (kind == "aten::div" && node->inputs().size() == 2 && data_index == 0 && c != 0) {
+  } else if (kind == aten::div && node->inputs().size() == 2 && data_index == 0 && c != 0) {
     factor = 1 / c;
-  } else if (kind == "aten::add" || kind == "aten::sub" || kind == "aten::rsub") {
+  } else if (kind == aten::add || kind == aten::sub || kind == aten::rsub) {
     const auto alpha = alphaOf(node);
     if (!alpha) return std::nullopt;
     // The value is first + second·alpha with signs; rsub(a, b) is b - alpha·a.
-    const double first = kind == "aten::rsub" ? -*alpha : 1;
-    const double second = kind == "aten::add" ? *alpha : kind == "aten::sub" ? -*alpha : 1;
+    const double first = kind == aten::rsub ? -*alpha : 1;
+    const double second = kind == aten::add ? *alpha : kind == aten::sub ? -*alpha : 1;
     factor = data_index == 0 ? first : second;
     offset = c * (data_index == 0 ? second : first);
   } else {
@@ -139,20 +151,20 @@ std::optional<PostOp> readLinear(const std::string& kind, Node* node, std::size_
 }
 
 // Post-ops for two tensors; empty when the node is no binary elementwise operation.
-std::vector<PostOp> readBinary(const std::string& kind, Node* node, std::size_t data_index) {
+std::vector<PostOp> readBinary(c10::Symbol kind, Node* node, std::size_t data_index) {
   const bool left = data_index == 0;
   if (node->inputs().size() == 2) {
-    if (kind == "aten::mul") return {binaryPostOp(PostOpKind::kMul, 0)};
-    if (kind == "aten::div") return {binaryPostOp(left ? PostOpKind::kDiv : PostOpKind::kRdiv, 0)};
-    if (kind == "aten::max" || kind == "aten::maximum") return {binaryPostOp(PostOpKind::kMax, 0)};
-    if (kind == "aten::min" || kind == "aten::minimum") return {binaryPostOp(PostOpKind::kMin, 0)};
+    if (kind == aten::mul) return {binaryPostOp(PostOpKind::kMul, 0)};
+    if (kind == aten::div) return {binaryPostOp(left ? PostOpKind::kDiv : PostOpKind::kRdiv, 0)};
+    if (kind == aten::max || kind == aten::maximum) return {binaryPostOp(PostOpKind::kMax, 0)};
+    if (kind == aten::min || kind == aten::minimum) return {binaryPostOp(PostOpKind::kMin, 0)};
   }
-  if (kind != "aten::add" && kind != "aten::sub" && kind != "aten::rsub") return {};
+  if (kind != aten::add && kind != aten::sub && kind != aten::rsub) return {};
   const auto alpha = alphaOf(node);
   if (!alpha) return {};
   // rsub(a, b) is sub(b, a): the scaled operand is the first one there.
-  const bool scaled_is_data = kind == "aten::rsub" ? left : !left;
-  const PostOpKind plain = kind == "aten::add" ? PostOpKind::kAdd
+  const bool scaled_is_data = kind == aten::rsub ? left : !left;
+  const PostOpKind plain = kind == aten::add ? PostOpKind::kAdd
                            : scaled_is_data    ? PostOpKind::kRsub
                                                : PostOpKind::kSub;
   if (!scaled_is_data) return {binaryPostOp(plain, 0, *alpha)};
@@ -161,6 +173,8 @@ std::vector<PostOp> readBinary(const std::string& kind, Node* node, std::size_t 
 }
 
 }  // namespace
+
+bool mayBeElementwise(c10::Symbol kind) { return plainUnaries().count(kind) != 0 || kindsWithArguments().count(kind) != 0; }
 
 std::optional<double> scalarOperand(const Value* value, const Value* data) {
   const auto number = constantNumber(value);
@@ -173,18 +187,18 @@ std::optional<double> scalarOperand(const Value* value, const Value* data) {
 
 std::optional<PostOp> readUnaryPostOp(Node* node) {
   if (node->inputs().empty() || node->outputs().size() != 1 || !isTensor(node->input(0))) return std::nullopt;
-  const std::string kind = node->kind().toQualString();
+  const c10::Symbol kind = node->kind();
   const auto plain = plainUnaries().find(kind);
   if (plain != plainUnaries().end()) {
     return node->inputs().size() == 1 ? std::optional<PostOp>(unaryPostOp(plain->second)) : std::nullopt;
   }
-  if (kind == "aten::gelu") return readGelu(node);
-  if (kind == "aten::elu") return readElu(node);
-  if (kind == "aten::celu") return readCelu(node);
-  if (kind == "aten::threshold") return readThreshold(node);
-  if (kind == "aten::softplus") return readSoftplus(node);
-  if (kind == "aten::pow") return readPow(node);
-  if (kind == "aten::leaky_relu" && node->inputs().size() == 2) {
+  if (kind == aten::gelu) return readGelu(node);
+  if (kind == aten::elu) return readElu(node);
+  if (kind == aten::celu) return readCelu(node);
+  if (kind == aten::threshold) return readThreshold(node);
+  if (kind == aten::softplus) return readSoftplus(node);
+  if (kind == aten::pow) return readPow(node);
+  if (kind == aten::leaky_relu && node->inputs().size() == 2) {
     const auto slope = constantNumber(node->input(1));
     return slope ? std::optional<PostOp>(unaryPostOp(PostOpKind::kLeakyRelu, *slope)) : std::nullopt;
   }
@@ -195,7 +209,7 @@ std::optional<PostOp> readUnaryPostOp(Node* node) {
 }
 
 std::optional<Elementwise> readElementwise(Node* node, std::size_t data_index) {
-  if (node->outputs().size() != 1 || data_index >= node->inputs().size()) return std::nullopt;
+  if (!mayBeElementwise(node->kind()) || node->outputs().size() != 1 || data_index >= node->inputs().size()) return std::nullopt;
   Value* data = node->input(data_index);
   if (!isTensor(data)) return std::nullopt;
   if (data_index == 0) {
@@ -203,7 +217,7 @@ std::optional<Elementwise> readElementwise(Node* node, std::size_t data_index) {
   }
   if (node->inputs().size() < 2 || data_index > 1) return std::nullopt;
   Value* other = node->input(1 - data_index);
-  const std::string kind = node->kind().toQualString();
+  const c10::Symbol kind = node->kind();
   if (const auto number = scalarOperand(other, data)) {
     const auto linear = readLinear(kind, node, data_index, *number);
     return linear ? std::optional<Elementwise>({data, nullptr, {*linear}}) : std::nullopt;

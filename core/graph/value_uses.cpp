@@ -14,7 +14,8 @@ using torch::jit::Value;
 namespace {
 
 // So many uses libtorch may search and move.
-constexpr std::size_t kFewUses = 256;
+constexpr std::size_t kFewUses = 64;
+constexpr std::size_t kNear = 16;  // so far on either side of the last use taken away the next is looked for
 constexpr std::size_t kFewMoved = 32;  // by Value::replaceAllUsesWith(), which takes the first away again and again
 
 // Value hands its uses out as constant although neither it nor they are: the only way to work on a part of them.
@@ -26,6 +27,14 @@ std::uintptr_t keyOf(const Use& use) { return reinterpret_cast<std::uintptr_t>(u
 bool isSame(const Use& a, const Use& b) { return a.user == b.user && a.offset == b.offset; }
 
 }  // namespace
+
+std::optional<std::size_t> ValueUses::placeNear(const use_list& uses, const Use& use, std::size_t last) {
+  const std::size_t end = std::min(last + kNear, uses.size());
+  for (std::size_t place = last < kNear ? 0 : last - kNear; place < end; ++place) {
+    if (isSame(uses[place], use)) return place;
+  }
+  return std::nullopt;
+}
 
 std::size_t ValueUses::placeOf(const use_list& uses, const Use& use, Index& index) {
   for (const bool anew : {false, true}) {
@@ -46,12 +55,16 @@ void ValueUses::changeInput(Node* node, std::size_t index, const Change& change)
   if (uses.size() <= kFewUses) return change();
   const Use use(node, index);
   Index& known = indices_[value];
-  const std::size_t place = placeOf(uses, use, known);
+  const auto near = placeNear(uses, use, known.last);
+  const std::size_t place = near ? *near : placeOf(uses, use, known);
   uses[place] = uses.back();
   uses.pop_back();
-  known.places.erase(keyOf(use));
-  if (place < uses.size()) known.places[keyOf(uses[place])] = place;
-  known.listed = uses.size();
+  known.last = place;
+  if (known.listed != 0) {
+    known.places.erase(keyOf(use));
+    if (place < uses.size()) known.places[keyOf(uses[place])] = place;
+    known.listed = uses.size();
+  }
   alone_.assign(1, use);
   alone_.swap(uses);
   change();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 #include "core/graph/torch_compat.h"
@@ -24,12 +25,15 @@ class ValueUses {
   template <typename Change>
   void changeInput(torch::jit::Node* node, std::size_t index, const Change& change);
 
-  // The first `listed` uses of a value by user and operand. Checked when it is asked and made anew where it is wrong: others
-  // change uses too, and values and nodes die.
+  // Who takes readers away mostly does so in their order: the next is where the last one was, or near. Else the first
+  // `listed` uses of a value are looked up by user and operand; that is checked when it is asked and made anew where it is
+  // wrong: others change uses too, and values and nodes die.
   struct Index {
+    std::size_t last = 0;
     std::unordered_map<std::uintptr_t, std::size_t> places;
     std::size_t listed = 0;
   };
+  static std::optional<std::size_t> placeNear(const torch::jit::use_list& uses, const torch::jit::Use& use, std::size_t last);
   static std::size_t placeOf(const torch::jit::use_list& uses, const torch::jit::Use& use, Index& index);
 
   std::unordered_map<const torch::jit::Value*, Index> indices_;

@@ -1,0 +1,37 @@
+// NodeCensus: the nodes of a graph by kind, and its hash. One walk serves all passes until one of them changes something: in
+// a large graph the nodes lie anywhere in memory, so that whoever walks along them waits for each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/graph/origins.h"
+
+namespace ipex_studio {
+
+class NodeCensus {
+ public:
+  explicit NodeCensus(torch::jit::Graph& graph);
+
+  int nodes() const { return static_cast<int>(nodes_.size()); }  // nested blocks included, constants excluded
+  std::uint64_t hash() const { return hash_; }  // see graphHash()
+  // As allNodes().
+  NodeWalk all() const { return NodeWalk(nodes_); }
+  // Whether there is a node of one of these kinds, "aten::add".
+  bool hasAny(const std::vector<const char*>& kinds) const;
+  // As allNodes(), but only the nodes whose kind is `wanted`, which is asked once per kind.
+  NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted) const;
+
+ private:
+  std::vector<torch::jit::Node*> nodes_;
+  std::vector<std::uint32_t> kind_of_;  // index into kinds_, for each node
+  std::vector<c10::Symbol> kinds_;
+  std::uint64_t hash_ = 0;
+};
+
+// Hash of what the graph computes: names, types and source ranges do not count; constants count by type, sizes and
+// content, large ones by samples of it. Equal in every process. Milliseconds for 10,000 nodes.
+std::uint64_t graphHash(const torch::jit::Graph& graph);
+
+}  // namespace ipex_studio

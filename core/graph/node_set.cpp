@@ -1,0 +1,58 @@
+#include "core/graph/node_set.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+
+std::size_t NodeSet::home(const Node* node) const {
+  // Nodes are aligned, and lie in steps of their size: a multiplication spreads them (Knuth, 6.4).
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
+  return static_cast<std::size_t>((reinterpret_cast<std::uintptr_t>(node) * kGolden) >> 32) & (slots_.size() - 1);
+}
+
+std::size_t NodeSet::find(const Node* node) const {
+  std::size_t at = home(node);
+  while (slots_[at] != nullptr && slots_[at] != node) at = (at + 1) & (slots_.size() - 1);
+  return at;
+}
+
+void NodeSet::grow() {
+  constexpr std::size_t kFewest = 64;
+  std::vector<const Node*> old(std::max(kFewest, 2 * slots_.size()), nullptr);
+  old.swap(slots_);
+  for (const Node* node : old) {
+    if (node != nullptr) slots_[find(node)] = node;
+  }
+}
+
+void NodeSet::insert(const Node* node) {
+  if (2 * (size_ + 1) > slots_.size()) grow();
+  const std::size_t at = find(node);
+  if (slots_[at] != node) ++size_;
+  slots_[at] = node;
+}
+
+// Knuth's algorithm R: what would not be found over the gap moves into it.
+void NodeSet::erase(const Node* node) {
+  if (!contains(node)) return;
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t gap = find(node);
+  for (std::size_t at = (gap + 1) & mask; slots_[at] != nullptr; at = (at + 1) & mask) {
+    const bool reached = ((at - home(slots_[at])) & mask) >= ((at - gap) & mask);
+    if (!reached) continue;
+    slots_[gap] = slots_[at];
+    gap = at;
+  }
+  slots_[gap] = nullptr;
+  --size_;
+}
+
+void NodeSet::clear() {
+  if (size_ != 0) std::fill(slots_.begin(), slots_.end(), nullptr);
+  size_ = 0;
+}
+
+}  // namespace ipex_studio
