@@ -121,7 +121,7 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
 bool canonicalizeSizes(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kCanonicalizeSizes.needs)) {
     if (!rewriter.alive(node)) continue;
     const bool asks_rank = node->kind() == aten::dim && node->inputs().size() == 1;
     if (!asks_rank && !isSizeList(node)) continue;

@@ -1,9 +1,10 @@
 #include "core/graph/region_levels.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
-#include "core/graph/fused_op.h"
+#include "core/graph/origins.h"
 #include "core/graph/reasons.h"
 
 namespace ipex_studio {
@@ -13,28 +14,21 @@ using torch::jit::Value;
 
 namespace {
 
-bool hasEffects(const Node* node, const torch::jit::AliasDb& aliases) {
-  if (node->hasSideEffects() || aliases.hasWriters(node)) {
-    // hasWriters also says yes for readers of written memory: they must not move across the write either.
-    return true;
-  }
-  return std::any_of(node->blocks().begin(), node->blocks().end(), [&](const torch::jit::Block* block) {
-    return std::any_of(block->nodes().begin(), block->nodes().end(),
-                       [&](const Node* inner) { return hasEffects(inner, aliases); });
-  });
-}
+// In the place of a level.
+constexpr int kNobody = std::numeric_limits<int>::max();
+constexpr int kInterpreter = -1;
 
 // Lists that only carry operands or sizes of a lowered node are read through, never lowered themselves.
-bool isTransparent(const Node* node) {
-  const std::string kind = node->kind().toQualString();
-  return kind == "prim::ListConstruct" || kind == "prim::TupleConstruct" || kind == "aten::chunk" || kind == "aten::split" || kind == "aten::split_with_sizes" ||
-         kind == "aten::unbind" || isSizeArithmetic(node);
+bool carriesOperands(const Node* node) {
+  static const c10::Symbol kKinds[] = {c10::prim::ListConstruct,    c10::prim::TupleConstruct, c10::aten::chunk, c10::aten::split,
+                                       c10::aten::split_with_sizes, c10::aten::unbind,         c10::aten::meshgrid};
+  return std::find(std::begin(kKinds), std::end(kKinds), node->kind()) != std::end(kKinds);
 }
 
 // An optional argument that is there: callers give it or not, in this rank or in another that broadcasts.
 bool isOptionalArgument(const Value* value) {
-  const std::string kind = value->node()->kind().toQualString();
-  return kind == "prim::unchecked_cast" || kind == "aten::_unwrap_optional" || kind == "prim::unchecked_unwrap_optional";
+  const auto kind = value->node()->kind();
+  return kind == c10::prim::unchecked_cast || kind == c10::aten::_unwrap_optional || kind == c10::prim::unchecked_unwrap_optional;
 }
 
 bool readsOptional(const LoweredNode& lowered) {
@@ -45,35 +39,52 @@ bool readsOptional(const LoweredNode& lowered) {
 
 }  // namespace
 
-RegionLevels::RegionLevels(torch::jit::Graph& graph, torch::jit::Block& block)
-    : aliases_(std::shared_ptr<torch::jit::Graph>(&graph, [](torch::jit::Graph*) {})) {
+NodeSet nodesWithEffects(torch::jit::Graph& graph) {
+  const torch::jit::AliasDb aliases(sharedView(graph));
+  NodeSet found;
+  for (Node* node : allNodes(graph, true)) {
+    if (!node->hasSideEffects() && !aliases.hasWriters(node)) continue;
+    for (const Node* outer = node; outer != nullptr && !found.contains(outer); outer = outer->owningBlock()->owningNode()) found.insert(outer);
+  }
+  return found;
+}
+
+RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects) {
   for (Node* node : block.nodes()) {
-    if (node->kind() != c10::prim::Constant) place(node);
+    if (node->kind() != c10::prim::Constant) place(node, effects.contains(node));
   }
   sink();
 }
 
+const PlacedNode* RegionLevels::producerOf(const Value* value) const {
+  const std::size_t place = value->unique() < places_.size() ? places_[value->unique()] : 0;
+  return place == 0 ? nullptr : &nodes_[place - 1];
+}
+
+std::optional<std::size_t> RegionLevels::placeOf(const Node* node) const {
+  if (node->outputs().empty()) return std::nullopt;
+  const PlacedNode* placed = producerOf(node->outputs()[0]);
+  return placed == nullptr ? std::nullopt : std::optional<std::size_t>(placed - nodes_.data());
+}
+
 int RegionLevels::inside(const Value* value) const {
-  const Node* producer = value->node();
-  if (producer->kind() == c10::prim::Constant || producer->kind() == c10::prim::Param) return 0;
-  const auto found = index_.find(producer);
-  if (found == index_.end()) return 0;
-  const PlacedNode& placed = nodes_[found->second];
-  if (placed.lowered) return placed.level;
-  return isSizeArithmetic(producer) ? placed.inside_level : placed.level + 1;
+  const PlacedNode* placed = producerOf(value);
+  if (placed == nullptr) return 0;
+  if (placed->lowered) return placed->level;
+  return placed->sizes ? placed->inside_level : placed->level + 1;
 }
 
 int RegionLevels::outside(const Value* value) const {
-  const auto found = index_.find(value->node());
-  return found == index_.end() ? 0 : nodes_[found->second].level;
+  const PlacedNode* placed = producerOf(value);
+  return placed == nullptr ? 0 : placed->level;
 }
 
-void RegionLevels::place(Node* node) {
+void RegionLevels::place(Node* node, bool effects) {
   PlacedNode placed;
   placed.node = node;
-  const bool effects = hasEffects(node, aliases_);
-  placed.transparent = !effects && isTransparent(node);
-  if (isSizeArithmetic(node)) {
+  placed.sizes = isSizeArithmetic(node);
+  placed.transparent = !effects && (placed.sizes || carriesOperands(node));
+  if (placed.sizes) {
     for (const Value* input : node->inputs()) placed.inside_level = std::max(placed.inside_level, inside(input));
   }
   if (!effects && !placed.transparent) {
@@ -84,78 +95,82 @@ void RegionLevels::place(Node* node) {
       placed.lowered = true;
       placed.ops = std::move(*ops);
     } else {
-      declines_.emplace_back(node, std::get<LoweringDecline>(lowered));
+      declines_.emplace_back(node, std::move(std::get<LoweringDecline>(lowered)));
     }
   }
   if (placed.lowered) {
-    placed.level = barrier_;
-    for (const LoweredOp& op : placed.ops.ops) {
-      for (const LoweredOperand& operand : op.src) {
-        if (operand.value != nullptr) placed.level = std::max(placed.level, inside(operand.value));
-      }
-      for (const LoweredRef& ref : op.refs) placed.level = std::max(placed.level, inside(ref.value));
-    }
+    placeLowered(&placed);
   } else {
-    const auto raise = [&](const Value* value) { placed.level = std::max(placed.level, outside(value)); };
-    for (const Value* input : node->inputs()) raise(input);
-    if (!node->blocks().empty()) {
-      // Captured values: everything before this node may be read inside.
-      placed.level = std::max(placed.level, highest_);
-    }
-    if (effects) {
-      placed.level = std::max({placed.level, highest_, last_effect_});
-      last_effect_ = placed.level;
-      barrier_ = placed.level + 1;
-    } else {
-      placed.level = std::max(placed.level, barrier_ > 0 ? barrier_ - 1 : 0);
-    }
+    placeOutside(&placed, effects);
   }
   highest_ = std::max(highest_, placed.level);
-  index_[node] = nodes_.size();
   nodes_.push_back(std::move(placed));
+  for (const Value* output : node->outputs()) {
+    if (output->unique() >= places_.size()) places_.resize(output->unique() + 1 + output->unique() / 2, 0);
+    places_[output->unique()] = nodes_.size();
+  }
 }
 
-// The first level that reads `value`, through whatever carries it; that of its own node where the interpreter, a block or
-// the caller reads it too.
-int RegionLevels::firstReader(const Value* value, int own_level) const {
-  int first = std::numeric_limits<int>::max();
-  std::vector<const Value*> open{value};
-  while (!open.empty()) {
-    const Value* const read = open.back();
-    open.pop_back();
-    for (const torch::jit::Use& use : read->uses()) {
-      const auto found = index_.find(use.user);
-      if (found == index_.end()) return own_level;
-      const PlacedNode& reader = nodes_[found->second];
-      if (reader.lowered) {
-        first = std::min(first, reader.level);
-      } else if (reader.transparent) {
-        open.insert(open.end(), use.user->outputs().begin(), use.user->outputs().end());
-      } else {
-        return own_level;
-      }
+void RegionLevels::placeLowered(PlacedNode* placed) const {
+  placed->level = barrier_;
+  for (const LoweredOp& op : placed->ops.ops) {
+    for (const LoweredOperand& operand : op.src) {
+      if (operand.value != nullptr) placed->level = std::max(placed->level, inside(operand.value));
+    }
+    for (const LoweredRef& ref : op.refs) placed->level = std::max(placed->level, inside(ref.value));
+  }
+}
+
+void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
+  for (const Value* input : placed->node->inputs()) placed->level = std::max(placed->level, outside(input));
+  // Captured values: everything before this node may be read inside.
+  if (!placed->node->blocks().empty()) placed->level = std::max(placed->level, highest_);
+  if (effects) {
+    placed->level = std::max({placed->level, highest_, last_effect_});
+    last_effect_ = placed->level;
+    barrier_ = placed->level + 1;
+  } else {
+    placed->level = std::max(placed->level, barrier_ > 0 ? barrier_ - 1 : 0);
+  }
+}
+
+// The first level that reads a result of `node`, through whatever carries it; kInterpreter where the interpreter, a block
+// or the caller reads it too, kNobody where nobody does. `readers` tells the same of the transparent nodes behind it.
+int RegionLevels::firstReader(const Node* node, const std::vector<int>& readers) const {
+  int first = kNobody;
+  for (const Value* output : node->outputs()) {
+    for (const torch::jit::Use& use : output->uses()) {
+      const auto reader = placeOf(use.user);
+      if (!reader) return kInterpreter;
+      const PlacedNode& placed = nodes_[*reader];
+      if (!placed.lowered && !placed.transparent) return kInterpreter;
+      first = std::min(first, placed.lowered ? placed.level : readers[*reader]);
     }
   }
-  return first == std::numeric_limits<int>::max() ? own_level : first;
+  return first;
+}
+
+// An operand that another node of a region makes, and that others read as well.
+bool RegionLevels::readsShared(const PlacedNode& placed) const {
+  const auto shared = [&](const LoweredOperand& operand) {
+    if (operand.value == nullptr || operand.value->uses().size() < 2) return false;
+    const PlacedNode* producer = producerOf(operand.value);
+    return producer != nullptr && producer->lowered;
+  };
+  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(),
+                     [&](const LoweredOp& op) { return std::any_of(op.src.begin(), op.src.end(), shared); });
 }
 
 // What only a later region reads moves there, so that it need not cross: views of the caller's tensors, which would be
 // copied to cross, and whatever is computed from the caller's or the interpreter's values and from nothing else.
 void RegionLevels::sink() {
-  const auto stays = [&](const LoweredOperand& operand) {
-    if (operand.value == nullptr) return false;
-    const auto producer = index_.find(operand.value->node());
-    if (producer == index_.end() || !nodes_[producer->second].lowered) return false;
-    return operand.value->uses().size() > 1;
-  };
-  for (auto placed = nodes_.rbegin(); placed != nodes_.rend(); ++placed) {
-    if (!placed->lowered) continue;
-    const bool held = std::any_of(placed->ops.ops.begin(), placed->ops.ops.end(),
-                                  [&](const LoweredOp& op) { return std::any_of(op.src.begin(), op.src.end(), stays); });
-    if (held) continue;
-    int level = std::numeric_limits<int>::max();
-    for (const Value* output : placed->node->outputs()) level = std::min(level, firstReader(output, placed->level));
-    if (!placed->node->outputs().empty()) placed->level = std::max(placed->level, level);
+  std::vector<int> readers(nodes_.size(), kNobody);  // of transparent nodes; those behind a node are known before it is met
+  for (std::size_t place = nodes_.size(); place-- > 0;) {
+    PlacedNode& placed = nodes_[place];
+    if (placed.transparent) readers[place] = firstReader(placed.node, readers);
+    if (!placed.lowered || readsShared(placed)) continue;
+    const int first = firstReader(placed.node, readers);
+    if (first != kNobody) placed.level = std::max(placed.level, first);
   }
 }
 

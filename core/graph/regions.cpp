@@ -29,108 +29,121 @@ bool computes(const PlacedNode& placed) {
   return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(), [](const LoweredOp& op) { return !isView(op.spec.kind); });
 }
 
-// Reorders the block into the schedule that RegionLevels promises: by level, lowered nodes first. A level without a
-// region keeps its order: its nodes need the lists and sizes between them.
-void schedule(Block& block, std::vector<const PlacedNode*>& order, const std::unordered_set<const Node*>& lowered) {
-  const auto place = [&](const PlacedNode* placed) { return std::make_pair(placed->level, lowered.count(placed->node) == 0); };
-  std::stable_sort(order.begin(), order.end(), [&](const PlacedNode* a, const PlacedNode* b) { return place(a) < place(b); });
-  for (const PlacedNode* placed : order) placed->node->moveBefore(block.return_node());
-}
-
-// Transparent nodes that the interpreter will still need.
-std::unordered_set<const Node*> neededTransparent(const std::vector<PlacedNode>& nodes, const std::unordered_set<const Node*>& lowered) {
-  std::unordered_set<const Node*> transparent, needed;
-  for (const PlacedNode& placed : nodes) {
-    if (placed.transparent) transparent.insert(placed.node);
-  }
-  for (auto placed = nodes.rbegin(); placed != nodes.rend(); ++placed) {
-    if (!placed->transparent) continue;
-    for (const Value* output : placed->node->outputs()) {
-      for (const auto& use : output->uses()) {
-        const bool carried = lowered.count(use.user) != 0 || (transparent.count(use.user) != 0 && needed.count(use.user) == 0);
-        if (!carried) needed.insert(placed->node);
-      }
-    }
-  }
-  return needed;
-}
-
 // The regions of one block, appended to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, Block& block, OriginTable& origins, RegionResult& result)
-      : graph_(graph), block_(block), origins_(origins), levels_(graph, block), result_(result) {}
+  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, OriginTable& origins, RegionResult& result)
+      : graph_(graph), block_(block), origins_(origins), levels_(block, effects), result_(result) {}
 
   void build(int min_ops) {
-    std::map<int, std::vector<const PlacedNode*>> regions;
-    std::vector<const PlacedNode*> order;
-    for (const PlacedNode& placed : levels_.nodes()) {
-      order.push_back(&placed);
-      if (placed.lowered) regions[placed.level].push_back(&placed);
+    std::map<int, Level> levels;
+    const auto& nodes = levels_.nodes();
+    for (std::size_t place = 0; place < nodes.size(); ++place) {
+      Level& level = levels[nodes[place].level];
+      (nodes[place].lowered ? level.lowered : level.outside).push_back(place);
     }
-    for (auto entry = regions.begin(); entry != regions.end();) {
-      const auto ops = std::count_if(entry->second.begin(), entry->second.end(), [](const PlacedNode* p) { return computes(*p); });
-      entry = ops < min_ops ? regions.erase(entry) : std::next(entry);
+    roles_.assign(nodes.size(), Role::kOutside);
+    for (auto& [number, level] : levels) {
+      const auto ops = std::count_if(level.lowered.begin(), level.lowered.end(), [&](std::size_t place) { return computes(nodes[place]); });
+      if (ops >= min_ops) {
+        for (const std::size_t place : level.lowered) roles_[place] = Role::kInside;
+      } else {
+        level.outside.insert(level.outside.end(), level.lowered.begin(), level.lowered.end());
+        std::sort(level.outside.begin(), level.outside.end());
+        level.lowered.clear();
+      }
     }
-    for (const auto& [level, nodes] : regions) {
-      for (const PlacedNode* placed : nodes) lowered_.insert(placed->node);
-    }
-    schedule(block_, order, lowered_);
-    needed_ = neededTransparent(levels_.nodes(), lowered_);
-    for (const PlacedNode& placed : levels_.nodes()) {
-      if (placed.transparent && lowered_.count(placed.node) == 0 && needed_.count(placed.node) == 0) dead_carriers_.insert(placed.node);
-    }
-    for (const auto& [level, nodes] : regions) makeRegion(nodes);
-    destroyLowered();
+    findCarriers();
+    for (const auto& [number, level] : levels) schedule(level);
+    destroyReplaced();
     remarks();
   }
 
  private:
-  // Read by anybody but `members`, also through lists and sizes that only regions read.
-  bool leaves(const Value* value, const std::unordered_set<const Node*>& members) const {
+  // Places in levels_.nodes() of what goes into the region of the level, if it has one, and of what does not, in order.
+  struct Level {
+    std::vector<std::size_t> lowered, outside;
+  };
+  enum class Role : unsigned char {
+    kOutside,  // for the interpreter
+    kInside,   // in the region of its level
+    kCarrier,  // transparent, and nobody in the interpreter needs it
+  };
+
+  Role roleOf(const Node* node) const {
+    const auto place = levels_.placeOf(node);
+    return place ? roles_[*place] : Role::kOutside;
+  }
+
+  // Transparent nodes that the interpreter will not need; the readers of a node come behind it.
+  void findCarriers() {
+    for (std::size_t place = roles_.size(); place-- > 0;) {
+      const PlacedNode& placed = levels_.nodes()[place];
+      if (!placed.transparent) continue;
+      const auto carried = [&](const Value* output) {
+        return std::all_of(output->uses().begin(), output->uses().end(), [&](const auto& use) { return roleOf(use.user) != Role::kOutside; });
+      };
+      const auto outputs = placed.node->outputs();
+      if (std::all_of(outputs.begin(), outputs.end(), carried)) roles_[place] = Role::kCarrier;
+    }
+  }
+
+  // Brings the block into the order that RegionLevels promises: by level, the region first. What the interpreter runs keeps
+  // its order within a level: it needs the lists and sizes in between. What regions replace stays where it is, to be
+  // destroyed.
+  void schedule(const Level& level) {
+    if (!level.lowered.empty()) makeRegion(level.lowered);
+    for (const std::size_t place : level.outside) {
+      if (roles_[place] == Role::kOutside) levels_.nodes()[place].node->moveBefore(block_.return_node());
+    }
+  }
+
+  // Read by anybody but nodes of the region of `level`, also through lists and sizes that only regions read.
+  bool leaves(const Value* value, int level) const {
     std::vector<const Value*> open{value};
     std::unordered_set<const Node*> seen;
     while (!open.empty()) {
       const Value* read = open.back();
       open.pop_back();
       for (const torch::jit::Use& use : read->uses()) {
-        if (members.count(use.user) != 0) continue;
-        if (dead_carriers_.count(use.user) == 0) return true;
-        if (seen.insert(use.user).second) open.insert(open.end(), use.user->outputs().begin(), use.user->outputs().end());
+        const auto place = levels_.placeOf(use.user);
+        if (!place || roles_[*place] == Role::kOutside) return true;
+        if (roles_[*place] == Role::kInside) {
+          if (levels_.nodes()[*place].level != level) return true;
+        } else if (seen.insert(use.user).second) {
+          open.insert(open.end(), use.user->outputs().begin(), use.user->outputs().end());
+        }
       }
     }
     return false;
   }
 
-  void makeRegion(const std::vector<const PlacedNode*>& nodes) {
-    std::unordered_set<const Node*> members;
-    for (const PlacedNode* placed : nodes) members.insert(placed->node);
+  void makeRegion(const std::vector<std::size_t>& places) {
+    std::vector<const PlacedNode*> nodes;
+    for (const std::size_t place : places) nodes.push_back(&levels_.nodes()[place]);
     std::vector<Value*> outputs;
+    std::vector<OriginId> ids;
     for (const PlacedNode* placed : nodes) {
       for (const LoweredOp& op : placed->ops.ops) {
         for (Value* value : op.dst) {
-          if (leaves(value, members)) outputs.push_back(value);
+          if (leaves(value, placed->level)) outputs.push_back(value);
         }
       }
-    }
-    std::vector<OriginId> ids;
-    for (const PlacedNode* placed : nodes) {
       const std::vector<OriginId> own = origins_.of(placed->node);
       ids.insert(ids.end(), own.begin(), own.end());
     }
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    insertNode(nodes, makeRegionSpec(nodes, outputs, origins_), outputs, ids);
+    insertNode(makeRegionSpec(nodes, outputs, origins_), outputs, ids);
     result_.nodes_inside += static_cast<int>(nodes.size());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
                                fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1), ids});
   }
 
-  void insertNode(const std::vector<const PlacedNode*>& nodes, const RegionSpec& spec, const std::vector<Value*>& outputs,
-                  const std::vector<OriginId>& origins) {
+  void insertNode(const RegionSpec& spec, const std::vector<Value*>& outputs, const std::vector<OriginId>& origins) {
     const std::string name = fmt::format("region_{}", result_.attributes.size());
     torch::jit::IValue region = makeRegionObject(planSpecToText(spec.plan), spec.constants);
-    torch::jit::WithInsertPoint point(nodes.back()->node->next());
+    torch::jit::WithInsertPoint point(block_.return_node());
     // The attribute itself is registered on the module by the caller.
     Node* get = graph_.insertNode(graph_.create(c10::prim::GetAttr, {graph_.inputs()[0]}));
     get->s_(c10::attr::name, name);
@@ -156,13 +169,11 @@ class RegionBuilder {
     result_.attributes.emplace_back(name, std::move(region));
   }
 
-  // Lowered nodes only feed each other and dead carriers now.
-  void destroyLowered() {
-    const auto& nodes = levels_.nodes();
+  // What is in regions and what carried its operands: nothing else reads it now.
+  void destroyReplaced() {
     std::vector<Node*> dead;
-    for (const PlacedNode& placed : nodes) {
-      const bool gone = lowered_.count(placed.node) != 0 || (placed.transparent && needed_.count(placed.node) == 0);
-      if (gone) dead.push_back(placed.node);
+    for (std::size_t place = 0; place < roles_.size(); ++place) {
+      if (roles_[place] != Role::kOutside) dead.push_back(levels_.nodes()[place].node);
     }
     ValueUses uses;
     for (Node* node : dead) uses.removeInputs(node);
@@ -184,14 +195,11 @@ class RegionBuilder {
   Block& block_;
   OriginTable& origins_;
   RegionLevels levels_;
-  std::unordered_set<const Node*> lowered_;
-  std::unordered_set<const Node*> needed_;
-  std::unordered_set<const Node*> dead_carriers_;   // transparent, and nobody in the interpreter needs them
+  std::vector<Role> roles_;  // by place in levels_.nodes()
   std::unordered_map<Value*, Value*> replaced_;
   RegionResult& result_;
 };
 
-// Each block is analysed on the whole graph as it is then.
 constexpr std::size_t kMostBranches = 32;
 
 // Branches that may hold regions, inner ones first. Those in loops may not: what has another size in each round would be
@@ -222,14 +230,15 @@ bool mayCompute(Block& block) {
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
   RegionResult result;
+  const NodeSet effects = nodesWithEffects(graph);
   std::size_t branches = 0;
   for (Block* branch : branchesOf(graph)) {
     if (branches == kMostBranches) break;
     if (!mayCompute(*branch)) continue;
     ++branches;
-    RegionBuilder(graph, *branch, origins, result).build(min_ops);
+    RegionBuilder(graph, *branch, effects, origins, result).build(min_ops);
   }
-  RegionBuilder(graph, *graph.block(), origins, result).build(min_ops);
+  RegionBuilder(graph, *graph.block(), effects, origins, result).build(min_ops);
   return result;
 }
 

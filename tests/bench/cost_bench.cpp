@@ -22,6 +22,7 @@
 #include "core/graph/region_spec.h"
 #include "core/graph/regions.h"
 #include "core/graph/value_uses.h"
+#include "core/plan/error.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
 #include "passes/pipeline.h"
@@ -31,6 +32,7 @@ namespace {
 
 constexpr int kRounds = 3;
 constexpr char kMakeAndDestroy[] = "libtorch: to make and destroy our nodes";
+constexpr char kOurPasses[] = "all our passes";
 
 using torch::jit::Graph;
 using torch::jit::IValue;
@@ -105,6 +107,25 @@ class Maker {
     return graph_;
   }
 
+  // Branches of four nodes side by side.
+  std::shared_ptr<Graph> branches(int nodes) {
+    std::vector<Value*> parts;
+    for (int n = 0; n < nodes; n += 4) parts.push_back(op("aten::mul", {op("aten::sigmoid", {op("aten::relu", {convolution(x_)})}), half_}));
+    graph_->registerOutput(concat(parts));
+    return graph_;
+  }
+
+  // Branches of control flow within each other, fifty deep, again and again.
+  std::shared_ptr<Graph> nested(int nodes) {
+    constexpr int kDepth = 50;
+    constexpr int kNodesPerLevel = 5;
+    Value* taken = graph_->addInput("taken")->setType(c10::BoolType::get());
+    Value* x = x_;
+    for (int n = 0; n < nodes; n += kDepth * kNodesPerLevel) x = choice(taken, x, kDepth);
+    graph_->registerOutput(op("aten::relu", {x}));
+    return graph_;
+  }
+
  private:
   static c10::TypePtr type(std::vector<std::int64_t> sizes) { return c10::TensorType::createContiguous(at::kFloat, at::kCPU, sizes); }
   std::vector<std::int64_t> sizesOf(const Value* value) const { return *value->type()->expect<c10::TensorType>()->sizes().concrete_sizes(); }
@@ -128,6 +149,22 @@ class Maker {
     sizes[1] = 0;
     for (const Value* part : parts) sizes[1] += sizesOf(part)[1];
     node->output()->setType(type(sizes));
+    return node->output();
+  }
+
+  // One side computes and chooses again, `depth` times; the other does a little.
+  Value* choice(Value* taken, Value* x, int depth) {
+    Node* node = graph_->insertNode(graph_->create(c10::prim::If, {taken}));
+    node->output()->setType(type(sizesOf(x)));
+    torch::jit::Block* deep = node->addBlock();
+    torch::jit::Block* flat = node->addBlock();
+    {
+      torch::jit::WithInsertPoint inside(deep);
+      Value* y = op("aten::relu", {convolution(x)});
+      deep->registerOutput(op("aten::sigmoid", {depth == 1 ? y : choice(taken, y, depth - 1)}));
+    }
+    torch::jit::WithInsertPoint inside(flat);
+    flat->registerOutput(op("aten::tanh", {x}));
     return node->output();
   }
 
@@ -165,6 +202,12 @@ class Table {
     }
   }
 
+  // The time of one row that is not in the other.
+  void addDifference(const std::string& row, const std::string& whole, const std::string& part) {
+    rows_.push_back(row);
+    for (const auto& [size, ns] : cells_.at(whole)) cells_[row][size] = ns - cells_.at(part).at(size);
+  }
+
  private:
   std::vector<std::string> rows_;
   std::map<std::pair<std::string, int>, double> round_;
@@ -177,8 +220,18 @@ void timed(Table& table, const std::string& row, int size, const std::function<v
   table.add(row, size, static_cast<double>(now() - begin));
 }
 
-void libtorchAlone(Table& table, int size, Graph& graph) {
-  timed(table, "libtorch: lint", size, [&] { graph.lint(); });
+// The time it takes to reach the nodes at all, one from the other.
+void bareWalk(Table& table, int size, Graph& graph) {
+  std::size_t operands = 0;
+  timed(table, "to walk along the nodes once", size, [&] {
+    for (const Node* node : graph.nodes()) operands += node->inputs().size();
+  });
+  IPEX_CHECK(operands > 0, "graphs have operands");
+}
+
+void libtorchAlone(Table& table, int size, bool has_blocks, Graph& graph) {
+  // Quadratic in the number of blocks.
+  if (!has_blocks) timed(table, "libtorch: lint", size, [&] { graph.lint(); });
   timed(table, "libtorch: alias analysis", size, [&] { torch::jit::AliasDb aliases(sharedView(graph)); });
   std::string text;
   timed(table, "libtorch: print", size, [&] { text = graph.toString(false); });
@@ -187,14 +240,31 @@ void libtorchAlone(Table& table, int size, Graph& graph) {
   timed(table, "libtorch: dead code", size, [&] { torch::jit::EliminateDeadCode(copy); });
 }
 
-// What libtorch needs to make so many nodes and values and to destroy as many, one by one along a graph of this size.
-void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t count) {
+// Values that a graph ever had, and those that it has.
+struct ValueCounts {
+  std::size_t ever = 0, now = 0;
+};
+
+ValueCounts countValues(Graph& graph) {
+  ValueCounts counts;
+  for (const Node* node : allNodes(graph, true)) {
+    for (const Value* output : node->outputs()) {
+      counts.ever = std::max(counts.ever, output->unique() + 1);
+      ++counts.now;
+    }
+  }
+  return counts;
+}
+
+// What libtorch needs to make so many nodes with their values one by one along a graph of this size, and to destroy so
+// many, each of those it made taking the place of another.
+void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t made, std::size_t destroyed) {
   const std::shared_ptr<Graph> copy = const_cast<Graph&>(graph).copy();
   ValueUses uses;
   timed(table, kMakeAndDestroy, size, [&] {
-    for (std::size_t made = 0; made < count;) {
+    for (std::size_t pairs = 0; pairs < std::min(made, destroyed);) {
       for (Node* node : allNodes(*copy, true)) {
-        if (made == count) break;
+        if (pairs == std::min(made, destroyed)) break;
         const bool plain = node->outputs().size() == 1 && node->output()->uses().size() <= 32;
         if (!plain) continue;
         Node* again = copy->create(node->kind(), node->inputs(), 1);
@@ -204,24 +274,30 @@ void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t coun
         again->output()->setType(node->output()->type());
         node->output()->replaceAllUsesWith(again->output());
         uses.destroy(node);
-        ++made;
+        ++pairs;
       }
+    }
+  });
+  while (!copy->outputs().empty()) copy->eraseOutput(copy->outputs().size() - 1);
+  std::vector<Node*> last_first;
+  for (Node* node : allNodes(*copy, true)) last_first.push_back(node);
+  std::reverse(last_first.begin(), last_first.end());
+  timed(table, kMakeAndDestroy, size, [&] {
+    std::size_t left = destroyed - std::min(made, destroyed);
+    for (Node* node : last_first) {
+      if (left == 0) break;
+      if (node->hasUses() || node->outputs().size() != 1) continue;
+      uses.destroy(node);
+      --left;
     }
   });
 }
 
-// Values that the graph ever had.
-std::size_t valuesMade(Graph& graph) {
-  std::size_t made = 0;
-  for (const Node* node : allNodes(graph, true)) {
-    for (const Value* output : node->outputs()) made = std::max(made, output->unique() + 1);
-  }
-  return made;
-}
-
 void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins) {
+  NodeSet effects;
+  timed(table, "libtorch: alias analysis before regions", size, [&] { effects = nodesWithEffects(graph); });
   std::unique_ptr<RegionLevels> levels;
-  timed(table, "ours: levels and lowering (+ aliases)", size, [&] { levels = std::make_unique<RegionLevels>(graph, *graph.block()); });
+  timed(table, "ours: levels and lowering", size, [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects); });
   std::vector<const PlacedNode*> nodes;
   for (const PlacedNode& placed : levels->nodes()) {
     if (placed.lowered) nodes.push_back(&placed);
@@ -243,41 +319,43 @@ void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins)
   timed(table, "ours: instance", size, [&] { instance = std::make_unique<Plan::Instance>(*plan); });
 }
 
-void measure(Table& table, int size, const std::function<std::shared_ptr<Graph>(Maker&)>& make) {
+void measure(Table& table, int size, bool one_plan, const std::function<std::shared_ptr<Graph>(Maker&)>& make) {
   Maker maker;
   std::shared_ptr<Graph> graph = make(maker);
-  libtorchAlone(table, size, *graph);
+  bareWalk(table, size, *graph);
+  libtorchAlone(table, size, !one_plan, *graph);
   OriginTable origins;
   timed(table, "ours: origins", size, [&] { origins.assign(*graph); });
   // As the pipeline does it, one after the other.
   const OptimizeOptions options;
   const std::shared_ptr<Graph> before = graph->copy();
-  std::size_t made = 0;
+  std::size_t made = 0, destroyed = 0;
   Rewriter rewriter(*graph, origins, -1);
   NodeCensus census(*graph);
   for (const Pass* pass : defaultPasses()) {
     rewriter.beginPass(pass->name);
-    PassContext context(*graph, rewriter, options);
+    PassContext context(*graph, rewriter, options, census);
     bool changed = false;
-    const std::size_t values = valuesMade(*graph);
+    const ValueCounts values = countValues(*graph);
     const std::int64_t begin = now();
-    changed = census.concerns(*pass) && pass->run(*graph, context);
+    changed = concerns(*pass, census) && pass->run(*graph, context);
     const auto elapsed = static_cast<double>(now() - begin);
     table.add(std::string("pass ") + pass->name, size, elapsed);
     const std::string name = pass->name;
     const bool stock = name == "eliminate-common-subexpressions" || name == "eliminate-dead-code";
-    table.add(stock ? "libtorch's passes" : "all our passes", size, elapsed);
-    if (changed && !stock) made += valuesMade(*graph) - values;
+    table.add(stock ? "libtorch's passes" : kOurPasses, size, elapsed);
+    if (changed && !stock) {
+      const ValueCounts after = countValues(*graph);
+      made += after.ever - values.ever;
+      destroyed += values.now + after.ever - values.ever - after.now;
+    }
     rewriter.takeRemarks();
     if (!changed) continue;
-    timed(table, "ours: hash and census after passes", size, [&] {
-      graphHash(*graph);
-      census = NodeCensus(*graph);
-    });
+    timed(table, "ours: hash and census after passes", size, [&] { census = NodeCensus(*graph); });
     timed(table, "ours: snapshots (+ libtorch's print)", size, [&] { makeSnapshot(*graph, origins, 1, pass->name); });
   }
-  makeAndDestroy(table, size, *before, made);
-  planAlone(table, size, *graph, origins);
+  makeAndDestroy(table, size, *before, made, destroyed);
+  if (one_plan) planAlone(table, size, *graph, origins);
   timed(table, "ours: regions, all of it (+ aliases)", size, [&] { buildRegions(*graph, origins); });
 }
 
@@ -291,19 +369,22 @@ int main(int argc, char** argv) {
   if (sizes.empty()) sizes = {1000, 10000, 50000};
   {
     Table warm;  // registries, kernels, first touches
-    measure(warm, 64, [](Maker& maker) { return maker.chain(64); });
+    measure(warm, 64, true, [](Maker& maker) { return maker.chain(64); });
   }
-  const auto run = [&](const char* title, const std::function<std::shared_ptr<Graph>(Maker&, int)>& make) {
+  const auto run = [&](const char* title, bool one_plan, const std::function<std::shared_ptr<Graph>(Maker&, int)>& make) {
     Table table;
     for (int round = 0; round < kRounds; ++round) {
-      for (const int size : sizes) measure(table, size, [&](Maker& maker) { return make(maker, size); });
+      for (const int size : sizes) measure(table, size, one_plan, [&](Maker& maker) { return make(maker, size); });
       table.endRound();
     }
+    table.addDifference("all our passes without libtorch's work", kOurPasses, kMakeAndDestroy);
     table.print(title, sizes);
     std::fflush(stdout);
   };
-  run("chain", [](Maker& maker, int size) { return maker.chain(size); });
-  run("one value read by all nodes", [](Maker& maker, int size) { return maker.fanOut(size); });
-  run("one concatenation of all nodes", [](Maker& maker, int size) { return maker.wideConcat(size); });
+  run("chain", true, [](Maker& maker, int size) { return maker.chain(size); });
+  run("one value read by all nodes", true, [](Maker& maker, int size) { return maker.fanOut(size); });
+  run("one concatenation of all nodes", true, [](Maker& maker, int size) { return maker.wideConcat(size); });
+  run("branches side by side", true, [](Maker& maker, int size) { return maker.branches(size); });
+  run("nested control flow", false, [](Maker& maker, int size) { return maker.nested(size); });
   return 0;
 }
