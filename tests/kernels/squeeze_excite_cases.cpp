@@ -10,7 +10,7 @@ Case squeezeExcite(const std::string& activations, Dims x, std::int64_t hidden, 
   const auto bias = [&](std::int64_t size) { return has_bias ? Source::weight({size}) : Source::none(); };
   made.src = {Source::of(x), Source::weight({hidden, x[1]}), bias(hidden), Source::weight({x[1], hidden}), bias(x[1])};
   made.kernel = "squeeze_excite_simd";
-  made.tolerance = 2e-5;  // sums over up to 12,544 values before those of products
+  made.tolerance = 2e-5;  // as of layers: sums over up to 960 products, of averages over up to 2,500 values
   return made;
 }
 
@@ -48,18 +48,15 @@ const std::vector<Case>& squeezeExciteCases() {
       // Weights and images that are worth more threads.
       squeezeExcite(hard, {1, 480, 14, 14}, 120),
       squeezeExcite(relu, {3, 250, 9, 9}, 130),
-      squeezeExcite(silu, {4, 96, 40, 40}, 6),
+      squeezeExcite(silu, {4, 96, 16, 16}, 6),
       // What follows.
       followed(squeezeExcite(relu, {2, 36, 5, 5}, 9), "|add(0)|relu", {Source::dying({2, 36, 5, 5})}),
-      followed(squeezeExcite(relu, {1, 250, 23, 29}, 9), "|mul(0)|tanh|add(1,0.5)", {Source::of({1, 250, 23, 29}), Source::of({1, 250, 23, 29})}),
-      followed(squeezeExcite(silu, {1, 32, 70, 70}, 8), "|clip(-0.5,0.5)", {}),
-      timed(squeezeExcite(silu, {1, 32, 112, 112}, 8)),
-      timed(squeezeExcite(silu, {1, 144, 56, 56}, 6)),
-      timed(squeezeExcite(silu, {1, 240, 28, 28}, 10)),
+      followed(squeezeExcite(relu, {1, 70, 9, 11}, 9), "|mul(0)|tanh|add(1,0.5)", {Source::of({1, 70, 9, 11}), Source::of({1, 70, 9, 11})}),
+      followed(squeezeExcite(silu, {1, 16, 50, 50}, 8), "|clip(-0.5,0.5)", {}),
+      timed(squeezeExcite(silu, {1, 144, 28, 28}, 6)),
       timed(squeezeExcite(silu, {1, 672, 14, 14}, 28)),
       timed(squeezeExcite(silu, {1, 1152, 7, 7}, 48)),
       timed(squeezeExcite(hard, {1, 960, 7, 7}, 240)),
-      timed(squeezeExcite(hard, {8, 960, 7, 7}, 240)),
   };
   return cases;
 }
