@@ -33,6 +33,7 @@ std::unique_ptr<Kernel> makeLinearNarrowWeights(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionDepthwiseInt8();
 std::unique_ptr<Kernel> makeConvolutionDepthwiseSimd();
 std::unique_ptr<Kernel> makeLinearSimd();
+std::unique_ptr<Kernel> makeReduceBytesSimd();
 std::unique_ptr<Kernel> makeReduceSimd();
 std::unique_ptr<Kernel> makeSoftmaxSimd();
 std::unique_ptr<Kernel> makeAttentionSimd();
@@ -41,8 +42,9 @@ std::unique_ptr<Kernel> makeSqueezeExciteSimd();
 std::unique_ptr<Kernel> makeLayerNormSimd();
 std::unique_ptr<Kernel> makeGroupNormSimd();
 
-std::unique_ptr<Kernel> makeAdaptivePool(const Kernel* reduce, const Kernel* pool);
+std::unique_ptr<Kernel> makeAdaptivePool(const char* name, const Kernel* reduce, const Kernel* pool);
 std::unique_ptr<Kernel> makeAdaptivePoolWindows();
+std::unique_ptr<Kernel> makePoolMaxSimd();
 std::unique_ptr<Kernel> makePoolWindows();
 std::unique_ptr<Kernel> makeUpsampleSimd();
 std::unique_ptr<Kernel> makeWidened(const Kernel* wide);  // for u8 and s8

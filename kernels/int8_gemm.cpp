@@ -15,101 +15,13 @@
 #include "kernels/gemm_rows-inl.h"
 #include "kernels/int8_quantized_tile-inl.h"
 #include "kernels/int8_tile-inl.h"
+#include "kernels/int8_tile_kinds-inl.h"
 #include "kernels/int8_window_bytes-inl.h"
 #include "kernels/int8_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
 namespace HWY_NAMESPACE {
-
-constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
-constexpr int kUnit = hn::MaxLanes(F32()) / (kHalfVectors ? 2 : 1);  // columns
-
-using TileRun = void (*)(const Int8Tile& tile);
-
-// Panels by width in units: rows that the registers take, and the code for each number of rows.
-struct TileKind {
-  int max_rows = 0;
-  TileRun run[kGemmMaxRows + 1] = {};
-};
-
-template <bool kVnni, int kFull, int kHalf, int kRows>
-constexpr void fillRows(TileKind* kind) {
-  kind->run[kRows] = &multiplyBytes<kRows, kFull, kHalf, kVnni>;
-  if constexpr (kRows > 1) fillRows<kVnni, kFull, kHalf, kRows - 1>(kind);
-}
-
-template <bool kVnni, int kRows, int kFull, int kHalf>
-constexpr TileKind tileKind() {
-  TileKind kind;
-  kind.max_rows = kRows;
-  fillRows<kVnni, kFull, kHalf, kRows>(&kind);
-  return kind;
-}
-
-template <bool kVnni>
-const TileKind& kindOf(std::int32_t width) {
-#if HWY_TARGET <= HWY_AVX3
-  // Widened weights take twice the registers.
-  static constexpr TileKind kKinds[] = {tileKind<kVnni, 14, 0, 1>(),
-                                        tileKind<kVnni, 14, 1, 0>(),
-                                        tileKind<kVnni, kVnni ? 14 : 10, 1, 1>(),
-                                        tileKind<kVnni, kVnni ? 14 : 12, 2, 0>(),
-                                        tileKind<kVnni, kVnni ? 9 : 7, 2, 1>(),
-                                        tileKind<kVnni, kVnni ? 9 : 7, 3, 0>()};
-#else
-  static constexpr TileKind kKinds[] = {tileKind<kVnni, 8, 1, 0>(), tileKind<kVnni, 4, 2, 0>(), tileKind<kVnni, 2, 3, 0>()};
-#endif
-  return kKinds[width / kUnit - 1];
-}
-
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-template <int kVectors, int kRows, bool kFetch>
-constexpr void fillQuantizedRows(TileKind* kind) {
-  kind->run[kRows] = &multiplyToQuantized<kRows, kVectors, kFetch>;
-  if constexpr (kRows > 1) fillQuantizedRows<kVectors, kRows - 1, kFetch>(kind);
-}
-
-template <int kRows, int kVectors, bool kFetch = false>
-constexpr TileKind quantizedKind() {
-  TileKind kind;
-  kind.max_rows = kRows;
-  fillQuantizedRows<kVectors, kRows, kFetch>(&kind);
-  return kind;
-}
-
-inline const TileKind& quantizedKindOf(std::int32_t width, bool fetches) {
-  static constexpr TileKind kKinds[] = {quantizedKind<14, 1>(), quantizedKind<14, 2>(), quantizedKind<9, 3>(), quantizedKind<6, 4>(),
-                                        quantizedKind<6, 4, true>()};
-  const std::int32_t vectors = width / kQuantizedLanes;
-  return kKinds[vectors == kPackedVectors && fetches ? vectors : vectors - 1];
-}
-
-template <int kRows>
-constexpr void fillTapRows(TileKind* kind) {
-  kind->run[kRows] = &multiplyTaps<kRows, 2>;
-  if constexpr (kRows > kFewestTapRows) fillTapRows<kRows - 1>(kind);
-}
-
-constexpr TileKind tapKind() {
-  TileKind kind;
-  kind.max_rows = kGemmMaxRows;
-  fillTapRows<kGemmMaxRows>(&kind);
-  return kind;
-}
-#endif
-
-template <bool kVnni>
-const TileKind& kindFor(const Int8GemmJob& job, const GemmPanel& panel, bool fetches) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  if (kVnni && job.quantized) return quantizedKindOf(panel.width, fetches);
-#endif
-  static_cast<void>(job);
-  static_cast<void>(fetches);
-  return kindOf<kVnni>(panel.width);
-}
-
-// --- tiles ---------------------------------------------------------------------------------------------------------
 
 struct TileBuffers {
   float* values;
@@ -221,6 +133,12 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   return tile;
 }
 
+// A tile fetched so many lines.
+void advance(std::int64_t lines, Int8Tile* tile) {
+  FetchRange& range = tile->ahead.done() ? tile->after : tile->ahead;
+  if (!range.done()) range.begin += lines * kLineFloats;
+}
+
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 // The taps of result pixels [column, column + rows) of a line that meet the image, `length` words each. Returns how many.
 std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights, std::int64_t width, std::int64_t length, std::int64_t line,
@@ -263,15 +181,23 @@ void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t
       const std::int64_t begin = width * t / tiles, size = width * (t + 1) / tiles - begin;
       tile.tap_count = tapsOf(r, image, tile.b, panel.width, tile.length, line % r.out[1], begin, size, taps);
       runTile(int8, call, panel, kKind.run[size], row + done + begin, size, buffers, tile);
-      if (tile.ahead != nullptr) {
-        constexpr std::int64_t kLine = 16;
-        for (std::int64_t i = 0; i < tile.tap_count; ++i) tile.ahead += taps[i].length * kLine;
-        if (tile.ahead >= tile.ahead_end) tile.ahead = tile.ahead_end = nullptr;
-      }
+      std::int64_t lines = 0;
+      for (std::int64_t i = 0; i < tile.tap_count; ++i) lines += taps[i].length;
+      advance(lines, &tile);
     }
   }
 }
 #endif
+
+// The last panels of a task, whose tiles fetch what the next operation reads: so many as it takes, so that it does not lie in
+// the cache for long.
+std::int64_t panelsThatFetch(const GemmJob& job, const FetchRange& range, std::int64_t rows) {
+  if (range.done()) return 0;
+  constexpr std::int64_t kTileRows = 6;  // of the widest panels
+  const std::int64_t depth = job.rows.depth(), lines = (range.end - range.begin) / kLineFloats;
+  const std::int64_t spare = (rows + kTileRows - 1) / kTileRows * depth - job.panels.front().width * depth / kLineFloats;
+  return spare <= 0 ? 1 : (lines + spare - 1) / spare;
+}
 
 // Task (i, j) of row_shares × column_shares.
 template <bool kVnni>
@@ -285,10 +211,11 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
   constexpr std::int64_t kTile = kGemmMaxRows * kGemmMaxWidth;
   float* const values = scratch + job.copied_floats;
   const TileBuffers buffers{values, values + kTile, values + 2 * kTile};
-  const std::int64_t depth = job.rows.depth(), first_block = blocks * i / job.row_shares;
+  const std::int64_t depth = job.rows.depth(), first_block = blocks * i / job.row_shares, end_block = blocks * (i + 1) / job.row_shares;
   constexpr std::int64_t kNearFloats = 32 << 10;  // 128 KiB
+  FetchRange next = call.next;
   const bool far_weights = job.panels[panel_end - 1].weights - job.panels[panel_begin].weights >= kNearFloats;
-  for (std::int64_t block = first_block; block < blocks * (i + 1) / job.row_shares; ++block) {
+  for (std::int64_t block = first_block; block < end_block; ++block) {
     const std::int64_t in_plane = block % job.blocksPerPlane() * job.block_rows;
     const std::int64_t row = block / job.blocksPerPlane() * job.plane_rows + in_plane;
     const std::int64_t count = std::min(job.block_rows, job.plane_rows - in_plane);
@@ -305,20 +232,23 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
       const GemmPanel& panel = job.panels[p];
       Int8Tile tile = panelTile(int8, call, panel);
       // Later blocks find the weights in the cache; few are there anyway.
-      const bool fetches = far_weights && block == first_block && p + 1 < panel_end;
-      if (fetches) {
-        tile.ahead = call.weights + job.panels[p + 1].weights;
-        tile.ahead_end = tile.ahead + job.panels[p + 1].width * depth;
+      if (far_weights && block == first_block && p + 1 < panel_end) {
+        const float* const begin = call.weights + job.panels[p + 1].weights;
+        tile.ahead = {begin, begin + job.panels[p + 1].width * depth};
       }
-      const TileKind& kind = kindFor<kVnni>(int8, panel, fetches);
+      const bool fetches_next = block + 1 == end_block && p + panelsThatFetch(job, call.next, count) >= panel_end;
+      if (fetches_next) tile.after = next;
+      const auto fetches = [&tile] { return !tile.ahead.done() || !tile.after.done(); };
+      const TileKind* kind = &kindFor<kVnni>(int8, panel, fetches());
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
       if (int8.by_taps) {
         runTapLines(int8, call, row, count, panel, buffers, tile);
+        if (fetches_next) next = tile.after;
         continue;
       }
 #endif
       const float* span = rows + (panel.group - first_group) * job.group_stride;
-      const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
+      const std::int64_t tiles = (span_rows + kind->max_rows - 1) / kind->max_rows;
       // Tiles that write their result in place need nothing between them: those of a size are one call.
       const bool joined = int8.quantized && panel.columns == panel.width;
       const std::int64_t size = span_rows / tiles, larger = span_rows % tiles;  // so many tiles have one row more
@@ -330,10 +260,13 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
           const std::int64_t covered = tile_rows * repeats;
           tile.repeats = repeats;
           tile.a = span + begin * job.row_stride;
-          runTile(int8, call, panel, kind.run[tile_rows], row + done + begin, covered, buffers, tile);
+          runTile(int8, call, panel, kind->run[tile_rows], row + done + begin, covered, buffers, tile);
           begin += covered;
+          for (std::int64_t i = 0; i < repeats; ++i) advance(tile.segments * tile.length, &tile);
+          kind = &kindFor<kVnni>(int8, panel, fetches());
         }
       }
+      if (fetches_next) next = tile.after;
     }
   }
 }

@@ -26,6 +26,13 @@ struct Int8Tap {
 constexpr std::int64_t kMaxEdgeTaps = 25;
 constexpr int kFewestTapRows = 7;  // lines are cut evenly into tiles of so many pixels at least
 
+// Memory that is fetched line by line while tiles are summed; whether anything is left is looked at after each tile.
+constexpr std::int64_t kLineFloats = 16;
+struct FetchRange {
+  const float *begin = nullptr, *end = nullptr;
+  bool done() const { return begin >= end; }
+};
+
 // Up to kGemmMaxRows rows of words times one panel of words; like GemmTile.
 struct Int8Tile {
   const float* a = nullptr;
@@ -49,9 +56,10 @@ struct Int8Tile {
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, bf16, u8 or s8
   std::int64_t c_stride = 0;
-  // Of tiles that end quantized: so many of as many rows, and which memory they fetch meanwhile, the next weights.
+  // Of tiles that end quantized: so many of as many rows, and which memory they fetch meanwhile: the next weights, then what
+  // comes after them.
   std::int64_t repeats = 1;
-  const float *ahead = nullptr, *ahead_end = nullptr;
+  FetchRange ahead, after;
   // Instead of a, offsets and b, tap after tap.
   const Int8Tap* taps = nullptr;
   std::int64_t tap_count = 0;
@@ -136,6 +144,7 @@ struct Int8GemmCall {
   const float* weights = nullptr;
   const void* const* src = nullptr;
   void* dst = nullptr;
+  FetchRange next;  // what the next operation reads first
 };
 
 using Int8GemmRun = void (*)(const Int8GemmJob& job, const Int8GemmCall& call, float* scratch, std::int64_t task);

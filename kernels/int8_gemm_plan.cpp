@@ -18,7 +18,22 @@ class Int8GemmOp final : public PreparedOp {
   std::int32_t threads = 1;
   WeightCache::Packed weights;
 
-  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
+  std::unique_ptr<ExecState> newState() const override { return std::make_unique<ExecState>(); }
+
+  MemoryRange firstReads(std::int32_t thread) const override {
+    const GemmJob& gemm = job.gemm;
+    const auto panels = static_cast<std::int64_t>(gemm.panels.size());
+    const std::int64_t share = thread < gemm.row_shares * gemm.column_shares ? thread % gemm.column_shares : 0;
+    const std::int64_t begin = panels * share / gemm.column_shares, end = panels * (share + 1) / gemm.column_shares;
+    // With few rows the weights are all that takes time.
+    constexpr std::int64_t kFewRows = 8, kMostBytes = 1 << 20;
+    const GemmPanel& first = gemm.panels[static_cast<std::size_t>(begin)];
+    const std::int64_t depth = gemm.rows.depth(), taken = gemm.row_count <= kFewRows ? end - begin : 1;
+    return {static_cast<const float*>(weights->data()) + first.weights,
+            static_cast<std::size_t>(std::min(kMostBytes, taken * first.width * depth * kWordBytes))};
+  }
+
+  void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
     Int8GemmCall call;
     call.x = static_cast<const float*>(from[kSrc]);
     call.weights = static_cast<const float*>(weights->data());
@@ -55,7 +70,13 @@ class Int8GemmOp final : public PreparedOp {
     auto* const floats = reinterpret_cast<float*>(own);
     const std::int64_t tasks = job.gemm.row_shares * job.gemm.column_shares;
     parallelFor(tasks, 1, static_cast<std::int32_t>(tasks), [&](std::int64_t begin, std::int64_t end, int thread) {
-      for (std::int64_t task = begin; task < end; ++task) code.run(job, call, floats + thread * job.scratchFloats(), task);
+      Int8GemmCall own_call = call;
+      if (state != nullptr && state->next != nullptr) {
+        const MemoryRange next = state->next->firstReads(thread);
+        const auto* const first = static_cast<const float*>(next.begin);
+        own_call.next = {first, first + next.bytes / sizeof(float)};
+      }
+      for (std::int64_t task = begin; task < end; ++task) code.run(job, own_call, floats + thread * job.scratchFloats(), task);
     });
   }
 };

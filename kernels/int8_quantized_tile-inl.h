@@ -89,7 +89,7 @@ void multiplyToQuantized(const Int8Tile& tile) {
   Int8Tile t = tile;  // bytes that are stored may alias anything
   const auto* addend = static_cast<const std::uint8_t*>(t.addend);
   auto* c = static_cast<std::uint8_t*>(t.c);
-  std::conditional_t<kFetch, FetchAhead, FetchNothing> ahead(t.ahead);
+  std::conditional_t<kFetch, FetchAhead, FetchNothing> ahead(t.ahead, t.after);
   for (std::int64_t n = t.repeats; n > 0; --n) {
     hn::Vec<D> sum[kRows][kVectors];
     hn::Vec<hn::Half<D>> none[1];
@@ -97,7 +97,7 @@ void multiplyToQuantized(const Int8Tile& tile) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) __builtin_prefetch(c + r * t.c_stride, 1);
     sumProducts<kRows, kVectors, 0, true>(t, sum, none, &ahead);
-    ahead.stopAt(t.ahead_end);
+    ahead.endTile();
     if (addend != nullptr) {
       storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
       addend += kRows * t.addend_stride;
@@ -117,8 +117,8 @@ void multiplyTaps(const Int8Tile& tile) {
   hn::Vec<D> sum[kRows][kVectors];
   hn::Vec<hn::Half<D>> none[1];
   startSums<kRows, kVectors, 0>(t.start, sum, none);
-  FetchAhead ahead(t.ahead != nullptr ? t.ahead : t.b);
-  ahead.stopAt(t.ahead_end);
+  const FetchRange weights{t.b, t.b};  // fetching what is there costs next to nothing
+  FetchAhead ahead(t.ahead.done() && t.after.done() ? weights : t.ahead, t.after);
   const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));
   for (const Int8Tap* tap = t.taps; tap != t.taps + t.tap_count; ++tap) {
     const char* const a = reinterpret_cast<const char*>(tap->a);

@@ -201,26 +201,35 @@ HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums,
   finishTyped<float>(t, sums, rows, width);
 }
 
-// Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth.
+// Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth: `first`, then
+// `second`, then nothing new.
 class FetchAhead {
  public:
-  explicit FetchAhead(const float* from) : next_(from) {}
+  FetchAhead(const FetchRange& first, const FetchRange& second) : next_(first.begin), end_(first.end), second_(second) { endTile(); }
   HWY_INLINE void fetch() {
     __builtin_prefetch(next_, 0, 2);
     next_ += step_;
   }
-  void stopAt(const float* end) {
-    if (next_ >= end) step_ = 0;
+  void endTile() {
+    if (next_ < end_) return;
+    if (second_.done()) {
+      step_ = 0;
+      return;
+    }
+    next_ = second_.begin;
+    end_ = second_.end;
+    second_ = {};
   }
 
  private:
-  const float* next_;
-  std::int64_t step_ = 16;  // floats: a line
+  const float *next_, *end_;
+  FetchRange second_;
+  std::int64_t step_ = kLineFloats;
 };
 struct FetchNothing {
-  explicit FetchNothing(const float*) {}
+  FetchNothing(const FetchRange&, const FetchRange&) {}
   HWY_INLINE void fetch() {}
-  void stopAt(const float*) {}
+  void endTile() {}
 };
 
 // Adds `length` words of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
@@ -299,7 +308,7 @@ void multiplyBytes(const Int8Tile& t) {
   constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
   hn::Vec<D> sum[kRows][kFull > 0 ? kFull : 1];
   hn::Vec<H> half_sum[kHalf > 0 ? kRows : 1];
-  FetchNothing nothing(nullptr);
+  FetchNothing nothing({}, {});
   sumProducts<kRows, kFull, kHalf, kVnni>(t, sum, half_sum, &nothing);
   HWY_ALIGN std::int32_t sums[kRows * kWidth];
 #pragma GCC unroll 16

@@ -39,10 +39,13 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kMatmul, makeMatmulFlipped(matmul));
     list(OpKind::kMatmul, makeMatmulWidened(matmul));
     list(OpKind::kMatmul, makeWidenedFloats(matmul));
+    list(OpKind::kPool, makePoolMaxSimd());  // channels side by side
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
     listBoth(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
+    const Kernel* reduce_bytes = list(OpKind::kReduce, makeReduceBytesSimd());
     const Kernel* reduce = listBoth(OpKind::kReduce, makeReduceSimd());
-    listBoth(OpKind::kAdaptivePool, makeAdaptivePool(reduce, pool));  // even windows, by one of the two above
+    list(OpKind::kAdaptivePool, makeAdaptivePool("adaptive_pool_bytes", reduce_bytes, pool));
+    listBoth(OpKind::kAdaptivePool, makeAdaptivePool("adaptive_pool_even", reduce, pool));  // even windows, by one of the two above
     listBoth(OpKind::kAdaptivePool, makeAdaptivePoolWindows());
     list(OpKind::kLayerNorm, makeLayerNormSimd());
     list(OpKind::kGroupNorm, makeGroupNormSimd());

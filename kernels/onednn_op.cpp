@@ -1,5 +1,6 @@
 #include "kernels/onednn_op.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/plan/error.h"
@@ -112,6 +113,18 @@ void OnednnOp::finish() {
 }
 
 std::unique_ptr<ExecState> OnednnOp::newState() const { return std::make_unique<OnednnState>(*this); }
+
+// Where in its packed weights the library begins is its own affair; most begin at the front.
+MemoryRange OnednnOp::firstReads(std::int32_t thread) const {
+  constexpr std::size_t kMostBytes = 128 << 10;
+  if (thread > 0) return {};
+  MemoryRange largest;
+  for (const WeightCache::Packed& packed : packed_buffers_) {
+    if (packed->bytes() > largest.bytes) largest = {packed->data(), packed->bytes()};
+  }
+  largest.bytes = std::min(largest.bytes, kMostBytes);
+  return largest;
+}
 
 void OnednnOp::execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const {
   auto& own = static_cast<OnednnState&>(*state);

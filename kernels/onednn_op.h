@@ -116,6 +116,7 @@ class OnednnOp final : public PreparedOp {
 
   std::unique_ptr<ExecState> newState() const override;
   void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const override;
+  MemoryRange firstReads(std::int32_t thread) const override;
 
  private:
   enum class From { kSrc, kDst, kPacked, kScratch };

@@ -2,24 +2,24 @@
 // reaches past the padding). Even adaptive windows are a reduction (one window per image) or a plain pool; all other
 // windows are visited one by one.
 //
-// adaptive_pool_even declines: uneven-windows, and what the reduction or the pool declines.
+// adaptive_pool_even and adaptive_pool_bytes decline: uneven-windows, and what the reduction or the pool declines.
 // adaptive_pool_windows and pool_windows decline: device, dtype, post-ops, empty.
 #include <algorithm>
 #include <limits>
 
-#include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
 #include "kernels/loop_nest.h"
 #include "kernels/parallel.h"
+#include "kernels/pool_axis.h"
 
 namespace ipex_studio {
 namespace {
 
 class AdaptivePoolEven final : public Kernel {
  public:
-  AdaptivePoolEven(const Kernel* reduce, const Kernel* pool) : reduce_(reduce), pool_(pool) {}
+  AdaptivePoolEven(const char* name, const Kernel* reduce, const Kernel* pool) : name_(name), reduce_(reduce), pool_(pool) {}
 
-  const char* name() const override { return "adaptive_pool_even"; }
+  const char* name() const override { return name_; }
 
   Verdict supports(const PrepareArgs& args) const override {
     const Kernel* kernel = kernelFor(args);
@@ -62,19 +62,13 @@ class AdaptivePoolEven final : public Kernel {
     return changed;
   }
 
+  const char* name_;
   const Kernel* reduce_;
   const Kernel* pool_;
 };
 
-// For each place of the result along one axis: the source places [first, last) in steps, and its part of an average's
-// divisor.
-struct AxisWindows {
-  std::vector<std::int64_t> first{0}, last{1}, counted{1};
-  std::int64_t step = 1;
-};
-
 AxisWindows adaptiveWindows(std::int64_t in, std::int64_t out) {
-  AxisWindows windows{{}, {}, {}, 1};
+  AxisWindows windows;
   for (std::int64_t o = 0; o < out; ++o) {
     windows.first.push_back(o * in / out);
     windows.last.push_back(((o + 1) * in + out - 1) / out);
@@ -83,34 +77,11 @@ AxisWindows adaptiveWindows(std::int64_t in, std::int64_t out) {
   return windows;
 }
 
-struct PoolAxis {
-  std::int64_t kernel, stride, dilation, padding, padding_end;
-};
-
-AxisWindows poolWindows(std::int64_t in, std::int64_t out, const PoolAxis& axis, bool count_padding) {
-  AxisWindows windows{{}, {}, {}, axis.dilation};
-  for (std::int64_t o = 0; o < out; ++o) {
-    std::int64_t first = -1, last = 0, inside = 0, in_padded = 0;
-    for (std::int64_t k = 0; k < axis.kernel; ++k) {
-      const std::int64_t at = o * axis.stride - axis.padding + k * axis.dilation;
-      in_padded += at < in + axis.padding_end;
-      if (at < 0 || at >= in) continue;
-      if (first < 0) first = at;
-      last = at + 1;
-      ++inside;
-    }
-    windows.first.push_back(std::max<std::int64_t>(first, 0));
-    windows.last.push_back(last);
-    windows.counted.push_back(count_padding ? in_padded : inside);
-  }
-  return windows;
-}
-
 // Images as [planes, D, H, W, inner]: inner is C for channels-last, the block for blocked, 1 for row-major.
 class PoolWindowsOp final : public PreparedOp {
  public:
   std::int64_t planes = 0, inner = 1, in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  AxisWindows windows[3];
+  AxisWindows windows[3] = {AxisWindows::single(), AxisWindows::single(), AxisWindows::single()};
   bool max = false;
   std::int32_t threads = 1;
 
@@ -198,10 +169,7 @@ class PoolWindows final : public Kernel {
  private:
   static AxisWindows windowsOf(const OpSpec& spec, int s, int spatial, std::int64_t in, std::int64_t out) {
     if (spec.kind == OpKind::kAdaptivePool) return adaptiveWindows(in, out);
-    const onednn::ConvolutionGeometry g = convolutionGeometry(spec, spatial);
-    const PoolAxis axis{spatialInts(spec, "kernel", spatial, 1)[s], g.stride[s], g.dilation[s] + 1, g.padding_begin[s],
-                        g.padding_end[s]};
-    return poolWindows(in, out, axis, spec.stringOr("mode", "max") == "avg");
+    return poolWindows(spec, s, spatial, in, out);
   }
 
   const char* name_;
@@ -209,8 +177,8 @@ class PoolWindows final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeAdaptivePool(const Kernel* reduce, const Kernel* pool) {
-  return std::make_unique<AdaptivePoolEven>(reduce, pool);
+std::unique_ptr<Kernel> makeAdaptivePool(const char* name, const Kernel* reduce, const Kernel* pool) {
+  return std::make_unique<AdaptivePoolEven>(name, reduce, pool);
 }
 std::unique_ptr<Kernel> makeAdaptivePoolWindows() { return std::make_unique<PoolWindows>("adaptive_pool_windows"); }
 std::unique_ptr<Kernel> makePoolWindows() { return std::make_unique<PoolWindows>("pool_windows"); }

@@ -167,6 +167,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "kernels/factories.h"
 #include "kernels/parallel.h"
+#include "kernels/reduce_axes.h"
 
 namespace ipex_studio {
 namespace {
@@ -188,25 +189,6 @@ class ReduceOp final : public PreparedOp {
     });
   }
 };
-
-std::vector<bool> reducedAxes(const OpSpec& spec, int rank) {
-  std::vector<bool> reduced(kMaxRank, false);
-  for (const std::int64_t axis : spec.ints("axes")) reduced[axis < 0 ? axis + rank : axis] = true;
-  return reduced;
-}
-
-// y with the rank of x: size 1 on reduced axes.
-TensorDesc spreadResult(const TensorDesc& x, const TensorDesc& y, const std::vector<bool>& reduced, bool keepdim) {
-  TensorDesc spread = x;
-  spread.block = y.block;
-  int from = 0;
-  for (int axis = 0; axis < x.dims.rank; ++axis) {
-    spread.dims[axis] = reduced[axis] ? 1 : x.dims[axis];
-    spread.strides[axis] = reduced[axis] ? 0 : y.strides[from];
-    if (!reduced[axis] || keepdim) ++from;
-  }
-  return spread;
-}
 
 // Moves one loop of the nest.
 void takeLoop(const LoopNest& from, int loop, LoopNest* to) {

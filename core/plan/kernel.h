@@ -89,10 +89,21 @@ struct PrepareArgs {
   WeightCache* weights = nullptr;        // never null when any constant is set
 };
 
+// Memory that is read.
+struct MemoryRange {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+class PreparedOp;
+
 // Memory objects and the like that one running instance needs. Not shared between threads.
 class ExecState {
  public:
   virtual ~ExecState() = default;
+
+  // The next step that knows what it will read first: an operation may fetch that while it computes. May be null.
+  const PreparedOp* next = nullptr;
 
   // An execution that met data it cannot do (an index outside of its table) says so here, from any of its threads, and
   // still writes only its own memory. The running plan then throws. The text is a static one: half a sentence.
@@ -117,6 +128,13 @@ class PreparedOp {
   // src/dst: pointers in operand order (nullptr where absent, or where `constant` was given and packed).
   // scratch: scratch_bytes bytes, 64-byte aligned. Allocates nothing, takes no lock.
   virtual void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const = 0;
+
+  // Constants that the part of the work of `thread` begins with; none where the operation does not know, or need not tell
+  // because they are few.
+  virtual MemoryRange firstReads(std::int32_t thread) const {
+    static_cast<void>(thread);
+    return {};
+  }
 
   // Would dst[0] fill the memory of this source exactly, element by element?
   bool fitsInto(std::size_t source) const {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/plan/clock.h"
 #include "core/plan/error.h"
 #include "core/plan/plan_compiler.h"
@@ -20,6 +22,13 @@ Plan::Instance::Instance(const Plan& plan) : plan_(plan), arena_(plan.arena_byte
     if (slot.home == Home::kConstant) pointers_[p] = const_cast<void*>(slot.constant);
   }
   for (const Step& step : plan.steps_) states_.push_back(step.op->newState());
+  const PreparedOp* next = nullptr;
+  for (std::size_t s = states_.size(); s-- > 0;) {
+    if (states_[s]) states_[s]->next = next;
+    const PreparedOp& op = *plan.steps_[s].op;
+    // Weights that nobody tells of drive out what would be fetched for a later step.
+    if (std::find(op.packed.begin(), op.packed.end(), true) != op.packed.end()) next = op.firstReads(0).bytes > 0 ? &op : nullptr;
+  }
 }
 
 void Plan::Instance::bind(const void* const* inputs, void* const* outputs) {

@@ -124,7 +124,7 @@ class PlanCompiler {
   std::int32_t inLayout(std::int32_t value, const TensorDesc& wanted, const Label& label);
   std::int32_t reorderConstant(std::int32_t value, const TensorDesc& wanted, const Label& label);
   std::int32_t reorderStep(std::int32_t value, const TensorDesc& wanted, const Label& label);
-  std::int32_t plainView(std::int32_t value);
+  std::int32_t sameMemoryView(std::int32_t value, const TensorDesc& wanted);
   std::int32_t newValue(const TensorDesc& desc, std::int32_t group);
   std::int32_t newBuffer(std::size_t bytes);
 

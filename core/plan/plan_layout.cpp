@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/plan/error.h"
+#include "core/plan/layout_text.h"
 #include "core/plan/plan_compiler.h"
 #include "core/plan/prepare.h"
 
@@ -31,20 +32,15 @@ std::int32_t PlanCompiler::newBuffer(std::size_t bytes) {
   return static_cast<std::int32_t>(buffers_.size() - 1);
 }
 
-// A blocked tensor whose spatial sizes are all 1 and whose channels fill their blocks is row-major already.
-std::int32_t PlanCompiler::plainView(std::int32_t index) {
-  const TensorDesc desc = values_[index].desc;
-  if (desc.block == 0 || desc.dims[1] % desc.block != 0) return -1;
-  for (int axis = 2; axis < desc.dims.rank; ++axis) {
-    if (desc.dims[axis] != 1) return -1;
-  }
-  if (!desc.sameLayout(blockedDesc(desc.dtype, desc.dims, desc.block))) return -1;
-  const std::int32_t plain = newValue(contiguousDesc(desc.dtype, desc.dims), values_[index].group);
-  values_[plain].buffer = values_[index].buffer;
-  values_[plain].offset = values_[index].offset;
-  values_[plain].constant = values_[index].constant;
-  values_[plain].computed = values_[index].computed;
-  return plain;
+// The same memory read in another layout, where both put every element in the same place; else -1.
+std::int32_t PlanCompiler::sameMemoryView(std::int32_t index, const TensorDesc& wanted) {
+  if (!plainest(values_[index].desc).sameLayout(plainest(wanted)) || values_[index].desc.bytes() != wanted.bytes()) return -1;
+  const std::int32_t view = newValue(wanted, values_[index].group);
+  values_[view].buffer = values_[index].buffer;
+  values_[view].offset = values_[index].offset;
+  values_[view].constant = values_[index].constant;
+  values_[view].computed = values_[index].computed;
+  return view;
 }
 
 std::int32_t PlanCompiler::inLayout(std::int32_t index, const TensorDesc& wanted, const Label& label) {
@@ -52,8 +48,8 @@ std::int32_t PlanCompiler::inLayout(std::int32_t index, const TensorDesc& wanted
   for (std::int32_t copy : values_[index].copies) {
     if (values_[copy].desc.sameLayout(wanted)) return copy;
   }
-  std::int32_t made = plainView(index);
-  if (made < 0 || !values_[made].desc.sameLayout(wanted)) {
+  std::int32_t made = sameMemoryView(index, wanted);
+  if (made < 0) {
     made = isConvertedOnce(index, wanted) ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
   }
   values_[index].copies.push_back(made);

@@ -98,6 +98,7 @@ const std::vector<Case>& movementCases() {
       {"pool{ceil_mode=1,kernel=[3,3],mode=avg_exclude_pad,padding=[1,1],stride=[2,2]}", {S::of({1, 16, 8, 8})}, "pool_onednn"},
       {"pool{dilation=[2,2],kernel=[2,2],mode=max,padding=[1,1],stride=[1,1]}", {S::of({1, 17, 8, 8})}, "pool_windows"},
       {"pool{kernel=[2],mode=max,stride=[2]}", {S::of({1, 16, 9})}, "pool_onednn"},
+      {"pool{ceil_mode=1,kernel=[3,2],mode=max,padding=[1,0],stride=[2,3]}", {S::of({2, 37, 8, 11})}, ""},
       {"pool{kernel=[2,2,2],mode=max,stride=[2,2,2]}", {S::of({1, 16, 4, 6, 6})}, "pool_onednn"},
       {"adaptive_pool{mode=avg,output=[1,1]}", {S::of({1, 2048, 7, 7})}, "adaptive_pool_even", 2e-6, true},
       {"adaptive_pool{mode=avg,output=[6,6]}", {S::of({1, 32, 12, 18})}, "adaptive_pool_even"},
