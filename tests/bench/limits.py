@@ -19,8 +19,8 @@ GROUPS = {
     "convolution": ("convolution", "deconvolution"),
     "linear": ("linear",),
     "attention": ("attention", "matmul", "softmax"),
-    "elementwise, norms, pools": ("pointwise", "layer_norm", "group_norm", "pool", "adaptive_pool", "reduce", "upsample",
-                                  "pad", "cast"),
+    "elementwise, norms, pools": ("pointwise", "layer_norm", "group_norm", "pool", "adaptive_pool", "reduce", "squeeze_excite",
+                                  "upsample", "grid_sample", "pad", "cast"),
     "embedding": ("embedding", "embedding_bag", "gather"),
     "reorders, copies": ("reorder", "concat"),
 }
