@@ -110,6 +110,8 @@ const Table& table() {
     addComposedLowerings(made);
     addFactoryLowerings(made);
     addRecurrentLowerings(made);
+    addOrderLowerings(made);
+    addIndexingLowerings(made);
     return made;
   }();
   return all;
@@ -135,16 +137,13 @@ LoweredNode lowerFused(Node* node, const FusedOp& fused) {
 // An elementwise node becomes a pointwise chain on its larger operand.
 LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
   needFloat(node->output());
-  needFloat(elementwise.data);
-  OpSpec spec;
-  spec.kind = OpKind::kPointwise;
-  spec.post_ops = elementwise.post_ops;
-  std::vector<LoweredOperand> src{use(elementwise.data)};
-  if (elementwise.operand != nullptr) {
-    needFloat(elementwise.operand);
-    src.push_back(use(elementwise.operand));
-  }
-  return single(std::move(spec), std::move(src), {node->output()});
+  const bool counts = isCountable(elementwise.data) || (elementwise.operand != nullptr && isCountable(elementwise.operand));
+  if (counts && knownDtype(node->output()) != at::kFloat) decline(reasons::kMixedDtype, "Integers meet narrow floats.");
+  Steps steps;
+  std::vector<LoweredOperand> src{asFloat(steps, elementwise.data)};
+  if (elementwise.operand != nullptr) src.push_back(asFloat(steps, elementwise.operand));
+  steps.chain(elementwise.post_ops, std::move(src));
+  return steps.finish(node);
 }
 
 std::optional<Elementwise> elementwiseOf(Node* node) {
@@ -187,7 +186,9 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
     if (!why.empty()) decline(reasons::kUnsupportedAttribute, why);
     const auto found = table().find(node->kind().toQualString());
     if (found != table().end()) return requireFitting(found->second(node));
+    if (const auto integers = lowerIntegerMath(node)) return requireFitting(*integers);
     if (const auto elementwise = elementwiseOf(node)) return requireFitting(lowerElementwise(node, *elementwise));
+    if (const auto sized = lowerWithSize(node)) return requireFitting(*sized);
     if (!node->blocks().empty()) decline(reasons::kControlFlow, "Control flow stays in the interpreter.");
     decline(reasons::kUnsupportedOperator, fmt::format("Plans do not know {}.", node->kind().toQualString()));
   } catch (const Declined& declined) {

@@ -1,6 +1,7 @@
 // Helpers shared by the lowering tables. Private to core/graph/lowering_*.cpp.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -28,6 +29,8 @@ void addLogicLowerings(Table& table);     // lowering_logic.cpp
 void addComposedLowerings(Table& table);  // lowering_composed.cpp
 void addFactoryLowerings(Table& table);   // lowering_factories.cpp
 void addRecurrentLowerings(Table& table); // lowering_recurrent.cpp
+void addOrderLowerings(Table& table);     // lowering_order.cpp
+void addIndexingLowerings(Table& table);  // lowering_indexing.cpp
 
 inline LoweredOperand use(torch::jit::Value* value) {
   LoweredOperand operand;
@@ -41,6 +44,51 @@ inline LoweredNode single(OpSpec spec, std::vector<LoweredOperand> src, std::vec
                           std::vector<LoweredRef> refs = {}) {
   return {{{std::move(spec), std::move(src), std::move(refs), std::move(dst)}}};
 }
+
+// The operations of one node, each a local of the next.
+class Steps {
+ public:
+  LoweredOperand cast(LoweredOperand x, const char* dtype) { return add(OpKind::kCast, {{"dtype", std::string(dtype)}}, {std::move(x)}); }
+  LoweredOperand chain(std::vector<PostOp> ops, std::vector<LoweredOperand> operands) {
+    LoweredOperand result = add(OpKind::kPointwise, {}, std::move(operands));
+    lowered_.ops.back().spec.post_ops = std::move(ops);
+    return result;
+  }
+  // The same elements, as a view that may have a name of its own.
+  LoweredOperand same(LoweredOperand x) { return add(OpKind::kSqueeze, {{"axes", std::vector<std::int64_t>{}}}, {std::move(x)}); }
+  LoweredOperand add(OpKind kind, std::map<std::string, AttrValue> attributes, std::vector<LoweredOperand> src, int results = 1) {
+    OpSpec spec;
+    spec.kind = kind;
+    spec.attributes = std::move(attributes);
+    lowered_.ops.push_back({std::move(spec), std::move(src), {}, {}, results});
+    return useLocal(static_cast<std::int32_t>(lowered_.ops.size()) - 1);
+  }
+  // An integer of the graph as a tensor without dimensions: a constant of the plan, whose sizes are known.
+  LoweredOperand integer(torch::jit::Value* value) {
+    LoweredOperand result = add(OpKind::kIntegerMath, {{"op", std::string("add")}, {"value", std::int64_t{0}}}, {use(at::zeros({}, at::kLong)), {}});
+    addRef({"value", -1, value});
+    return result;
+  }
+  // Of the last operation.
+  void addRef(LoweredRef ref) { lowered_.ops.back().refs.push_back(std::move(ref)); }
+
+  // The last operation's result is `result` of the graph.
+  void give(torch::jit::Value* result) { lowered_.ops.back().dst = {result}; }
+  LoweredNode done() { return std::move(lowered_); }
+  // The last operation's result is the node's.
+  LoweredNode finish(torch::jit::Node* node) {
+    lowered_.ops.back().dst = {node->output()};
+    return std::move(lowered_);
+  }
+  // Its results are the node's, as many as there are.
+  LoweredNode finishAll(torch::jit::Node* node) {
+    lowered_.ops.back().dst = node->outputs().vec();
+    return std::move(lowered_);
+  }
+
+ private:
+  LoweredNode lowered_;
+};
 
 // Constant attributes; decline when they are not constant.
 std::int64_t needInt(torch::jit::Value* value, const char* what);
@@ -62,6 +110,25 @@ void needFloat(const torch::jit::Value* value);
 bool isInteger8(const torch::jit::Value* value);
 void needFloatOrInteger8(const torch::jit::Value* value);
 int wrapAxis(std::int64_t axis, int rank);
+
+// s64, s32, u8 or bool: integers as far as arithmetic goes.
+bool isCountable(const torch::jit::Value* value);
+// An FP32 tensor, or the values of integers in FP32, as libtorch takes them beside floats.
+LoweredOperand asFloat(Steps& steps, torch::jit::Value* value);
+// Arithmetic whose result is of integers (lowering_integers.cpp); nullopt: it is not.
+std::optional<LoweredNode> lowerIntegerMath(torch::jit::Node* node);
+// A tensor of floats and an integer that is known when the sizes are: sums, differences, products, quotients
+// (lowering_integers.cpp); nullopt: it is not.
+std::optional<LoweredNode> lowerWithSize(torch::jit::Node* node);
+// aten::eq and the like of integers, `op` as in integer_math; nullopt: one side is of floats.
+std::optional<LoweredNode> integerComparison(torch::jit::Node* node, const char* op);
+// `yes` where the mask is true, `no` elsewhere: integers.
+LoweredNode integerChoice(torch::jit::Node* node, torch::jit::Value* mask, torch::jit::Value* yes, torch::jit::Value* no);
+
+// prim::ListUnpack or aten::__getitem__ of an aten::meshgrid (lowering_indexing.cpp).
+LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);
+// aten::max and aten::min(x, dim, keepdim) -> (values, places), `mode` as in extremum (lowering_order.cpp).
+LoweredNode extremesWithPlaces(torch::jit::Node* node, const char* mode);
 
 // Elements of a prim::ListConstruct; declines on any other list.
 std::vector<torch::jit::Value*> needList(torch::jit::Value* list);

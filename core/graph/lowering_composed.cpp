@@ -76,9 +76,13 @@ LoweredNode spread(Node* node, bool root) {
 LoweredNode lowerVar(Node* node) { return spread(node, false); }
 LoweredNode lowerStd(Node* node) { return spread(node, true); }
 
-// aten::amax / amin(x, dim[], keepdim); aten::max / min(x, dim, keepdim) whose indices nobody
-// reads, of all elements, of two tensors
+// aten::amax / amin(x, dim[], keepdim); aten::max / min(x, dim, keepdim), of all elements, of two tensors
 LoweredNode extreme(Node* node, const char* mode) {
+  if (node->inputs().size() == 2) {
+    if (const auto integers = lowerIntegerMath(node)) return *integers;
+  }
+  const bool places = node->outputs().size() > 1 && (node->output(1)->hasUses() || isCountable(node->input(0)));
+  if (places) return extremesWithPlaces(node, mode);
   needFloat(node->input(0));
   const int rank = needRank(node->input(0));
   if (node->inputs().size() == 1) {
@@ -92,7 +96,6 @@ LoweredNode extreme(Node* node, const char* mode) {
     return single(pointwise({binaryPostOp(kind, 0)}), {use(node->input(0)), use(node->input(1))}, {node->output()});
   }
   if (node->inputs().size() != 3) decline(reasons::kUnsupportedOperator, "This form stays in the interpreter.");
-  if (node->outputs().size() > 1 && node->output(1)->hasUses()) decline(reasons::kUnsupportedAttribute, "The places of extremes stay in the interpreter.");
   return single(reduce(mode, axesOf(node->input(1), rank), needBool(node->input(2), "keepdim")), {use(node->input(0))}, {node->output(0)});
 }
 LoweredNode lowerMax(Node* node) { return extreme(node, "max"); }
@@ -167,7 +170,6 @@ LoweredNode lowerAddProduct(Node* node) {
 
 // aten::stack(parts, dim)
 LoweredNode lowerStack(Node* node) {
-  needFloat(node->output());
   const std::int64_t axis = wrapAxis(needInt(node->input(1), "dim"), needRank(node->output()));
   OpSpec concat, unsqueeze;
   concat.kind = OpKind::kConcat;
@@ -176,7 +178,7 @@ LoweredNode lowerStack(Node* node) {
   LoweredNode lowered;
   std::vector<LoweredOperand> parts;
   for (Value* part : needList(node->input(0))) {
-    needFloat(part);
+    if (knownDtype(part) != knownDtype(node->output())) decline(reasons::kMixedDtype, "Its parts are of several types.");
     parts.push_back(useLocal(static_cast<std::int32_t>(lowered.ops.size())));
     lowered.ops.push_back({unsqueeze, {use(part)}, {}, {}});
   }

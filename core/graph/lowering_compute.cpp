@@ -87,11 +87,10 @@ LoweredNode lowerFusedSoftmax(Node* node) {
 LoweredNode lowerConcat(Node* node) {
   OpSpec spec;
   spec.kind = OpKind::kConcat;
-  needFloatOrInteger8(node->output());
   spec.attributes["axis"] = std::int64_t{wrapAxis(needInt(node->input(1), "dim"), needRank(node->output()))};
   std::vector<LoweredOperand> src;
   for (Value* part : needList(node->input(0))) {
-    needFloatOrInteger8(part);
+    if (knownDtype(part) != knownDtype(node->output())) decline(reasons::kMixedDtype, "Its parts are of several types.");
     if (needRank(part) != needRank(node->output())) decline(reasons::kShapeMismatch, "An empty part of another rank.");
     src.push_back(use(part));
   }
@@ -134,38 +133,23 @@ LoweredNode lowerNarrowEmbedding(Node* node) {
   return single(needSpec(node), std::move(src), {node->output()});
 }
 
-// aten::index_select(x, dim, index)
-LoweredNode lowerIndexSelect(Node* node) {
-  needFloat(node->input(0));
-  OpSpec spec;
-  spec.kind = OpKind::kGather;
-  spec.attributes["axis"] = std::int64_t{wrapAxis(needInt(node->input(1), "dim"), needRank(node->input(0)))};
-  return single(spec, {use(node->input(0)), use(node->input(2))}, {node->output()});
-}
-
-// aten::to(x, dtype | device, …): a cast to FP32, BF16 or FP16, or nothing when it is that already.
+// aten::to(x, dtype | device, …): a cast, or nothing when it is that already.
 LoweredNode lowerTo(Node* node) {
-  needFloat(node->output());
-  const auto from = knownDtype(node->input(0));
-  if (!from) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
-  OpSpec spec;
-  const auto to = knownDtype(node->output());
-  const bool floats = *from == at::kFloat || isNarrowFloat(*from);
+  const auto from = knownDtype(node->input(0)), to = knownDtype(node->output());
+  if (!from || !to) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
+  needRank(node->input(0));
+  Steps steps;
   if (from == to) {
-    spec.kind = OpKind::kSqueeze;
-    spec.attributes["axes"] = std::vector<std::int64_t>{};
-  } else if (floats) {
-    spec.kind = OpKind::kCast;
-    spec.attributes["dtype"] = std::string(dtypeName(dtypeOf(*to)));
-  } else if (*to != at::kFloat) {
-    decline(reasons::kUnsupportedDtype, "A cast to this type stays in the interpreter.");
-  } else if (*from == at::kLong || *from == at::kInt || *from == at::kBool || *from == at::kByte || *from == at::kChar) {
-    spec.kind = OpKind::kCast;
-    spec.attributes["dtype"] = std::string("f32");
-  } else {
-    decline(reasons::kUnsupportedDtype, "A cast from this type stays in the interpreter.");
+    steps.same(use(node->input(0)));
+    return steps.finish(node);
   }
-  return single(spec, {use(node->input(0))}, {node->output()});
+  const bool from_float = *from == at::kFloat || isNarrowFloat(*from), to_float = *to == at::kFloat || isNarrowFloat(*to);
+  const bool from_integer = isCountable(node->input(0)) || *from == at::kChar, to_integer = isCountable(node->output());
+  // Integers and narrow floats meet by way of FP32 in libtorch, too, but nobody asks for it.
+  const bool known = from_float ? to_float || (to_integer && *from == at::kFloat) : from_integer && (to_integer || *to == at::kFloat);
+  if (!known) decline(reasons::kUnsupportedDtype, "A cast between these types stays in the interpreter.");
+  steps.cast(use(node->input(0)), dtypeName(dtypeOf(*to)));
+  return steps.finish(node);
 }
 
 }  // namespace
@@ -184,7 +168,6 @@ void addComputeLowerings(Table& table) {
   table["aten::embedding_bag"] = lowerEmbeddingBag;
   table["ipex_studio::embedding"] = lowerNarrowEmbedding;
   table["ipex_studio::embedding_bag"] = lowerNarrowEmbedding;
-  table["aten::index_select"] = lowerIndexSelect;
   table["aten::to"] = lowerTo;
 }
 

@@ -34,6 +34,12 @@ LoweredNode lowerNewFull(Node* node) { return filled(node, node->input(1), needN
 
 // The number wherever `node`'s first operand has an element.
 LoweredNode filledLike(Node* node, double number) {
+  Steps steps;
+  if (isCountable(node->input(0)) && knownDtype(node->output()) == at::kLong) {
+    const LoweredOperand zeros = steps.add(OpKind::kIntegerMath, {{"op", std::string("mul")}, {"value", std::int64_t{0}}}, {use(node->input(0)), {}});
+    steps.add(OpKind::kIntegerMath, {{"op", std::string("add")}, {"value", static_cast<std::int64_t>(number)}}, {zeros, {}});
+    return steps.finish(node);
+  }
   needFloat(node->input(0));
   needFloat(node->output());
   OpSpec spec;

@@ -7,35 +7,6 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
-// The operations of one node, each a local of the next.
-class Steps {
- public:
-  LoweredOperand cast(LoweredOperand x, const char* dtype) {
-    OpSpec spec;
-    spec.kind = OpKind::kCast;
-    spec.attributes["dtype"] = std::string(dtype);
-    return add(std::move(spec), {std::move(x)});
-  }
-  LoweredOperand chain(std::vector<PostOp> ops, std::vector<LoweredOperand> operands) {
-    OpSpec spec;
-    spec.kind = OpKind::kPointwise;
-    spec.post_ops = std::move(ops);
-    return add(std::move(spec), std::move(operands));
-  }
-  LoweredNode finish(Node* node) {
-    lowered_.ops.back().dst = {node->output()};
-    return std::move(lowered_);
-  }
-
- private:
-  LoweredOperand add(OpSpec spec, std::vector<LoweredOperand> src) {
-    lowered_.ops.push_back({std::move(spec), std::move(src), {}, {}});
-    return useLocal(static_cast<std::int32_t>(lowered_.ops.size()) - 1);
-  }
-
-  LoweredNode lowered_;
-};
-
 void needBoolean(const Value* value) {
   if (knownDtype(value) != at::kBool) decline(reasons::kUnsupportedDtype, "The operand is not known to be boolean.");
 }
@@ -50,6 +21,7 @@ LoweredOperand floatOrNumber(Value* value) {
 }
 
 LoweredNode compare(Node* node, PostOpKind kind) {
+  if (const auto integers = integerComparison(node, postOpName(kind))) return *integers;
   needFloat(node->input(0));
   Steps steps;
   steps.cast(steps.chain({binaryPostOp(kind, 0)}, {use(node->input(0)), floatOrNumber(node->input(1))}), "bool");
@@ -84,8 +56,9 @@ LoweredNode lowerNot(Node* node) {
 
 // aten::masked_fill(x, mask, number)
 LoweredNode lowerMaskedFill(Node* node) {
-  needFloat(node->input(0));
   needBoolean(node->input(1));
+  if (knownDtype(node->output()) == at::kLong) return integerChoice(node, node->input(1), node->input(2), node->input(0));
+  needFloat(node->input(0));
   const double number = needNumber(node->input(2), "value");
   Steps steps;
   const LoweredOperand mask = steps.cast(use(node->input(1)), "f32");
@@ -97,6 +70,7 @@ LoweredNode lowerMaskedFill(Node* node) {
 LoweredNode lowerWhere(Node* node) {
   if (node->inputs().size() != 3) decline(reasons::kUnsupportedAttribute, "The places of true values depend on the data.");
   needBoolean(node->input(0));
+  if (knownDtype(node->output()) == at::kLong) return integerChoice(node, node->input(0), node->input(1), node->input(2));
   needFloat(node->output());
   const auto a = constantNumber(node->input(1)), b = constantNumber(node->input(2));
   Steps steps;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/graph/lowering_builder.h"
+#include "core/graph/node_facts.h"
 
 namespace ipex_studio::lowering {
 namespace {
@@ -189,6 +190,7 @@ LoweredOp pieceOf(const Pieces& pieces, std::int64_t part, Value* result) {
 
 // prim::ListUnpack of such pieces: one view per result.
 LoweredNode lowerListUnpack(Node* unpack) {
+  if (isKind(unpack->input()->node(), "aten::meshgrid")) return lowerMeshgrid(unpack->input()->node(), unpack);
   const Pieces pieces = readPieces(unpack->input()->node());
   if (pieces.count != static_cast<std::int64_t>(unpack->outputs().size())) decline(reasons::kShapeMismatch, "A list of another length is taken apart.");
   LoweredNode lowered;
@@ -200,6 +202,7 @@ LoweredNode lowerListUnpack(Node* unpack) {
 
 // aten::__getitem__ of such pieces, by a constant index
 LoweredNode lowerListItem(Node* item) {
+  if (isKind(item->input(0)->node(), "aten::meshgrid")) return lowerMeshgrid(item->input(0)->node(), item);
   const Pieces pieces = readPieces(item->input(0)->node());
   const std::int64_t given = needInt(item->input(1), "index");
   const std::int64_t part = given < 0 ? given + pieces.count : given;

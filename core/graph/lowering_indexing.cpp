@@ -1,0 +1,218 @@
+// Lowering of look-ups by index: rows, elements, grids of places; and of counted-up indices themselves.
+#include <limits>
+
+#include "core/graph/lowering_builder.h"
+
+namespace ipex_studio::lowering {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+using Ints = std::vector<std::int64_t>;
+
+void needIndex(const Value* value) {
+  const auto dtype = knownDtype(value);
+  if (dtype != at::kLong && dtype != at::kInt) decline(reasons::kUnsupportedDtype, "What a mask picks depends on the data.");
+}
+
+std::int64_t indexedAxis(Node* node) { return wrapAxis(needInt(node->input(1), "dim"), needRank(node->input(0))); }
+
+// aten::index_select(x, dim, index)
+LoweredNode lowerIndexSelect(Node* node) {
+  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != 1) decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
+  Steps steps;
+  steps.add(OpKind::kGather, {{"axis", indexedAxis(node)}}, {use(node->input(0)), use(node->input(2))});
+  return steps.finish(node);
+}
+
+// aten::gather(x, dim, index, sparse_grad)
+LoweredNode lowerGatherElements(Node* node) {
+  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != needRank(node->input(0))) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
+  Steps steps;
+  steps.add(OpKind::kGatherElements, {{"axis", indexedAxis(node)}}, {use(node->input(0)), use(node->input(2))});
+  return steps.finish(node);
+}
+
+// aten::scatter(x, dim, index, src), or a number in the place of src
+LoweredNode lowerScatter(Node* node) {
+  if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
+  Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
+  if (needRank(x) == 0 || needRank(index) != needRank(x)) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
+  Steps steps;
+  LoweredOperand written = use(updates);
+  if (updates->type()->isSubtypeOf(*c10::TensorType::get())) {
+    // libtorch reads no more of it than the index has.
+    if (knownSizes(updates) != knownSizes(index)) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
+  } else {
+    needFloat(x);
+    const double number = needNumber(updates, "value");
+    written = steps.chain({binaryPostOp(PostOpKind::kFill, 0, number)}, {steps.cast(use(index), "f32"), use(at::ones({}, at::kFloat))});
+  }
+  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}}, {use(x), use(index), written});
+  return steps.finish(node);
+}
+
+// x[…, i, …], x[i, j]: an index in the place of one axis, or of several neighbouring ones.
+class IndexBuilder {
+ public:
+  IndexBuilder(Value* x, std::int64_t axis) : x_(use(x)), sizes_(*knownSizes(x)), axis_(axis) {}
+
+  void pick(const std::vector<Value*>& indices) {
+    LoweredOperand flat = use(indices[0]);
+    for (std::size_t i = 1; i < indices.size(); ++i) {
+      // Steps of the joint axis are made of the sizes that were seen; that of its first axis counts for nothing.
+      const std::int64_t axis = axis_ + static_cast<std::int64_t>(i), size = sizes_[static_cast<std::size_t>(axis)];
+      x_ = steps_.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {x_});
+      // Looked up among the places there are, an index is checked, and counted from the front.
+      const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
+                                              {use(at::arange(size, at::kLong)), use(indices[i])});
+      flat = compute("add", compute("mul", flat, use(at::scalar_tensor(size, at::kLong))), place);
+    }
+    if (indices.size() > 1) x_ = steps_.add(OpKind::kReshape, {{"flatten_begin", axis_}, {"flatten_end", axis_ + static_cast<std::int64_t>(indices.size()) - 1}}, {x_});
+    steps_.add(OpKind::kGather, {{"axis", axis_}, {"wrap", std::int64_t{1}}}, {x_, flat});
+  }
+
+  LoweredNode finish(Node* node) { return steps_.finish(node); }
+
+ private:
+  LoweredOperand compute(const char* op, LoweredOperand a, LoweredOperand b) {
+    return steps_.add(OpKind::kIntegerMath, {{"op", std::string(op)}}, {std::move(a), std::move(b)});
+  }
+
+  Steps steps_;
+  LoweredOperand x_;
+  Ints sizes_;
+  std::int64_t axis_;
+};
+
+// aten::index(x, indices?[])
+LoweredNode lowerIndex(Node* node) {
+  if (needRank(node->input(0)) == 0) decline(reasons::kUnsupportedAttribute, "A scalar has no dimensions.");
+  std::vector<Value*> indices;
+  std::int64_t axis = -1, at = 0;
+  for (Value* index : needList(node->input(1))) {
+    if (!isNone(index)) {
+      needIndex(index);
+      if (axis < 0) axis = at;
+      if (at != axis + static_cast<std::int64_t>(indices.size())) decline(reasons::kUnsupportedAttribute, "Indices of axes that are not neighbours.");
+      indices.push_back(index);
+    }
+    ++at;
+  }
+  if (indices.empty()) decline(reasons::kUnsupportedAttribute, "No index at all.");
+  IndexBuilder builder(node->input(0), axis);
+  builder.pick(indices);
+  return builder.finish(node);
+}
+
+// aten::one_hot(i, num_classes): rows of the unit matrix, which also checks i.
+LoweredNode lowerOneHot(Node* node) {
+  needIndex(node->input(0));
+  const std::int64_t classes = needInt(node->input(1), "num_classes");
+  if (classes < 1) decline(reasons::kUnsupportedAttribute, "The number of classes depends on the data.");
+  Steps steps;
+  steps.add(OpKind::kGather, {{"axis", std::int64_t{0}}}, {use(at::eye(classes, at::kLong)), use(node->input(0))});
+  return steps.finish(node);
+}
+
+// aten::grid_sampler(x, grid, mode, padding, align_corners)
+LoweredNode lowerGridSampler(Node* node) {
+  needFloat(node->input(0));
+  needFloat(node->input(1));
+  if (needRank(node->input(0)) != 4) decline(reasons::kUnsupportedAttribute, "Volumes stay in the interpreter.");
+  const std::int64_t mode = needInt(node->input(2), "interpolation_mode"), padding = needInt(node->input(3), "padding_mode");
+  if (mode > 1) decline(reasons::kUnsupportedAttribute, "Bicubic sampling stays in the interpreter.");
+  if (padding > 1) decline(reasons::kUnsupportedAttribute, "Sampling with reflection stays in the interpreter.");
+  Steps steps;
+  steps.add(OpKind::kGridSample, {{"mode", std::string(mode == 0 ? "bilinear" : "nearest")}, {"padding", std::string(padding == 0 ? "zeros" : "border")},
+                                  {"align_corners", std::int64_t{needBool(node->input(4), "align_corners")}}},
+            {use(node->input(0)), use(node->input(1))});
+  return steps.finish(node);
+}
+
+// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers, the end perhaps known
+// at run time only: the running sum of ones, less one, from `start` on. Computed once for each size.
+LoweredNode lowerArange(Node* node) {
+  const std::size_t numbers = node->inputs().size() - 4;
+  if (numbers < 1 || numbers > 3) decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
+  Value* const end = node->input(numbers == 1 ? 0 : 1);
+  const std::int64_t start = numbers == 1 ? 0 : needInt(node->input(0), "start"), step = numbers == 3 ? needInt(node->input(2), "step") : 1;
+  const bool whole = end->type()->isSubtypeOf(*c10::IntType::get()) && start >= 0 && step >= 1;
+  const auto dtype = knownDtype(node->output());
+  if (!whole || (dtype != at::kLong && dtype != at::kFloat)) decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
+  const auto known = constantInt(end);
+  Steps steps;
+  LoweredOperand x = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, at::kLong))});
+  if (!known) steps.addRef({"shape", 0, end});
+  x = steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {x});
+  x = steps.add(OpKind::kIntegerMath, {{"op", std::string("sub")}}, {x, use(at::scalar_tensor(1, at::kLong))});
+  if (start != 0 || step != 1) {
+    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{0}}, {"begin", start}, {"end", kAll}, {"step", step}}, {x});
+  }
+  if (dtype == at::kFloat) steps.cast(x, "f32");
+  return steps.finish(node);
+}
+
+// Line `i` of aten::meshgrid spread over what the others span: what is zero all over takes part, for its sizes.
+void spreadLine(Steps& steps, const std::vector<Value*>& lines, std::size_t i, bool crossed) {
+  const auto placed = [&](std::size_t l) {
+    const std::size_t own = crossed && l < 2 ? 1 - l : l;
+    LoweredOperand line = use(lines[l]);
+    for (std::size_t axis = 0; axis < lines.size(); ++axis) {
+      if (axis != own) line = steps.add(OpKind::kUnsqueeze, {{"axis", static_cast<std::int64_t>(axis)}}, {line});
+    }
+    return line;
+  };
+  LoweredOperand result = placed(i);
+  for (std::size_t other = 0; other < lines.size(); ++other) {
+    if (other == i) continue;
+    const LoweredOperand line = placed(other);
+    if (isCountable(lines[i])) {
+      const LoweredOperand zeros = steps.add(OpKind::kIntegerMath, {{"op", std::string("lt")}}, {line, line});
+      result = steps.add(OpKind::kIntegerMath, {{"op", std::string("add")}}, {result, zeros});
+    } else {
+      const LoweredOperand zeros = steps.chain({binaryPostOp(PostOpKind::kLt, 0)}, {line, line});
+      result = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 0)}, {result, zeros});
+    }
+  }
+}
+
+}  // namespace
+
+// aten::meshgrid(lines, indexing?)
+LoweredNode lowerMeshgrid(Node* grid, Node* reader) {
+  const std::vector<Value*> lines = needList(grid->input(0));
+  std::string indexing = "ij";
+  if (grid->inputs().size() > 1) indexing = torch::jit::constant_as<std::string>(grid->input(1)).value_or("");
+  if (indexing != "ij" && indexing != "xy") decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
+  if (lines.size() < 2) decline(reasons::kUnsupportedAttribute, "A grid of one line.");
+  const auto count = static_cast<std::int64_t>(lines.size());
+  const bool whole = reader->outputs().size() == lines.size();
+  const std::int64_t given = whole ? 0 : needInt(reader->input(1), "index"), only = given < 0 ? given + count : given;
+  if (only < 0 || only >= count) decline(reasons::kUnsupportedAttribute, "The index is out of range.");
+  for (const Value* line : lines) {
+    if (knownDtype(line) != knownDtype(lines[0])) decline(reasons::kMixedDtype, "Its lines are of several types.");
+    if (knownDtype(line) != at::kLong) needFloat(line);
+    if (needRank(line) != 1) decline(reasons::kUnsupportedAttribute, "A line of a grid without a dimension.");
+  }
+  Steps steps;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!whole && i != static_cast<std::size_t>(only)) continue;
+    spreadLine(steps, lines, i, indexing == "xy");
+    steps.give(reader->output(whole ? i : 0));
+  }
+  return steps.done();
+}
+
+void addIndexingLowerings(Table& table) {
+  table["aten::index_select"] = lowerIndexSelect;
+  table["aten::gather"] = lowerGatherElements;
+  table["aten::scatter"] = lowerScatter;
+  table["aten::index"] = lowerIndex;
+  table["aten::one_hot"] = lowerOneHot;
+  table["aten::grid_sampler"] = lowerGridSampler;
+  table["aten::arange"] = lowerArange;
+}
+
+}  // namespace ipex_studio::lowering
