@@ -216,7 +216,7 @@ std::optional<ExciteMatch> matchBlock(Node* node) {
 bool fuseSqueezeExcite(torch::jit::Graph& graph, PassContext& context) {
   if (context.options.precision != Precision::kFp32 || context.options.calibrate) return false;
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
+  for (Node* node : context.nodes(kFuseSqueezeExcite.needs)) {
     if (!context.rewriter.alive(node)) continue;
     auto match = matchBlock(node);
     if (!match) continue;

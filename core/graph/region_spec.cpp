@@ -21,8 +21,11 @@ class SpecBuilder {
   explicit SpecBuilder(const OriginTable& origins) : origins_(origins) {}
 
   RegionSpec build(const std::vector<const PlacedNode*>& nodes, const std::vector<Value*>& outputs) {
+    numbers_.reserve(2 * nodes.size());
     for (const PlacedNode* placed : nodes) {
-      for (const LoweredOp& op : placed->ops.ops) inner_.insert(op.dst.begin(), op.dst.end());
+      for (const LoweredOp& op : placed->ops.ops) {
+        for (const Value* value : op.dst) numbers_[value] = kNotYet;
+      }
     }
     for (const PlacedNode* placed : nodes) {
       for (const LoweredOp& op : placed->ops.ops) collect(op);
@@ -34,6 +37,8 @@ class SpecBuilder {
   }
 
  private:
+  static constexpr std::int32_t kNotYet = -2;  // the number of a value that is computed inside, until its node is emitted
+
   void collect(const LoweredOp& op) {
     for (const LoweredOperand& operand : op.src) {
       if (operand.constant.defined()) {
@@ -46,7 +51,7 @@ class SpecBuilder {
   }
 
   void collectTensor(Value* value) {
-    if (inner_.count(value) != 0) return;
+    if (numbers_.count(value) != 0) return;
     if (const auto constant = constantTensor(value)) {
       addConstant(constant->detach().contiguous(), constant->unsafeGetTensorImpl());
     } else if (seen_.insert(value).second) {
@@ -177,7 +182,7 @@ class SpecBuilder {
 
   const OriginTable& origins_;
   RegionSpec spec_;
-  std::unordered_set<const Value*> inner_, seen_;
+  std::unordered_set<const Value*> seen_;
   std::unordered_map<const void*, std::size_t> constant_index_;
   std::unordered_map<const Value*, std::int32_t> numbers_;
   std::int32_t next_ = 0;
