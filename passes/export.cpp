@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/passes/shape_analysis.h>
 
 #include "core/graph/decompose.h"
 #include "core/graph/decompose_sdpa.h"
@@ -11,14 +12,28 @@ namespace ipex_studio {
 
 namespace {
 
+// What is written out depends on types, which the graph does not keep.
+void setDtypes(torch::jit::Graph& graph, const std::vector<std::optional<at::ScalarType>>& dtypes) {
+  std::size_t place = 0;
+  for (torch::jit::Node* node : allNodes(graph)) {
+    for (torch::jit::Value* output : node->outputs()) {
+      const auto dtype = place < dtypes.size() ? dtypes[place] : std::nullopt;
+      ++place;
+      if (dtype && output->type()->kind() == c10::TypeKind::TensorType) output->setType(c10::TensorType::get()->withScalarType(*dtype));
+    }
+  }
+}
+
 torch::jit::Module portableForm(const OptimizedModel& model) {
   torch::jit::Module portable = model.rewritten.clone();
   OriginTable origins;
   const auto graph = portable.get_method("forward").graph();
+  setDtypes(*graph, model.rewritten_dtypes);
   Rewriter rewriter(*graph, origins, -1);
   decomposeFusedOps(*graph, rewriter);
   decomposeAttention(*graph);
   torch::jit::EliminateDeadCode(graph);
+  torch::jit::EraseShapeInformation(graph);  // inputs of other types may come
   return portable;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/graph/fused_op.h"
 #include "core/graph/pipeline.h"
 #include "core/graph/region_object.h"
 #include "core/graph/regions.h"
@@ -109,6 +110,9 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
     result.rewritten = result.module.clone();
     for (const torch::jit::Node* node : graph->nodes()) {
       if (node->kind() != c10::prim::Constant) result.rewritten_origins.push_back(origins.of(node));
+    }
+    for (const torch::jit::Node* node : allNodes(*graph)) {
+      for (const torch::jit::Value* output : node->outputs()) result.rewritten_dtypes.push_back(knownDtype(output));
     }
     torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());
     if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {

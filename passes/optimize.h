@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <unordered_map>
@@ -25,6 +26,7 @@ struct OptimizedModel {
   torch::jit::Module module;             // regions are single nodes; ready to run and to export as `compiled`
   torch::jit::Module rewritten;          // after all passes, before regions: fused operators in plain TorchScript
   std::vector<std::vector<OriginId>> rewritten_origins;  // of its nodes in order, without constants
+  std::vector<std::optional<at::ScalarType>> rewritten_dtypes;  // of its values, as allNodes has them; its graph says none
   std::vector<Origin> origins;
   std::unordered_map<OriginId, at::Tensor> divisors;     // OriginTable::divisors()
   GraphSnapshot frozen;                  // before any pass

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 
-#include "core/graph/fused_op.h"
+#include "core/graph/decompose_writer.h"
 #include "core/graph/narrow_tensors.h"
 #include "core/plan/error.h"
 
@@ -16,175 +16,8 @@ using torch::jit::Value;
 
 namespace {
 
-// Writes stock nodes in front of the fused one.
-class Writer {
- public:
-  Writer(Rewriter& rewriter, Node* fused) : rewriter_(rewriter), fused_(fused) {}
-
-  Value* call(const char* kind, at::ArrayRef<Value*> inputs) {
-    return rewriter_.create(kind, inputs, fused_)->output();
-  }
-  // The first of several results.
-  Value* first(const char* kind, at::ArrayRef<Value*> inputs, std::size_t outputs) {
-    return rewriter_.create(kind, inputs, fused_, outputs)->output(0);
-  }
-  Value* none() { return rewriter_.none(fused_); }
-  Value* number(double value) { return rewriter_.constant(value, fused_); }
-  Value* integer(std::int64_t value) { return rewriter_.constant(value, fused_); }
-  Value* tensor(const at::Tensor& value) { return rewriter_.constant(value, fused_); }
-  Value* flag(bool value) { return rewriter_.constant(value, fused_); }
-  Value* word(const char* value) { return rewriter_.constant(std::string(value), fused_); }
-  Value* integers(const std::vector<std::int64_t>& values) {
-    return rewriter_.constant(c10::List<std::int64_t>(values), fused_);
-  }
-  // value·factor, or the value itself.
-  Value* scaled(Value* value, double factor) {
-    return factor == 1 ? value : call("aten::mul", {value, number(factor)});
-  }
-  Value* plus(Value* a, Value* b, double factor) { return call("aten::add", {a, b, alpha(factor)}); }
-  Value* minus(Value* a, Value* b, double factor) { return call("aten::sub", {a, b, alpha(factor)}); }
-
-  // Factors are written as integers where they are, as the frontend does for the default of 1.
-  Value* alpha(double factor) { return factor == 1 ? integer(1) : number(factor); }
-
-  Value* list(at::ArrayRef<Value*> elements, const c10::TypePtr& type) {
-    Node* made = rewriter_.create("prim::ListConstruct", elements, fused_);
-    made->output()->setType(type);
-    return made->output();
-  }
-
- private:
-  Rewriter& rewriter_;
-  Node* fused_;
-};
-
-Value* bound(Writer& write, double value) { return std::isinf(value) ? write.none() : write.number(value); }
-
-const char* plainKind(PostOpKind kind) {
-  switch (kind) {
-    case PostOpKind::kRelu:
-      return "aten::relu";
-    case PostOpKind::kSigmoid:
-      return "aten::sigmoid";
-    case PostOpKind::kTanh:
-      return "aten::tanh";
-    case PostOpKind::kSilu:
-      return "aten::silu";
-    case PostOpKind::kHardSwish:
-      return "aten::hardswish";
-    case PostOpKind::kHardSigmoid:
-      return "aten::hardsigmoid";
-    case PostOpKind::kMish:
-      return "aten::mish";
-    case PostOpKind::kAbs:
-      return "aten::abs";
-    case PostOpKind::kExp:
-      return "aten::exp";
-    case PostOpKind::kLog:
-      return "aten::log";
-    case PostOpKind::kSqrt:
-      return "aten::sqrt";
-    case PostOpKind::kRsqrt:
-      return "aten::rsqrt";
-    case PostOpKind::kNeg:
-      return "aten::neg";
-    case PostOpKind::kReciprocal:
-      return "aten::reciprocal";
-    case PostOpKind::kErf:
-      return "aten::erf";
-    case PostOpKind::kFloor:
-      return "aten::floor";
-    case PostOpKind::kRound:
-      return "aten::round";
-    case PostOpKind::kSin:
-      return "aten::sin";
-    case PostOpKind::kCos:
-      return "aten::cos";
-    default:
-      return nullptr;
-  }
-}
-
-Value* writeLinear(Writer& write, const PostOp& op, Value* v) {
-  Value* product = write.scaled(v, op.alpha);
-  return op.beta == 0 ? product : write.plus(product, write.number(op.beta), 1);
-}
-
-Value* writeClip(Writer& write, const PostOp& op, Value* v) {
-  if (std::isinf(op.alpha) && std::isinf(op.beta)) return v;
-  return write.call("aten::clamp", {v, bound(write, op.alpha), bound(write, op.beta)});
-}
-
-Value* writeUnary(Writer& write, const PostOp& op, Value* v) {
-  if (const char* kind = plainKind(op.kind)) return write.call(kind, {v});
-  switch (op.kind) {
-    case PostOpKind::kClip:
-      return writeClip(write, op, v);
-    case PostOpKind::kGeluErf:
-      return write.call("aten::gelu", {v, write.word("none")});
-    case PostOpKind::kGeluTanh:
-      return write.call("aten::gelu", {v, write.word("tanh")});
-    case PostOpKind::kLeakyRelu:
-      return write.call("aten::leaky_relu", {v, write.number(op.alpha)});
-    case PostOpKind::kElu:
-      return write.call("aten::elu", {v, write.number(op.alpha), write.integer(1), write.integer(1)});
-    case PostOpKind::kSoftplus:
-      return write.call("aten::softplus", {v, write.number(op.alpha), write.number(op.beta)});
-    case PostOpKind::kSquare:
-      return write.call("aten::pow", {v, write.integer(2)});
-    case PostOpKind::kPow:
-      return write.call("aten::pow", {v, write.number(op.alpha)});
-    case PostOpKind::kLinear:
-      return writeLinear(write, op, v);
-    default:
-      break;
-  }
-  IPEX_CHECK(false, "a post-operation has no stock form");
-  return nullptr;
-}
-
-Value* writeBinary(Writer& write, const PostOp& op, Value* v, Value* operand) {
-  switch (op.kind) {
-    case PostOpKind::kAdd:
-      return write.plus(v, operand, op.alpha);
-    case PostOpKind::kSub:
-      return write.minus(v, operand, op.alpha);
-    case PostOpKind::kRsub:
-      return write.minus(write.scaled(operand, op.alpha), v, 1);
-    case PostOpKind::kMul:
-      return write.call("aten::mul", {v, operand});
-    case PostOpKind::kDiv:
-      return write.call("aten::div", {v, operand});
-    case PostOpKind::kRdiv:
-      return write.call("aten::div", {operand, v});
-    case PostOpKind::kMax:
-      return write.call("aten::maximum", {v, operand});
-    case PostOpKind::kMin:
-      return write.call("aten::minimum", {v, operand});
-    default:
-      break;
-  }
-  IPEX_CHECK(false, "a post-operation has no stock form");
-  return nullptr;
-}
-
-Value* writePostOps(Writer& write, const FusedOp& op, Value* v) {
-  for (const PostOp& post_op : op.spec.post_ops) {
-    if (!isBinary(post_op.kind)) {
-      v = writeUnary(write, post_op, v);
-      continue;
-    }
-    if (static_cast<std::size_t>(post_op.operand) >= op.post_args.size()) {
-      throw Error(ExitCode::kBadModel,
-                  "A fused operation names an operand that it does not have; export the model again.");
-    }
-    v = writeBinary(write, post_op, v, op.post_args[static_cast<std::size_t>(post_op.operand)]);
-  }
-  return v;
-}
-
 // `x` with zeros around it, for padding that differs between begin and end: last axis first, as the operator wants it.
-Value* writePadding(Writer& write, Value* x, const std::vector<std::int64_t>& begin,
+Value* writePadding(StockWriter& write, Value* x, const std::vector<std::int64_t>& begin,
                     const std::vector<std::int64_t>& end) {
   std::vector<std::int64_t> pads;
   for (std::size_t axis = begin.size(); axis-- > 0;) {
@@ -195,25 +28,28 @@ Value* writePadding(Writer& write, Value* x, const std::vector<std::int64_t>& be
 }
 
 // Integers are written as the floats that hold them: stock operators have no such sums, and up to 2^24 these are exact.
-Value* withoutZero(Writer& write, Value* x, const FusedOp& op, const char* attribute) {
+Value* withoutZero(StockWriter& write, Value* x, const FusedOp& op, const char* attribute) {
   const std::int64_t zero = op.spec.intOr(attribute, 0);
   return zero == 0 ? x : write.minus(x, write.integer(zero), 1);
 }
 
-Value* asFloats(Writer& write, Value* weights) {
+Value* asFloats(StockWriter& write, Value* weights) {
   const auto constant = constantTensor(weights);
   if (!constant || constant->scalar_type() != at::kChar) return weights;
-  return write.tensor(constant->to(at::kFloat));
+  return write.inType(weights, at::kFloat);  // once, where a program folds constants; the file keeps bytes
 }
 
-Value* writeRounded(Writer& write, const FusedOp& op, Value* v) {
-  const std::string result = op.spec.stringOr("result", "");
-  if (result != "u8" && result != "s8") return v;
-  const std::int64_t low = result == "u8" ? 0 : -128;
-  return write.call("aten::clamp", {write.call("aten::round", {v}), write.integer(low), write.integer(low + 255)});
+bool isOfBf16(const Value* value) { return knownDtype(value) == at::kBFloat16; }
+
+// Stock products of BF16 take no other bias.
+Value* biasOf(StockWriter& write, const FusedOp& op) {
+  Value* bias = op.base[2];
+  if (!isOfBf16(op.base[0]) || isNone(bias) || isOfBf16(bias)) return bias;
+  const auto constant = constantTensor(bias);
+  return constant ? write.tensor(constant->to(at::kBFloat16)) : write.inType(bias, at::kBFloat16);
 }
 
-Value* writeConvolution(Writer& write, const FusedOp& op) {
+Value* writeConvolution(StockWriter& write, const FusedOp& op) {
   const bool transposed = op.spec.kind == OpKind::kDeconvolution;
   Value* x = withoutZero(write, op.base[0], op, "src_zero");
   std::vector<std::int64_t> padding = op.spec.ints("padding");
@@ -226,12 +62,12 @@ Value* writeConvolution(Writer& write, const FusedOp& op) {
   std::vector<std::int64_t> output_padding = op.spec.ints("output_padding");
   output_padding.resize(padding.size(), 0);
   return write.call("aten::convolution",
-                    {x, asFloats(write, op.base[1]), op.base[2], write.integers(op.spec.ints("stride")), write.integers(padding),
+                    {x, asFloats(write, op.base[1]), biasOf(write, op), write.integers(op.spec.ints("stride")), write.integers(padding),
                      write.integers(op.spec.ints("dilation")), write.flag(transposed), write.integers(output_padding),
                      write.integer(op.spec.intOr("groups", 1))});
 }
 
-Value* writeMatmul(Writer& write, const FusedOp& op) {
+Value* writeMatmul(StockWriter& write, const FusedOp& op) {
   const auto side = [&](std::size_t i, const char* flag, const char* zero) {
     Value* x = withoutZero(write, asFloats(write, op.base[i]), op, zero);
     return op.spec.intOr(flag, 0) == 0 ? x : write.call("aten::transpose", {x, write.integer(-2), write.integer(-1)});
@@ -241,9 +77,9 @@ Value* writeMatmul(Writer& write, const FusedOp& op) {
   return write.scaled(product, op.spec.floatOr("scale", 1));
 }
 
-Value* writeFullyConnected(Writer& write, const FusedOp& op) {
+Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
   const std::int64_t group = op.spec.intOr("group", 0);
-  if (group == 0) return write.call("aten::linear", {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), op.base[2]});
+  if (group == 0) return write.call("aten::linear", {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), biasOf(write, op)});
   const auto integers = constantTensor(op.base[1]), scales = constantTensor(op.base[2]);
   IPEX_CHECK(integers && scales, "weights in groups are constants");
   const auto bits = static_cast<int>(op.spec.intOr("bits", 8));
@@ -252,7 +88,7 @@ Value* writeFullyConnected(Writer& write, const FusedOp& op) {
 }
 
 // As convolutions of one pixel.
-Value* writeSqueezeExcite(Writer& write, const FusedOp& op) {
+Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
   const auto axes = static_cast<std::size_t>(op.spec.intOr("axes", 2));
   std::vector<std::int64_t> pixels, one(axes, 1), zero(axes, 0);
   for (std::size_t axis = 0; axis < axes; ++axis) pixels.push_back(static_cast<std::int64_t>(axis) + 2);
@@ -271,7 +107,7 @@ Value* writeSqueezeExcite(Writer& write, const FusedOp& op) {
   return write.call("aten::mul", {op.base[0], v});
 }
 
-Value* writeBase(Writer& write, const FusedOp& op) {
+Value* writeBase(StockWriter& write, const FusedOp& op) {
   switch (op.spec.kind) {
     case OpKind::kConvolution:
     case OpKind::kDeconvolution:
@@ -287,8 +123,20 @@ Value* writeBase(Writer& write, const FusedOp& op) {
   }
 }
 
+// Product, chain and rounding. In BF16 throughout where operand and result are and stock operators know the chain; else the chain
+// is computed in FP32, as the fused node does.
+Value* writeChain(StockWriter& write, Node* node, const FusedOp& op) {
+  Value* v = writeBase(write, op);
+  const bool from = isOfBf16(op.base[0]), to = isOfBf16(node->output());
+  const bool stays = from && to && hasStockBf16(op.spec.post_ops);
+  if (from && !stays) v = write.inType(v, at::kFloat);
+  v = writeRounded(write, op, writePostOps(write, op, v));
+  const bool promoted = std::any_of(op.post_args.begin(), op.post_args.end(), [](const Value* operand) { return !isOfBf16(operand); });
+  return to && (!stays || promoted) ? write.inType(v, at::kBFloat16) : v;
+}
+
 // Tables whose rows carry scale and offset become FP32 ones.
-Value* writeEmbedding(Writer& write, Node* node, const OpSpec& spec) {
+Value* writeEmbedding(StockWriter& write, Node* node, const OpSpec& spec) {
   const bool bags = spec.kind == OpKind::kEmbeddingBag;
   const auto rows = constantTensor(node->input(bags ? 2 : 1));
   IPEX_CHECK(rows, "a table of integers is constant");
@@ -300,23 +148,18 @@ Value* writeEmbedding(Writer& write, Node* node, const OpSpec& spec) {
   return write.first("aten::embedding_bag", {table, ids, node->input(1), no, mode, no, write.none(), last, write.none()}, 4);
 }
 
-Value* writeSoftmax(Writer& write, const Node* node, const OpSpec& spec) {
+Value* writeSoftmax(StockWriter& write, const Node* node, const OpSpec& spec) {
   Value* scores = write.scaled(const_cast<Node*>(node)->input(0), spec.floatOr("scale", 1));
   if (!isNone(node->input(1))) scores = write.plus(scores, const_cast<Node*>(node)->input(1), 1);
   const char* kind = spec.intOr("log", 0) != 0 ? "aten::log_softmax" : "aten::softmax";
   return write.call(kind, {scores, write.integer(spec.intOr("axis", -1)), write.none()});
 }
 
-Value* inType(Writer& write, Value* value, at::ScalarType dtype) {
-  Value* no = write.flag(false);
-  return write.call("aten::to", {value, write.integer(static_cast<std::int64_t>(dtype)), no, no, write.none()});
-}
-
 // In the order of float operations that the fused node replaced: scaled scores, mask, softmax, weighted values. In FP32,
 // whatever the fused node rounds for its products.
-Value* writeAttentionInFloat(Writer& write, Node* node, const OpSpec& spec) {
+Value* writeAttentionInFloat(StockWriter& write, Node* node, const OpSpec& spec) {
   const auto operand = [&](std::size_t i) {
-    return knownDtype(node->input(i)) == at::kBFloat16 ? inType(write, node->input(i), at::kFloat) : node->input(i);
+    return isOfBf16(node->input(i)) ? write.inType(node->input(i), at::kFloat) : node->input(i);
   };
   Value* mask = node->input(3);
   Value* turned = write.call("aten::transpose", {operand(1), write.integer(-2), write.integer(-1)});
@@ -332,15 +175,15 @@ Value* writeAttentionInFloat(Writer& write, Node* node, const OpSpec& spec) {
   return write.call("aten::matmul", {weights, operand(2)});
 }
 
-Value* writeAttention(Writer& write, Node* node, const OpSpec& spec) {
+Value* writeAttention(StockWriter& write, Node* node, const OpSpec& spec) {
   FusedOp op;
   op.spec = spec;
   Value* result = writeRounded(write, op, writePostOps(write, op, writeAttentionInFloat(write, node, spec)));
-  return knownDtype(node->output()) == at::kBFloat16 ? inType(write, result, at::kBFloat16) : result;
+  return isOfBf16(node->output()) ? write.inType(result, at::kBFloat16) : result;
 }
 
 // The sizes of the last `axes` axes of x, from the factor where there is one, else asked of x at run time.
-Value* writeNormalizedSizes(Writer& write, Value* x, const Value* gamma, std::int64_t axes) {
+Value* writeNormalizedSizes(StockWriter& write, Value* x, const Value* gamma, std::int64_t axes) {
   if (const auto constant = constantTensor(gamma)) return write.integers(constant->sizes().vec());
   std::vector<Value*> sizes;
   for (std::int64_t axis = -axes; axis < 0; ++axis) {
@@ -350,7 +193,7 @@ Value* writeNormalizedSizes(Writer& write, Value* x, const Value* gamma, std::in
   return write.list(sizes, c10::ListType::ofInts());
 }
 
-Value* writeRmsNorm(Writer& write, Node* node, Value* x, std::int64_t axes, double eps) {
+Value* writeRmsNorm(StockWriter& write, Node* node, Value* x, std::int64_t axes, double eps) {
   std::vector<std::int64_t> last;
   for (std::int64_t axis = -axes; axis < 0; ++axis) last.push_back(axis);
   Value* square = write.call("aten::pow", {x, write.integer(2)});
@@ -362,7 +205,7 @@ Value* writeRmsNorm(Writer& write, Node* node, Value* x, std::int64_t axes, doub
 }
 
 // The results of the fused node: the normalized sum, and the sum where it returns that.
-std::vector<Value*> writeLayerNorm(Writer& write, Node* node, const OpSpec& spec) {
+std::vector<Value*> writeLayerNorm(StockWriter& write, Node* node, const OpSpec& spec) {
   Value* x = node->input(0);
   if (!isNone(node->input(3))) x = write.plus(x, node->input(3), 1);
   const std::int64_t axes = spec.intOr("axes", 1);
@@ -382,8 +225,8 @@ OpSpec specOf(const Node* node) {
   return parseOpSpec(text->toStringRef());
 }
 
-std::vector<Value*> writeStock(Writer& write, Node* node) {
-  if (const auto op = readFusedOp(node)) return {writeRounded(write, *op, writePostOps(write, *op, writeBase(write, *op)))};
+std::vector<Value*> writeStock(StockWriter& write, Node* node) {
+  if (const auto op = readFusedOp(node)) return {writeChain(write, node, *op)};
   const OpSpec spec = specOf(node);
   if (spec.kind == OpKind::kEmbedding || spec.kind == OpKind::kEmbeddingBag) return {writeEmbedding(write, node, spec)};
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
@@ -409,7 +252,7 @@ void decomposeFusedOps(torch::jit::Graph& graph, Rewriter& rewriter) {
   for (Node* node : allNodes(graph)) {
     if (!rewriter.alive(node) || !isFused(node)) continue;
     IPEX_CHECK(rewriter.permit(), "writing fused operations out has no limit");
-    Writer write(rewriter, node);
+    StockWriter write(rewriter, node);
     std::vector<Value*> results = writeStock(write, node);
     results.resize(node->outputs().size());
     const std::string text = fmt::format("wrote out {}", node->kind().toUnqualString());

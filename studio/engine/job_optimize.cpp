@@ -24,6 +24,7 @@
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_turns.h"
+#include "studio/engine/job_verify.h"
 #include "studio/engine/jobs.h"
 #include "studio/engine/split_choice.h"
 #include "studio/engine/tuning_watch.h"
@@ -74,30 +75,6 @@ EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
   return job;
 }
 
-// The worst record over all sequences, from models loaded afresh so that state and memory of the timed ones stay as
-// they are.
-AccuracyRecord verify(const EngineJob& job, const JobInputs& inputs, const std::vector<ReferenceResults>& references,
-                      torch::jit::Module& candidate) {
-  const auto sequences = inputs.verificationSequences(!job.reset_method.empty());
-  std::optional<Model> original;
-  if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
-  AccuracyRecord worst;
-  bool first = true;
-  for (std::size_t s = 0; s < sequences.size(); ++s) {
-    const ReferenceResults reference =
-        original ? referenceResults(original->module(), sequences[s], job.reset_method) : references[s];
-    for (const AccuracyRecord& record : verifyModule(reference, candidate, sequences[s], job.reset_method, accuracyRule(job))) {
-      if (record.output != -1) continue;
-      if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
-        worst = record;
-      }
-      first = false;
-    }
-  }
-  IPEX_CHECK(!first, "verifyModule compared nothing");
-  return worst;
-}
-
 void sendModel(const OptimizedModel& optimized, const JobInputs& inputs, Channel& channel) {
   ModelRecord record;
   record.nodes = optimized.nodes;
@@ -141,7 +118,7 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
     throw Error(ExitCode::kUnsupported, fmt::format("--form portable: stock PyTorch does not compute this model in {} ({}); use --form compiled.",
                                                     precision, shortMessage(problem)));
   }
-  const AccuracyRecord accuracy = verify(job, inputs, references, module);
+  const AccuracyRecord accuracy = worstAccuracy(accuracyRule(job), inputs, references, job.reset_method, module);
   if (!accuracy.pass) {
     throw Error(ExitCode::kAccuracy, fmt::format("--form portable: computed by stock operators in {} the model is not accurate enough ({}); use --form compiled.",
                                                  precision, accuracy.text));
@@ -230,7 +207,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
     }
     if (!verified) {
       channel.progress("verify", 0.3);
-      accuracy = verify(job, inputs, begun.references, optimized.module);
+      accuracy = worstAccuracy(accuracyRule(job), inputs, begun.references, job.reset_method, optimized.module);
       verified = true;
     }
     run.accuracy = accuracy;

@@ -15,6 +15,7 @@
 #include "core/plan/records_json.h"
 #include "passes/optimize.h"
 #include "studio/engine/job_recipe.h"
+#include "studio/engine/job_verify.h"
 #include "studio/engine/jobs.h"
 #include "studio/engine/paired_timing.h"
 #include "studio/engine/precision_costs.h"
@@ -306,7 +307,17 @@ class Search {
     for (int round = 0; round < kConfirmed; ++round) {
       Trial* best = fastest();
       if (best == &trials_.front()) break;
-      const TurnRatio ratio = ratioToFp32(*best);
+      BuiltModel low = buildTuned(best->assignment);
+      // What the metric lets pass on the data is exported only where its results hold, too.
+      const AccuracyRule rule{precisionOf(best->assignment), job_.optimize.min_cosine};
+      const AccuracyRecord accuracy = worstAccuracy(rule, inputs_, {}, job_.reset_method, low.module());
+      if (!accuracy.pass) {
+        channel_.log(fmt::format("'{}' is not accurate enough ({}), so it is not chosen.", best->record.name, accuracy.text), false);
+        best->beaten = true;
+        best->record.allowed = false;
+        continue;
+      }
+      const TurnRatio ratio = ratioToFp32(low, best->record.name);
       if (ratio.value <= kWorthIt && ratio.high < 1) return best;
       channel_.log(fmt::format("'{}' takes {:.2f} [{:.2f}, {:.2f}] of FP32's time in turns with it, so it is not chosen.", best->record.name, ratio.value,
                                ratio.low, ratio.high), false);
@@ -316,10 +327,10 @@ class Search {
     return &trials_.front();
   }
 
-  TurnRatio ratioToFp32(const Trial& trial) {
-    channel_.progress(fmt::format("confirm {}", trial.record.name), 0.97);
-    BuiltModel fp32 = buildTuned(all(kInFp32)), low = buildTuned(trial.assignment);
-    channel_.progress(fmt::format("compare {} with FP32 in turns", trial.record.name), 0.97, true);
+  TurnRatio ratioToFp32(BuiltModel& low, const std::string& name) {
+    channel_.progress(fmt::format("confirm {}", name), 0.97);
+    BuiltModel fp32 = buildTuned(all(kInFp32));
+    channel_.progress(fmt::format("compare {} with FP32 in turns", name), 0.97, true);
     return ratioInTurns(low.module(), fp32.module(), inputs_.example(), kWorthIt);
   }
 

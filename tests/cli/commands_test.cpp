@@ -17,6 +17,7 @@
 #include "studio/cli/commands.h"
 #include "studio/cli/progress.h"
 #include "tests/cli/program.h"
+#include "tests/cli/samples.h"
 #include "tests/goal.h"
 
 namespace ipex_studio::testing {
@@ -134,6 +135,23 @@ void expectComputesIn(const std::string& precision, double most_sqnr_db) {
 TEST(Run, ComputesInBf16) { expectComputesIn("bf16", 80); }
 
 TEST(Run, ComputesInFp16) { expectComputesIn("fp16", 98); }
+
+TEST(Run, PortableFilesBelowFp32HoldStockOperators) {
+  const Sandpit pit;
+  const std::string model = modelFile("small.pt"), data = writeSamples(pit.path("data.npy"), 16);
+  const auto written = [&](const std::string& precision, std::vector<std::string> words) {
+    const std::string out = pit.path(precision + ".pt");
+    words.insert(words.end(), {"--form", "portable", "--threads", "1", "-o", out});
+    const Outcome made = pit.run(words);
+    ASSERT_EQ(made.code, 0) << made.err;
+    const Outcome verified = pit.run({"verify", model, out, "--precision", precision, "--json"});
+    EXPECT_EQ(verified.code, 0) << verified.err;
+    const Outcome inspected = pit.run({"inspect", out});
+    EXPECT_THAT(inspected.out, ::testing::Not(HasSubstr("ipex_studio::"))) << precision;
+  };
+  written("bf16", {"run", model, "--precision", "bf16", "--force-precision", "--iterations", "5", "--warmup", "0"});
+  written("int8", {"quantize", model, "--data", data});
+}
 
 // Also where several stand side by side.
 TEST(Run, EmulatesNoPrecisionUnasked) {

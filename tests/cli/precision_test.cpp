@@ -127,6 +127,15 @@ TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
   for (const json& each : tried) EXPECT_FALSE(each["decisions"].get<std::string>().empty()) << each["name"];
 }
 
+// What the budget lets pass on the data, but the results do not hold: a search that ends with nothing would be of no use.
+TEST_F(PrecisionTest, TuneChoosesNothingThatCannotBeExported) {
+  const Outcome tuned = pit_.run({"tune", modelFile("small.pt"), "--data", data(16), "--min-sqnr", "1", "--min-cosine", "1", "--time-budget", "20",
+                                  "--threads", "1", "--json", "-o", pit_.path("t.pt")});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(fs::exists(pit_.path("t.pt")));
+  for (const json& trial : json::parse(tuned.out)["tradeoffs"]) EXPECT_EQ(trial["chosen"].get<bool>(), trial["name"] == "fp32") << trial;
+}
+
 TEST_F(PrecisionTest, AKilledCalibrationGoesOnToTheSameRecipe) {
   const std::string set = data(20000), recipe = pit_.path("recipe.json"), state = recipe + ".interrupted";
   const std::vector<std::string> command{"calibrate", modelFile("small.pt"), "--data", set, "--threads", "1", "--samples", "20000", "-o", recipe};

@@ -91,6 +91,43 @@ TEST_P(NetworkTest, PortableExportsGiveTheSameNumbers) {
   }
 }
 
+int constantsOf(const Module& module, at::ScalarType type) {
+  int count = 0;
+  for (torch::jit::Node* node : module.get_method("forward").graph()->nodes()) {
+    const auto constant = node->outputs().empty() ? std::nullopt : constantTensor(node->output());
+    count += constant && constant->dim() > 1 && constant->scalar_type() == type ? 1 : 0;
+  }
+  return count;
+}
+
+bool hasOurOperators(const Module& module) {
+  const auto nodes = module.get_method("forward").graph()->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const torch::jit::Node* node) { return std::string(node->kind().toQualString()).rfind("ipex_studio::", 0) == 0; });
+}
+
+// What a program with nothing of ours computes; weights stay as small as they are.
+TEST_P(NetworkTest, PortableExportsHoldNarrowWeightsForStockOperators) {
+  const Case& test = GetParam();
+  Module network = test.network();
+  const std::vector<Inputs> data = test.data(6);
+  OptimizeOptions how;
+  how.precision = Precision::kBf16;
+  Observer silent;
+  OptimizedModel models[] = {optimizeModel(network, data[0], how, silent), quantized(network, data[0], calibrate(network, data).recipe)};
+  for (OptimizedModel& model : models) {
+    const bool bf16 = &model == &models[0];
+    std::stringstream file;
+    exportModule(model, file, ExportForm::kPortable);
+    Module loaded = torch::jit::load(file);
+    EXPECT_FALSE(hasOurOperators(loaded));
+    EXPECT_GE(constantsOf(loaded, bf16 ? at::kBFloat16 : at::kChar), bf16 ? 1 : test.products);
+    const at::Tensor result = loaded.forward(data[1]).toTensor();
+    EXPECT_EQ(result.scalar_type(), at::kFloat);
+    EXPECT_GT(sqnrOf(result, model.module.forward(data[1]).toTensor()), 30);
+    EXPECT_GT(cosineOf(result, network.forward(data[1]).toTensor()), bf16 ? 0.999 : 0.99);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NetworkTest,
                          ::testing::Values(Case{"residual", residualNetwork, images, 5, 27}, Case{"mobile", mobileNetwork, images, 7, 22},
                                            Case{"transformer", transformerNetwork, tokens, 4, 24}),
