@@ -58,7 +58,8 @@ DataBatch DataSet::batch(std::int64_t index) const {
     const DataSource::Sample sample = source_->read(number);
     columns.resize(sample.inputs.size());
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      const at::Tensor& value = sample.inputs[c];
+      const bool widens = options_.floats_as_fp32 && !source_->batched() && at::isFloatingType(sample.inputs[c].scalar_type());
+      const at::Tensor value = widens ? sample.inputs[c].to(at::kFloat) : sample.inputs[c];
       if (!isFinite(value)) {
         throw Error(ExitCode::kUsage, fmt::format("Sample {} of {} holds NaN or infinity; repair it or leave it out.", number, path_));
       }

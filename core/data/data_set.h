@@ -29,6 +29,7 @@ struct DataSetOptions {
   std::uint64_t seed = 0;
   bool shuffle = false;        // false: the subset keeps the order of the data
   std::int64_t batch = 1;      // samples per batch; a recorded case stays as it is
+  bool floats_as_fp32 = false; // numpy writes float64 unasked: floats of other widths become FP32, but not in a recorded case
 };
 
 struct DataBatch {
@@ -66,7 +67,8 @@ class DataSet {
   // Recorded results instead of labels.
   bool hasResults() const { return source_->batched(); }
 
-  // Throws Error(kUsage) when a file of it cannot be read, samples differ in size, or a value is NaN or infinite.
+  // Throws Error(kUsage) when a file of it cannot be read, samples differ in size, or a value is NaN or infinite (in FP32 where
+  // that is asked for).
   DataBatch batch(std::int64_t index) const;
 
   // Throw Error(kUsage) in one sentence where an accuracy over labels would be impossible, or would say nothing.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <unordered_set>
 
@@ -60,6 +61,9 @@ bool allFinite(const std::vector<double>& values) {
 std::string faultOf(const RecipeValue& value) {
   if (!allFinite({value.least, value.greatest, value.low, value.high, value.scale})) return "has a number that is not finite";
   if (!(value.scale > 0)) return "has a scale that is not positive";
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  if (value.scale < kLeast || value.scale > 1 / kLeast) return "has a scale that FP32 cannot multiply and divide by";
+  if (value.count < 0) return "has a count below zero";
   if (value.zero_point < 0 || value.zero_point > 255) return "has a zero point outside of 0 to 255";
   if (value.low > value.high || value.least > value.greatest) return "has a range that ends before it begins";
   if (!allFinite(value.channel_mean) || !allFinite(value.channel_absmax)) return "has a channel that is not finite";

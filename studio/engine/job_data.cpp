@@ -26,6 +26,14 @@ std::int64_t guessedChannels(Model& model, const EngineJob& job) {
   return channels == 1 || channels == 3 ? channels : 0;
 }
 
+// No weights of another width.
+bool computesInFp32(const torch::jit::Module& module) {
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (at::isFloatingType(parameter.scalar_type()) && parameter.scalar_type() != at::kFloat) return false;
+  }
+  return true;
+}
+
 torch::jit::IValue run(torch::jit::Module& module, const Inputs& inputs) {
   try {
     return module.forward(inputs);
@@ -53,6 +61,7 @@ std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job) {
   } else {
     options.preprocess = preprocessFromText(preprocess, "The preprocessing");
   }
+  options.floats_as_fp32 = computesInFp32(model.module());
   options.samples = job.data.samples;
   options.seed = job.measure.seed;
   options.batch = job.data.batch;

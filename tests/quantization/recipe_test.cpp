@@ -67,7 +67,8 @@ TEST(RecipeTest, HostileTextsAreRefusedInOneSentence) {
   const std::vector<std::string> bad = {"", "{", "[]", "null", "7", "{}", good.substr(0, good.size() / 2), std::string(5000, '['),
                                         with("\"version\":1", "\"version\":99"), with("\"zero_point\":95", "\"zero_point\":300"),
                                         with("\"zero_point\":95", "\"zero_point\":\"x\""), with("\"scale\":0.02", "\"scale\":0"),
-                                        with("\"scale\":0.02", "\"scale\":null"), with("\"int8\"", "\"int3\""),
+                                        with("\"scale\":0.02", "\"scale\":null"), with("\"scale\":0.02", "\"scale\":1e-320"),
+                                        with("\"scale\":0.02", "\"scale\":1e300"), with("\"int8\"", "\"int3\""),
                                         with("fc:aten::linear#0", "layer1.relu:aten::relu#0"), with("\"observer\":\"kl\"", "\"observer\":\"best\""),
                                         with("\"least\":-2.0", "\"least\":5e3"), with("\"smooth_alpha\":0.5", "\"smooth_alpha\":7")};
   for (const std::string& text : bad) {

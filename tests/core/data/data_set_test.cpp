@@ -202,6 +202,14 @@ TEST(DataSets, ReadTensors) {
   EXPECT_NO_THROW(broken.batch(0));
   EXPECT_THAT(messageOf([&] { broken.batch(1); }), HasSubstr("Sample 1 of"));
   EXPECT_THAT(messageOf([&] { broken.batch(1); }), HasSubstr("NaN or infinity"));
+  // What numpy writes unasked, for a model of FP32: too large a number is infinite there.
+  writeBytes(folder / "wide.npy", npyBytes("<f8", "(2, 2)", bytesOf<double>({1, 2, 3, 1e300})));
+  DataSetOptions options = batchesOf(1);
+  EXPECT_EQ(DataSet(folder / "wide.npy", options).batch(0).inputs[0].toTensor().scalar_type(), at::kDouble);
+  options.floats_as_fp32 = true;
+  const DataSet narrowed(folder / "wide.npy", options);
+  EXPECT_THAT(floats(narrowed.batch(0).inputs[0].toTensor()), ElementsAre(1, 2));
+  EXPECT_THAT(messageOf([&] { narrowed.batch(1); }), HasSubstr("NaN or infinity"));
 }
 
 TEST(DataSets, SubsetsAreDrawnBySeed) {
