@@ -135,8 +135,14 @@ void Rewriter::inlineBlock(Node* node, torch::jit::Block* block, const std::stri
   for (Node* inner : nodes) inner->moveBefore(node);
   const std::vector<Value*> from(node->outputs().begin(), node->outputs().end());
   const std::vector<Value*> to(block->outputs().begin(), block->outputs().end());
-  for (torch::jit::Block* other : node->blocks()) {
-    for (const Node* gone : other->nodes()) destroyed_.insert(gone);
+  std::vector<torch::jit::Block*> others = node->blocks().vec();  // and all blocks in them
+  while (!others.empty()) {
+    torch::jit::Block* const other = others.back();
+    others.pop_back();
+    for (Node* gone : other->nodes()) {
+      destroyed_.insert(gone);
+      others.insert(others.end(), gone->blocks().begin(), gone->blocks().end());
+    }
   }
   replaceAll({node}, from, to, text);
   if (alive(node)) destroy(node);
