@@ -79,10 +79,10 @@ bool onlyReads(const torch::jit::Use& use) {
   return alias == nullptr;
 }
 
-bool mayWrite(const torch::jit::Use& use) {
-  if (use.user->kind() == prim::ListUnpack) return false;
+// A reader behind a write reads another list.
+bool writes(const torch::jit::Use& use) {
   const auto* schema = use.user->maybeSchema();
-  if (schema == nullptr || use.offset >= schema->arguments().size()) return true;
+  if (schema == nullptr || use.offset >= schema->arguments().size()) return false;
   const auto* alias = schema->arguments()[use.offset].alias_info();
   return alias != nullptr && alias->isWrite();
 }
@@ -104,9 +104,7 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
     rewriter.replace({user, list}, user->output(), rewriter.constant(rank, user), "knows the number of sizes");
     return true;
   }
-  const std::vector<torch::jit::Use>& uses = list->output()->uses();
-  const auto part = std::none_of(uses.begin(), uses.end(), mayWrite) ? slicedBy(user, rank) : std::nullopt;
-  if (part) {
+  if (const auto part = slicedBy(user, rank)) {
     rewriter.replace({user, list}, user->output(), listed(rewriter, x, *part, user), "lists some of the sizes");
     return true;
   }
@@ -137,9 +135,11 @@ bool canonicalizeSizes(Graph& graph, PassContext& context) {
       changed = true;
       continue;
     }
-    bool kept = false;
     const std::vector<torch::jit::Use> uses = node->output()->uses();
+    const bool written = std::any_of(uses.begin(), uses.end(), writes);
+    bool kept = written;
     for (const torch::jit::Use& use : uses) {
+      if (written) break;
       if (!rewriter.permit()) return changed;
       const bool done = rewriteUser(rewriter, node, use, rank);
       changed |= done;

@@ -31,6 +31,7 @@ extern const Pass kEqualizeLayers;
 extern const Pass kFoldBatchNorm;
 extern const Pass kFoldConstants;
 extern const Pass kFoldIsQuantized;
+extern const Pass kFoldTensorFacts;
 extern const Pass kFoldMulAdd;
 extern const Pass kFoldPad;
 extern const Pass kFoldSize;

@@ -24,6 +24,7 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeSizeArithmetic,
       // Before fold-constants, which takes the branch that the answer leaves.
       &kFoldIsQuantized,
+      &kFoldTensorFacts,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
       // Before the canonical forms: a copy or view in between hides a pattern.
