@@ -1,6 +1,7 @@
 // What passes, region finding and planning cost per node as graphs grow: prints ns per node, sizes side by side, and the
 // growth from the smallest to the largest. libtorch's own lint, alias analysis, printing and parsing are timed apart, and
-// so is what it needs to make and destroy as many nodes as our passes did, which is a part of theirs.
+// so is what it needs to make and destroy as many nodes as our passes did, which is a part of theirs. Whatever touches its
+// nodes waits for memory once they no longer fit the caches: a bare walk along them says how long at least.
 //
 //   cost_bench [sizes…]      default 1000 10000 50000
 #include <fmt/format.h>

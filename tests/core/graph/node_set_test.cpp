@@ -1,0 +1,72 @@
+// The set of node addresses against the standard library's, and the nodes of a graph by kind.
+#include "core/graph/node_set.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <unordered_set>
+#include <vector>
+
+#include "core/graph/node_census.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+
+// Addresses as nodes have them; nobody looks behind.
+const Node* addressOf(int number) { return reinterpret_cast<const Node*>(static_cast<std::uintptr_t>(0x10000 + 272 * number)); }
+
+TEST(NodeSet, HoldsWhatTheStandardSetHolds) {
+  constexpr int kAddresses = 300;
+  std::mt19937 random(7);
+  NodeSet set;
+  std::unordered_set<const Node*> expected;
+  for (int step = 0; step < 20000; ++step) {
+    const Node* node = addressOf(static_cast<int>(random() % kAddresses));
+    if (random() % 2 == 0) {
+      set.insert(node);
+      expected.insert(node);
+    } else {
+      set.erase(node);
+      expected.erase(node);
+    }
+    ASSERT_EQ(set.size(), expected.size()) << step;
+    if (step % 100 != 0) continue;
+    for (int number = 0; number < kAddresses; ++number) {
+      ASSERT_EQ(set.contains(addressOf(number)), expected.count(addressOf(number)) != 0) << step << ' ' << number;
+    }
+  }
+  set.clear();
+  EXPECT_EQ(set.size(), 0U);
+  EXPECT_FALSE(set.contains(addressOf(1)));
+}
+
+TEST(NodeCensus, FindsNodesByKindInOrderInBlocksToo) {
+  auto graph = std::make_shared<Graph>();
+  torch::jit::parseIR(R"(graph(%x : Float(2), %c : bool):
+  %a : Float(2) = aten::relu(%x)
+  %b : Tensor = prim::If(%c)
+    block0():
+      %d : Tensor = aten::relu(%a)
+      -> (%d)
+    block1():
+      %e : Tensor = aten::tanh(%a)
+      -> (%e)
+  %f : Tensor = aten::relu(%b)
+  return (%f)
+)",
+                      graph.get());
+  const NodeCensus census(*graph);
+  EXPECT_EQ(census.nodes(), 5);
+  EXPECT_TRUE(census.hasAny({"aten::exp", "aten::tanh"}));
+  EXPECT_FALSE(census.hasAny({"aten::exp"}));
+  std::vector<std::string> names;
+  for (const Node* node : census.nodesOf([](c10::Symbol kind) { return kind == c10::aten::relu; })) names.push_back(node->output()->debugName());
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "d", "f"}));
+  EXPECT_EQ(census.hash(), graphHash(*graph));
+}
+
+}  // namespace
+}  // namespace ipex_studio
