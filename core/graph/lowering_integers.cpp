@@ -104,6 +104,7 @@ std::optional<LoweredNode> lowerIntegerMath(Node* node) {
 }
 
 std::optional<LoweredNode> integerComparison(Node* node, const char* op) {
+  if (!isTensorValue(node->input(0))) return std::nullopt;
   // Numbers become bytes beside bytes.
   if (knownDtype(node->input(0)) == at::kByte || knownDtype(node->input(1)) == at::kByte) return std::nullopt;
   Steps steps;
