@@ -78,12 +78,12 @@ const std::uint64_t* allSorted(const SortJob& job, const float* x, std::uint64_t
   return keys;
 }
 
-// The first k of a line whose values lie side by side; 1 <= k, 4·k <= size, and a few hundred values at least.
+// The first k of a line whose values lie side by side; 1 <= k, 4·k <= size, and some vectors at least.
 const std::uint64_t* firstSorted(const SortJob& job, const float* x, std::uint64_t* keys) {
   const F32 d;
   const S32 di;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t most = std::min(job.size - lanes, std::max<std::int64_t>(2 * job.k, job.k + 128));
+  const std::int64_t most = std::min(job.size - lanes, std::max<std::int64_t>(2 * job.k, job.k + 32));
   std::int64_t count = 0, i = 0;
   for (; count < most; ++i) keys[count++] = keyOf(x[i], i, job.descending);
   std::int32_t worst = 0;
@@ -114,7 +114,7 @@ const std::uint64_t* firstSorted(const SortJob& job, const float* x, std::uint64
 
 // Lines [begin, end); `keys` has room for sortKeys.
 void runSort(const SortJob& job, const float* x, float* values, std::int64_t* places, std::uint64_t* keys, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kLong = 512;
+  constexpr std::int64_t kLong = 96;
   const bool few = job.inner == 1 && job.size >= kLong && job.k > 0 && 4 * job.k <= job.size;
   for (std::int64_t line = begin; line < end; ++line) {
     const float* const from = x + line / job.inner * job.size * job.inner + line % job.inner;

@@ -35,6 +35,8 @@ const std::vector<Case>& orderCases() {
       {"sort{axis=0,k=0}", {of({5})}, "sort_simd"},
       {"sort{axis=1,descending=1}", {integers({3, 60}, DType::kS64, 20)}, "sort_integers"},
       {"sort{axis=0,k=4}", {integers({30, 3}, DType::kS32, 9)}, "sort_integers"},
+      {"sort{axis=-1,descending=1,k=16}", {few({5, 96}, 30)}, "sort_simd"},
+      {"sort{axis=-1,descending=1,k=16}", {of({512, 256})}, "sort_simd", 2e-6, true},
       {"sort{axis=-1,descending=1,k=100}", {of({1, 8400})}, "sort_simd", 2e-6, true},
       {"sort{axis=-1,descending=1}", {of({1, 32000})}, "sort_simd", 2e-6, true},
 
