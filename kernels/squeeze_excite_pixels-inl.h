@@ -53,12 +53,12 @@ HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stri
   }
 }
 
-// Sums of `width` channels side by side over `pixels`, times `factor`. Where they are not in the second-level cache, a few
-// pixels at a time, so that memory is read nearly as it lies.
+// Sums of `width` channels side by side over `pixels`, times `factor`, some pixels at a time: short chains round less. Few
+// where they are not in the second-level cache, so that memory is read nearly as it lies.
 void sumSides(const float* x, std::int64_t width, std::int64_t pixels, std::int64_t stride, float factor, float* mean) {
   const F32 d;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d), kCachedFloats = 512 << 10, kFewPixels = 16;
-  const std::int64_t together = pixels * stride <= kCachedFloats ? pixels : kFewPixels;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kCachedFloats = 512 << 10, kFewPixels = 16, kManyPixels = 128;
+  const std::int64_t together = pixels * stride <= kCachedFloats ? kManyPixels : kFewPixels;
   const auto whole = [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); };
   std::fill(mean, mean + width, 0.0f);
   for (std::int64_t p = 0; p < pixels; p += together, x += together * stride) {

@@ -78,27 +78,43 @@ HWY_INLINE void multiplyPanels(const PanelProduct& at) {
   const F32 d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   constexpr int kVectors = static_cast<int>(kExciteWidth / kLanes);
-  VF sum[kRows][kPanels][kVectors];
-  for (auto& row : sum) {
+  // Sums of short pieces of the depth, then their sum: gates are as exact as what goes into them, which may cancel.
+  constexpr std::int64_t kPiece = 32;
+  VF total[kRows][kPanels][kVectors];
+  for (auto& row : total) {
     for (auto& panel : row) {
       for (VF& value : panel) value = hn::Zero(d);
     }
   }
-  for (std::int64_t k = 0; k < at.depth; ++k) {
+  for (std::int64_t begin = 0; begin < at.depth; begin += kPiece) {
+    const std::int64_t end = std::min(at.depth, begin + kPiece);
+    VF sum[kRows][kPanels][kVectors];
+    for (auto& row : sum) {
+      for (auto& panel : row) {
+        for (VF& value : panel) value = hn::Zero(d);
+      }
+    }
+    for (std::int64_t k = begin; k < end; ++k) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
+      for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        const VF w = hn::Load(d, at.weights + p * at.panel_stride + k * kExciteWidth + v * kLanes);
+        for (int v = 0; v < kVectors; ++v) {
+          const VF w = hn::Load(d, at.weights + p * at.panel_stride + k * kExciteWidth + v * kLanes);
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) sum[r][p][v] = hn::MulAdd(w, hn::Set(d, at.in[r * at.in_stride + k]), sum[r][p][v]);
+          for (int r = 0; r < kRows; ++r) sum[r][p][v] = hn::MulAdd(w, hn::Set(d, at.in[r * at.in_stride + k]), sum[r][p][v]);
+        }
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPanels; ++p) {
+        for (int v = 0; v < kVectors; ++v) total[r][p][v] = hn::Add(total[r][p][v], sum[r][p][v]);
       }
     }
   }
   for (int r = 0; r < kRows; ++r) {
     for (int p = 0; p < kPanels; ++p) {
       for (int v = 0; v < kVectors; ++v) {
-        hn::StoreU(sum[r][p][v], d, at.out + r * at.out_stride + p * kExciteWidth + v * kLanes);
+        hn::StoreU(total[r][p][v], d, at.out + r * at.out_stride + p * kExciteWidth + v * kLanes);
       }
     }
   }
