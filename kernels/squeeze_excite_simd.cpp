@@ -79,7 +79,7 @@ HWY_INLINE void multiplyPanels(const PanelProduct& at) {
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   constexpr int kVectors = static_cast<int>(kExciteWidth / kLanes);
   // Sums of short pieces of the depth, then their sum: gates are as exact as what goes into them, which may cancel.
-  constexpr std::int64_t kPiece = 32;
+  constexpr std::int64_t kPiece = 8;
   VF total[kRows][kPanels][kVectors];
   for (auto& row : total) {
     for (auto& panel : row) {
