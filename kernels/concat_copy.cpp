@@ -68,8 +68,7 @@ class ConcatCopy final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const int rank = args.dst[0].dims.rank;
-    const std::int64_t given = args.spec.intOr("axis", 0);
-    const int axis = static_cast<int>(given < 0 ? given + rank : given);
+    const int axis = wrappedAxis(args.spec.intOr("axis", 0), rank);
     const TensorDesc like = chooseLayout(args.src, axis);
     const TensorDesc dst = laidOutLike(like, args.dst[0].dtype, args.dst[0].dims);
     auto op = std::make_unique<ConcatOp>();

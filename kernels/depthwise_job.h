@@ -45,6 +45,26 @@ struct DepthwiseCall {
   float* dst = nullptr;
 };
 
+// --- planning (depthwise_plan.cpp) ---------------------------------------------------------------------------------
+
+// Images of `x` channels-last, weights [C, 1, k…] and what `spec` says of windows: sizes, strides and the ring.
+void describeWindow(const OpSpec& spec, const TensorDesc& x, const Dims& weights, const Dims& dst, DepthwiseJob* job);
+
+struct DepthwiseWeights {
+  WeightCache::Packed taps, bias;
+};
+
+// Where weights and bias stand among the sources.
+struct DepthwiseSources {
+  std::size_t weights, bias;
+};
+
+// The bias, one value per channel; where it is absent zeros, kept beside the weights.
+WeightCache::Packed packChannels(const DepthwiseSources& at, const PrepareArgs& args, std::int64_t channels, std::vector<bool>* packed);
+
+// Both as DepthwiseJob reads them; marks them as packed.
+DepthwiseWeights packDepthwise(const DepthwiseSources& at, const PrepareArgs& args, const DepthwiseJob& job, std::vector<bool>* packed);
+
 using DepthwiseRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, float* scratch, std::int64_t begin,
                               std::int64_t end);
 

@@ -89,8 +89,7 @@ class GatherCopy final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     const Dims& x = args.src[0].dims;
-    const std::int64_t given = args.spec.intOr("axis", 0);
-    const int axis = static_cast<int>(given < 0 ? given + x.rank : given);
+    const int axis = wrappedAxis(args.spec.intOr("axis", 0), x.rank);
     auto op = newPick(args, 0, 1);
     op->wraps = args.spec.intOr("wrap", 0) != 0;
     op->rows = x[axis];

@@ -34,8 +34,13 @@ HWY_INLINE void take(VF value, VI place, VF& best, VI& best_place) {
 }
 
 template <bool kGreatest>
+HWY_INLINE bool beats(float value, float best) {
+  return best == best && !(kGreatest ? value <= best : value >= best);
+}
+
+template <bool kGreatest>
 HWY_INLINE void takeOne(float value, std::int64_t place, float& best, std::int64_t& best_place) {
-  if (best == best && !(kGreatest ? value <= best : value >= best)) {
+  if (beats<kGreatest>(value, best)) {
     best = value;
     best_place = place;
   }
@@ -45,7 +50,7 @@ HWY_INLINE void takeOne(float value, std::int64_t place, float& best, std::int64
 template <bool kGreatest>
 HWY_INLINE void takeWinner(float value, std::int64_t place, float& best, std::int64_t& best_place) {
   const bool ties = value == best || (value != value && best != best);
-  if (ties ? place < best_place : (best == best && !(kGreatest ? value <= best : value >= best))) {
+  if (ties ? place < best_place : beats<kGreatest>(value, best)) {
     best = value;
     best_place = place;
   }

@@ -228,6 +228,7 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
     } else {
       rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
     }
+    const std::int64_t fetching_begin = block + 1 == end_block ? panel_end - panelsThatFetch(job, call.next, count) : panel_end;
     for (std::int64_t p = panel_begin; p < panel_end; ++p) {
       const GemmPanel& panel = job.panels[p];
       Int8Tile tile = panelTile(int8, call, panel);
@@ -236,7 +237,7 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
         const float* const begin = call.weights + job.panels[p + 1].weights;
         tile.ahead = {begin, begin + job.panels[p + 1].width * depth};
       }
-      const bool fetches_next = block + 1 == end_block && p + panelsThatFetch(job, call.next, count) >= panel_end;
+      const bool fetches_next = p >= fetching_begin;
       if (fetches_next) tile.after = next;
       const auto fetches = [&tile] { return !tile.ahead.done() || !tile.after.done(); };
       const TileKind* kind = &kindFor<kVnni>(int8, panel, fetches());

@@ -18,8 +18,7 @@ struct LineWalk {
 
 inline LineWalk linesAlong(const OpSpec& spec, const Dims& x) {
   LineWalk walk;
-  const std::int64_t given = spec.intOr("axis", 0);
-  walk.axis = static_cast<int>(given < 0 ? given + x.rank : given);
+  walk.axis = wrappedAxis(spec.intOr("axis", 0), x.rank);
   walk.size = x[walk.axis];
   walk.lines = 1;
   for (int a = 0; a < x.rank; ++a) {

@@ -173,7 +173,8 @@ class PoolMaxSimd final : public Kernel {
     op->bytes_per_thread = (job.lineElements() * element + 63) / 64 * 64;
     op->scratch_bytes = static_cast<std::size_t>(op->bytes_per_thread * op->threads);
     op->run = IPEX_SELECT_TARGET(runPoolMax, args.target.isa);
-    op->flops = y.count() * (spatialInts(args.spec, "kernel", spatial, 1)[0] * spatialInts(args.spec, "kernel", spatial, 1)[spatial - 1]);
+    op->flops = y.count();
+    for (const auto taps : spatialInts(args.spec, "kernel", spatial, 1)) op->flops *= taps;
     return op;
   }
 };

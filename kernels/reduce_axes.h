@@ -10,7 +10,7 @@ namespace ipex_studio {
 
 inline std::vector<bool> reducedAxes(const OpSpec& spec, int rank) {
   std::vector<bool> reduced(kMaxRank, false);
-  for (const std::int64_t axis : spec.ints("axes")) reduced[axis < 0 ? axis + rank : axis] = true;
+  for (const std::int64_t axis : spec.ints("axes")) reduced[wrappedAxis(axis, rank)] = true;
   return reduced;
 }
 

@@ -43,9 +43,6 @@ void forEachIndex(const Dims& dims, const Fn& fn) {
 // `name`'s list for `spatial` dimensions; a missing list is all `otherwise`.
 std::vector<std::int64_t> refSpatial(const OpSpec& spec, const char* name, int spatial, std::int64_t otherwise);
 
-// Negative axes count from the end.
-inline int wrappedAxis(std::int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
-
 // `at` in a tensor that broadcasts to at's rank.
 Dims broadcastIndex(const Dims& at, const Dims& dims);
 

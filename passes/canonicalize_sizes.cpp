@@ -7,8 +7,8 @@
 // Runs before fold-size, which decides single sizes, and before fold-constants, which takes the branch that a rank
 // decides. Numerics: none changed.
 #include <algorithm>
-#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
@@ -32,23 +32,21 @@ Value* sizeOf(Rewriter& rewriter, Value* x, std::int64_t axis, Node* before) {
   return size->output();
 }
 
-std::vector<Value*> allSizes(Rewriter& rewriter, Value* x, std::int64_t rank, Node* before) {
+std::vector<Value*> sizesOf(Rewriter& rewriter, Value* x, std::int64_t begin, std::int64_t end, Node* before) {
   std::vector<Value*> sizes;
-  for (std::int64_t axis = 0; axis < rank; ++axis) sizes.push_back(sizeOf(rewriter, x, axis, before));
+  for (std::int64_t axis = begin; axis < end; ++axis) sizes.push_back(sizeOf(rewriter, x, axis, before));
   return sizes;
 }
 
-Value* listed(Rewriter& rewriter, Value* x, const std::vector<std::int64_t>& axes, Node* before) {
-  std::vector<Value*> sizes;
-  for (const std::int64_t axis : axes) sizes.push_back(sizeOf(rewriter, x, axis, before));
+Value* listed(Rewriter& rewriter, const std::vector<Value*>& sizes, Node* before) {
   Node* made = rewriter.create("prim::ListConstruct", sizes, before);
   made->output()->setType(c10::ListType::ofInts());
   return made->output();
 }
 
-// The elements that aten::slice(list, start?, end?, step) names by constants; nullopt: it is none. Whoever asks for the list
+// From where to where aten::slice(list, start?, end?, step) goes by constants; nullopt: it is none. Whoever asks for the list
 // may write to the one it gets only.
-std::optional<std::vector<std::int64_t>> slicedBy(const Node* user, std::int64_t rank) {
+std::optional<std::pair<std::int64_t, std::int64_t>> slicedBy(const Node* user, std::int64_t rank) {
   if (user->kind() != aten::slice || user->inputs().size() != 4) return std::nullopt;
   const auto step = constantInt(user->input(3));
   if (step != 1) return std::nullopt;
@@ -60,9 +58,7 @@ std::optional<std::vector<std::int64_t>> slicedBy(const Node* user, std::int64_t
   };
   const auto begin = bound(user->input(1), 0), end = bound(user->input(2), rank);
   if (!begin || !end) return std::nullopt;
-  std::vector<std::int64_t> axes;
-  for (std::int64_t axis = *begin; axis < *end; ++axis) axes.push_back(axis);
-  return axes;
+  return std::make_pair(*begin, *end);
 }
 
 // The element that a constant index names; -1: it names none.
@@ -93,7 +89,7 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
   Node* user = use.user;
   if (user->kind() == prim::ListUnpack && static_cast<std::int64_t>(user->outputs().size()) == rank) {
     const std::vector<Value*> from(user->outputs().begin(), user->outputs().end());
-    rewriter.replaceAll({user, list}, from, allSizes(rewriter, x, rank, user), "asks for one size at a time");
+    rewriter.replaceAll({user, list}, from, sizesOf(rewriter, x, 0, rank, user), "asks for one size at a time");
     return true;
   }
   if (user->kind() == aten::__getitem__ && elementOf(user, rank) >= 0) {
@@ -105,13 +101,11 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
     return true;
   }
   if (const auto part = slicedBy(user, rank)) {
-    rewriter.replace({user, list}, user->output(), listed(rewriter, x, *part, user), "lists some of the sizes");
+    rewriter.replace({user, list}, user->output(), listed(rewriter, sizesOf(rewriter, x, part->first, part->second, user), user), "lists some of the sizes");
     return true;
   }
   if (!onlyReads(use)) return false;
-  std::vector<std::int64_t> axes(static_cast<std::size_t>(rank));
-  std::iota(axes.begin(), axes.end(), 0);
-  rewriter.replaceInput(user, use.offset, listed(rewriter, x, axes, user));
+  rewriter.replaceInput(user, use.offset, listed(rewriter, sizesOf(rewriter, x, 0, rank, user), user));
   rewriter.finish(user, "lists single sizes");
   return true;
 }
@@ -138,10 +132,9 @@ bool canonicalizeSizes(Graph& graph, PassContext& context) {
     const std::vector<torch::jit::Use> uses = node->output()->uses();
     const bool written = std::any_of(uses.begin(), uses.end(), writes);
     bool kept = written;
-    for (const torch::jit::Use& use : uses) {
-      if (written) break;
+    for (std::size_t u = 0; u < uses.size() && !written; ++u) {
       if (!rewriter.permit()) return changed;
-      const bool done = rewriteUser(rewriter, node, use, rank);
+      const bool done = rewriteUser(rewriter, node, uses[u], rank);
       changed |= done;
       kept |= !done;
     }

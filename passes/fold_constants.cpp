@@ -205,7 +205,7 @@ bool foldNode(Node* node, PassContext& context, Misses& misses) {
   return true;
 }
 
-bool foldOnce(Graph& graph, PassContext& context, Misses& misses) {
+bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_branch) {
   bool changed = false;
   for (Node* node : candidates(graph, context, misses)) {
     if (context.rewriter.alive(node)) changed |= foldNode(node, context, misses);
@@ -215,16 +215,25 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses) {
     const auto condition = constantBool(node->input(0));
     if (!condition || !context.rewriter.permit()) continue;
     context.rewriter.inlineBlock(node, node->blocks()[*condition ? 0 : 1], "took the only possible branch");
-    changed = true;
+    changed = *took_branch = true;
   }
   return changed;
+}
+
+// What earlier passes could not answer before a branch was taken, and what decides further branches.
+void answerAgain(Graph& graph, PassContext& context) {
+  for (const Pass* pass : {&kEliminateTuple, &kFoldTensorFacts}) {
+    const auto& disabled = context.options.disabled_passes;
+    if (std::find(disabled.begin(), disabled.end(), pass->name) == disabled.end()) pass->run(graph, context);
+  }
 }
 
 bool foldConstants(Graph& graph, PassContext& context) {
   bool changed = false;
   Misses misses;
   // A branch that is taken brings new constants in reach.
-  while (foldOnce(graph, context, misses)) {
+  for (bool took_branch = false; foldOnce(graph, context, misses, &took_branch); took_branch = false) {
+    if (took_branch) answerAgain(graph, context);
     changed = true;
     misses.clear();
   }

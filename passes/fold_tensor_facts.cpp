@@ -41,17 +41,10 @@ const std::vector<const char*>& questions() {
   return kinds;
 }
 
-bool asks(const Node* node) {
-  for (const char* kind : questions()) {
-    if (isKind(node, kind)) return node->outputs().size() == 1 && !node->inputs().empty();
-  }
-  return false;
-}
-
 bool foldTensorFacts(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : allNodes(graph)) {
-    if (!context.rewriter.alive(node) || !asks(node)) continue;
+  for (Node* node : context.nodes(questions())) {
+    if (!context.rewriter.alive(node) || node->outputs().size() != 1 || node->inputs().empty()) continue;
     const auto answer = answerOf(node);
     if (!answer) continue;
     if (!context.rewriter.permit()) break;

@@ -12,7 +12,6 @@ const std::vector<const Pass*>& defaultPasses() {
       // Every later pattern is written for the out-of-place operators only.
       &kCanonicalizeInplace,
       // Before all that looks for products and permutations, and before fold-constants, which then permutes weights.
-      &kCanonicalizeAttention,
       &kCanonicalizeEinsum,
       // Before whatever looks for views.
       &kCanonicalizeViews,
@@ -24,9 +23,16 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeSizeArithmetic,
       // Before fold-constants, which takes the branch that the answer leaves.
       &kFoldIsQuantized,
+      &kFoldInferenceMode,
       &kFoldTensorFacts,
+      // Before fold-constants, for which a list that is written to is none.
+      &kCanonicalizeLists,
+      &kEliminateTuple,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
+      // After it: branches choose the fast path, and whether the weights of attention are read. Before all that looks for
+      // products.
+      &kCanonicalizeAttention,
       // Before the canonical forms: a copy or view in between hides a pattern.
       &kEliminateIdentity,
       &kEliminateTranspose,

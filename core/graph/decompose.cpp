@@ -236,9 +236,8 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
 }
 
 bool isFused(const Node* node) {
-  static const char* const kKinds[] = {"convolution", "deconvolution", "linear",     "matmul",
-                                       "pointwise",   "squeeze_excite", "softmax",       "layer_norm", "add_layer_norm",
-                                       "attention",   "embedding",     "embedding_bag"};
+  static const char* const kKinds[] = {"convolution", "deconvolution", "linear",     "matmul",         "pointwise", "squeeze_excite",
+                                       "softmax",     "layer_norm",    "add_layer_norm", "attention", "embedding", "embedding_bag"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

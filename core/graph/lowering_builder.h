@@ -63,9 +63,17 @@ class Steps {
     lowered_.ops.push_back({std::move(spec), std::move(src), {}, {}, results});
     return useLocal(static_cast<std::int32_t>(lowered_.ops.size()) - 1);
   }
+  // `op` of integer_math.
+  LoweredOperand integers(const char* op, LoweredOperand a, LoweredOperand b) {
+    return add(OpKind::kIntegerMath, {{"op", std::string(op)}}, {std::move(a), std::move(b)});
+  }
+  // The same with a number in the place of b.
+  LoweredOperand integers(const char* op, LoweredOperand a, std::int64_t b) {
+    return add(OpKind::kIntegerMath, {{"op", std::string(op)}, {"value", b}}, {std::move(a), {}});
+  }
   // An integer of the graph as a tensor without dimensions: a constant of the plan, whose sizes are known.
   LoweredOperand integer(torch::jit::Value* value) {
-    LoweredOperand result = add(OpKind::kIntegerMath, {{"op", std::string("add")}, {"value", std::int64_t{0}}}, {use(at::zeros({}, at::kLong)), {}});
+    LoweredOperand result = integers("add", use(at::zeros({}, at::kLong)), std::int64_t{0});
     addRef({"value", -1, value});
     return result;
   }
@@ -77,8 +85,8 @@ class Steps {
   LoweredNode done() { return std::move(lowered_); }
   // The last operation's result is the node's.
   LoweredNode finish(torch::jit::Node* node) {
-    lowered_.ops.back().dst = {node->output()};
-    return std::move(lowered_);
+    give(node->output());
+    return done();
   }
   // Its results are the node's, as many as there are.
   LoweredNode finishAll(torch::jit::Node* node) {

@@ -36,8 +36,7 @@ LoweredNode lowerNewFull(Node* node) { return filled(node, node->input(1), needN
 LoweredNode filledLike(Node* node, double number) {
   Steps steps;
   if (isCountable(node->input(0)) && knownDtype(node->output()) == at::kLong) {
-    const LoweredOperand zeros = steps.add(OpKind::kIntegerMath, {{"op", std::string("mul")}, {"value", std::int64_t{0}}}, {use(node->input(0)), {}});
-    steps.add(OpKind::kIntegerMath, {{"op", std::string("add")}, {"value", static_cast<std::int64_t>(number)}}, {zeros, {}});
+    steps.integers("add", steps.integers("mul", use(node->input(0)), std::int64_t{0}), static_cast<std::int64_t>(number));
     return steps.finish(node);
   }
   needFloat(node->input(0));

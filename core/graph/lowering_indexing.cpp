@@ -66,7 +66,7 @@ class IndexBuilder {
       // Looked up among the places there are, an index is checked, and counted from the front.
       const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
                                               {use(at::arange(size, at::kLong)), use(indices[i])});
-      flat = compute("add", compute("mul", flat, use(at::scalar_tensor(size, at::kLong))), place);
+      flat = steps_.integers("add", steps_.integers("mul", flat, use(at::scalar_tensor(size, at::kLong))), place);
     }
     if (indices.size() > 1) x_ = steps_.add(OpKind::kReshape, {{"flatten_begin", axis_}, {"flatten_end", axis_ + static_cast<std::int64_t>(indices.size()) - 1}}, {x_});
     steps_.add(OpKind::kGather, {{"axis", axis_}, {"wrap", std::int64_t{1}}}, {x_, flat});
@@ -75,10 +75,6 @@ class IndexBuilder {
   LoweredNode finish(Node* node) { return steps_.finish(node); }
 
  private:
-  LoweredOperand compute(const char* op, LoweredOperand a, LoweredOperand b) {
-    return steps_.add(OpKind::kIntegerMath, {{"op", std::string(op)}}, {std::move(a), std::move(b)});
-  }
-
   Steps steps_;
   LoweredOperand x_;
   Ints sizes_;
@@ -145,7 +141,7 @@ LoweredNode lowerArange(Node* node) {
   LoweredOperand x = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, at::kLong))});
   if (!known) steps.addRef({"shape", 0, end});
   x = steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {x});
-  x = steps.add(OpKind::kIntegerMath, {{"op", std::string("sub")}}, {x, use(at::scalar_tensor(1, at::kLong))});
+  x = steps.integers("sub", x, use(at::scalar_tensor(1, at::kLong)));
   if (start != 0 || step != 1) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
     x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{0}}, {"begin", start}, {"end", kAll}, {"step", step}}, {x});
@@ -169,8 +165,7 @@ void spreadLine(Steps& steps, const std::vector<Value*>& lines, std::size_t i, b
     if (other == i) continue;
     const LoweredOperand line = placed(other);
     if (isCountable(lines[i])) {
-      const LoweredOperand zeros = steps.add(OpKind::kIntegerMath, {{"op", std::string("lt")}}, {line, line});
-      result = steps.add(OpKind::kIntegerMath, {{"op", std::string("add")}}, {result, zeros});
+      result = steps.integers("add", result, steps.integers("lt", line, line));
     } else {
       const LoweredOperand zeros = steps.chain({binaryPostOp(PostOpKind::kLt, 0)}, {line, line});
       result = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 0)}, {result, zeros});

@@ -25,10 +25,6 @@ LoweredOperand needCountable(Steps& steps, Value* value) {
   return operand;
 }
 
-LoweredOperand compute(Steps& steps, const char* op, LoweredOperand a, LoweredOperand b) {
-  return steps.add(OpKind::kIntegerMath, {{"op", std::string(op)}}, {std::move(a), std::move(b)});
-}
-
 LoweredOperand number(std::int64_t value) { return use(at::scalar_tensor(value, at::kLong)); }
 
 // "floordiv", "truncdiv" or nullptr: aten::div(a, b, rounding_mode)
@@ -57,16 +53,16 @@ LoweredNode lowerBinary(Node* node, const char* op) {
   if (isKind(node, "aten::rsub")) std::swap(a, b);
   const bool has_factor = node->inputs().size() == 3 && !isKind(node, "aten::div");
   const std::int64_t factor = has_factor ? needInt(node->input(2), "alpha") : 1;
-  if (factor != 1) b = compute(steps, "mul", b, number(factor));
-  compute(steps, op, a, b);
+  if (factor != 1) b = steps.integers("mul", b, number(factor));
+  steps.integers(op, a, b);
   return steps.finish(node);
 }
 
 LoweredNode lowerClamp(Node* node) {
   Steps steps;
   LoweredOperand x = use(node->input(0));
-  if (!isNone(node->input(1))) x = compute(steps, "max", x, needCountable(steps, node->input(1)));
-  if (!isNone(node->input(2))) compute(steps, "min", x, needCountable(steps, node->input(2)));
+  if (!isNone(node->input(1))) x = steps.integers("max", x, needCountable(steps, node->input(1)));
+  if (!isNone(node->input(2))) steps.integers("min", x, needCountable(steps, node->input(2)));
   return steps.finish(node);
 }
 
@@ -91,11 +87,11 @@ std::optional<LoweredNode> lowerIntegerMath(Node* node) {
   if (kind == "aten::clamp" && inputs == 3) return lowerClamp(node);
   Steps steps;
   if (kind == "aten::neg") {
-    compute(steps, "sub", number(0), use(node->input(0)));
+    steps.integers("sub", number(0), use(node->input(0)));
     return steps.finish(node);
   }
   if (kind == "aten::abs") {
-    compute(steps, "max", compute(steps, "sub", number(0), use(node->input(0))), use(node->input(0)));
+    steps.integers("max", steps.integers("sub", number(0), use(node->input(0))), use(node->input(0)));
     return steps.finish(node);
   }
   const char* const op = binaryOf(node);
@@ -110,7 +106,7 @@ std::optional<LoweredNode> integerComparison(Node* node, const char* op) {
   Steps steps;
   const LoweredOperand a = countableOrNumber(steps, node->input(0)), b = countableOrNumber(steps, node->input(1));
   if (a.absent() || b.absent()) return std::nullopt;
-  compute(steps, op, a, b);
+  steps.integers(op, a, b);
   return steps.finish(node);
 }
 
@@ -132,8 +128,8 @@ std::optional<LoweredNode> lowerWithSize(Node* node) {
 LoweredNode integerChoice(Node* node, Value* mask, Value* yes, Value* no) {
   Steps steps;
   const LoweredOperand otherwise = needCountable(steps, no);
-  const LoweredOperand difference = compute(steps, "sub", needCountable(steps, yes), otherwise);
-  compute(steps, "add", compute(steps, "mul", difference, use(mask)), otherwise);
+  const LoweredOperand difference = steps.integers("sub", needCountable(steps, yes), otherwise);
+  steps.integers("add", steps.integers("mul", difference, use(mask)), otherwise);
   return steps.finish(node);
 }
 

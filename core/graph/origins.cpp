@@ -114,7 +114,8 @@ std::vector<OriginId> OriginTable::of(const Node* node) const {
   return ids;
 }
 
-std::vector<OriginId> OriginTable::of(at::ArrayRef<Node*> nodes) const {
+template <class Nodes>
+std::vector<OriginId> OriginTable::unionOf(const Nodes& nodes) const {
   std::vector<OriginId> all;
   for (const Node* node : nodes) {
     for (const Value* output : node->outputs()) {
@@ -126,21 +127,12 @@ std::vector<OriginId> OriginTable::of(at::ArrayRef<Node*> nodes) const {
   return all;
 }
 
+std::vector<OriginId> OriginTable::of(at::ArrayRef<Node*> nodes) const { return unionOf(nodes); }
+std::vector<OriginId> OriginTable::liveIds(const NodeWalk& nodes) const { return unionOf(nodes); }
+
 void OriginTable::set(const Value* value, std::vector<OriginId> ids) {
   sortUnique(ids);
   entry(value) = std::move(ids);
-}
-
-std::vector<OriginId> OriginTable::liveIds(const NodeWalk& nodes) const {
-  std::vector<OriginId> live;
-  for (const Node* node : nodes) {
-    for (const Value* output : node->outputs()) {
-      const auto& ids = of(output);
-      live.insert(live.end(), ids.begin(), ids.end());
-    }
-  }
-  sortUnique(live);
-  return live;
 }
 
 void OriginTable::reconcile(const NodeWalk& nodes, const std::vector<OriginId>& before) {

@@ -77,6 +77,8 @@ class OriginTable {
 
  private:
   std::vector<OriginId>& entry(const torch::jit::Value* value);
+  template <class Nodes>
+  std::vector<OriginId> unionOf(const Nodes& nodes) const;
 
   std::vector<Origin> origins_;
   std::vector<std::vector<OriginId>> table_;  // by Value::unique(); empty behind its end

@@ -122,18 +122,16 @@ class RegionBuilder {
     std::vector<const PlacedNode*> nodes;
     for (const std::size_t place : places) nodes.push_back(&levels_.nodes()[place]);
     std::vector<Value*> outputs;
-    std::vector<OriginId> ids;
+    std::vector<Node*> replaced;
     for (const PlacedNode* placed : nodes) {
+      replaced.push_back(placed->node);
       for (const LoweredOp& op : placed->ops.ops) {
         for (Value* value : op.dst) {
           if (leaves(value, placed->level)) outputs.push_back(value);
         }
       }
-      const std::vector<OriginId> own = origins_.of(placed->node);
-      ids.insert(ids.end(), own.begin(), own.end());
     }
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    const std::vector<OriginId> ids = origins_.of(replaced);
     insertNode(makeRegionSpec(nodes, outputs, origins_), outputs, ids);
     result_.nodes_inside += static_cast<int>(nodes.size());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,

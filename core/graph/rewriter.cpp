@@ -26,7 +26,8 @@ bool typeIsDefault(const Value* value) { return *value->type() == *c10::TensorTy
 
 // A consumer inherits what was known of the value it takes over.
 void inheritIdentity(Value* from, Value* to) {
-  if (typeIsDefault(to)) to->setType(from->type());
+  const bool tensor = from->type()->kind() == c10::TypeKind::TensorType;  // not an optional one
+  if (tensor && typeIsDefault(to)) to->setType(from->type());
   if (to->hasDebugName() || !from->hasDebugName() || to->node()->kind() == prim::Param) return;
   const std::string name = from->debugName();
   from->setDebugName("");

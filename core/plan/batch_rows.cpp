@@ -19,8 +19,6 @@ struct Samples {
 };
 using Known = std::map<std::int32_t, Samples>;  // by value, where there are any
 
-int fromFront(std::int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
-
 // One operation at both sizes.
 class Step {
  public:
@@ -93,11 +91,11 @@ class Step {
   }
   // Does an attribute name an axis without samples?
   bool isElsewhere(const char* attribute) const {
-    return op_.has(attribute) && fromFront(op_.intOr(attribute, 0), src_[0].dims.rank) != axis_;
+    return op_.has(attribute) && wrappedAxis(op_.intOr(attribute, 0), src_[0].dims.rank) != axis_;
   }
   bool isAmong(const char* attribute, int axis) const {
     const std::vector<std::int64_t> all = op_.ints(attribute);
-    return std::any_of(all.begin(), all.end(), [&](std::int64_t each) { return fromFront(each, src_[0].dims.rank) == axis; });
+    return std::any_of(all.begin(), all.end(), [&](std::int64_t each) { return wrappedAxis(each, src_[0].dims.rank) == axis; });
   }
   bool padsElsewhere(const char* attribute) const {
     const std::vector<std::int64_t> all = op_.ints(attribute);
@@ -140,13 +138,13 @@ class Step {
       case OpKind::kPermute: {
         const std::vector<std::int64_t> order = op_.ints("order");
         for (std::size_t to = 0; to < order.size(); ++to) {
-          if (fromFront(order[to], src_[0].dims.rank) == axis_) return static_cast<int>(to);
+          if (wrappedAxis(order[to], src_[0].dims.rank) == axis_) return static_cast<int>(to);
         }
         return -1;
       }
       case OpKind::kSlice: return isElsewhere("axis") ? axis_ : -1;
-      case OpKind::kSelect: return isElsewhere("axis") ? axis_ - (fromFront(op_.intOr("axis", 0), src_[0].dims.rank) < axis_ ? 1 : 0) : -1;
-      case OpKind::kUnsqueeze: return axis_ + (fromFront(op_.intOr("axis", 0), dst_.dims.rank) <= axis_ ? 1 : 0);
+      case OpKind::kSelect: return isElsewhere("axis") ? axis_ - (wrappedAxis(op_.intOr("axis", 0), src_[0].dims.rank) < axis_ ? 1 : 0) : -1;
+      case OpKind::kUnsqueeze: return axis_ + (wrappedAxis(op_.intOr("axis", 0), dst_.dims.rank) <= axis_ ? 1 : 0);
       case OpKind::kSqueeze: return squeezedAxis();
       case OpKind::kExpand: return axis_ == 0 && src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0] ? 0 : -1;
       default: return -1;

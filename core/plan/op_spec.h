@@ -69,8 +69,9 @@ enum class OpKind : std::uint8_t {
   kCumulativeSum,  // x; axis
   kGridSample,     // x[N,C,H,W], grid[N,P,Q,2] of (x, y) from -1 to 1; mode=nearest|bilinear, padding=zeros|border,
                    //   align_corners
-  kIntegerMath,    // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`); op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max (s64, wraps
-                   //   around; mod has the sign of b, rem that of a) or eq|ne|lt|le|gt|ge (bool)
+  kIntegerMath,    // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`);
+                   //   op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max (s64, wraps around; mod has the sign of b, rem that
+                   //   of a) or eq|ne|lt|le|gt|ge (bool)
   kPad,            // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value
   kRecurrent,      // gates[T,N,G·H] (what the inputs give, biases included), w[G·H,H], h[N,H], [c[N,H]], [b[H]]; cell=lstm (G = 4:
                    //   input, forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new

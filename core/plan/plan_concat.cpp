@@ -18,8 +18,7 @@ bool isWritable(const TensorDesc& slice) { return slice.block == 0 || slice.same
 }  // namespace
 
 std::vector<ConcatSlice> concatSlices(const OpSpec& op, const TensorDesc& whole, const std::vector<TensorDesc>& src) {
-  const std::int64_t given = op.intOr("axis", 0);
-  const int axis = static_cast<int>(given < 0 ? given + whole.dims.rank : given);
+  const int axis = wrappedAxis(op.intOr("axis", 0), whole.dims.rank);
   const bool cuts_blocks = whole.block > 0 && axis == 1;
   std::vector<ConcatSlice> slices;
   std::int64_t begin = 0;

@@ -249,16 +249,15 @@ Verdict inferPad(const OpSpec& spec, const Descs& src, Descs* dst) {
 Verdict inferConcat(const OpSpec& spec, const Descs& src, Descs* dst) {
   if (src.empty() || src[0].absent()) return Verdict::no("concat needs a source");
   Dims y = src[0].dims;
-  const std::int64_t given = spec.intOr("axis", 0);
-  const std::int64_t axis = given < 0 ? given + y.rank : given;
-  if (axis < 0 || axis >= y.rank) return Verdict::no("axis is out of range");
+  const int axis = axisIn(spec, y.rank);
+  if (axis < 0) return Verdict::no("axis is out of range");
   for (std::size_t s = 1; s < src.size(); ++s) {
     const Dims& x = src[s].dims;
     if (src[s].dtype != src[0].dtype || x.rank != y.rank) return Verdict::no("sources differ in type or rank");
     for (int a = 0; a < y.rank; ++a) {
       if (a != axis && x[a] != y[a]) return Verdict::no("sources differ in size");
     }
-    y[static_cast<int>(axis)] += x[static_cast<int>(axis)];
+    y[axis] += x[axis];
   }
   return addResult(src[0].dtype, y, dst);
 }

@@ -17,8 +17,8 @@ bool isOneOf(const std::string& word, const std::vector<const char*>& words) {
 }  // namespace
 
 int axisIn(const OpSpec& spec, int rank) {
-  const std::int64_t given = spec.intOr("axis", 0), axis = given < 0 ? given + rank : given;
-  return axis >= 0 && axis < rank ? static_cast<int>(axis) : -1;
+  const std::int64_t axis = spec.intOr("axis", 0);
+  return axis < -rank || axis >= rank ? -1 : wrappedAxis(axis, rank);
 }
 
 Verdict inferExtremum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {

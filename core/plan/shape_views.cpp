@@ -10,7 +10,7 @@ using Ints = std::vector<std::int64_t>;
 // -rank <= axis < rank to 0 <= axis < rank; -1 when out of range.
 int wrapAxis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) return -1;
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
+  return wrappedAxis(axis, rank);
 }
 
 Verdict flattenDims(const OpSpec& spec, const Dims& x, Dims* y) {

@@ -122,7 +122,6 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
   return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
-// adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims &x = src[0].dims, &grid = src[1].dims;
   const std::string mode = spec.stringOr("mode", "bilinear"), padding = spec.stringOr("padding", "zeros");
@@ -133,6 +132,7 @@ Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, 
   return addResult(src[0].dtype, Dims{x[0], x[1], grid[1], grid[2]}, dst);
 }
 
+// adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims& x = src[0].dims;
   Ints output = spec.ints("output");

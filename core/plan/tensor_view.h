@@ -41,6 +41,9 @@ struct Dims {
   std::string str() const;                  // "1x64x56x56"; "scalar" for rank 0
 };
 
+// -rank <= axis < rank, counted from the front.
+inline int wrappedAxis(std::int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
+
 // dims are always logical (N, C, H, W). Two families of layouts:
 //   block == 0  strided: element (i0, i1, …) lies at Σ i·strides. Stride 0 means broadcast.
 //   block == b  channel-blocked (oneDNN's nCw8c … nCdhw16c): dimension 1 is split into ceil(C/b) blocks, strides[1] is
