@@ -1,0 +1,29 @@
+// Answers questions about modes that only training and mixed precision at run time switch on.
+//   before  %g = aten::is_grad_enabled()   %a = aten::is_autocast_enabled()   %y = prim::If(%a) …
+//   after   %g = false   %a = false   %y = prim::If(false) …                   which fold-constants decides
+// Scripted modules of PyTorch choose their fast paths by these. An optimized model computes no gradients, and in the
+// precision it was optimized for. Declines: nothing with a remark. Runs before fold-constants. Numerics: none.
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+
+bool foldInferenceMode(torch::jit::Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (Node* node : context.nodes(kFoldInferenceMode.needs)) {
+    if (!context.rewriter.alive(node) || node->outputs().size() != 1) continue;
+    if (!context.rewriter.permit()) break;
+    context.rewriter.replace({node}, node->output(), context.rewriter.constant(false, node), "off where nobody trains");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kFoldInferenceMode = {"fold-inference-mode", "Answers questions about modes that only training switches on.", &foldInferenceMode,
+                                 {"aten::is_autocast_cpu_enabled", "aten::is_autocast_enabled", "aten::is_grad_enabled"}};
+
+}  // namespace ipex_studio
