@@ -37,7 +37,7 @@ bool isFinite(const at::Tensor& tensor) { return !at::isFloatingType(tensor.scal
 }  // namespace
 
 DataSet::DataSet(const std::string& path, const DataSetOptions& options) : path_(path), options_(options) {
-  source_ = openDataSource(path, options.preprocess);
+  source_ = openDataSource(path, options);
   if (source_->size() == 0) throw Error(ExitCode::kUsage, fmt::format("The data set {} holds no samples.", path));
   labels_ = source_->labels();
   order_ = drawOrder(source_->size(), options);

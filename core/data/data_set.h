@@ -25,6 +25,7 @@ namespace ipex_studio {
 
 struct DataSetOptions {
   Preprocess preprocess;       // images only
+  bool bytes_are_images = false;  // in .npy, .npz, .pt: uint8 of (N, C, H, W) or (N, H, W, C), C 1 or 3, are preprocessed
   std::int64_t samples = 0;    // a subset of so many, drawn by `seed`; 0: all
   std::uint64_t seed = 0;
   bool shuffle = false;        // false: the subset keeps the order of the data
@@ -86,6 +87,6 @@ class DataSet {
 };
 
 // By what is found at `path`. Throws as above.
-std::unique_ptr<DataSource> openDataSource(const std::string& path, const Preprocess& preprocess);
+std::unique_ptr<DataSource> openDataSource(const std::string& path, const DataSetOptions& options);
 
 }  // namespace ipex_studio

@@ -140,9 +140,18 @@ std::unique_ptr<DataSource> openIdx(const std::string& path, const Preprocess& p
 
 bool isLabelName(const std::string& name) { return name == "labels" || name == "targets" || name == "target" || name == "y"; }
 
+bool isChannelCount(std::int64_t size) { return size == 1 || size == 3; }
+
+// uint8 (N, C, H, W), of what may also be (N, H, W, C); undefined where the tensor holds no images.
+at::Tensor byteImages(const at::Tensor& tensor) {
+  if (tensor.scalar_type() != at::kByte || tensor.dim() != 4) return {};
+  if (isChannelCount(tensor.size(1))) return tensor;
+  return isChannelCount(tensor.size(3)) ? tensor.permute({0, 3, 1, 2}) : at::Tensor();
+}
+
 class Tensors : public DataSource {
  public:
-  Tensors(const std::string& path, const NamedInputs& file) {
+  Tensors(const std::string& path, const NamedInputs& file, const DataSetOptions& options) : preprocess_(options.preprocess) {
     for (std::size_t i = 0; i < file.values.size(); ++i) {
       if (!file.values[i].isTensor() || file.values[i].toTensor().dim() == 0) refuseDataSet(path, "holds something else than tensors of samples");
       at::Tensor tensor = file.values[i].toTensor();
@@ -152,6 +161,7 @@ class Tensors : public DataSource {
         if (!numbers) refuseDataSet(path, "has labels that are not one whole number per sample");
         labels_ = tensor.to(at::kLong).contiguous();
       } else {
+        images_.push_back(options.bytes_are_images ? byteImages(tensor) : at::Tensor());
         inputs_.push_back(std::move(tensor));
         names_.push_back(file.names[i]);
       }
@@ -170,13 +180,16 @@ class Tensors : public DataSource {
   }
   Sample read(std::int64_t index) const override {
     Sample sample;
-    for (const at::Tensor& tensor : inputs_) sample.inputs.push_back(tensor[index]);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      sample.inputs.push_back(images_[i].defined() ? preprocessImage(preprocess_, images_[i][index]) : inputs_[i][index]);
+    }
     if (labels_.defined()) sample.target = labels_[index];
     return sample;
   }
 
  private:
-  std::vector<at::Tensor> inputs_;
+  Preprocess preprocess_;
+  std::vector<at::Tensor> inputs_, images_;  // images: byteImages of each input
   std::vector<std::string> names_;
   at::Tensor labels_;
 };
@@ -210,24 +223,24 @@ std::optional<std::string> standingFor(const fs::path& folder) {
 
 }  // namespace
 
-std::unique_ptr<DataSource> openDataSource(const std::string& path, const Preprocess& preprocess) {
+std::unique_ptr<DataSource> openDataSource(const std::string& path, const DataSetOptions& options) {
   std::error_code error;
   if (!fs::exists(path, error)) throw Error(ExitCode::kUsage, fmt::format("There is no data set at '{}'.", path));
   if (fs::is_directory(path, error)) {
     const auto file = standingFor(path);
-    if (file) return openDataSource(*file, preprocess);
-    auto images = std::make_unique<ImageFolder>(path, preprocess);
+    if (file) return openDataSource(*file, options);
+    auto images = std::make_unique<ImageFolder>(path, options.preprocess);
     if (images->size() == 0) refuseDataSet(path, "is empty: no JPEG or PNG images, no CIFAR-10 or MNIST files are in this folder");
     return images;
   }
-  if (isCifarFile(path)) return openCifar(path, preprocess);
-  if (isIdxFile(path)) return openIdx(path, preprocess);
+  if (isCifarFile(path)) return openCifar(path, options.preprocess);
+  if (isIdxFile(path)) return openIdx(path, options.preprocess);
   if (fs::path(path).extension() == ".bin" || fs::path(path).extension() == ".gz") {
     refuseDataSet(path, "is neither a CIFAR-10 file (rows of 3073 bytes) nor an IDX file as MNIST's are");
   }
   std::vector<RecordedCase> cases = readRecordedCases(path);
   if (!cases.empty()) return std::make_unique<RecordedCases>(std::move(cases));
-  return std::make_unique<Tensors>(path, readNamedInputs(path));
+  return std::make_unique<Tensors>(path, readNamedInputs(path), options);
 }
 
 }  // namespace ipex_studio

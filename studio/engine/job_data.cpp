@@ -60,6 +60,7 @@ std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job) {
     options.preprocess.channels = guessedChannels(model, job);
   } else {
     options.preprocess = preprocessFromText(preprocess, "The preprocessing");
+    options.bytes_are_images = true;
   }
   options.floats_as_fp32 = computesInFp32(model.module());
   options.samples = job.data.samples;

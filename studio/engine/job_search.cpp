@@ -323,7 +323,7 @@ class Search {
                                ratio.low, ratio.high), false);
       best->beaten = true;
     }
-    channel_.log("No lower precision within the budget is faster than FP32 on this machine; FP32 is kept.", false);
+    channel_.log("No lower precision is faster than FP32 on this machine and accurate enough; FP32 is kept.", false);
     return &trials_.front();
   }
 

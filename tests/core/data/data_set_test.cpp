@@ -212,6 +212,25 @@ TEST(DataSets, ReadTensors) {
   EXPECT_THAT(messageOf([&] { narrowed.batch(1); }), HasSubstr("NaN or infinity"));
 }
 
+TEST(DataSets, BytesAreImagesWhereAPreprocessingSaysSo) {
+  const Folder folder;
+  DataSetOptions options = batchesOf(1);
+  options.preprocess.scale = 0.5;
+  options.preprocess.mean = {1};
+  writeBytes(folder / "planes.npy", npyBytes("|u1", "(1, 3, 1, 2)", "\x02\x04\x06\x08\x0a\x0c"));
+  writeBytes(folder / "pixels.npy", npyBytes("|u1", "(1, 2, 1, 3)", "\x02\x06\x0a\x04\x08\x0c"));
+  writeBytes(folder / "rows.npy", npyBytes("|u1", "(1, 6)", "\x02\x04\x06\x08\x0a\x0c"));
+  EXPECT_EQ(DataSet(folder / "planes.npy", options).batch(0).inputs[0].toTensor().scalar_type(), at::kByte);
+  options.bytes_are_images = true;
+  const at::Tensor planes = DataSet(folder / "planes.npy", options).batch(0).inputs[0].toTensor();
+  EXPECT_EQ(planes.sizes(), at::IntArrayRef({1, 3, 1, 2}));
+  EXPECT_THAT(floats(planes), ElementsAre(0, 1, 2, 3, 4, 5));
+  const at::Tensor pixels = DataSet(folder / "pixels.npy", options).batch(0).inputs[0].toTensor();
+  EXPECT_EQ(pixels.sizes(), at::IntArrayRef({1, 3, 2, 1}));
+  EXPECT_THAT(floats(pixels), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(DataSet(folder / "rows.npy", options).batch(0).inputs[0].toTensor().scalar_type(), at::kByte);
+}
+
 TEST(DataSets, SubsetsAreDrawnBySeed) {
   const Folder folder;
   std::vector<float> values(100);
