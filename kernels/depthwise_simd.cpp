@@ -27,6 +27,7 @@ namespace HWY_NAMESPACE {
 struct CopiedLines {
   const DepthwiseJob& job;
   const float* x;
+  static constexpr bool kWidest = false;
 
   template <class D>
   HWY_INLINE void make(const Place& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to) const {

@@ -64,8 +64,9 @@ HWY_INLINE void addTaps(D d, const Strip& strip, V (&sum)[kPixels]) {
   }
 }
 
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V activate(D d, const DepthwiseJob& job, V v) {
+// What `job` keeps in registers of its chain.
+template <class D, class Job, class V = hn::Vec<D>>
+HWY_INLINE V activate(D d, const Job& job, V v) {
   // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.
   if (job.activation == GemmActivation::kHardSwish) {
     const V gate = hn::Min(hn::Set(d, 6.0f), hn::Max(hn::Zero(d), hn::Add(v, hn::Set(d, 3.0f))));
@@ -75,7 +76,7 @@ HWY_INLINE V activate(D d, const DepthwiseJob& job, V v) {
 }
 
 // The rest of the chain over `pixels` × `lanes` values side by side; `pixel` is the first one's number in the image.
-void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t image, std::int64_t pixel,
+inline void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t image, std::int64_t pixel,
              std::int64_t pixels, std::int64_t channel, std::int64_t lanes, float* values) {
   float operand[kDepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
   const std::int64_t count = pixels * lanes;

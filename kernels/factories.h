@@ -39,6 +39,7 @@ std::unique_ptr<Kernel> makeSoftmaxSimd();
 std::unique_ptr<Kernel> makeAttentionSimd();
 std::unique_ptr<Kernel> makeAttentionBf16();
 std::unique_ptr<Kernel> makeSqueezeExciteSimd();
+std::unique_ptr<Kernel> makeExpandDepthwiseSimd();
 std::unique_ptr<Kernel> makeLayerNormSimd();
 std::unique_ptr<Kernel> makeGroupNormSimd();
 

@@ -53,6 +53,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kAttention, makeAttentionSimd());
     list(OpKind::kAttention, makeAttentionBf16());
     list(OpKind::kSqueezeExcite, makeSqueezeExciteSimd());
+    list(OpKind::kExpandDepthwise, makeExpandDepthwiseSimd());
     list(OpKind::kConcat, makeConcatCopy());
     list(OpKind::kEmbedding, makeEmbeddingCopy());
     list(OpKind::kEmbedding, makeEmbeddingRowsSimd());

@@ -209,6 +209,8 @@ RefFunction functionOf(OpKind kind) {
       return refAttention;
     case OpKind::kSqueezeExcite:
       return refSqueezeExcite;
+    case OpKind::kExpandDepthwise:
+      return refExpandDepthwise;
     case OpKind::kConcat:
       return refConcat;
     case OpKind::kEmbedding:

@@ -61,6 +61,7 @@ void refGroupNorm(const RefCall& call);
 void refSoftmax(const RefCall& call);
 void refAttention(const RefCall& call);
 void refSqueezeExcite(const RefCall& call);
+void refExpandDepthwise(const RefCall& call);
 void refPointwise(const RefCall& call);
 void refConcat(const RefCall& call);
 void refEmbedding(const RefCall& call);

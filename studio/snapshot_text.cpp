@@ -30,6 +30,7 @@ constexpr KindWord kKindWords[] = {
     {"softmax", KindGroup::kAttention},
     {"conv", KindGroup::kConvolution},
     {"squeeze_excite", KindGroup::kConvolution},
+    {"expand_depthwise", KindGroup::kConvolution},
     {"embedding", KindGroup::kEmbedding},
     {"gather", KindGroup::kEmbedding},
     {"index_select", KindGroup::kEmbedding},

@@ -125,6 +125,7 @@ class Step {
       case OpKind::kUpsample:
       case OpKind::kGroupNorm:
       case OpKind::kSqueezeExcite:
+      case OpKind::kExpandDepthwise:
       case OpKind::kEmbedding:
       case OpKind::kCast:
       case OpKind::kReorder: return isWeighted();

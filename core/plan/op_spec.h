@@ -53,6 +53,9 @@ enum class OpKind : std::uint8_t {
   kSqueezeExcite,  // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (count of
                    //   pixels' axes), activation, gate: unary post-operations (namedPostOp).
                    //   x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all pixels
+  kExpandDepthwise, // x[N,I,…], expand[C,I,1…], [b[C]], w[C,1,…], [b[C]]; [activation]: a unary post-operation, stride, padding,
+                   //   [padding_end], [dilation]. Made by the planner of two convolutions: a depthwise one of
+                   //   activation(expand·x + b)
   kConcat,         // x0 … xn-1 (any number, all fixed operands); axis
   kEmbedding,      // ids(s64/s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (narrow_weights.h)
   kEmbeddingBag,   // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]

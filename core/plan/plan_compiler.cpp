@@ -108,6 +108,7 @@ void PlanCompiler::findLastUses() {
 }
 
 void PlanCompiler::emitTensor(const PlanNode& node) {
+  if (computed_before_.count(node_) != 0 || emitJoined(node)) return;
   const Label label{node.name, node.origins};
   const OpSpec op = resolve(node);
   std::vector<TensorDesc> src;

@@ -297,6 +297,7 @@ Infer inferOf(OpKind kind) {
     case OpKind::kSoftmax: return inferSoftmax;
     case OpKind::kAttention: return inferAttention;
     case OpKind::kSqueezeExcite: return inferSqueezeExcite;
+    case OpKind::kExpandDepthwise: return inferExpandDepthwise;
     case OpKind::kGatherElements: return inferGatherElements;
     case OpKind::kScatterElements: return inferScatterElements;
     case OpKind::kExtremum: return inferExtremum;
@@ -328,7 +329,8 @@ bool mayBeAbsent(OpKind kind, std::size_t index) {
     case OpKind::kSoftmax:
     case OpKind::kIntegerMath: return index == 1;
     case OpKind::kAttention: return index == 3;
-    case OpKind::kSqueezeExcite: return index == 2 || index == 4;
+    case OpKind::kSqueezeExcite:
+    case OpKind::kExpandDepthwise: return index == 2 || index == 4;
     case OpKind::kRecurrent: return index == 3 || index == 4;
     default: return false;
   }

@@ -40,6 +40,9 @@ Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, 
 // adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
+// Rule of shape_joined.cpp.
+Verdict inferExpandDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
 // Rules of shape_tables.cpp.
 Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferEmbeddingBag(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);

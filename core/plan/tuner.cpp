@@ -13,6 +13,7 @@
 #include "core/plan/tuner_bench.h"
 #include "core/plan/tuner_compare.h"
 #include "core/plan/tuner_graph.h"
+#include "core/plan/tuner_join.h"
 #include "core/plan/tuner_key.h"
 
 namespace ipex_studio {
@@ -26,6 +27,8 @@ constexpr double kLeastPlanGain = 0.005;
 constexpr std::size_t kCachedWeightBytes = std::size_t{4} << 20;
 // Two prepared plans beside the model are too much beyond this.
 constexpr std::size_t kMostComparedWeightBytes = std::size_t{2} << 30;
+// For two steps that might be one.
+constexpr std::int64_t kPairBudget_ns = 40'000'000;
 // No conversion is that dear: a layout that only a view can have.
 constexpr double kForbidden_ns = 1e13;
 
@@ -38,22 +41,6 @@ std::size_t constantBytes(const PlanSpec& spec) {
   for (const TensorDesc& constant : spec.constants) total += constant.bytes();
   return total;
 }
-
-// Of one kind only those with these names.
-class TwoKernels final : public KernelList {
- public:
-  TwoKernels(const KernelList& all, OpKind kind, const std::vector<std::string>& names) : all_(all), kind_(kind) {
-    for (const Kernel* kernel : all.candidates(kind)) {
-      if (std::find(names.begin(), names.end(), kernel->name()) != names.end()) kept_.push_back(kernel);
-    }
-  }
-  const std::vector<const Kernel*>& candidates(OpKind kind) const override { return kind == kind_ ? kept_ : all_.candidates(kind); }
-
- private:
-  const KernelList& all_;
-  OpKind kind_;
-  std::vector<const Kernel*> kept_;
-};
 
 class Tuner {
  public:
@@ -76,6 +63,7 @@ class Tuner {
 
   TunedPlan run() {
     steps_ = tracePlan(spec_, request_);
+    pairs_ = std::make_unique<PairTuner>(spec_, steps_);
     const std::string name = planText(spec_, request_, kernels_, options_.allow_winograd);
     if (const auto known = store_.find(key_, name, effort_)) return {fromEntry(*known), key_, known};
     if (options_.mode == TuneMode::kOff) return {nullptr, key_, std::nullopt};
@@ -259,25 +247,37 @@ class Tuner {
     return alternative;
   }
 
+  bool offerPairs(const ChosenSteps& chosen, const ConversionCost& between, std::vector<std::vector<StepAlternative>>* alternatives) {
+    const auto entryOf = [this](std::size_t step) {
+      const auto found = distinct_.find(stepText(steps_[step].args));
+      return found == distinct_.end() ? nullptr : &found->second.entry;
+    };
+    BenchLimits limits = limits_;
+    limits.budget_ns = kPairBudget_ns;
+    return pairs_->offer({kernels_, store_, key_, effort_, options_.tolerance, kLeastGain, limits, entryOf}, chosen, between, alternatives);
+  }
+
   std::shared_ptr<const PlanChoices> choose() {
     std::vector<std::vector<StepAlternative>> alternatives;
     for (const TracedStep& step : steps_) {
       alternatives.push_back(isView(step.op.kind) ? std::vector<StepAlternative>() : alternativesOf(step));
     }
-    const ChosenSteps chosen = chooseSteps(spec_, request_, steps_, alternatives,
-                                           [this](const TensorDesc& from, const TensorDesc& to) { return conversion(from, to); });
+    const ConversionCost between = [this](const TensorDesc& from, const TensorDesc& to) { return conversion(from, to); };
+    ChosenSteps chosen = chooseSteps(spec_, request_, steps_, alternatives, between);
+    if (offerPairs(chosen, between, &alternatives)) chosen = chooseSteps(spec_, request_, steps_, alternatives, between);
     auto choices = std::make_shared<PlanChoices>();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       if (alternatives[s].empty()) continue;
-      const std::int32_t candidate = alternatives[s][static_cast<std::size_t>(chosen.alternative[s])].candidate;
+      const StepAlternative& taken = alternatives[s][static_cast<std::size_t>(chosen.alternative[s])];
+      const std::int32_t candidate = taken.candidate;
       if (candidate < 0) continue;
-      const TuningEntry& entry = distinct_.at(stepText(steps_[s].args)).entry;
+      const TuningEntry& entry = taken.joined == Joined::kWithReader ? pairs_->entryOf(s) : distinct_.at(stepText(steps_[s].args)).entry;
       const TuningCandidate& record = entry.candidates[static_cast<std::size_t>(candidate)];
       if (record.elapsed_ns == 0) continue;  // the only way
-      if (isWinograd(record) && !isExact(steps_[s].args, entry.candidates[0].kernel, record)) continue;
+      if (isWinograd(record) && !isExact(steps_[s].args, entry.candidates[0], record)) continue;
       (*choices)[steps_[s].node] = choiceFrom(record, entry);
     }
-    const bool pinned = std::any_of(distinct_.begin(), distinct_.end(),
+    const bool pinned = pairs_->anyPinned() || std::any_of(distinct_.begin(), distinct_.end(),
                                     [](const auto& known) { return known.second.entry.effort >= kPinnedEffort; });
     if (choices->empty() || pinned || constantBytes(spec_) > kMostComparedWeightBytes) return choices;
     const bool full = effort_ == 2;
@@ -292,16 +292,13 @@ class Tuner {
   }
 
   // Equal steps are measured once, on the weights of the first; an algorithm that rounds differently is checked on all.
-  bool isExact(const PrepareArgs& args, const std::string& default_kernel, const TuningCandidate& record) const {
-    const TwoKernels two(kernels_, args.spec.kind, {default_kernel, record.kernel});
-    CandidateSet set = prepareCandidates(args, two, layoutsFor(args), options_.allow_winograd);
+  bool isExact(const PrepareArgs& args, const TuningCandidate& reference, const TuningCandidate& record) const {
     std::vector<Candidate> pair;
-    if (set.defaults > 0) pair.push_back(std::move(set.candidates[0]));
-    for (std::size_t c = 1; c < set.candidates.size() && pair.size() == 1; ++c) {
-      const TuningCandidate& other = set.candidates[c].record;
-      if (other.kernel == record.kernel && other.kept == record.kept && other.src == record.src) pair.push_back(std::move(set.candidates[c]));
+    for (const TuningCandidate* each : {&reference, &record}) {
+      auto candidate = prepareAgain(args, kernels_, *each);
+      if (!candidate) return false;
+      pair.push_back(std::move(*candidate));
     }
-    if (pair.size() < 2) return false;
     BenchData data(args, kernels_);
     BenchLimits once = limits_;
     once.most_rounds = 0;
@@ -343,11 +340,14 @@ class Tuner {
     auto choices = std::make_shared<PlanChoices>();
     std::map<std::int32_t, const TuningCandidate*> by_node;
     for (const TuningCandidate& record : entry.candidates) by_node[record.node] = &record;
-    for (const TracedStep& step : steps_) {
+    const auto& joined = kernels_.candidates(OpKind::kExpandDepthwise);
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      const TracedStep& step = steps_[s];
       const auto found = by_node.find(step.node);
       if (found == by_node.end() || !isTuned(step)) continue;
       const TuningCandidate& record = *found->second;
-      const auto measured = store_.find(key_, stepText(step.args), 1);
+      const bool of_both = std::any_of(joined.begin(), joined.end(), [&](const Kernel* kernel) { return record.kernel == kernel->name(); });
+      const auto measured = store_.find(key_, of_both ? pairs_->textOf(s) : stepText(step.args), 1);
       TuningEntry known = measured ? *measured : TuningEntry{"", 1, {record}};
       for (TuningCandidate& candidate : known.candidates) {
         const bool same = candidate.kernel == record.kernel && candidate.kept == record.kept && candidate.src == record.src;
@@ -372,6 +372,7 @@ class Tuner {
   std::int64_t deadline_ns_ = 0;
   std::vector<TracedStep> steps_;
   std::map<int, std::vector<std::string>> layouts_;        // by rank
+  std::unique_ptr<PairTuner> pairs_;
   std::map<std::string, Distinct> distinct_;
   std::map<std::string, double> conversions_;
 };

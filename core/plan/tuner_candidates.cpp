@@ -46,20 +46,7 @@ class Enumerator {
     }
   }
 
- private:
-  PrepareArgs part(const OpSpec& op, const std::vector<std::int32_t>& sources, const std::vector<TensorDesc>& src, WeightCache* weights) const {
-    PrepareArgs args;
-    args.spec = op;
-    args.target = args_.target;
-    args.weights = weights;
-    for (std::int32_t s : sources) {
-      args.src.push_back(src[static_cast<std::size_t>(s)]);
-      args.constant.push_back(args_.constant[static_cast<std::size_t>(s)]);
-      args.src_dies.push_back(args_.src_dies[static_cast<std::size_t>(s)]);
-    }
-    return args;
-  }
-
+  // The same with exactly so many.
   std::optional<Candidate> makeKeeping(const Kernel& kernel, const std::vector<TensorDesc>& src, std::size_t kept, std::string* reason) {
     Candidate candidate;
     candidate.weights = std::make_shared<WeightCache>();
@@ -88,6 +75,20 @@ class Enumerator {
     record.dst = layoutText(candidate.dst);
     record.implementation = made->implementation;
     return candidate;
+  }
+
+ private:
+  PrepareArgs part(const OpSpec& op, const std::vector<std::int32_t>& sources, const std::vector<TensorDesc>& src, WeightCache* weights) const {
+    PrepareArgs args;
+    args.spec = op;
+    args.target = args_.target;
+    args.weights = weights;
+    for (std::int32_t s : sources) {
+      args.src.push_back(src[static_cast<std::size_t>(s)]);
+      args.constant.push_back(args_.constant[static_cast<std::size_t>(s)]);
+      args.src_dies.push_back(args_.src_dies[static_cast<std::size_t>(s)]);
+    }
+    return args;
   }
 
   void add(std::shared_ptr<const PreparedOp> op, const std::vector<std::int32_t>& sources, const PrepareArgs& args, Candidate* candidate) const {
@@ -159,6 +160,22 @@ bool isMeasurable(const PrepareArgs& args) {
   }
   const auto compares = [](const TensorDesc& desc) { return desc.absent() || (isMeasurable(desc.dtype) && desc.dims.count() > 0); };
   return std::all_of(args.src.begin(), args.src.end(), compares) && std::all_of(args.dst.begin(), args.dst.end(), compares);
+}
+
+std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels, const TuningCandidate& record) {
+  if (record.src.size() != args.src.size() || record.kept < 0 || static_cast<std::size_t>(record.kept) > args.spec.post_ops.size()) return std::nullopt;
+  std::vector<TensorDesc> src = args.src;
+  for (std::size_t s = 0; s < src.size(); ++s) {
+    if (!isActivation(args, s)) continue;
+    if (const auto dense = descInLayout(record.src[s], src[s].dtype, src[s].dims)) src[s] = *dense;
+  }
+  for (const Kernel* kernel : kernels.candidates(args.spec.kind)) {
+    if (record.kernel != kernel->name()) continue;
+    std::string reason;
+    auto candidate = Enumerator(args, kernels).makeKeeping(*kernel, src, static_cast<std::size_t>(record.kept), &reason);
+    if (candidate && sameWay(candidate->record, record)) return candidate;
+  }
+  return std::nullopt;
 }
 
 CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels, const std::vector<std::string>& layouts,

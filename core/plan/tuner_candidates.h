@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ bool isWinograd(const TuningCandidate& candidate);
 // `layouts`: names (layout_text.h) that sources of rank >= 3 are offered in, besides as they come.
 CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels, const std::vector<std::string>& layouts,
                                bool allow_winograd);
+
+// The candidate of this record, prepared again; nothing where that fails.
+std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels, const TuningCandidate& record);
 
 // Can results of this type be compared?
 bool isMeasurable(DType dtype);

@@ -9,6 +9,9 @@
 namespace ipex_studio {
 namespace {
 
+// One of two joined steps without the other computes nothing.
+constexpr double kHalfJoined_ns = 1e15;
+
 class ChoiceGraph {
  public:
   ChoiceGraph(const PlanSpec& spec, const PlanRequest& request, const std::vector<TracedStep>& steps,
@@ -107,7 +110,12 @@ class ChoiceGraph {
     if (alternatives_[path.maker.step].empty()) return;
     Joint joint{path.maker.step, static_cast<int>(s), {}};
     for (std::size_t i = 0; i < alternatives_[path.maker.step].size(); ++i) {
-      for (const StepAlternative& reader : own) joint.costs.push_back(betweenCost(path, written(path.maker, i), reader.src[operand]));
+      const bool with_reader = alternatives_[path.maker.step][i].joined == Joined::kWithReader;
+      for (const StepAlternative& reader : own) {
+        const bool with_source = reader.joined == Joined::kWithSource;
+        const double between = with_reader != with_source ? kHalfJoined_ns : with_reader ? 0 : betweenCost(path, written(path.maker, i), reader.src[operand]);
+        joint.costs.push_back(between);
+      }
     }
     joints_.push_back(std::move(joint));
   }

@@ -10,12 +10,16 @@
 
 namespace ipex_studio {
 
+// Two steps may be computed by one: the first then does both, and the second nothing.
+enum class Joined : std::uint8_t { kNot, kWithReader, kWithSource };
+
 // What one step may become: layouts in and out, and the time it takes.
 struct StepAlternative {
   std::vector<TensorDesc> src;   // per source; read only where the source is an activation
   TensorDesc dst;
   double cost_ns = 0;
   std::int32_t candidate = -1;   // of the step's entry; -1: what the plan takes by itself
+  Joined joined = Joined::kNot;
 };
 
 // ns from one layout of a tensor to another.

@@ -142,6 +142,7 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
 
 std::shared_ptr<const PlanChoices> PlanCache::choose(const PlanRequest& request, WeightCache& weights) try {
   TunedPlan known;
+  if (value_hook_) return nullptr;  // steps that compute several nodes would hide values between them
   if (!choices_.empty()) {
     TuneOptions from_record;
     from_record.mode = TuneMode::kOff;

@@ -100,6 +100,7 @@ const std::vector<Case>& normCases();
 const std::vector<Case>& attentionCases();
 const std::vector<Case>& attentionBf16Cases();
 const std::vector<Case>& squeezeExciteCases();
+const std::vector<Case>& expandDepthwiseCases();
 const std::vector<Case>& recurrentCases();
 const std::vector<Case>& bf16Cases();
 const std::vector<Case>& f16Cases();

@@ -98,6 +98,7 @@ INSTANTIATE_TEST_SUITE_P(AttentionBf16, KernelCases, testing::ValuesIn(attention
 INSTANTIATE_TEST_SUITE_P(Recurrent, KernelCases, testing::ValuesIn(recurrentCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(SqueezeExcite, KernelCases, testing::ValuesIn(squeezeExciteCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(ExpandDepthwise, KernelCases, testing::ValuesIn(expandDepthwiseCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Bf16, KernelCases, testing::ValuesIn(bf16Cases()), caseName);
 INSTANTIATE_TEST_SUITE_P(F16, KernelCases, testing::ValuesIn(f16Cases()), caseName);
 INSTANTIATE_TEST_SUITE_P(IntegerProduct, KernelCases, testing::ValuesIn(integerProductCases()), caseName);
