@@ -11,6 +11,7 @@
 #include "kernels/highway_targets.h"
 
 // highway_targets.h comes first.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -96,6 +97,11 @@ struct ExpandedLines {
     const float* const bias = call.bias + place.channel;
     const std::int64_t width = end - begin;
     if (width <= 0) return;
+    // The next vector's weights arrive meanwhile, a share of them with each line.
+    const float* const next = call.weights + (place.channel / kExpandBlock + 1) * kExpandBlock * job.depth;
+    if (place.channel + kExpandBlock < image.channels) {
+      for (std::int64_t k = job.depth * line / image.in[0]; k < job.depth * (line + 1) / image.in[0]; ++k) hwy::Prefetch(next + k * kExpandBlock);
+    }
     // Strips of nearly equal width: first the narrower ones.
     const std::int64_t strips = (width + kExpandPixels - 1) / kExpandPixels, narrow = width / strips, wide_count = width - narrow * strips;
     const std::int64_t turn = narrow * (strips - wide_count);
@@ -141,6 +147,11 @@ class ExpandDepthwiseOp final : public PreparedOp {
   std::int64_t grain = 1;
   DepthwiseWeights depthwise;
   WeightCache::Packed weights, bias;
+
+  MemoryRange firstReads(std::int32_t thread) const override {
+    const std::int64_t piece = job.depthwise.units() * thread / threads % job.depthwise.pieces, block = job.depth * kExpandBlock;
+    return {static_cast<const float*>(weights->data()) + piece * block, static_cast<std::size_t>(block) * sizeof(float)};
+  }
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     ExpandDepthwiseCall call;
