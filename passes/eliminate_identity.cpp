@@ -2,7 +2,7 @@
 //   before  %a = mul(%x, 1)   %b = contiguous(%a)   %c = linear(%b, …)
 //   after   %c = linear(%x, …)
 // Numbers: x+0, x-0, x·1, x/1, x^1. Views: detach, alias, slice of everything, expand by -1, flatten of one dimension,
-// to and type_as of the same dtype. Copies: clone, zero padding by nothing, cat of one tensor, contiguous where every
+// to and type_as of the same dtype, casts of what is no optional. Copies: clone, zero padding by nothing, cat of one tensor, contiguous where every
 // reader packs its operand anyway.
 // Only what holds for every input shape: the sizes of the example run are not used. Its dtypes are, except for
 // arguments of the model, which a caller may pass otherwise. Declines: value-may-be-aliased-or-written,
@@ -136,13 +136,13 @@ const std::vector<const char*>& kindsOfIdentities() {
   static const std::vector<const char*> kKinds = {
       "aten::add",    "aten::sub",     "aten::mul", "aten::div",     "aten::pow",   "aten::detach",     "aten::alias",           "aten::slice",
       "aten::expand", "aten::flatten", "aten::to",  "aten::type_as", "aten::clone", "aten::contiguous", "aten::constant_pad_nd", "aten::pad",
-      "aten::cat"};
+      "aten::cat",    "prim::unchecked_cast"};
   return kKinds;
 }
 
 // What the node hands on, and how; null: it does something.
 Value* identityOf(Node* node, Identity* how) {
-  if (!node->kind().is_aten() || node->outputs().size() != 1 || node->inputs().empty()) return nullptr;
+  if (node->outputs().size() != 1 || node->inputs().empty()) return nullptr;
   if (node->kind() == aten::cat && node->input(0)->node()->kind() == torch::jit::prim::ListConstruct) {
     Node* list = node->input(0)->node();
     *how = Identity::kCopy;
@@ -150,6 +150,10 @@ Value* identityOf(Node* node, Identity* how) {
     return list->inputs().size() == 1 && list->output()->uses().size() == 1 ? list->input(0) : nullptr;
   }
   if (node->input(0)->type()->kind() != c10::TypeKind::TensorType) return nullptr;
+  if (node->kind() == torch::jit::prim::unchecked_cast) {
+    *how = Identity::kView;
+    return node->input(0);
+  }
   for (const auto& kind : {&arithmetic, &view, &copy}) {
     *how = kind(node);
     if (*how != Identity::kNone) return node->input(0);

@@ -2,7 +2,7 @@
 // all.
 //   before  %y = linear(%x, W[288,96], %b)   %c = aten::size(%y, 2)   %h = aten::floordiv(%c, 3)
 //   after   %h = aten::floordiv(288, 3)
-// Follows sizes through the operators between weights and questions: element-wise ones, normalizations, products,
+// So does a linear that reads %y in the same block. Follows sizes through the operators between weights and questions: element-wise ones, normalizations, products,
 // convolutions, permutations, views with constant entries, slices of other dimensions, concatenations. Traced head
 // sizes, widths and scales become constants this way, and what is computed from them does in fold-constants.
 // Declines: nothing with a remark: other sizes are the inputs' business.
@@ -30,7 +30,21 @@ class Decided {
     const auto found = sizes_.find(value);
     if (found != sizes_.end()) return found->second;
     const auto known = knownSizes(value);
-    return known ? Sizes(known->size(), kOpen) : Sizes();
+    return known ? demanded(value, known->size()) : Sizes();
+  }
+
+  // By readers with weights that run whenever the value is there.
+  static Sizes demanded(const Value* value, std::size_t rank) {
+    constexpr std::size_t kLookedAt = 32;
+    Sizes sizes(rank, kOpen);
+    const auto& uses = value->uses();
+    for (std::size_t u = 0; u < std::min(uses.size(), kLookedAt) && rank > 0; ++u) {
+      const Node* reader = uses[u].user;
+      const bool last = uses[u].offset == 0 && reader->kind() == c10::aten::linear && reader->owningBlock() == value->node()->owningBlock();
+      const auto weight = last ? constantTensor(reader->input(1)) : std::nullopt;
+      if (weight && weight->dim() == 2) sizes.back() = weight->size(1);
+    }
+    return sizes;
   }
 
   // An integer, or a 0-dimensional tensor that tracing made of one.

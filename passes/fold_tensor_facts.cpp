@@ -1,11 +1,12 @@
 // Answers questions about tensors that the example run has answered: their dtype, whether it is of floats, where they live,
-// whether they are nested or want gradients, and whether one value is another.
+// whether they are nested or want gradients, whether one value is another or None, and whether two lists are the same sizes.
 //   before  %d = prim::dtype(%x)   %n = prim::is_nested(%x)   %s = aten::__is__(%x, %x)   %y = prim::If(%s) …
 //   after   6, false, true         which fold-constants decides
 // Scripted modules of PyTorch ask these before they compute anything. Plans take the example's dtype and rank alone, and
 // dense tensors of the CPU; they compute no gradients.
 // Declines: nothing with a remark: what the example did not reach may never be asked.
 // Runs before fold-constants, which takes the branch that the answer leaves. Numerics: none.
+#include <algorithm>
 #include <string>
 
 #include "core/graph/node_facts.h"
@@ -18,13 +19,38 @@ using torch::jit::IValue;
 using torch::jit::Node;
 using torch::jit::Value;
 
+bool isTensor(const Value* value) { return value->type()->kind() == c10::TypeKind::TensorType; }
+
+// aten::size(x, axis) of the same tensor and axis, or one value.
+bool isSameSize(const Value* a, const Value* b) {
+  const Node *left = a->node(), *right = b->node();
+  if (a == b) return true;
+  if (!isKind(left, "aten::size") || !isKind(right, "aten::size") || left->inputs().size() != 2 || right->inputs().size() != 2) return false;
+  const auto axis = constantInt(left->input(1));
+  return left->input(0) == right->input(0) && axis && axis == constantInt(right->input(1));
+}
+
+// Lists of integers with the same entries, which nobody else reads or writes to.
+bool areSameSizes(const Value* a, const Value* b) {
+  if (a->type()->kind() != c10::TypeKind::ListType || b->type()->kind() != c10::TypeKind::ListType) return false;
+  const Node *left = a->node(), *right = b->node();
+  if (!isKind(left, "prim::ListConstruct") || !isKind(right, "prim::ListConstruct") || left->inputs().size() != right->inputs().size()) return false;
+  if (a->uses().size() != (a == b ? 2 : 1) || b->uses().size() != a->uses().size()) return false;
+  return std::equal(left->inputs().begin(), left->inputs().end(), right->inputs().begin(), &isSameSize);
+}
+
 // nullopt: not one of these questions, or not answered.
 std::optional<IValue> answerOf(const Node* node) {
   const std::string kind = node->kind().toQualString();
   if (kind == "aten::__is__" || kind == "aten::__isnot__") {
+    const Value *a = node->input(0), *b = node->input(1);
+    if ((isTensor(a) && isNone(b)) || (isNone(a) && isTensor(b))) return IValue(kind == "aten::__isnot__");
     // Of different values nobody knows: the caller may give one tensor twice.
-    if (node->input(0) != node->input(1)) return std::nullopt;
+    if (a != b) return std::nullopt;
     return IValue(kind == "aten::__is__");
+  }
+  if (kind == "aten::eq" || kind == "aten::ne") {
+    return areSameSizes(node->input(0), node->input(1)) ? std::optional<IValue>(kind == "aten::eq") : std::nullopt;
   }
   const auto dtype = knownDtype(node->input(0));
   if (!dtype) return std::nullopt;
@@ -36,7 +62,7 @@ std::optional<IValue> answerOf(const Node* node) {
 }
 
 const std::vector<const char*>& questions() {
-  static const std::vector<const char*> kinds = {"aten::__is__", "aten::__isnot__", "prim::dtype", "aten::is_floating_point",
+  static const std::vector<const char*> kinds = {"aten::__is__", "aten::__isnot__", "aten::eq", "aten::ne", "prim::dtype", "aten::is_floating_point",
                                                  "prim::device", "prim::is_cuda", "prim::is_nested", "prim::requires_grad"};
   return kinds;
 }

@@ -51,6 +51,7 @@ extern const Pass kFuseSoftmax;
 extern const Pass kFuseSqueezeExcite;
 extern const Pass kInsertCasts;
 extern const Pass kInsertIntegerWeights;
+extern const Pass kInsertNoneBranch;
 extern const Pass kInsertQuantize;
 extern const Pass kQuantizeEmbeddings;
 

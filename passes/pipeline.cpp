@@ -7,7 +7,9 @@ namespace ipex_studio {
 
 const std::vector<const Pass*>& defaultPasses() {
   static const std::vector<const Pass*> passes = {
-      // First of all: in eval mode dropout hands its input through, which no alias analysis knows.
+      // First of all: both graphs go through all passes.
+      &kInsertNoneBranch,
+      // Before all others: in eval mode dropout hands its input through, which no alias analysis knows.
       &kEliminateDropout,
       // Every later pattern is written for the out-of-place operators only.
       &kCanonicalizeInplace,

@@ -37,13 +37,18 @@ bool readsOptional(const LoweredNode& lowered) {
   });
 }
 
+// May stop the run or say something, but changes nothing that others read: a check may run before or behind what it does not
+// ask about.
+bool isCheck(const Node* node) { return node->kind() == c10::prim::RaiseException || node->kind() == c10::aten::warn; }
+
 }  // namespace
 
 NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   const torch::jit::AliasDb aliases(sharedView(graph));
   NodeSet found;
   for (Node* node : allNodes(graph, true)) {
-    if (!node->hasSideEffects() && !aliases.hasWriters(node)) continue;
+    const bool acts = node->blocks().empty() && node->hasSideEffects() && !isCheck(node);
+    if (!acts && !aliases.hasWriters(node)) continue;
     for (const Node* outer = node; outer != nullptr && !found.contains(outer); outer = outer->owningBlock()->owningNode()) found.insert(outer);
   }
   return found;
@@ -77,6 +82,22 @@ int RegionLevels::inside(const Value* value) const {
 int RegionLevels::outside(const Value* value) const {
   const PlacedNode* placed = producerOf(value);
   return placed == nullptr ? 0 : placed->level;
+}
+
+// The same for what the blocks of `node` read.
+int RegionLevels::captured(const Node* node) const {
+  int level = 0;
+  std::vector<const torch::jit::Block*> open(node->blocks().begin(), node->blocks().end());
+  while (!open.empty()) {
+    const torch::jit::Block* block = open.back();
+    open.pop_back();
+    for (const Value* output : block->outputs()) level = std::max(level, outside(output));
+    for (const Node* inner : block->nodes()) {
+      for (const Value* input : inner->inputs()) level = std::max(level, outside(input));
+      open.insert(open.end(), inner->blocks().begin(), inner->blocks().end());
+    }
+  }
+  return level;
 }
 
 void RegionLevels::place(Node* node, bool effects) {
@@ -123,8 +144,7 @@ void RegionLevels::placeLowered(PlacedNode* placed) const {
 
 void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
   for (const Value* input : placed->node->inputs()) placed->level = std::max(placed->level, outside(input));
-  // Captured values: everything before this node may be read inside.
-  if (!placed->node->blocks().empty()) placed->level = std::max(placed->level, highest_);
+  placed->level = std::max(placed->level, captured(placed->node));
   if (effects) {
     placed->level = std::max({placed->level, highest_, last_effect_});
     last_effect_ = placed->level;

@@ -22,13 +22,13 @@ struct PlacedNode {
   LoweredNode ops;             // when lowered
 };
 
-// Nodes with side effects, nodes that share memory with one that writes (readers of written memory must not move across the
+// Nodes with side effects but checks, nodes that share memory with one that writes (readers of written memory must not move across the
 // write either), and those that such nodes are nested in.
 NodeSet nodesWithEffects(torch::jit::Graph& graph);
 
 // Levels: an interpreter node has the highest level of its producers; a lowered node too, but one more behind an
 // interpreter node. So the region of level k depends on regions < k and interpreter nodes < k only, and ordering by
-// (level, lowered first) is a valid schedule. Nodes with side effects are barriers.
+// (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none.
 class RegionLevels {
  public:
   // Of the nodes of `block`. `effects` may have been found before regions were built in blocks nested in it.
@@ -43,6 +43,7 @@ class RegionLevels {
   const PlacedNode* producerOf(const torch::jit::Value* value) const;
   int inside(const torch::jit::Value* value) const;    // level from which a region can read it
   int outside(const torch::jit::Value* value) const;   // level after which the interpreter can read it
+  int captured(const torch::jit::Node* node) const;
   void place(torch::jit::Node* node, bool effects);
   void placeLowered(PlacedNode* placed) const;
   void placeOutside(PlacedNode* placed, bool effects);

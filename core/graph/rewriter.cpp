@@ -149,6 +149,60 @@ void Rewriter::inlineBlock(Node* node, torch::jit::Block* block, const std::stri
   if (alive(node)) destroy(node);
 }
 
+void Rewriter::copyOrigins(const Node* from, const Node* to) {
+  std::vector<std::pair<const Node*, const Node*>> open{{from, to}};
+  while (!open.empty()) {
+    const auto [original, copy] = open.back();
+    open.pop_back();
+    for (std::size_t o = 0; o < original->outputs().size(); ++o) origins_.set(copy->output(o), origins_.of(original->output(o)));
+    for (std::size_t b = 0; b < original->blocks().size(); ++b) {
+      auto inner = copy->blocks()[b]->nodes().begin();
+      for (const Node* node : original->blocks()[b]->nodes()) open.emplace_back(node, *inner++);
+    }
+  }
+}
+
+void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef<Value*> as, const std::string& text) {
+  std::vector<Node*> readers, body;
+  for (const Value* value : known) {
+    for (const torch::jit::Use& use : value->uses()) {
+      if (std::find(created_.begin(), created_.end(), use.user) == created_.end()) readers.push_back(use.user);
+    }
+  }
+  const std::vector<OriginId> origins = origins_.of(readers);
+  for (Node* node : graph_.nodes()) {
+    const bool stays = node->kind() == prim::Constant || std::find(created_.begin(), created_.end(), node) != created_.end();
+    if (!stays) body.push_back(node);
+  }
+  Node* branch = graph_.create(prim::If, {condition}, graph_.outputs().size())->insertBefore(graph_.return_node());
+  torch::jit::Block *holds = branch->addBlock(), *other = branch->addBlock();
+  std::unordered_map<Value*, Value*> copies;
+  for (std::size_t i = 0; i < known.size(); ++i) copies[known[i]] = as[i];
+  const auto copyOf = [&](Value* value) {
+    const auto found = copies.find(value);
+    return found == copies.end() ? value : found->second;
+  };
+  for (Node* node : body) {
+    Node* copy = holds->appendNode(graph_.createClone(node, copyOf));
+    destroyed_.erase(copy);
+    copyOrigins(node, copy);
+    for (std::size_t o = 0; o < node->outputs().size(); ++o) copies[node->output(o)] = copy->output(o);
+  }
+  for (Node* node : body) node->moveBefore(other->return_node());
+  for (std::size_t o = 0; o < graph_.outputs().size(); ++o) {
+    Value* output = graph_.outputs()[o];
+    holds->registerOutput(copyOf(output));
+    other->registerOutput(output);
+    branch->output(o)->setType(output->type());
+    origins_.set(branch->output(o), origins);
+    graph_.return_node()->replaceInput(o, branch->output(o));
+  }
+  for (const Node* made : created_) {
+    for (const Value* output : made->outputs()) origins_.set(output, origins);
+  }
+  applied(origins, text);
+}
+
 // Only a node with as many operands as a form that writes needs to be matched with its schema, which takes long.
 bool Rewriter::mayWrite(const Node* node) {
   const auto kind = node->kind();

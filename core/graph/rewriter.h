@@ -57,6 +57,9 @@ class Rewriter {
 
   // Ends a rewrite that puts the nodes of `block` in the place of `node`, which owns it; their origins stay.
   void inlineBlock(torch::jit::Node* node, torch::jit::Block* block, const std::string& text);
+  // Ends a rewrite that makes the graph a condition with two forms of it: where `condition` holds, `known` are replaced by
+  // `as`; else everything stays. Constants, and what was made since permit(), stay in front.
+  void branch(torch::jit::Value* condition, at::ArrayRef<torch::jit::Value*> known, at::ArrayRef<torch::jit::Value*> as, const std::string& text);
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
   void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 
@@ -76,6 +79,8 @@ class Rewriter {
   void missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text);
 
  private:
+  // The clone's nodes come from where the node's come from, also in blocks.
+  void copyOrigins(const torch::jit::Node* from, const torch::jit::Node* to);
   void applied(std::vector<OriginId> origins, const std::string& text);
   // Destroys the node, then constants and lists of constants that only it used.
   void destroy(torch::jit::Node* node);

@@ -49,6 +49,33 @@ TEST(BranchRegions, ViewsAndWritesAcrossBranches) {
       "    a, b, c = r\n    return a + 1.0, b, c\n");
 }
 
+TEST(BranchRegions, ChecksDoNotSplitThem) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = torch.tanh(x) * 2.0\n"
+      "    assert x.size(0) < 9, '{} rows are too many'.format(x.size(0))\n"
+      "    y = torch.relu(y) + self.w\n"
+      "    assert y.size(1) == 4\n"
+      "    return torch.exp(y) * self.w\n");
+  EXPECT_EQ(regionsIn(result.module), 1);
+  EXPECT_ANY_THROW(result.module.get_method("forward")({at::randn({10, 4})}));
+}
+
+TEST(BranchRegions, CallsWithAndWithoutOptionalArguments) {
+  const Module module = scriptModule(
+      "def forward(self, x, mask: Optional[Tensor] = None):\n"
+      "    y = torch.tanh(x) * self.w\n"
+      "    if mask is not None:\n        y = y.masked_fill(mask, 0.5)\n"
+      "    y = torch.relu(y) + self.w\n"
+      "    if mask is not None:\n        y = y + mask\n"
+      "    return y * 3.0\n",
+      {{"w", weight({4})}});
+  const at::Tensor x = at::randn({2, 4});
+  const Inputs without{x, torch::jit::IValue()}, with{x, x > 0};
+  const OptimizedModel result = expectSame(module, {without, with, without});
+  EXPECT_GE(regionsIn(result.module), 1);
+  expectSame(module, {with, without});
+}
+
 TEST(BranchRegions, LoopsAreLeftToTheInterpreter) {
   const OptimizedModel result = expectSameBothWays(
       "    y = x\n"
