@@ -28,23 +28,23 @@ class Decided {
   Sizes of(const Value* value) const {
     if (const auto tensor = constantTensor(value)) return tensor->sizes().vec();
     const auto found = sizes_.find(value);
-    if (found != sizes_.end()) return found->second;
-    const auto known = knownSizes(value);
-    return known ? demanded(value, known->size()) : Sizes();
+    const auto known = found == sizes_.end() ? knownSizes(value) : std::nullopt;
+    Sizes sizes = found != sizes_.end() ? found->second : known ? Sizes(known->size(), kOpen) : Sizes();
+    if (!sizes.empty() && sizes.back() == kOpen) sizes.back() = demandedWidth(value);
+    return sizes;
   }
 
-  // By readers with weights that run whenever the value is there.
-  static Sizes demanded(const Value* value, std::size_t rank) {
+  // What readers with weights that run whenever the value is there ask of its last dimension.
+  static std::int64_t demandedWidth(const Value* value) {
     constexpr std::size_t kLookedAt = 32;
-    Sizes sizes(rank, kOpen);
     const auto& uses = value->uses();
-    for (std::size_t u = 0; u < std::min(uses.size(), kLookedAt) && rank > 0; ++u) {
+    for (std::size_t u = 0; u < std::min(uses.size(), kLookedAt); ++u) {
       const Node* reader = uses[u].user;
-      const bool last = uses[u].offset == 0 && reader->kind() == c10::aten::linear && reader->owningBlock() == value->node()->owningBlock();
-      const auto weight = last ? constantTensor(reader->input(1)) : std::nullopt;
-      if (weight && weight->dim() == 2) sizes.back() = weight->size(1);
+      if (uses[u].offset != 0 || reader->kind() != c10::aten::linear || reader->owningBlock() != value->node()->owningBlock()) continue;
+      const auto weight = constantTensor(reader->input(1));
+      if (weight && weight->dim() == 2) return weight->size(1);
     }
-    return sizes;
+    return kOpen;
   }
 
   // An integer, or a 0-dimensional tensor that tracing made of one.

@@ -8,8 +8,11 @@
 // Runs before fold-constants, which takes the branch that the answer leaves. Numerics: none.
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/graph/node_facts.h"
+#include "passes/aliasing.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -40,14 +43,15 @@ bool areSameSizes(const Value* a, const Value* b) {
 }
 
 // nullopt: not one of these questions, or not answered.
-std::optional<IValue> answerOf(const Node* node) {
+std::optional<IValue> answerOf(const Node* node, PassContext& context) {
   const std::string kind = node->kind().toQualString();
   if (kind == "aten::__is__" || kind == "aten::__isnot__") {
     const Value *a = node->input(0), *b = node->input(1);
     if ((isTensor(a) && isNone(b)) || (isNone(a) && isTensor(b))) return IValue(kind == "aten::__isnot__");
-    // Of different values nobody knows: the caller may give one tensor twice.
-    if (a != b) return std::nullopt;
-    return IValue(kind == "aten::__is__");
+    if (a == b) return IValue(kind == "aten::__is__");
+    // Of two arguments nobody knows: the caller may give one tensor twice.
+    const bool apart = isTensor(a) && isTensor(b) && (isFresh(a) || isFresh(b)) && !context.aliases().mayAlias(a, b);
+    return apart ? std::optional<IValue>(kind == "aten::__isnot__") : std::nullopt;
   }
   if (kind == "aten::eq" || kind == "aten::ne") {
     return areSameSizes(node->input(0), node->input(1)) ? std::optional<IValue>(kind == "aten::eq") : std::nullopt;
@@ -68,13 +72,17 @@ const std::vector<const char*>& questions() {
 }
 
 bool foldTensorFacts(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
+  // All on one alias analysis, before anything changes.
+  std::vector<std::pair<Node*, IValue>> answers;
   for (Node* node : context.nodes(questions())) {
-    if (!context.rewriter.alive(node) || node->outputs().size() != 1 || node->inputs().empty()) continue;
-    const auto answer = answerOf(node);
-    if (!answer) continue;
+    if (node->outputs().size() != 1 || node->inputs().empty()) continue;
+    if (auto answer = answerOf(node, context)) answers.emplace_back(node, *std::move(answer));
+  }
+  bool changed = false;
+  for (const auto& [node, answer] : answers) {
+    if (!context.rewriter.alive(node)) continue;
     if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), context.rewriter.constant(*answer, node), "answered by the example run");
+    context.rewriter.replace({node}, node->output(), context.rewriter.constant(answer, node), "answered by the example run");
     changed = true;
   }
   return changed;

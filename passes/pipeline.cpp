@@ -58,6 +58,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeSilu,
       &kCanonicalizeHardswish,
       &kCanonicalizeLayerNorm,
+      // Before fuse-matmul-transpose, which then scales the product alone, and before the fusions of attention.
+      &kCanonicalizeBaddbmm,
       // Before any other fusion: here transposes and factors cost nothing.
       &kFuseMatmulTranspose,
       // After it, which leaves plain products, and before what looks for the mask next to the softmax.
