@@ -142,13 +142,17 @@ class Tuner {
     }
     // What costs most is measured while there is time.
     std::stable_sort(open.begin(), open.end(), [](const Distinct* a, const Distinct* b) { return a->work > b->work; });
+    // A part of the time is for what comes after them.
+    const std::int64_t now_ns = options_.clock_ns(), kept_ns = std::min(pairs_->distinctPairs() * 2 * kPairBudget_ns, (deadline_ns_ - now_ns) / 5);
+    limits_.deadline_ns = deadline_ns_ - kept_ns;
     for (std::size_t done = 0; done < open.size(); ++done) {
       if (options_.progress) options_.progress(static_cast<int>(done), static_cast<int>(open.size()));
-      const std::int64_t left = deadline_ns_ - options_.clock_ns();
+      const std::int64_t left = limits_.deadline_ns - options_.clock_ns();
       if (left <= 0) break;
       limits_.budget_ns = left / static_cast<std::int64_t>(open.size() - done);
       measure(*open[done]);
     }
+    limits_.deadline_ns = deadline_ns_;
   }
 
   void measure(Distinct& own) {

@@ -1,7 +1,9 @@
 #include "core/plan/tuner_join.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <set>
 
 #include "core/plan/layout_text.h"
 #include "core/plan/plan_join.h"
@@ -81,6 +83,12 @@ PairTuner::PairTuner(const PlanSpec& spec, const std::vector<TracedStep>& steps)
   }
 }
 
+std::int64_t PairTuner::distinctPairs() const {
+  std::set<std::string> texts;
+  for (const Pair& pair : pairs_) texts.insert(stepText(pair.args));
+  return static_cast<std::int64_t>(texts.size());
+}
+
 std::string PairTuner::textOf(std::size_t step) const {
   const auto found = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.first == step; });
   return found == pairs_.end() ? "" : stepText(found->args);
@@ -99,7 +107,10 @@ TuningEntry PairTuner::measure(const Bench& bench, const Pair& pair, const Tunin
   if (!apart || set.candidates.empty()) return entry;
   set.candidates.insert(set.candidates.begin(), std::move(*apart));
   BenchData data(pair.args, bench.kernels);
-  measureCandidates(set.candidates, data, bench.tolerance, bench.limits);
+  // What was begun is measured well: one round says too little about two ways that are nearly as fast.
+  BenchLimits limits = bench.limits;
+  limits.deadline_ns = std::numeric_limits<std::int64_t>::max();
+  measureCandidates(set.candidates, data, bench.tolerance, limits);
   for (Candidate& candidate : set.candidates) entry.candidates.push_back(std::move(candidate.record));
   return entry;
 }

@@ -33,6 +33,9 @@ class PairTuner {
   bool offer(const Bench& bench, const ChosenSteps& chosen, const ConversionCost& conversion,
              std::vector<std::vector<StepAlternative>>* alternatives);
 
+  // How many there are to measure, equal ones counted once.
+  std::int64_t distinctPairs() const;
+
   // The text of the pair that this step begins; empty: it begins none.
   std::string textOf(std::size_t step) const;
   // What was measured of it: both apart, then the kernels that compute both.
