@@ -178,6 +178,24 @@ std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses
   return found;
 }
 
+// Empty: it does not run. libtorch leaves operators of any number of operands alone, aten::format for one.
+torch::jit::Stack resultsOf(Node* node) {
+  const auto* schema = node->maybeSchema();
+  if (schema == nullptr || !schema->is_vararg()) {
+    auto results = torch::jit::runNodeIfInputsAreConstant(node);
+    return results ? *std::move(results) : torch::jit::Stack();
+  }
+  torch::jit::Stack stack;
+  for (const Value* input : node->inputs()) stack.push_back(*torch::jit::toIValue(input));
+  stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
+  try {
+    node->getOperation()(stack);
+  } catch (const std::exception&) {
+    return {};
+  }
+  return stack;
+}
+
 bool foldNode(Node* node, PassContext& context, Misses& misses) {
   const bool ready = std::all_of(node->inputs().begin(), node->inputs().end(),
                                  [](const Value* input) { return torch::jit::toIValue(input).has_value(); });
@@ -189,13 +207,13 @@ bool foldNode(Node* node, PassContext& context, Misses& misses) {
     return false;
   }
   at::NoGradGuard no_gradients;
-  const auto results = torch::jit::runNodeIfInputsAreConstant(node);
-  if (!results) return false;
+  const torch::jit::Stack results = resultsOf(node);
+  if (results.empty()) return false;
   if (!context.rewriter.permit()) return false;
   std::vector<Value*> from;
   std::vector<Value*> to;
-  for (std::size_t i = 0; i < results->size(); ++i) {
-    const IValue& result = (*results)[i];
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const IValue& result = results[i];
     if (bytes > kSmallBytes && bytesOf(result) > std::max(kSmallBytes, bytes)) return false;
     Value* constant = context.rewriter.constant(result.isTensor() ? IValue(result.toTensor().detach()) : result, node);
     from.push_back(node->output(i));
@@ -222,7 +240,7 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_bra
 
 // What earlier passes could not answer before a branch was taken, and what decides further branches.
 void answerAgain(Graph& graph, PassContext& context) {
-  for (const Pass* pass : {&kEliminateTuple, &kFoldSize, &kFoldTensorFacts}) {
+  for (const Pass* pass : {&kEliminateTuple, &kEliminateBranchResult, &kFoldSize, &kFoldTensorFacts}) {
     const auto& disabled = context.options.disabled_passes;
     if (std::find(disabled.begin(), disabled.end(), pass->name) == disabled.end()) pass->run(graph, context);
   }

@@ -23,6 +23,7 @@ extern const Pass kCanonicalizeSizeArithmetic;
 extern const Pass kCanonicalizeSizes;
 extern const Pass kCanonicalizeViews;
 extern const Pass kCanonicalizeWindowMask;
+extern const Pass kEliminateBranchResult;
 extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
 extern const Pass kEliminateDropout;
