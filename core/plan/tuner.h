@@ -8,7 +8,8 @@
 //      where results are integers or floats of two bytes;
 //   4. time the conversions between the layouts that neighbours could exchange;
 //   5. choose by a partitioned Boolean quadratic problem (pbqp.h);
-//   6. run the chosen plan against the default one: it stays only when it is faster.
+//   6. time two of the chosen steps as one where a kernel computes both (tuner_join.h), and choose once more;
+//   7. run the chosen plan against the default one: it stays only when it is faster.
 // Activations are warm while a candidate is timed, weights come from memory as they do in a network of many layers.
 #pragma once
 

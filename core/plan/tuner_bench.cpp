@@ -291,7 +291,7 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     for (const Candidate& candidate : candidates) {
       if (candidate.record.reason.empty() && candidate.record.elapsed_ns > 0) least = std::min(least, candidate.record.elapsed_ns);
     }
-    const double bound = round < 1 ? 0 : static_cast<double>(least) * (round < limits.least_rounds ? kClearlySlower : kSlower);
+    const double bound = round < 1 || !limits.drops_slower ? 0 : static_cast<double>(least) * (round < limits.least_rounds ? kClearlySlower : kSlower);
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       TuningCandidate& record = candidates[c].record;
       if (!record.reason.empty() || (bound > 0 && static_cast<double>(record.elapsed_ns) > bound)) continue;

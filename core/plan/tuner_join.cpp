@@ -107,8 +107,10 @@ TuningEntry PairTuner::measure(const Bench& bench, const Pair& pair, const Tunin
   if (!apart || set.candidates.empty()) return entry;
   set.candidates.insert(set.candidates.begin(), std::move(*apart));
   BenchData data(pair.args, bench.kernels);
-  // What was begun is measured well: one round says too little about two ways that are nearly as fast.
+  // What was begun is measured well: one round says too little about two ways that are nearly as fast, and is wrong where
+  // something else took the processor.
   BenchLimits limits = bench.limits;
+  limits.drops_slower = false;
   limits.deadline_ns = std::numeric_limits<std::int64_t>::max();
   measureCandidates(set.candidates, data, bench.tolerance, limits);
   for (Candidate& candidate : set.candidates) entry.candidates.push_back(std::move(candidate.record));
