@@ -24,7 +24,9 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
   if (!value->type()->isSubtypeOf(*c10::TensorType::get())) return;
   // The example's sizes are facts about this run; strides are not, since layouts are the planner's.
   const at::Tensor& tensor = seen.toTensor();
-  const c10::TypePtr type = c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
+  // One that is nested (a fast path of transformers packs padded batches so) has neither sizes nor a layout of ours.
+  const c10::TypePtr type = tensor.is_nested() ? c10::TypePtr(c10::TensorType::get())
+                                               : c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
   const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get()) : type);
 }
 

@@ -157,6 +157,19 @@ TEST(Optimize, Writes) {
   }
 }
 
+// As scripted transformers pack padded batches: such a tensor has no sizes that could be asked for.
+TEST(Optimize, NestedTensors) {
+  Module model = scriptModule(R"(
+def forward(self, x, given):
+    packed = torch._nested_tensor_from_mask(torch.relu(x) * 2.0, given)
+    return torch.linear(packed.to_padded_tensor(0.0), self.w, self.b)
+)",
+                              {{"w", weight({8, 8})}, {"b", weight({8})}});
+  const auto given = [](std::int64_t n, std::int64_t rows) { return at::arange(n).unsqueeze(0).lt(at::arange(1, rows + 1).unsqueeze(1) + (n - rows)); };
+  const auto inputs = [&](std::int64_t rows, std::int64_t n) { return Inputs{at::randn({rows, n, 8}), given(n, rows)}; };
+  expectSame(model, {inputs(2, 5), inputs(3, 4), inputs(2, 5)});
+}
+
 TEST(Optimize, ContainersAndOutputs) {
   const Weights weights{{"w", weight({8, 8})}};
   const std::vector<Inputs> inputs{{at::randn({4, 8})}, {at::randn({6, 8})}};
