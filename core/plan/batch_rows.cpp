@@ -117,6 +117,10 @@ class Step {
       case OpKind::kReduce: return isWeighted() && !op_.ints("axes").empty() && !isAmong("axes", 0);
       case OpKind::kPad: return isBatch(0) && padsElsewhere("begin") && padsElsewhere("end");
       case OpKind::kGather: return isBatch(0) && isFixed(1) && isElsewhere("axis");
+      case OpKind::kExtremum:
+      case OpKind::kSort:
+      case OpKind::kCumulativeSum: return isBatch(0) && isElsewhere("axis");
+      case OpKind::kGridSample: return isBatch(0) && isBatch(1);  // one grid for each image
       case OpKind::kLinear: return src_[0].dims.rank > 1 && isWeighted();
       case OpKind::kConvolution:
       case OpKind::kDeconvolution:

@@ -70,6 +70,17 @@ TEST(BatchRows, FollowSamplesToOtherAxes) {
   EXPECT_EQ(mixed.why_not, "reshape may mix samples");
 }
 
+// The first few of each sample's rows, with their places; the greatest of them; sums along them; an image sampled at points.
+TEST(BatchRows, FollowSamplesThroughOrders) {
+  const BatchRows ordered = prove(R"({"op":"cumulative_sum{axis=2}","src":[0],"dst":[1],"name":"c","origins":[]},
+                                     {"op":"sort{axis=-1,descending=1,k=5}","src":[1],"dst":[2,3],"name":"s","origins":[]},
+                                     {"op":"extremum{axis=1,mode=max}","src":[2],"dst":[4,5],"name":"e","origins":[]})", {Dims{3, 4, 16}}, "", 5);
+  EXPECT_EQ(ordered.why_not, "");
+  EXPECT_EQ(ordered.outputs, std::vector<std::int64_t>{1});
+  const std::vector<Dims> sampled{Dims{3, 2, 5, 5}, Dims{3, 4, 4, 2}};
+  EXPECT_EQ(prove(R"({"op":"grid_sample{align_corners=0,mode=bilinear,padding=zeros}","src":[0,1],"dst":[2],"name":"g","origins":[]})", sampled, "", 2).why_not, "");
+}
+
 TEST(BatchRows, AreCountedPerSample) {
   const BatchRows merged = prove(R"({"op":"reshape{shape=[-1,16]}","src":[0],"dst":[1],"name":"r","origins":[]})", {Dims{3, 4, 16}}, "", 1);
   EXPECT_EQ(merged.why_not, "");
@@ -83,6 +94,9 @@ TEST(BatchRows, SayWhereSamplesMeet) {
   EXPECT_EQ(prove(R"({"op":"softmax{axis=0}","src":[0,-1],"dst":[1],"name":"s","origins":[]})", x, "", 1).why_not, "softmax may mix samples");
   EXPECT_EQ(prove(R"({"op":"reduce{axes=[0],keepdim=1,mode=mean}","src":[0],"dst":[1],"name":"m","origins":[]})", x, "", 1).why_not,
             "reduce may mix samples");
+  EXPECT_EQ(prove(R"({"op":"sort{axis=0,k=2}","src":[0],"dst":[1,2],"name":"s","origins":[]})", x, "", 1).why_not, "sort may mix samples");
+  EXPECT_EQ(prove(R"({"op":"extremum{axis=-3,mode=min}","src":[0],"dst":[1,2],"name":"e","origins":[]})", x, "", 1).why_not, "extremum may mix samples");
+  EXPECT_EQ(prove(R"({"op":"cumulative_sum{axis=0}","src":[0],"dst":[1],"name":"c","origins":[]})", x, "", 1).why_not, "cumulative_sum may mix samples");
   EXPECT_EQ(prove(R"({"op":"permute{order=[1,0,2]}","src":[0],"dst":[1],"name":"p","origins":[]})", x, "", 1).why_not,
             "a result holds the samples on another axis than the first");
   EXPECT_EQ(prove(R"({"op":"matmul{transpose_a=1}","src":[0,0],"dst":[1],"name":"m","origins":[]})", {Dims{3, 3}}, "", 1).why_not,
