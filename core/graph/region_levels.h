@@ -22,8 +22,8 @@ struct PlacedNode {
   LoweredNode ops;             // when lowered
 };
 
-// Nodes with side effects but checks, nodes that share memory with one that writes (readers of written memory must not move across the
-// write either), and those that such nodes are nested in.
+// Nodes with side effects but checks, nodes that share memory with one that writes (readers of written memory must not move
+// across the write either), and those that such nodes are nested in.
 NodeSet nodesWithEffects(torch::jit::Graph& graph);
 
 // Levels: an interpreter node has the highest level of its producers; a lowered node too, but one more behind an

@@ -78,15 +78,17 @@ JoinedNodes joinNodes(const PlanNode& expand, const PlanNode& depthwise) {
   return joined;
 }
 
+bool computesBoth(const KernelList& kernels, const std::string& kernel) {
+  const auto& joined = kernels.candidates(OpKind::kExpandDepthwise);
+  return std::any_of(joined.begin(), joined.end(), [&](const Kernel* each) { return kernel == each->name(); });
+}
+
 // False, and nothing emitted, when the choice for this node is no joined one, or does not fit: it may come from a file.
 // The step stands where the first of its nodes does: everything that the second reads besides is constant.
 bool PlanCompiler::emitJoined(const PlanNode& node) {
   if (!request_.choices || traced_ != nullptr) return false;
   const auto found = request_.choices->find(node_);
-  if (found == request_.choices->end()) return false;
-  const auto& kernels = kernels_.candidates(OpKind::kExpandDepthwise);
-  const bool joined = std::any_of(kernels.begin(), kernels.end(), [&](const Kernel* kernel) { return found->second.kernel == kernel->name(); });
-  if (!joined) return false;
+  if (found == request_.choices->end() || !computesBoth(kernels_, found->second.kernel)) return false;
   if (joinable_.empty()) joinable_ = joinableReaders(spec_);
   const std::int32_t reader = joinable_[static_cast<std::size_t>(node_)];
   if (reader < 0) return false;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/kernel.h"
 #include "core/plan/plan_spec.h"
 
 namespace ipex_studio {
@@ -22,5 +23,8 @@ struct JoinedNodes {
   std::vector<OriginId> origins;
 };
 JoinedNodes joinNodes(const PlanNode& expand, const PlanNode& depthwise);
+
+// Is this the name of a kernel that computes two nodes as one step?
+bool computesBoth(const KernelList& kernels, const std::string& kernel);
 
 }  // namespace ipex_studio

@@ -7,9 +7,10 @@
 
 #include "core/plan/freed_memory.h"
 #include "core/plan/layout_text.h"
-#include "core/plan/shape_rules.h"
 #include "core/plan/plan_concat.h"
+#include "core/plan/plan_join.h"
 #include "core/plan/prepare.h"
+#include "core/plan/shape_rules.h"
 #include "core/plan/tuner_bench.h"
 #include "core/plan/tuner_compare.h"
 #include "core/plan/tuner_graph.h"
@@ -188,13 +189,7 @@ class Tuner {
 
   TuningEntry measureConversion(const TensorDesc& from, const TensorDesc& to, const std::string& text) {
     TuningEntry entry{text, effort_, {}};
-    PrepareArgs args;
-    args.spec.kind = OpKind::kReorder;
-    args.src = {from};
-    args.constant = {nullptr};
-    args.src_dies = {false};
-    args.dst = {to};
-    args.target = request_.target;
+    const PrepareArgs args = conversionArgs(from, to, request_.target);
     CandidateSet set = prepareCandidates(args, kernels_, {}, options_.allow_winograd);
     if (set.defaults == 0) return entry;
     set.candidates.resize(1);
@@ -344,14 +339,12 @@ class Tuner {
     auto choices = std::make_shared<PlanChoices>();
     std::map<std::int32_t, const TuningCandidate*> by_node;
     for (const TuningCandidate& record : entry.candidates) by_node[record.node] = &record;
-    const auto& joined = kernels_.candidates(OpKind::kExpandDepthwise);
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       const TracedStep& step = steps_[s];
       const auto found = by_node.find(step.node);
       if (found == by_node.end() || !isTuned(step)) continue;
       const TuningCandidate& record = *found->second;
-      const bool of_both = std::any_of(joined.begin(), joined.end(), [&](const Kernel* kernel) { return record.kernel == kernel->name(); });
-      const auto measured = store_.find(key_, of_both ? pairs_->textOf(s) : stepText(step.args), 1);
+      const auto measured = store_.find(key_, computesBoth(kernels_, record.kernel) ? pairs_->textOf(s) : stepText(step.args), 1);
       TuningEntry known = measured ? *measured : TuningEntry{"", 1, {record}};
       for (TuningCandidate& candidate : known.candidates) {
         const bool same = candidate.kernel == record.kernel && candidate.kept == record.kept && candidate.src == record.src;

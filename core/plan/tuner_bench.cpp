@@ -223,13 +223,7 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
 }
 
 void BenchData::convert(const TensorDesc& from, const void* src, const TensorDesc& to, void* dst) const {
-  PrepareArgs args;
-  args.spec.kind = OpKind::kReorder;
-  args.src = {from};
-  args.constant = {nullptr};
-  args.src_dies = {false};
-  args.dst = {to};
-  args.target = args_.target;
+  const PrepareArgs args = conversionArgs(from, to, args_.target);
   for (const Kernel* kernel : kernels_.candidates(OpKind::kReorder)) {
     std::string reason;
     const auto op = kernel->onlyWhenMeasured() || !kernel->supports(args).ok ? nullptr : kernel->prepare(args, &reason);

@@ -162,6 +162,17 @@ bool isMeasurable(const PrepareArgs& args) {
   return std::all_of(args.src.begin(), args.src.end(), compares) && std::all_of(args.dst.begin(), args.dst.end(), compares);
 }
 
+PrepareArgs conversionArgs(const TensorDesc& from, const TensorDesc& to, const Target& target) {
+  PrepareArgs args;
+  args.spec.kind = OpKind::kReorder;
+  args.src = {from};
+  args.constant = {nullptr};
+  args.src_dies = {false};
+  args.dst = {to};
+  args.target = target;
+  return args;
+}
+
 std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels, const TuningCandidate& record) {
   if (record.src.size() != args.src.size() || record.kept < 0 || static_cast<std::size_t>(record.kept) > args.spec.post_ops.size()) return std::nullopt;
   std::vector<TensorDesc> src = args.src;

@@ -42,6 +42,9 @@ CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernel
 // The candidate of this record, prepared again; nothing where that fails.
 std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels, const TuningCandidate& record);
 
+// A conversion between two layouts of an activation.
+PrepareArgs conversionArgs(const TensorDesc& from, const TensorDesc& to, const Target& target);
+
 // Can results of this type be compared?
 bool isMeasurable(DType dtype);
 // Can anything be measured here? Not where values decide what is read, and not for types that cannot be compared.

@@ -17,13 +17,7 @@ constexpr std::size_t kExpandSources = 3;
 std::string namesOf(const TuningCandidate& first, const TuningCandidate& second) { return first.kernel + " + " + second.kernel; }
 
 std::optional<CandidatePart> conversionPart(const TensorDesc& from, const TensorDesc& to, const Target& target, const KernelList& kernels) {
-  PrepareArgs args;
-  args.spec.kind = OpKind::kReorder;
-  args.src = {from};
-  args.constant = {nullptr};
-  args.src_dies = {false};
-  args.dst = {to};
-  args.target = target;
+  const PrepareArgs args = conversionArgs(from, to, target);
   const CandidateSet set = prepareCandidates(args, kernels, {}, true);
   if (set.defaults == 0) return std::nullopt;
   return CandidatePart{set.candidates[0].parts[0].op, {-1}, {false}};
