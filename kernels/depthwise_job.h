@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels/packed_gemm.h"
@@ -44,6 +45,15 @@ struct DepthwiseCall {
   const void* const* src = nullptr;
   float* dst = nullptr;
 };
+
+// What follows the sums, as the chain says; `job`: DepthwiseJob or ExpandDepthwiseJob.
+template <class Job>
+void takePostOps(GemmJob&& chain, Job* job) {
+  job->activation = chain.activation;
+  job->low = chain.low;
+  job->high = chain.high;
+  job->tail = std::move(chain.tail);
+}
 
 // --- planning (depthwise_plan.cpp) ---------------------------------------------------------------------------------
 

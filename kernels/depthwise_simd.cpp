@@ -124,11 +124,8 @@ class DepthwiseSimd final : public Kernel {
     planPostOps(args.spec.post_ops, &chain);
     DepthwiseJob& job = op->job;
     job.addend = chain.addend;
-    job.activation = chain.activation;
-    job.low = chain.low;
-    job.high = chain.high;
-    job.tail = std::move(chain.tail);
     job.operands = std::move(chain.operands);
+    takePostOps(std::move(chain), &job);
     job.pointwise = pointwiseApply(args.target.isa);
     return true;
   }

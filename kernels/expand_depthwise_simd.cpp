@@ -236,16 +236,10 @@ class ExpandDepthwiseSimd final : public Kernel {
     GemmJob chain;
     PostOp activation;
     planPostOps(namedPostOp(args.spec, "activation", &activation) ? std::vector<PostOp>{activation} : std::vector<PostOp>(), &chain);
-    job->activation = chain.activation;
-    job->low = chain.low;
-    job->high = chain.high;
-    job->tail = std::move(chain.tail);
+    takePostOps(std::move(chain), job);
     GemmJob last;
     planPostOps(args.spec.post_ops, &last);
-    job->depthwise.activation = last.activation;
-    job->depthwise.low = last.low;
-    job->depthwise.high = last.high;
-    job->depthwise.tail = std::move(last.tail);
+    takePostOps(std::move(last), &job->depthwise);
     job->depthwise.pointwise = pointwiseApply(args.target.isa);
   }
 
