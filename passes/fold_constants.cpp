@@ -241,8 +241,7 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_bra
 // What earlier passes could not answer before a branch was taken, and what decides further branches.
 void answerAgain(Graph& graph, PassContext& context) {
   for (const Pass* pass : {&kEliminateTuple, &kEliminateBranchResult, &kFoldSize, &kFoldTensorFacts}) {
-    const auto& disabled = context.options.disabled_passes;
-    if (std::find(disabled.begin(), disabled.end(), pass->name) == disabled.end()) pass->run(graph, context);
+    if (!isDisabled(context.options, pass->name)) pass->run(graph, context);
   }
 }
 

@@ -39,10 +39,6 @@ void recordShapesOrSay(torch::jit::Module& module, const Inputs& example, std::v
   }
 }
 
-bool isDisabled(const OptimizeOptions& options, const std::string& pass) {
-  return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) != options.disabled_passes.end();
-}
-
 // The last pass: it needs the module, since a region's object becomes an attribute of it.
 void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, const OptimizeOptions& options, Observer& observer,
                  OptimizedModel& result) {

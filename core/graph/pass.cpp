@@ -53,6 +53,10 @@ bool PassContext::mayShareWithOutputs(const torch::jit::Value* value) {
   return (all_known ? *aliases_ : aliases()).mayContainAlias(mutable_value, outputs);
 }
 
+bool isDisabled(const OptimizeOptions& options, const std::string& pass) {
+  return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) != options.disabled_passes.end();
+}
+
 bool concerns(const Pass& pass, const NodeCensus& census) { return pass.needs.empty() || census.hasAny(pass.needs); }
 
 }  // namespace ipex_studio

@@ -78,6 +78,9 @@ struct Pass {
   std::vector<const char*> needs = {};
 };
 
+// Did the user switch the pass of this name off?
+bool isDisabled(const OptimizeOptions& options, const std::string& pass);
+
 // False when the graph has none of the kinds that the pass needs.
 bool concerns(const Pass& pass, const NodeCensus& census);
 

@@ -27,11 +27,6 @@ void checkNames(const std::vector<const Pass*>& passes, const OptimizeOptions& o
   }
 }
 
-bool disabled(const Pass& pass, const OptimizeOptions& options) {
-  const auto& names = options.disabled_passes;
-  return std::find(names.begin(), names.end(), pass.name) != names.end();
-}
-
 void writeDump(const std::string& directory, const std::string& file, const std::string& text) {
   std::error_code ignored;
   std::filesystem::create_directories(directory, ignored);
@@ -111,7 +106,7 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
   for (const Pass* pass : passes) {
     ++index;
     if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");
-    if (disabled(*pass, options)) continue;
+    if (isDisabled(options, pass->name)) continue;
 
     rewriter.beginPass(pass->name);
     PassContext context(graph, rewriter, options, census);
