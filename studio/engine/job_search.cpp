@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -228,6 +229,18 @@ class Search {
     return best - record.metric <= job_.search.max_drop + 1e-12;
   }
 
+  BuiltModel& fp32() {
+    if (!fp32_) fp32_.reset(new BuiltModel(buildTuned(all(kInFp32))));
+    return *fp32_;
+  }
+
+  // FP32's time; all others take turns with it and count by their share of it, since a machine's speed drifts meanwhile.
+  std::int64_t timeOf(BuiltModel& built, const Assignment& assignment) {
+    if (assignment == all(kInFp32)) return static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
+    const double ratio = ratioInTurns(built.module(), fp32().module(), inputs_.example(), kWorthIt).value;
+    return static_cast<std::int64_t>(ratio * static_cast<double>(trials_.front().record.elapsed_ns));
+  }
+
   // Builds, times and judges; known ones from an interrupted search are taken as they were.
   const Trial& attempt(const Assignment& assignment) {
     const std::string key = SearchState::assignmentKey(assignment), name = assignmentName(assignment);
@@ -241,7 +254,7 @@ class Search {
       channel_.progress("try " + name, fraction);
       BuiltModel built = buildTuned(assignment);
       channel_.progress("time " + name, fraction, true);
-      trial.record.elapsed_ns = static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
+      trial.record.elapsed_ns = timeOf(built, assignment);
       const auto metrics = evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
       trial.record.metric = metrics.front().value;
       for (const MetricRecord& metric : metrics) {
@@ -302,7 +315,7 @@ class Search {
     return best;
   }
 
-  // Times that were taken one after the other may deceive: what was chosen takes turns with FP32.
+  // What was chosen is compared with FP32 again, until the interval is on one side.
   Trial* confirmed() {
     for (int round = 0; round < kConfirmed; ++round) {
       Trial* best = fastest();
@@ -328,10 +341,8 @@ class Search {
   }
 
   TurnRatio ratioToFp32(BuiltModel& low, const std::string& name) {
-    channel_.progress(fmt::format("confirm {}", name), 0.97);
-    BuiltModel fp32 = buildTuned(all(kInFp32));
     channel_.progress(fmt::format("compare {} with FP32 in turns", name), 0.97, true);
-    return ratioInTurns(low.module(), fp32.module(), inputs_.example(), kWorthIt);
+    return ratioInTurns(low.module(), fp32().module(), inputs_.example(), kWorthIt);
   }
 
   void sendResult() {
@@ -371,6 +382,7 @@ class Search {
   std::vector<PrecisionEdge> edges_;
   std::vector<at::Tensor> expected_;
   std::vector<Trial> trials_;
+  std::unique_ptr<BuiltModel> fp32_;  // from the first comparison on
   bool has_bf16_ = false;
 };
 
