@@ -277,6 +277,7 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     if (error > tolerance) candidate.record.reason = "inexact";
   }
   constexpr double kClearlySlower = 1.5, kSlower = 1.15;
+  constexpr int kRunsToTell = 2;  // one may have been disturbed
   const std::int64_t begin = limits.clock_ns();
   for (int round = 0; round < limits.most_rounds; ++round) {
     if (round >= limits.least_rounds && limits.clock_ns() - begin > limits.budget_ns) break;
@@ -285,7 +286,8 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     for (const Candidate& candidate : candidates) {
       if (candidate.record.reason.empty() && candidate.record.elapsed_ns > 0) least = std::min(least, candidate.record.elapsed_ns);
     }
-    const double bound = round < 1 || !limits.drops_slower ? 0 : static_cast<double>(least) * (round < limits.least_rounds ? kClearlySlower : kSlower);
+    const bool drops = limits.drops_slower && round >= kRunsToTell;
+    const double bound = drops ? static_cast<double>(least) * (round < limits.least_rounds ? kClearlySlower : kSlower) : 0;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       TuningCandidate& record = candidates[c].record;
       if (!record.reason.empty() || (bound > 0 && static_cast<double>(record.elapsed_ns) > bound)) continue;

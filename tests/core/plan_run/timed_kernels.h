@@ -17,7 +17,8 @@ inline std::int64_t fake_now_ns = 0;
 // The reference's numbers, in a time of our choice.
 class TimedOp final : public PreparedOp {
  public:
-  TimedOp(std::unique_ptr<PreparedOp> inner, std::int64_t cost_ns, float error) : inner_(std::move(inner)), cost_ns_(cost_ns), error_(error) {
+  TimedOp(std::unique_ptr<PreparedOp> inner, std::int64_t cost_ns, float error, int disturbed_run)
+      : inner_(std::move(inner)), cost_ns_(cost_ns), error_(error), disturbed_run_(disturbed_run) {
     src = inner_->src;
     dst = inner_->dst;
     packed = inner_->packed;
@@ -28,7 +29,7 @@ class TimedOp final : public PreparedOp {
     inner_->execute(state, from, to, scratch);
     if (error_ != 0 && dst[0].dtype == DType::kF32) *static_cast<float*>(to[0]) += error_;
     if (isNarrowFloat(dst[0].dtype)) moveBySteps(static_cast<std::uint16_t*>(to[0]));
-    fake_now_ns += cost_ns_;
+    fake_now_ns += runs_++ == disturbed_run_ ? 100 * cost_ns_ : cost_ns_;
   }
 
  private:
@@ -40,10 +41,13 @@ class TimedOp final : public PreparedOp {
   std::unique_ptr<PreparedOp> inner_;
   std::int64_t cost_ns_;
   float error_;
+  int disturbed_run_;
+  mutable int runs_ = 0;
 };
 
 struct FakeKernel final : Kernel {
   const void* only_wrong_on_ = nullptr;  // null: on any weights
+  int disturbed_run_ = -1;                 // of each operation; it takes a hundred times as long
   FakeKernel(std::string name, const Kernel* inner, std::int64_t cost_ns, std::string layout, bool measured, float error = 0, bool post_ops = true)
       : name_(std::move(name)), inner_(inner), cost_ns_(cost_ns), layout_(std::move(layout)), measured_(measured), error_(error), post_ops_(post_ops) {}
   const char* name() const override { return name_.c_str(); }
@@ -61,7 +65,7 @@ struct FakeKernel final : Kernel {
     }
     auto op = inner_->prepare(wanted, reason);
     const bool wrong = only_wrong_on_ == nullptr || (args.constant.size() > 1 && args.constant[1] == only_wrong_on_);
-    return op ? std::make_unique<TimedOp>(std::move(op), cost_ns_, wrong ? error_ : 0) : nullptr;
+    return op ? std::make_unique<TimedOp>(std::move(op), cost_ns_, wrong ? error_ : 0, disturbed_run_) : nullptr;
   }
 
  private:

@@ -227,6 +227,19 @@ TEST(Tuner, RefusesWhatIsInexactAndWinogradOnRequest) {
   }
 }
 
+// The first run only warms up; the one after it may meet whatever else the machine does.
+TEST(Tuner, OneDisturbedRunDecidesNothing) {
+  const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
+  FakeKernels list;
+  list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("steady", convolution, 1000, "", false));
+  auto disturbed = std::make_unique<FakeKernel>("disturbed", convolution, 500, "", true);
+  disturbed->disturbed_run_ = 1;
+  list.add(OpKind::kConvolution, std::move(disturbed));
+  ThreeConvolutions net;
+  MemoryTuningStore store;
+  EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>(3, "disturbed")));
+}
+
 // A sum that is rounded to the next number of two bytes is as good as any; two numbers further it is another result.
 TEST(Tuner, MeasuresFloatsOfTwoBytesAsTheyRound) {
   const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
