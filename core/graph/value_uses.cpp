@@ -15,7 +15,9 @@ namespace {
 
 // So many uses libtorch may search and move.
 constexpr std::size_t kFewUses = 64;
-constexpr std::size_t kNear = 16;  // so far on either side of the last use taken away the next is looked for
+constexpr std::size_t kNear = 32;  // so far on either side of the last use taken away the next is looked for
+constexpr std::int64_t kSearchedPerUse = 64;  // for each use that was near so many others may be looked at later
+constexpr std::int64_t kListing = 4;  // listing a use takes as long as looking at so many
 constexpr std::size_t kFewMoved = 32;  // by Value::replaceAllUsesWith(), which takes the first away again and again
 
 // Value hands its uses out as constant although neither it nor they are: the only way to work on a part of them.
@@ -28,24 +30,44 @@ bool isSame(const Use& a, const Use& b) { return a.user == b.user && a.offset ==
 
 }  // namespace
 
-std::optional<std::size_t> ValueUses::placeNear(const use_list& uses, const Use& use, std::size_t last) {
-  const std::size_t end = std::min(last + kNear, uses.size());
-  for (std::size_t place = last < kNear ? 0 : last - kNear; place < end; ++place) {
-    if (isSame(uses[place], use)) return place;
+std::optional<std::size_t> ValueUses::search(const use_list& uses, const Use& use, std::size_t from, std::size_t farthest) {
+  for (std::size_t distance = 0; distance <= farthest; ++distance) {
+    const std::size_t behind = from + distance;
+    if (behind < uses.size() && isSame(uses[behind], use)) return behind;
+    if (distance <= from && from - distance < uses.size() && isSame(uses[from - distance], use)) return from - distance;
   }
   return std::nullopt;
 }
 
-std::size_t ValueUses::placeOf(const use_list& uses, const Use& use, Index& index) {
+void ValueUses::Readers::forgetPlaces() {
+  places.clear();
+  listed = 0;
+}
+
+std::size_t ValueUses::placeInIndex(const use_list& uses, const Use& use, Readers& readers) {
   for (const bool anew : {false, true}) {
-    if (anew || index.listed > uses.size()) index = {};
-    for (; index.listed < uses.size(); ++index.listed) index.places[keyOf(uses[index.listed])] = index.listed;
-    const auto found = index.places.find(keyOf(use));
-    if (found != index.places.end() && found->second < uses.size() && isSame(uses[found->second], use)) return found->second;
+    if (anew || readers.listed > uses.size()) readers.forgetPlaces();
+    for (; readers.listed < uses.size(); ++readers.listed) readers.places[keyOf(uses[readers.listed])] = readers.listed;
+    const auto found = readers.places.find(keyOf(use));
+    if (found != readers.places.end() && found->second < uses.size() && isSame(uses[found->second], use)) return found->second;
   }
   const auto found = std::find_if(uses.begin(), uses.end(), [&](const Use& other) { return isSame(other, use); });
   IPEX_CHECK(found != uses.end(), "a node is not among the users of its input");
   return static_cast<std::size_t>(found - uses.begin());
+}
+
+std::size_t ValueUses::placeOf(const use_list& uses, const Use& use, Readers& readers) {
+  std::size_t& last = readers.last[use.offset % readers.last.size()];
+  last = std::min(last, uses.size() - 1);
+  auto found = search(uses, use, last, kNear);
+  if (found) {
+    readers.may_search += kSearchedPerUse;
+    if (readers.listed != 0 && readers.may_search > kListing * static_cast<std::int64_t>(uses.size())) readers.forgetPlaces();
+  } else if (readers.listed == 0 && readers.may_search >= 0) {
+    found = search(uses, use, last, uses.size());
+    if (found) readers.may_search -= static_cast<std::int64_t>(*found > last ? *found - last : last - *found);
+  }
+  return last = found ? *found : placeInIndex(uses, use, readers);
 }
 
 template <typename Change>
@@ -54,16 +76,14 @@ void ValueUses::changeInput(Node* node, std::size_t index, const Change& change)
   use_list& uses = usesOf(value);
   if (uses.size() <= kFewUses) return change();
   const Use use(node, index);
-  Index& known = indices_[value];
-  const auto near = placeNear(uses, use, known.last);
-  const std::size_t place = near ? *near : placeOf(uses, use, known);
+  Readers& readers = readers_[value];
+  const std::size_t place = placeOf(uses, use, readers);
   uses[place] = uses.back();
   uses.pop_back();
-  known.last = place;
-  if (known.listed != 0) {
-    known.places.erase(keyOf(use));
-    if (place < uses.size()) known.places[keyOf(uses[place])] = place;
-    known.listed = uses.size();
+  if (readers.listed != 0) {
+    readers.places.erase(keyOf(use));
+    if (place < uses.size()) readers.places[keyOf(uses[place])] = place;
+    readers.listed = uses.size();
   }
   alone_.assign(1, use);
   alone_.swap(uses);

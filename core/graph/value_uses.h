@@ -1,6 +1,7 @@
 // Taking away readers of values that thousands read (attributes that all convolutions of a graph share, a large skip).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,18 +26,23 @@ class ValueUses {
   template <typename Change>
   void changeInput(torch::jit::Node* node, std::size_t index, const Change& change);
 
-  // Who takes readers away mostly does so in their order: the next is where the last one was, or near. Else the first
-  // `listed` uses of a value are looked up by user and operand; that is checked when it is asked and made anew where it is
-  // wrong: others change uses too, and values and nodes die.
-  struct Index {
-    std::size_t last = 0;
+  // Who takes readers away mostly does so in their order: the next that reads it as the same operand is where the last
+  // one was, or near. Where it is not, it is searched, as long as that takes no longer than all else; then, where nodes go
+  // in no order, the first `listed` uses are looked up by user and operand. That is checked when it is asked and made anew
+  // where it is wrong: others change uses too, and values and nodes die.
+  struct Readers {
+    std::array<std::size_t, 8> last{};  // by operand, modulo their number
+    std::int64_t may_search = 0;        // as many uses may be looked at before they are listed, and one search is free
     std::unordered_map<std::uintptr_t, std::size_t> places;
     std::size_t listed = 0;
+    void forgetPlaces();
   };
-  static std::optional<std::size_t> placeNear(const torch::jit::use_list& uses, const torch::jit::Use& use, std::size_t last);
-  static std::size_t placeOf(const torch::jit::use_list& uses, const torch::jit::Use& use, Index& index);
+  // The place of `use`, at most `farthest` away from `from`.
+  static std::optional<std::size_t> search(const torch::jit::use_list& uses, const torch::jit::Use& use, std::size_t from, std::size_t farthest);
+  static std::size_t placeInIndex(const torch::jit::use_list& uses, const torch::jit::Use& use, Readers& readers);
+  static std::size_t placeOf(const torch::jit::use_list& uses, const torch::jit::Use& use, Readers& readers);
 
-  std::unordered_map<const torch::jit::Value*, Index> indices_;
+  std::unordered_map<const torch::jit::Value*, Readers> readers_;
   torch::jit::use_list alone_;  // the one use that libtorch gets to see
 };
 
