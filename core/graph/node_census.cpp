@@ -194,14 +194,14 @@ bool NodeCensus::hasAny(const std::vector<const char*>& kinds) const {
   });
 }
 
-NodeWalk NodeCensus::nodesOf(const std::function<bool(c10::Symbol)>& wanted) const {
+NodeWalk NodeCensus::nodesOf(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter) const {
   std::vector<char> is_wanted;
   for (const c10::Symbol kind : kinds_) is_wanted.push_back(wanted(kind) ? 1 : 0);
   std::vector<Node*> found;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     if (is_wanted[kind_of_[n]] != 0) found.push_back(nodes_[n]);
   }
-  return NodeWalk(std::move(found));
+  return NodeWalk(std::move(found), rewriter);
 }
 
 std::uint64_t graphHash(const Graph& graph) { return NodeCensus(const_cast<Graph&>(graph)).hash(); }  // it only reads

@@ -20,8 +20,8 @@ class NodeCensus {
   NodeWalk all() const { return NodeWalk(nodes_); }
   // Whether there is a node of one of these kinds, "aten::add".
   bool hasAny(const std::vector<const char*>& kinds) const;
-  // As allNodes(), but only the nodes whose kind is `wanted`, which is asked once per kind.
-  NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted) const;
+  // As allNodes(), but only the nodes whose kind is `wanted`, which is asked once per kind. `rewriter`: see NodeWalk.
+  NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
 
  private:
   std::vector<torch::jit::Node*> nodes_;

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/rewriter.h"
+
 namespace ipex_studio {
 
 using torch::jit::Block;
@@ -20,6 +22,15 @@ namespace {
 
 // A label names at most so many of a node's origins.
 constexpr std::size_t kLabelParts = 5;
+
+// How many nodes ahead a walk fetches what.
+constexpr std::size_t kAheadNode = 32, kAheadLists = 24, kAheadValues = 16, kAheadNeighbours = 10, kAheadReaders = 5;
+constexpr std::size_t kCacheLine = 64;
+
+template <std::size_t kBytes>
+void fetch(const void* address) {
+  for (std::size_t at = 0; at < kBytes; at += kCacheLine) __builtin_prefetch(static_cast<const char*>(address) + at);
+}
 
 void collect(Block* block, bool with_constants, std::vector<Node*>& nodes) {
   for (Node* node : block->nodes()) {
@@ -48,6 +59,39 @@ std::string shortKind(const std::string& kind) {
 }
 
 }  // namespace
+
+// In stages, each of which follows the addresses that an earlier one fetched, so that no stage waits and the memory works
+// on several nodes at once.
+void NodeWalk::fetchAhead(std::size_t at) const {
+  // The address only: a node ahead may be gone by now.
+  if (at + kAheadNode < nodes_.size()) fetch<sizeof(Node)>(nodes_[at + kAheadNode]);
+  if (rewriter_ == nullptr) return;
+  const auto ahead = [&](std::size_t distance) -> const Node* {
+    const Node* node = at + distance < nodes_.size() ? nodes_[at + distance] : nullptr;
+    return node != nullptr && rewriter_->alive(node) ? node : nullptr;
+  };
+  if (const Node* node = ahead(kAheadLists)) {
+    fetch<2 * kCacheLine>(node->inputs().data());
+    fetch<1>(node->outputs().data());
+  }
+  if (const Node* node = ahead(kAheadValues)) {
+    for (const Value* input : node->inputs()) fetch<sizeof(Value)>(input);
+    for (const Value* output : node->outputs()) fetch<sizeof(Value)>(output);
+  }
+  if (const Node* node = ahead(kAheadNeighbours)) {
+    for (const Value* input : node->inputs()) fetch<sizeof(Node)>(input->node());
+    for (const Value* output : node->outputs()) fetch<1>(output->uses().data());
+  }
+  if (const Node* node = ahead(kAheadReaders)) {
+    for (const Value* output : node->outputs()) {
+      if (output->hasUses()) fetch<sizeof(Node)>(output->uses()[0].user);
+    }
+    for (const Value* input : node->inputs()) {
+      fetch<1>(input->node()->inputs().data());
+      fetch<1>(input->uses().data());
+    }
+  }
+}
 
 NodeWalk allNodes(Graph& graph, bool with_constants) {
   std::vector<Node*> nodes;

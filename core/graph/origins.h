@@ -11,19 +11,17 @@
 
 namespace ipex_studio {
 
+class Rewriter;
+
 // A list of nodes to walk along: it fetches those ahead into the cache, since in a large graph they lie anywhere.
 class NodeWalk {
  public:
   class Iterator {
    public:
-    Iterator(const std::vector<torch::jit::Node*>& nodes, std::size_t at) : nodes_(&nodes), at_(at) {}
+    Iterator(const NodeWalk& walk, std::size_t at) : walk_(&walk), at_(at) {}
     torch::jit::Node* operator*() const {
-      // The addresses only: a node ahead may be gone by now.
-      if (at_ + kAhead < nodes_->size()) {
-        const char* ahead = reinterpret_cast<const char*>((*nodes_)[at_ + kAhead]);
-        for (std::size_t line = 0; line < sizeof(torch::jit::Node); line += kCacheLine) __builtin_prefetch(ahead + line);
-      }
-      return (*nodes_)[at_];
+      walk_->fetchAhead(at_);
+      return walk_->nodes_[at_];
     }
     Iterator& operator++() {
       ++at_;
@@ -32,18 +30,21 @@ class NodeWalk {
     bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
-    static constexpr std::size_t kAhead = 8;
-    static constexpr std::size_t kCacheLine = 64;
-    const std::vector<torch::jit::Node*>* nodes_;
+    const NodeWalk* walk_;
     std::size_t at_;
   };
 
-  explicit NodeWalk(std::vector<torch::jit::Node*> nodes) : nodes_(std::move(nodes)) {}
-  Iterator begin() const { return {nodes_, 0}; }
-  Iterator end() const { return {nodes_, nodes_.size()}; }
+  // Who walks as `rewriter` changes the graph says so: the operands and readers of nodes ahead are fetched too, of those
+  // that still are.
+  explicit NodeWalk(std::vector<torch::jit::Node*> nodes, const Rewriter* rewriter = nullptr) : nodes_(std::move(nodes)), rewriter_(rewriter) {}
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, nodes_.size()}; }
 
  private:
+  void fetchAhead(std::size_t at) const;
+
   std::vector<torch::jit::Node*> nodes_;
+  const Rewriter* rewriter_;
 };
 
 // Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder

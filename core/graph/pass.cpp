@@ -26,7 +26,7 @@ const NodeCensus& PassContext::census() {
   return *census_;
 }
 
-NodeWalk PassContext::nodesWhere(const std::function<bool(c10::Symbol)>& wanted) { return census().nodesOf(wanted); }
+NodeWalk PassContext::nodesWhere(const std::function<bool(c10::Symbol)>& wanted) { return census().nodesOf(wanted, &rewriter); }
 
 torch::jit::AliasDb& PassContext::aliases() {
   if (!aliases_ || aliases_at_rewrite_ != rewriter.rewrites()) {
