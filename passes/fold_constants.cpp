@@ -235,12 +235,13 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_bra
     context.rewriter.inlineBlock(node, node->blocks()[*condition ? 0 : 1], "took the only possible branch");
     changed = *took_branch = true;
   }
+  if (!isDisabled(context.options, kEliminateLoop.name) && kEliminateLoop.run(graph, context)) changed = *took_branch = true;
   return changed;
 }
 
 // What earlier passes could not answer before a branch was taken, and what decides further branches.
 void answerAgain(Graph& graph, PassContext& context) {
-  for (const Pass* pass : {&kEliminateTuple, &kEliminateBranchResult, &kFoldSize, &kFoldTensorFacts}) {
+  for (const Pass* pass : {&kEliminateTuple, &kEliminateList, &kEliminateBranchResult, &kPropagateChecks, &kFoldSize, &kFoldTensorFacts}) {
     if (!isDisabled(context.options, pass->name)) pass->run(graph, context);
   }
 }
@@ -248,9 +249,11 @@ void answerAgain(Graph& graph, PassContext& context) {
 bool foldConstants(Graph& graph, PassContext& context) {
   bool changed = false;
   Misses misses;
-  // A branch that is taken brings new constants in reach.
+  // A branch that is taken brings new constants in reach, and what is made of those new answers.
+  bool took_before = false;
   for (bool took_branch = false; foldOnce(graph, context, misses, &took_branch); took_branch = false) {
-    if (took_branch) answerAgain(graph, context);
+    if (took_branch || took_before) answerAgain(graph, context);
+    took_before = took_branch;
     changed = true;
     misses.clear();
   }

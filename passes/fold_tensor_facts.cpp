@@ -42,6 +42,25 @@ bool areSameSizes(const Value* a, const Value* b) {
   return std::equal(left->inputs().begin(), left->inputs().end(), right->inputs().begin(), &isSameSize);
 }
 
+// Tensors that nothing else names when they are made; a transposition of one axis with itself is none.
+bool isNewTensor(const Value* value) {
+  static const std::vector<const char*> kViews = {"aten::permute", "aten::select", "aten::slice", "aten::unsqueeze"};
+  const Node* node = value->node();
+  if (isFresh(value) || isReshape(node) || std::any_of(kViews.begin(), kViews.end(), [&](const char* kind) { return isKind(node, kind); })) return true;
+  if (!isKind(node, "aten::transpose")) return false;
+  const auto a = constantInt(node->input(1)), b = constantInt(node->input(2));
+  return a && b && *a != *b && (*a < 0) == (*b < 0);
+}
+
+// A tensor is one made here or one that was there before; of two that were, nobody knows: the caller may give one twice.
+bool areOtherTensors(const Value* a, const Value* b, PassContext& context) {
+  if (!isTensor(a) || !isTensor(b)) return false;
+  const auto isArgument = [](const Value* value) { return value->node() == value->owningGraph()->param_node(); };
+  if (isNewTensor(a) && (isNewTensor(b) || isArgument(b))) return true;
+  if (isNewTensor(b) && isArgument(a)) return true;
+  return (isFresh(a) || isFresh(b)) && !context.aliases().mayAlias(a, b);
+}
+
 // nullopt: not one of these questions, or not answered.
 std::optional<IValue> answerOf(const Node* node, PassContext& context) {
   const std::string kind = node->kind().toQualString();
@@ -49,9 +68,7 @@ std::optional<IValue> answerOf(const Node* node, PassContext& context) {
     const Value *a = node->input(0), *b = node->input(1);
     if ((isTensor(a) && isNone(b)) || (isNone(a) && isTensor(b))) return IValue(kind == "aten::__isnot__");
     if (a == b) return IValue(kind == "aten::__is__");
-    // Of two arguments nobody knows: the caller may give one tensor twice.
-    const bool apart = isTensor(a) && isTensor(b) && (isFresh(a) || isFresh(b)) && !context.aliases().mayAlias(a, b);
-    return apart ? std::optional<IValue>(kind == "aten::__isnot__") : std::nullopt;
+    return areOtherTensors(a, b, context) ? std::optional<IValue>(kind == "aten::__isnot__") : std::nullopt;
   }
   if (kind == "aten::eq" || kind == "aten::ne") {
     return areSameSizes(node->input(0), node->input(1)) ? std::optional<IValue>(kind == "aten::eq") : std::nullopt;

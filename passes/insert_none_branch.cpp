@@ -10,6 +10,7 @@
 
 #include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
+#include "passes/whole_branch.h"
 
 namespace ipex_studio {
 namespace {
@@ -27,14 +28,6 @@ bool wasGiven(const Value* argument) {
   return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return isKind(use.user, "prim::unchecked_cast") && knownDtype(use.user->output()).has_value(); });
 }
 
-// Does the whole graph depend on the argument's absence already?
-bool isBranch(const Graph& graph) {
-  const auto outputs = graph.outputs();
-  return !outputs.empty() && isKind(outputs[0]->node(), "prim::If") && outputs[0]->node()->outputs().size() == outputs.size() &&
-         std::none_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node* node) { return !node->blocks().empty() && node != outputs[0]->node(); }) &&
-         std::equal(outputs.begin(), outputs.end(), outputs[0]->node()->outputs().begin());
-}
-
 std::vector<Value*> leftOut(Graph& graph) {
   std::vector<Value*> arguments;
   for (Value* input : graph.inputs()) {
@@ -47,7 +40,7 @@ std::vector<Value*> leftOut(Graph& graph) {
 
 bool insertNoneBranch(Graph& graph, PassContext& context) {
   const std::vector<Value*> arguments = leftOut(graph);
-  if (arguments.empty() || isBranch(graph) || !context.rewriter.permit()) return false;
+  if (arguments.empty() || isWholeBranch(graph) || !context.rewriter.permit()) return false;
   Node* const first = *graph.nodes().begin();
   Value* const none = context.rewriter.none(first);
   Value* condition = nullptr;

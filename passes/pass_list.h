@@ -28,6 +28,8 @@ extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
 extern const Pass kEliminateDropout;
 extern const Pass kEliminateIdentity;
+extern const Pass kEliminateList;
+extern const Pass kEliminateLoop;
 extern const Pass kEliminateReshape;
 extern const Pass kEliminateTranspose;
 extern const Pass kEliminateTuple;
@@ -52,9 +54,11 @@ extern const Pass kFuseResidualAdd;
 extern const Pass kFuseSoftmax;
 extern const Pass kFuseSqueezeExcite;
 extern const Pass kInsertCasts;
+extern const Pass kInsertIdentityBranch;
 extern const Pass kInsertIntegerWeights;
 extern const Pass kInsertNoneBranch;
 extern const Pass kInsertQuantize;
+extern const Pass kPropagateChecks;
 extern const Pass kQuantizeEmbeddings;
 
 }  // namespace ipex_studio

@@ -9,6 +9,7 @@ const std::vector<const Pass*>& defaultPasses() {
   static const std::vector<const Pass*> passes = {
       // First of all: both graphs go through all passes.
       &kInsertNoneBranch,
+      &kInsertIdentityBranch,
       // Before all others: in eval mode dropout hands its input through, which no alias analysis knows.
       &kEliminateDropout,
       // Every later pattern is written for the out-of-place operators only.
@@ -31,6 +32,11 @@ const std::vector<const Pass*>& defaultPasses() {
       // Before fold-constants, for which a list that is written to is none.
       &kCanonicalizeLists,
       &kEliminateTuple,
+      // After the lists that are filled are written as lists.
+      &kEliminateList,
+      &kPropagateChecks,
+      // Before fold-constants, which runs it again when it knows how many rounds there are.
+      &kEliminateLoop,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
       // After it: branches choose the fast path, and whether the weights of attention are read. Before all that looks for

@@ -136,17 +136,45 @@ void Rewriter::inlineBlock(Node* node, torch::jit::Block* block, const std::stri
   for (Node* inner : nodes) inner->moveBefore(node);
   const std::vector<Value*> from(node->outputs().begin(), node->outputs().end());
   const std::vector<Value*> to(block->outputs().begin(), block->outputs().end());
-  std::vector<torch::jit::Block*> others = node->blocks().vec();  // and all blocks in them
-  while (!others.empty()) {
-    torch::jit::Block* const other = others.back();
-    others.pop_back();
-    for (Node* gone : other->nodes()) {
-      destroyed_.insert(gone);
-      others.insert(others.end(), gone->blocks().begin(), gone->blocks().end());
-    }
-  }
+  forgetBlocks(node);
   replaceAll({node}, from, to, text);
   if (alive(node)) destroy(node);
+}
+
+void Rewriter::forgetBlocks(Node* node) {
+  std::vector<torch::jit::Block*> open = node->blocks().vec();  // and all blocks in them
+  while (!open.empty()) {
+    torch::jit::Block* const block = open.back();
+    open.pop_back();
+    for (Node* gone : block->nodes()) {
+      destroyed_.insert(gone);
+      open.insert(open.end(), gone->blocks().begin(), gone->blocks().end());
+    }
+  }
+}
+
+void Rewriter::unroll(Node* loop, std::int64_t rounds, const std::string& text) {
+  torch::jit::Block* const body = loop->blocks()[0];
+  std::vector<Value*> carried(loop->inputs().begin() + 2, loop->inputs().end());
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    std::unordered_map<Value*, Value*> copies{{body->inputs()[0], constant(round, loop)}};
+    for (std::size_t c = 0; c < carried.size(); ++c) copies[body->inputs()[c + 1]] = carried[c];
+    const auto copyOf = [&](Value* value) {
+      const auto found = copies.find(value);
+      return found == copies.end() ? value : found->second;
+    };
+    for (Node* node : body->nodes()) {
+      Node* copy = graph_.createClone(node, copyOf)->insertBefore(loop);
+      destroyed_.erase(copy);
+      copyOrigins(node, copy);
+      for (std::size_t o = 0; o < node->outputs().size(); ++o) copies[node->output(o)] = copy->output(o);
+    }
+    for (std::size_t c = 0; c < carried.size(); ++c) carried[c] = copyOf(body->outputs()[c + 1]);
+  }
+  const std::vector<Value*> from(loop->outputs().begin(), loop->outputs().end());
+  forgetBlocks(loop);
+  replaceAll({loop}, from, carried, text);
+  if (alive(loop)) destroy(loop);
 }
 
 void Rewriter::copyOrigins(const Node* from, const Node* to) {

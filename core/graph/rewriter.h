@@ -57,6 +57,8 @@ class Rewriter {
 
   // Ends a rewrite that puts the nodes of `block` in the place of `node`, which owns it; their origins stay.
   void inlineBlock(torch::jit::Node* node, torch::jit::Block* block, const std::string& text);
+  // Ends a rewrite that puts `rounds` copies of the block of `loop`, a prim::Loop that goes on while its count lasts, in its place.
+  void unroll(torch::jit::Node* loop, std::int64_t rounds, const std::string& text);
   // Ends a rewrite that makes the graph a condition with two forms of it: where `condition` holds, `known` are replaced by
   // `as`; else everything stays. Constants, and what was made since permit(), stay in front.
   void branch(torch::jit::Value* condition, at::ArrayRef<torch::jit::Value*> known, at::ArrayRef<torch::jit::Value*> as, const std::string& text);
@@ -79,6 +81,8 @@ class Rewriter {
   void missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text);
 
  private:
+  // Every node in the blocks of `node` is gone with it.
+  void forgetBlocks(torch::jit::Node* node);
   // The clone's nodes come from where the node's come from, also in blocks.
   void copyOrigins(const torch::jit::Node* from, const torch::jit::Node* to);
   void applied(std::vector<OriginId> origins, const std::string& text);

@@ -60,6 +60,52 @@ TEST(BranchRegions, ChecksDoNotSplitThem) {
   EXPECT_ANY_THROW(result.module.get_method("forward")({at::randn({10, 4})}));
 }
 
+TEST(BranchRegions, BehindACheckASizeIsKnown) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    n = x.size(1)\n"
+      "    before = n * 2\n"
+      "    assert n == 4, 'expected 4, got {}'.format(n)\n"
+      "    a, b = self.u.split([x.size(-1), 8])\n"
+      "    return torch.linear(torch.tanh(x), a) + torch.linear(x, b)[:, :4], before\n",
+      {{"u", weight({12, 4})}});
+  OptimizedModel result = expectSame(module, {Inputs{at::randn({2, 4})}, Inputs{at::randn({3, 4})}});
+  EXPECT_EQ(regionsIn(result.module), 1);
+  const std::string text = result.rewritten.get_method("forward").graph()->toString(false);
+  EXPECT_EQ(text.find("aten::split"), std::string::npos) << text;
+  EXPECT_ANY_THROW(result.module.get_method("forward")({at::randn({2, 5})}));
+  expectSameBothWays(
+      "    if x.size(0) > 1:\n        assert x.size(0) == 2 or x.size(0) == 3\n        if x.size(0) != 2:\n            x = x * 2.0\n"
+      "    return torch.tanh(x) * x.size(0)\n");
+}
+
+TEST(BranchRegions, ArgumentsThatMayBeOneTensor) {
+  const Module module = scriptModule(
+      "def forward(self, q, k):\n"
+      "    y = torch.tanh(q) * self.w\n"
+      "    if q is k:\n        y = torch.relu(y)\n"
+      "    else:\n        y = y + torch.exp(k)\n"
+      "    y = y * 2.0 + self.w\n"
+      "    if k is not q:\n        y = y - k\n"
+      "    return torch.sigmoid(y)\n",
+      {{"w", weight({4})}});
+  const at::Tensor x = at::randn({2, 4});
+  const OptimizedModel result = expectSame(module, {{x, at::randn({2, 4})}, {x, x}, {at::randn({3, 4}), at::randn({3, 4})}});
+  EXPECT_EQ(regionsIn(result.module), 2);
+  expectSame(module, {{x, at::randn({1, 4})}, {x, x}});
+}
+
+TEST(BranchRegions, LoopsOfFewRoundsAreWrittenOut) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = torch.tanh(x)\n"
+      "    sizes = [x.size(0)] + list(x.size()[1:])\n"
+      "    count = sizes[0]\n"
+      "    for i in range(len(sizes) - 1):\n        count *= sizes[i + 1]\n        y = torch.relu(y + i) * self.w\n"
+      "    assert count != 1, 'one value: {}'.format(sizes)\n"
+      "    return torch.exp(y) * count\n");
+  EXPECT_EQ(regionsIn(result.module), 1);
+}
+
 TEST(BranchRegions, CallsWithAndWithoutOptionalArguments) {
   const Module module = scriptModule(
       "def forward(self, x, mask: Optional[Tensor] = None):\n"
