@@ -1,4 +1,5 @@
 // Lowering of operators that are a few of ours in a row: norms, variances, gates, stacks, rolls, padding.
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -58,20 +59,42 @@ LoweredNode lowerNorm(Node* node) {
   return lowered;
 }
 
-// aten::var / std(x, dim, unbiased, keepdim) of the whole population
-LoweredNode spread(Node* node, bool root) {
-  needFloat(node->input(0));
-  if (node->inputs().size() != 4 || node->input(2)->type()->kind() != c10::TypeKind::BoolType || needBool(node->input(2), "unbiased")) {
-    decline(reasons::kUnsupportedAttribute, "The variance of a sample stays in the interpreter.");
+// How many elements the axes have, as a number that broadcasts against what is left of `x`.
+LoweredOperand countOf(Steps& steps, LoweredOperand x, const Ints& axes, int rank, bool keepdim) {
+  for (std::int64_t axis = 0; axis < rank; ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+    x = steps.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}}, {x});
   }
-  const Ints axes = axesOf(node->input(1), needRank(node->input(0)));
-  LoweredNode lowered;
-  lowered.ops.push_back({reduce("mean", axes, true), {use(node->input(0))}, {}, {}});
-  lowered.ops.push_back({pointwise({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kSquare)}), {use(node->input(0)), useLocal(0)}, {}, {}});
-  lowered.ops.push_back({reduce("mean", axes, needBool(node->input(3), "keepdim")), {useLocal(1)}, {}, {}});
-  if (root) lowered.ops.push_back({pointwise({unaryPostOp(PostOpKind::kSqrt)}), {useLocal(2)}, {}, {}});
-  lowered.ops.back().dst = {node->output()};
-  return lowered;
+  x = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 1)}, {x, use(at::ones({}, at::kFloat))});
+  return steps.add(OpKind::kReduce, reduce("sum", axes, keepdim).attributes, {x});
+}
+
+// What is taken off the number of elements: 1 where nothing is said.
+double correctionOf(Value* value) {
+  if (isNone(value)) return 1;
+  return value->type()->kind() == c10::TypeKind::BoolType ? (needBool(value, "unbiased") ? 1 : 0) : needNumber(value, "correction");
+}
+
+// aten::var / std(x, dim?, unbiased, keepdim), or correction in the place of unbiased
+LoweredNode spread(Node* node, bool root) {
+  Value* const input = node->input(0);
+  needFloat(input);
+  if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "The variance of all elements stays in the interpreter.");
+  const int rank = needRank(input);
+  const Ints axes = axesOf(node->input(1), rank);
+  const double correction = correctionOf(node->input(2));
+  const bool keepdim = needBool(node->input(3), "keepdim");
+  Steps steps;
+  const LoweredOperand mean = steps.add(OpKind::kReduce, reduce("mean", axes, true).attributes, {use(input)});
+  const LoweredOperand squares = steps.chain({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kSquare)}, {use(input), mean});
+  LoweredOperand result = steps.add(OpKind::kReduce, reduce(correction == 0 ? "mean" : "sum", axes, keepdim).attributes, {squares});
+  if (correction != 0) {
+    const LoweredOperand count = countOf(steps, use(input), axes, rank, keepdim);
+    const PostOp taken = unaryPostOp(PostOpKind::kLinear, 1, -correction), at_least_none = unaryPostOp(PostOpKind::kClip, 0, std::numeric_limits<double>::infinity());
+    result = steps.chain({binaryPostOp(PostOpKind::kDiv, 0)}, {result, steps.chain({taken, at_least_none}, {count})});
+  }
+  if (root) steps.chain({unaryPostOp(PostOpKind::kSqrt)}, {result});
+  return steps.finish(node);
 }
 LoweredNode lowerVar(Node* node) { return spread(node, false); }
 LoweredNode lowerStd(Node* node) { return spread(node, true); }

@@ -1,4 +1,4 @@
-// Lowering of look-ups by index: rows, elements, grids of places; and of counted-up indices themselves.
+// Lowering of look-ups by index: rows, elements, grids of places; of counted-up indices themselves, and of what they decide.
 #include <limits>
 
 #include "core/graph/lowering_builder.h"
@@ -150,6 +150,56 @@ LoweredNode lowerArange(Node* node) {
   return steps.finish(node);
 }
 
+// 1, 2, 3 … along an axis of `x`, of floats, its other sizes 1: of a tensor that is a constant, computed once for each size.
+LoweredOperand countedAlong(Steps& steps, LoweredOperand x, int axis, int rank) {
+  for (int other = 0; other < rank; ++other) {
+    if (other == axis) continue;
+    x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{other}}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}}, {x});
+  }
+  x = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 1)}, {x, use(at::ones({}, at::kFloat))});
+  return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {x});
+}
+
+// aten::triu / tril(x, diagonal): what is not `side` (kGe, kLe) of the diagonal becomes zero.
+LoweredNode triangle(Node* node, PostOpKind side) {
+  Value* const x = node->input(0);
+  const int rank = needRank(x);
+  const auto dtype = knownDtype(x);
+  if (rank < 2) decline(reasons::kUnsupportedAttribute, "A line has no diagonal.");
+  if (dtype != at::kFloat && dtype != at::kLong && dtype != at::kBool) decline(reasons::kUnsupportedDtype, "Triangles of this type stay in the interpreter.");
+  const double diagonal = static_cast<double>(needInt(node->input(1), "diagonal"));
+  Steps steps;
+  const LoweredOperand numbers = asFloat(steps, x);
+  const LoweredOperand column = countedAlong(steps, numbers, rank - 1, rank), row = countedAlong(steps, numbers, rank - 2, rank);
+  const LoweredOperand kept = steps.chain({binaryPostOp(PostOpKind::kSub, 0), binaryPostOp(side, 1)}, {column, row, use(at::scalar_tensor(diagonal, at::kFloat))});
+  if (dtype == at::kLong) {
+    steps.integers("mul", use(x), steps.cast(kept, "bool"));
+    return steps.finish(node);
+  }
+  const LoweredOperand result = steps.chain({binaryPostOp(PostOpKind::kKeep, 0, 0)}, {numbers, kept});
+  if (dtype == at::kBool) steps.cast(result, "bool");
+  return steps.finish(node);
+}
+LoweredNode lowerTriu(Node* node) { return triangle(node, PostOpKind::kGe); }
+LoweredNode lowerTril(Node* node) { return triangle(node, PostOpKind::kLe); }
+
+// aten::linspace(start, end, steps, dtype, …) where only the number of steps is known at run time
+LoweredNode lowerLinspace(Node* node) {
+  const double start = needNumber(node->input(0), "start"), end = needNumber(node->input(1), "end");
+  if (knownDtype(node->output()) != at::kFloat) decline(reasons::kUnsupportedDtype, "Lines of integers stay in the interpreter.");
+  Value* const count = node->input(2);
+  const auto known = constantInt(count);
+  Steps steps;
+  LoweredOperand x = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, at::kFloat))});
+  if (!known) steps.addRef({"shape", 0, count});
+  x = steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {x});
+  LoweredOperand last = known ? use(at::scalar_tensor(static_cast<double>(*known), at::kFloat)) : steps.cast(steps.integer(count), "f32");
+  // One number is the start: 0 steps of a width that does not matter.
+  last = steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), unaryPostOp(PostOpKind::kClip, 1, std::numeric_limits<double>::infinity())}, {last});
+  steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), binaryPostOp(PostOpKind::kDiv, 0), unaryPostOp(PostOpKind::kLinear, end - start, start)}, {x, last});
+  return steps.finish(node);
+}
+
 // Line `i` of aten::meshgrid spread over what the others span: what is zero all over takes part, for its sizes.
 void spreadLine(Steps& steps, const std::vector<Value*>& lines, std::size_t i, bool crossed) {
   const auto placed = [&](std::size_t l) {
@@ -208,6 +258,9 @@ void addIndexingLowerings(Table& table) {
   table["aten::one_hot"] = lowerOneHot;
   table["aten::grid_sampler"] = lowerGridSampler;
   table["aten::arange"] = lowerArange;
+  table["aten::triu"] = lowerTriu;
+  table["aten::tril"] = lowerTril;
+  table["aten::linspace"] = lowerLinspace;
 }
 
 }  // namespace ipex_studio::lowering

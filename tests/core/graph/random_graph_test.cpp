@@ -109,7 +109,7 @@ class Generator {
   }
 
   void grow() {
-    switch (between(0, 14)) {
+    switch (between(0, 15)) {
       case 0:
       case 1:
       case 2: return convolution();
@@ -124,6 +124,7 @@ class Generator {
       case 11: return cat();
       case 12: return decomposed();
       case 13: return inPlace();
+      case 14: return ordered();
       default: return view();
     }
   }
@@ -226,6 +227,22 @@ class Generator {
                                                     "{0} * torch.hardtanh({0} + 3, 0.0, 6.0) / 6",
                                                     "({0} - {0}.mean(-1, keepdim=True)) / torch.sqrt(({0} - {0}.mean(-1, keepdim=True)).pow(2).mean(-1, keepdim=True) + 0.01)"};
     add(fmt::format(fmt::runtime(kForms[static_cast<std::size_t>(between(0, 3))]), x.name), {x.name}, x.sizes);
+  }
+
+  // What depends on order or on places, as far as rounding cannot choose another result.
+  void ordered() {
+    const Known x = *find([](const Known& value) { return value.sizes.size() >= 2; });
+    static const std::vector<const char*> kSame = {"torch.sort({0}, -1)[0]", "torch.sort({0}, 1, True)[0]", "torch.gather({0}, -1, torch.argsort({0}, -1))",
+                                                   "torch.cumsum({0}, -1)", "torch.cumsum({0} * 0.5, 1)", "torch.triu({0}, 1)", "torch.tril({0}, -1)",
+                                                   "torch.masked_fill({0}, ({0} < 9.0).triu(), 0.5)"};
+    if (chance(70)) return add(fmt::format(fmt::runtime(kSame[static_cast<std::size_t>(between(0, 7))]), x.name), {x.name}, x.sizes);
+    if (x.sizes.size() == 4 && x.sizes[1] > 1 && chance(50)) {
+      return add(fmt::format("torch.grid_sampler({0}, torch.tanh({0}[:, :2].permute([0, 2, 3, 1])), 0, {1}, {2})", x.name, between(0, 1), chance(50) ? "True" : "False"),
+                 {x.name}, x.sizes);
+    }
+    std::vector<std::int64_t> sizes = x.sizes;
+    sizes.back() = std::min<std::int64_t>(sizes.back(), 3);
+    add(fmt::format("torch.topk({}, {}, -1, {})[0]", x.name, sizes.back(), chance(50) ? "True" : "False"), {x.name}, sizes);
   }
 
   // A write into a fresh value, seen by whoever reads it later.
