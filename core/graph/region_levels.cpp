@@ -48,7 +48,11 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   NodeSet found;
   for (Node* node : allNodes(graph, true)) {
     const bool acts = node->blocks().empty() && node->hasSideEffects() && !isCheck(node);
-    if (!acts && !aliases.hasWriters(node)) continue;
+    // What is in a list may be written to where nobody writes to the list.
+    const bool reads_written = std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
+      return carriesOperands(input->node()) && found.contains(input->node());
+    });
+    if (!acts && !reads_written && !aliases.hasWriters(node)) continue;
     for (const Node* outer = node; outer != nullptr && !found.contains(outer); outer = outer->owningBlock()->owningNode()) found.insert(outer);
   }
   return found;

@@ -149,6 +149,7 @@ TEST(Optimize, Writes) {
            "def forward(self, x):\n    y = torch.linear(x, self.w)\n    v = y.view([-1])\n    v.mul_(2)\n    return torch.sigmoid(y) + 1\n",
            "def forward(self, x):\n    y = torch.relu(x)\n    x.add_(1)\n    return y + torch.linear(x, self.w)\n",
            "def forward(self, x):\n    x.mul_(2)\n    return x\n",
+           "def forward(self, x):\n    v = x[:, :3]\n    y = torch.cat([x, x], 1)\n    v.relu_()\n    return torch.tanh(y) * 2\n",
            "def forward(self, x):\n    y = torch.zeros([2, 8])\n    y[0] = torch.linear(x, self.w)[0]\n    z = torch.tanh(y)\n    y[1] = z[0] + 1\n    return torch.relu(y) + z\n",
            "def forward(self, x):\n    y = torch.linear(x, self.w)\n    z = y.t()\n    y.clamp_(-0.5, 0.5)\n    return torch.exp(z) * 2\n",
        }) {
