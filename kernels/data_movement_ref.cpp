@@ -97,11 +97,13 @@ void refGatherElements(const RefCall& call) {
 void refScatterElements(const RefCall& call) {
   const RefTensor &x = call.src[0], &index = call.src[1], &updates = call.src[2], &y = call.dst[0];
   const int axis = wrappedAxis(call.spec.intOr("axis", 0), x.dims.rank);
+  const bool adds = call.spec.stringOr("reduction", "") == "add", slices = index.dims.rank != x.dims.rank;
   refCopy(call);
-  forEachIndex(index.dims, [&](const Dims& at) {
+  forEachIndex(updates.dims, [&](const Dims& at) {
+    const double place = slices ? index(Dims{at[axis]}) : index(at);
     Dims to = at;
-    to[axis] = static_cast<std::int64_t>(index(at));
-    if (inside(index(at), x.dims[axis])) y(to) = updates(at);
+    to[axis] = static_cast<std::int64_t>(place);
+    if (inside(place, x.dims[axis])) y(to) = adds ? y(to) + updates(at) : updates(at);
   });
 }
 

@@ -1,5 +1,5 @@
 // Elements picked along an axis by an index of their own each (aten::gather), and written to such places
-// (aten::scatter), any dtype. An index that many neighbours share, as an expanded one is, moves them as one run. An index
+// (aten::scatter), any dtype, or added there (aten::scatter_add, aten::index_add), f32. An index that many neighbours share, as an expanded one is, moves them as one run. An index
 // out of range fails the run; what it picks is NaN (floats) or zero until then, and it writes nothing.
 //
 // Declines: device, dtype, post-ops.
@@ -12,6 +12,19 @@
 
 namespace ipex_studio {
 namespace {
+
+void addRun(float* to, const float* from, std::int64_t run) {
+  for (std::int64_t i = 0; i < run; ++i) to[i] += from[i];
+}
+
+// An index of one dimension as one that says the same along all other axes of `small`.
+TensorDesc spreadIndex(const TensorDesc& index, const TensorDesc& small, int axis) {
+  if (index.dims.rank == small.dims.rank) return index;
+  TensorDesc spread = index;
+  spread.dims = spread.strides = small.dims;
+  for (int a = 0; a < small.dims.rank; ++a) spread.strides[a] = a == axis ? index.strides[0] : 0;
+  return spread;
+}
 
 // How positions of the index walk through it and through the large and small tensors (of its sizes) beside it.
 struct ElementWalk {
@@ -78,7 +91,7 @@ void forPositions(const ElementWalk& walk, std::int64_t begin, std::int64_t end,
 class ElementsOp final : public PreparedOp {
  public:
   ElementWalk walk;
-  bool scatters = false;
+  bool scatters = false, adds = false;
   std::int64_t whole = 0, grain = 1;  // whole: bytes of the result
   std::int32_t threads = 1;
 
@@ -107,7 +120,9 @@ class ElementsOp final : public PreparedOp {
       forPositions(walk, 0, walk.positions(), [&](std::int64_t index, std::int64_t large, std::int64_t small) {
         const std::int64_t row = indexAt(indices, type, index);
         if (row < 0 || row >= walk.rows) return state->fail(kIndexOutOfRange);
-        moveRun<kBytes>(out + (large + row * walk.axis_stride) * kStep, updates + small * kStep, walk.run);
+        const std::int64_t place = large + row * walk.axis_stride;
+        if (adds) return addRun(reinterpret_cast<float*>(out) + place, static_cast<const float*>(from[2]) + small, walk.run);
+        moveRun<kBytes>(out + place * kStep, updates + small * kStep, walk.run);
       });
       return;
     }
@@ -145,7 +160,10 @@ class ElementsCopy final : public Kernel {
     op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
     op->scatters = scatters_;
-    op->walk = elementWalk(scatters_ ? op->dst[0] : op->src[0], op->src[1], scatters_ ? op->src[2] : op->dst[0], linesAlong(args.spec, args.src[0].dims).axis);
+    op->adds = args.spec.stringOr("reduction", "") == "add";
+    const int axis = linesAlong(args.spec, args.src[0].dims).axis;
+    const TensorDesc &large = scatters_ ? op->dst[0] : op->src[0], &small = scatters_ ? op->src[2] : op->dst[0];
+    op->walk = elementWalk(large, spreadIndex(op->src[1], small, axis), small, axis);
     op->whole = static_cast<std::int64_t>(op->dst[0].bytes());
     op->grain = grainFor(4 + op->walk.run / 8);
     op->threads = args.target.threads;

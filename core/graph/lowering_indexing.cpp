@@ -33,6 +33,31 @@ LoweredNode lowerGatherElements(Node* node) {
   return steps.finish(node);
 }
 
+// aten::scatter_add(x, dim, index, src)
+LoweredNode lowerScatterAdd(Node* node) {
+  Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
+  needFloat(x);
+  if (needRank(x) == 0 || needRank(index) != needRank(x)) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
+  // libtorch reads no more of it than the index has.
+  if (knownSizes(updates) != knownSizes(index)) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
+  Steps steps;
+  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}, {"reduction", std::string("add")}}, {use(x), use(index), use(updates)});
+  return steps.finish(node);
+}
+
+// aten::index_add(x, dim, index, source, alpha)
+LoweredNode lowerIndexAdd(Node* node) {
+  Value *x = node->input(0), *index = node->input(2);
+  needFloat(x);
+  if (needRank(x) == 0 || needRank(index) != 1) decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
+  const double alpha = needNumber(node->input(4), "alpha");
+  Steps steps;
+  LoweredOperand updates = use(node->input(3));
+  if (alpha != 1) updates = steps.chain({unaryPostOp(PostOpKind::kLinear, alpha, 0)}, {updates});
+  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}, {"reduction", std::string("add")}}, {use(x), use(index), updates});
+  return steps.finish(node);
+}
+
 // aten::scatter(x, dim, index, src), or a number in the place of src
 LoweredNode lowerScatter(Node* node) {
   if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
@@ -254,6 +279,8 @@ void addIndexingLowerings(Table& table) {
   table["aten::index_select"] = lowerIndexSelect;
   table["aten::gather"] = lowerGatherElements;
   table["aten::scatter"] = lowerScatter;
+  table["aten::scatter_add"] = lowerScatterAdd;
+  table["aten::index_add"] = lowerIndexAdd;
   table["aten::index"] = lowerIndex;
   table["aten::one_hot"] = lowerOneHot;
   table["aten::grid_sampler"] = lowerGridSampler;

@@ -63,8 +63,9 @@ enum class OpKind : std::uint8_t {
   kGather,         // x, index(s64 or s32, of any rank, whose sizes stand in the place of the axis); axis, [wrap=1]: negative
                    //   indices count from the end
   kGatherElements, // x, index(s64 or s32) of x's rank; axis: y[i][j] = x[index[i][j]][j] for axis 0
-  kScatterElements, // x, index, updates of index's sizes; axis: x with y[index[i][j]][j] = updates[i][j] for axis 0; of
-                   //   equal places the last one stays
+  kScatterElements, // x, index, updates of index's sizes; axis, [reduction=add]: x with y[index[i][j]][j] = updates[i][j] for
+                   //   axis 0, of equal places the last one stays; or with += (f32), in the order of the index. An index of
+                   //   one dimension holds for whole slices: updates have x's sizes but its length along the axis
   kExtremum,       // x; mode=max|min, axis, [keepdim]. Results: the extreme values and their s64 places, of equal ones the
                    //   first; NaN is more extreme than all numbers, in both modes
   kSort,           // x; axis, [descending], [k]: only the first k. Results: values in order and their s64 places, equal

@@ -50,6 +50,10 @@ const std::vector<Case>& orderCases() {
       {"gather_elements{axis=2}", {integers({2, 3, 8}, DType::kBool, 2), ids({2, 3, 4}, 8)}, "gather_elements_copy"},
       {"scatter_elements{axis=1}", {of({3, 20}), ids({3, 5}, 20), of({3, 5})}, "scatter_elements_copy"},
       {"scatter_elements{axis=0}", {Source::dying({4, 6}), ids({3, 5}, 4), of({3, 5})}, "scatter_elements_copy"},
+      {"scatter_elements{axis=1,reduction=add}", {of({3, 20}), ids({3, 50}, 20), of({3, 50})}, "scatter_elements_copy"},
+      {"scatter_elements{axis=0,reduction=add}", {Source::dying({9, 17}), ids({40}, 9), of({40, 17})}, "scatter_elements_copy"},
+      {"scatter_elements{axis=1,reduction=add}", {of({2, 5, 3}), Source::ids({8}, 5, DType::kS32), of({2, 8, 3})}, "scatter_elements_copy"},
+      {"scatter_elements{axis=1}", {integers({2, 9, 3}, DType::kS64, 50), ids({4}, 9), integers({2, 4, 3}, DType::kS64, 50)}, "scatter_elements_copy"},
       {"gather{axis=1}", {of({2, 9, 3}), ids({4, 5}, 9)}, "gather_copy"},
       {"gather{axis=0,wrap=1}", {of({6, 3}), ids({}, 6)}, "gather_copy"},
 

@@ -89,6 +89,8 @@ const Expression kExpressions[] = {
     {"argmax_of_all", "torch.argmax(torch.round(x * 3.0)) + 1"},
     {"running_sums", "torch.cumsum(x, 2) + torch.cumsum(x > 0.0, 3)"},
     {"scattered", "torch.scatter(torch.relu(x), 1, torch.argsort(x, 1)[:, 2:5], torch.exp(x[:, :3])) + torch.scatter(x, 3, torch.argmax(x, 3, True), 7.0)"},
+    {"scattered_sums", "torch.scatter_add(torch.relu(x), 1, torch.argsort(x, 1) // 2, torch.exp(x)) * 2.0"},
+    {"added_slices", "torch.index_add(torch.relu(x), 1, torch.argmax(x.flatten(2), 1).flatten()[:6] % 8, torch.exp(x[:, :6])) + torch.index_add(x, 0, torch.argmax(x.flatten(1), 1) * 0, x * 3.0, alpha=0.5)"},
     {"index", "torch.exp(x[:, torch.argmax(x.flatten(1), 1) % 8 - 8])"},
     {"index_pair", "x[torch.arange(x.size(0)), torch.argmax(x.flatten(2).mean([2]), 1) - 8] * 2.0"},
     {"one_hot", "torch.one_hot(torch.argmax(x, 1), 8).to(6) * x.permute([0, 2, 3, 1])"},
