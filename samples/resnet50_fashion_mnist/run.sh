@@ -1,7 +1,7 @@
 #!/bin/bash
 # The whole flow: samples/resnet50_fashion_mnist/run.sh [FOLDER]
 #
-# Trains a ResNet-50 on Fashion-MNIST (once; some 15 minutes on two cores, resumable), converts it to INT8 and prints
+# Trains a ResNet-50 on Fashion-MNIST (once; less than 15 minutes on two cores, resumable), converts it to INT8 and prints
 # accuracy and latency per image in FP32, BF16 and INT8. Files are kept in FOLDER, else in
 # ~/.cache/ipex-studio/resnet50_fashion_mnist. Needs what samples/setup.sh installs, and a finished build.
 set -euo pipefail
