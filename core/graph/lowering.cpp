@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/graph/elementwise.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/lowering_builder.h"
@@ -90,6 +92,14 @@ void needFloatOrInteger8(const Value* value) {
 int wrapAxis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= std::max(rank, 1)) decline(reasons::kUnsupportedAttribute, "A dimension is out of range.");
   return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::int64_t>& axes, int rank) {
+  for (std::int64_t axis = 0; axis < rank; ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+    x = steps.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}}, {x});
+  }
+  return steps.chain({binaryPostOp(PostOpKind::kFill, 0, 1)}, {x, use(at::ones({}, at::kFloat))});
 }
 
 std::vector<Value*> needList(Value* list) {

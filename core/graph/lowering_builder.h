@@ -118,6 +118,8 @@ void needFloat(const torch::jit::Value* value);
 bool isInteger8(const torch::jit::Value* value);
 void needFloatOrInteger8(const torch::jit::Value* value);
 int wrapAxis(std::int64_t axis, int rank);
+// Ones in FP32, as many as `x` has along `axes` (from the front), of one along its other axes.
+LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::int64_t>& axes, int rank);
 
 // s64, s32, u8 or bool: integers as far as arithmetic goes.
 bool isCountable(const torch::jit::Value* value);

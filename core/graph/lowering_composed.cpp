@@ -60,13 +60,8 @@ LoweredNode lowerNorm(Node* node) {
 }
 
 // How many elements the axes have, as a number that broadcasts against what is left of `x`.
-LoweredOperand countOf(Steps& steps, LoweredOperand x, const Ints& axes, int rank, bool keepdim) {
-  for (std::int64_t axis = 0; axis < rank; ++axis) {
-    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
-    x = steps.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}}, {x});
-  }
-  x = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 1)}, {x, use(at::ones({}, at::kFloat))});
-  return steps.add(OpKind::kReduce, reduce("sum", axes, keepdim).attributes, {x});
+LoweredOperand countOf(Steps& steps, const LoweredOperand& x, const Ints& axes, int rank, bool keepdim) {
+  return steps.add(OpKind::kReduce, reduce("sum", axes, keepdim).attributes, {onesAlong(steps, x, axes, rank)});
 }
 
 // What is taken off the number of elements: 1 where nothing is said.

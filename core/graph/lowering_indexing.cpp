@@ -33,18 +33,6 @@ LoweredNode lowerGatherElements(Node* node) {
   return steps.finish(node);
 }
 
-// aten::scatter_add(x, dim, index, src)
-LoweredNode lowerScatterAdd(Node* node) {
-  Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
-  needFloat(x);
-  if (needRank(x) == 0 || needRank(index) != needRank(x)) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
-  // libtorch reads no more of it than the index has.
-  if (knownSizes(updates) != knownSizes(index)) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
-  Steps steps;
-  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}, {"reduction", std::string("add")}}, {use(x), use(index), use(updates)});
-  return steps.finish(node);
-}
-
 // aten::index_add(x, dim, index, source, alpha)
 LoweredNode lowerIndexAdd(Node* node) {
   Value *x = node->input(0), *index = node->input(2);
@@ -58,8 +46,8 @@ LoweredNode lowerIndexAdd(Node* node) {
   return steps.finish(node);
 }
 
-// aten::scatter(x, dim, index, src), or a number in the place of src
-LoweredNode lowerScatter(Node* node) {
+// aten::scatter / scatter_add(x, dim, index, src), of scatter perhaps a number in the place of src
+LoweredNode scattered(Node* node, bool adds) {
   if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
   Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
   if (needRank(x) == 0 || needRank(index) != needRank(x)) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
@@ -73,8 +61,15 @@ LoweredNode lowerScatter(Node* node) {
     const double number = needNumber(updates, "value");
     written = steps.chain({binaryPostOp(PostOpKind::kFill, 0, number)}, {steps.cast(use(index), "f32"), use(at::ones({}, at::kFloat))});
   }
-  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}}, {use(x), use(index), written});
+  std::map<std::string, AttrValue> attributes{{"axis", indexedAxis(node)}};
+  if (adds) attributes["reduction"] = std::string("add");
+  steps.add(OpKind::kScatterElements, std::move(attributes), {use(x), use(index), written});
   return steps.finish(node);
+}
+LoweredNode lowerScatter(Node* node) { return scattered(node, false); }
+LoweredNode lowerScatterAdd(Node* node) {
+  needFloat(node->input(0));
+  return scattered(node, true);
 }
 
 // x[…, i, …], x[i, j]: an index in the place of one axis, or of several neighbouring ones.
@@ -151,6 +146,14 @@ LoweredNode lowerGridSampler(Node* node) {
   return steps.finish(node);
 }
 
+// 1, 2, 3 … up to an integer of the graph, which may be known at run time only; the integers are computed once for each.
+LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
+  const auto known = constantInt(end);
+  LoweredOperand ones = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, dtype))});
+  if (!known) steps.addRef({"shape", 0, end});
+  return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {ones});
+}
+
 // aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers, the end perhaps known
 // at run time only: the running sum of ones, less one, from `start` on. Computed once for each size.
 LoweredNode lowerArange(Node* node) {
@@ -161,12 +164,8 @@ LoweredNode lowerArange(Node* node) {
   const bool whole = end->type()->isSubtypeOf(*c10::IntType::get()) && start >= 0 && step >= 1;
   const auto dtype = knownDtype(node->output());
   if (!whole || (dtype != at::kLong && dtype != at::kFloat)) decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
-  const auto known = constantInt(end);
   Steps steps;
-  LoweredOperand x = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, at::kLong))});
-  if (!known) steps.addRef({"shape", 0, end});
-  x = steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {x});
-  x = steps.integers("sub", x, use(at::scalar_tensor(1, at::kLong)));
+  LoweredOperand x = steps.integers("sub", countedTo(steps, end, at::kLong), use(at::scalar_tensor(1, at::kLong)));
   if (start != 0 || step != 1) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
     x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{0}}, {"begin", start}, {"end", kAll}, {"step", step}}, {x});
@@ -176,13 +175,8 @@ LoweredNode lowerArange(Node* node) {
 }
 
 // 1, 2, 3 … along an axis of `x`, of floats, its other sizes 1: of a tensor that is a constant, computed once for each size.
-LoweredOperand countedAlong(Steps& steps, LoweredOperand x, int axis, int rank) {
-  for (int other = 0; other < rank; ++other) {
-    if (other == axis) continue;
-    x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{other}}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}}, {x});
-  }
-  x = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 1)}, {x, use(at::ones({}, at::kFloat))});
-  return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {x});
+LoweredOperand countedAlong(Steps& steps, const LoweredOperand& x, int axis, int rank) {
+  return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {onesAlong(steps, x, {axis}, rank)});
 }
 
 // aten::triu / tril(x, diagonal): what is not `side` (kGe, kLe) of the diagonal becomes zero.
@@ -215,9 +209,7 @@ LoweredNode lowerLinspace(Node* node) {
   Value* const count = node->input(2);
   const auto known = constantInt(count);
   Steps steps;
-  LoweredOperand x = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, at::kFloat))});
-  if (!known) steps.addRef({"shape", 0, count});
-  x = steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {x});
+  const LoweredOperand x = countedTo(steps, count, at::kFloat);
   LoweredOperand last = known ? use(at::scalar_tensor(static_cast<double>(*known), at::kFloat)) : steps.cast(steps.integer(count), "f32");
   // One number is the start: 0 steps of a width that does not matter.
   last = steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), unaryPostOp(PostOpKind::kClip, 1, std::numeric_limits<double>::infinity())}, {last});

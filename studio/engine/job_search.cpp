@@ -252,7 +252,9 @@ class Search {
     } else {
       const double fraction = 0.65 + std::min(0.3, 0.03 * static_cast<double>(trials_.size()));
       channel_.progress("try " + name, fraction);
-      BuiltModel built = buildTuned(assignment);
+      std::unique_ptr<BuiltModel> lower;
+      if (assignment != all(kInFp32)) lower.reset(new BuiltModel(buildTuned(assignment)));
+      BuiltModel& built = lower ? *lower : fp32();
       channel_.progress("time " + name, fraction, true);
       trial.record.elapsed_ns = timeOf(built, assignment);
       const auto metrics = evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
@@ -382,7 +384,7 @@ class Search {
   std::vector<PrecisionEdge> edges_;
   std::vector<at::Tensor> expected_;
   std::vector<Trial> trials_;
-  std::unique_ptr<BuiltModel> fp32_;  // from the first comparison on
+  std::unique_ptr<BuiltModel> fp32_;  // from when it is first timed on
   bool has_bf16_ = false;
 };
 
