@@ -10,7 +10,7 @@ set -euo pipefail
 # What the programs are compiled with.
 build_packages=(
   g++ cmake ninja-build ccache pkg-config
-  libtorch-dev libdnnl-dev ocl-icd-opencl-dev libhwy-dev
+  libtorch-dev libdnnl-dev ocl-icd-opencl-dev libhwy-dev libjemalloc-dev
   libimgui-dev libglfw3-dev libgl-dev libstb-dev
   libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libseccomp-dev zlib1g-dev
   libjpeg-dev libpng-dev libtomlplusplus-dev

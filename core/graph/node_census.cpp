@@ -180,11 +180,13 @@ NodeCensus::NodeCensus(Graph& graph) {
   std::unordered_map<c10::Symbol, std::uint32_t> indices;
   nodes_.reserve(met.size());
   kind_of_.reserve(met.size());
+  operands_of_.reserve(met.size());
   for (const Node* node : met) {
     const auto [known, unseen] = indices.emplace(node->kind(), static_cast<std::uint32_t>(kinds_.size()));
     if (unseen) kinds_.push_back(node->kind());
     nodes_.push_back(const_cast<Node*>(node));
     kind_of_.push_back(known->second);
+    operands_of_.push_back(static_cast<std::uint32_t>(node->inputs().size()));
   }
 }
 
@@ -202,6 +204,14 @@ NodeWalk NodeCensus::nodesOf(const std::function<bool(c10::Symbol)>& wanted, con
     if (is_wanted[kind_of_[n]] != 0) found.push_back(nodes_[n]);
   }
   return NodeWalk(std::move(found), rewriter);
+}
+
+NodeWalk NodeCensus::nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted) const {
+  std::vector<Node*> found;
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    if (wanted(kinds_[kind_of_[n]], operands_of_[n])) found.push_back(nodes_[n]);
+  }
+  return NodeWalk(std::move(found));
 }
 
 std::uint64_t graphHash(const Graph& graph) { return NodeCensus(const_cast<Graph&>(graph)).hash(); }  // it only reads

@@ -22,10 +22,13 @@ class NodeCensus {
   bool hasAny(const std::vector<const char*>& kinds) const;
   // As allNodes(), but only the nodes whose kind is `wanted`, which is asked once per kind. `rewriter`: see NodeWalk.
   NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
+  // The nodes `wanted` by their kind and the number of their operands.
+  NodeWalk nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted) const;
 
  private:
   std::vector<torch::jit::Node*> nodes_;
   std::vector<std::uint32_t> kind_of_;  // index into kinds_, for each node
+  std::vector<std::uint32_t> operands_of_;
   std::vector<c10::Symbol> kinds_;
   std::uint64_t hash_ = 0;
 };

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kLabelParts = 5;
 
 // How many nodes ahead a walk fetches what.
-constexpr std::size_t kAheadNode = 32, kAheadLists = 24, kAheadValues = 16, kAheadNeighbours = 10, kAheadReaders = 5;
+constexpr std::size_t kAheadPage = 40, kAheadNode = 32, kAheadLists = 24, kAheadValues = 16, kAheadNeighbours = 10, kAheadReaders = 5;
 constexpr std::size_t kCacheLine = 64;
 
 template <std::size_t kBytes>
@@ -63,7 +63,8 @@ std::string shortKind(const std::string& kind) {
 // In stages, each of which follows the addresses that an earlier one fetched, so that no stage waits and the memory works
 // on several nodes at once.
 void NodeWalk::fetchAhead(std::size_t at) const {
-  // The address only: a node ahead may be gone by now.
+  // The addresses only: a node ahead may be gone by now. Its first line brings its page along, for which the others would wait.
+  if (at + kAheadPage < nodes_.size()) fetch<1>(nodes_[at + kAheadPage]);
   if (at + kAheadNode < nodes_.size()) fetch<sizeof(Node)>(nodes_[at + kAheadNode]);
   if (rewriter_ == nullptr) return;
   const auto ahead = [&](std::size_t distance) -> const Node* {
@@ -77,14 +78,24 @@ void NodeWalk::fetchAhead(std::size_t at) const {
   if (const Node* node = ahead(kAheadValues)) {
     for (const Value* input : node->inputs()) fetch<sizeof(Value)>(input);
     for (const Value* output : node->outputs()) fetch<sizeof(Value)>(output);
+    // Linked anew where this one goes, or another comes in front of it.
+    for (const Node* beside : node->next_in_graph) fetch<sizeof(Node)>(beside);
   }
   if (const Node* node = ahead(kAheadNeighbours)) {
-    for (const Value* input : node->inputs()) fetch<sizeof(Node)>(input->node());
+    for (const Value* input : node->inputs()) {
+      // One that only this node reads may go with it.
+      if (input->uses().size() == 1) {
+        fetch<sizeof(Node)>(input->node());
+      } else {
+        fetch<1>(input->node());
+      }
+    }
     for (const Value* output : node->outputs()) fetch<1>(output->uses().data());
   }
   if (const Node* node = ahead(kAheadReaders)) {
     for (const Value* output : node->outputs()) {
       if (output->hasUses()) fetch<sizeof(Node)>(output->uses()[0].user);
+      fetch<sizeof(c10::TensorType)>(output->type().get());
     }
     for (const Value* input : node->inputs()) {
       fetch<1>(input->node()->inputs().data());

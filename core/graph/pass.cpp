@@ -42,7 +42,8 @@ torch::jit::AliasDb& PassContext::aliases() {
 }
 
 bool PassContext::mayBeWritten(const torch::jit::Value* value) {
-  if (!rewriter.graphWrites()) return false;
+  const bool writes = rewriter.graphWrites([this]() -> const NodeCensus& { return census(); });
+  if (!writes) return false;
   return (known(value) ? *aliases_ : aliases()).hasWriters(value);
 }
 

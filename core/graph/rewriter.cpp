@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/graph/node_census.h"
 #include "core/graph/reasons.h"
 #include "core/plan/error.h"
 
@@ -21,6 +22,9 @@ bool unused(const Node* node) {
   const auto outputs = node->outputs();
   return std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return !output->hasUses(); });
 }
+
+// Calls and attribute writes: let the alias analysis decide.
+bool isOpaque(c10::Symbol kind) { return kind == prim::CallMethod || kind == prim::CallFunction || kind == prim::SetAttr; }
 
 bool typeIsDefault(const Value* value) { return *value->type() == *c10::TensorType::get(); }
 
@@ -231,29 +235,30 @@ void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef
   applied(origins, text);
 }
 
-// Only a node with as many operands as a form that writes needs to be matched with its schema, which takes long.
-bool Rewriter::mayWrite(const Node* node) {
-  const auto kind = node->kind();
-  // Calls and attribute writes are opaque: let the alias analysis decide.
-  if (kind == prim::CallMethod || kind == prim::CallFunction || kind == prim::SetAttr) return true;
+bool Rewriter::formMayWrite(c10::Symbol kind, std::size_t operands) {
+  if (isOpaque(kind)) return true;
   const auto [forms, unknown] = writing_forms_.try_emplace(kind);
   if (unknown) {
     for (const auto& op : torch::jit::getAllOperatorsFor(kind)) {
       if (op->schema().is_mutable()) forms->second.push_back(op->schema().is_vararg() ? kAnyNumber : op->schema().arguments().size());
     }
   }
-  const bool suspect = std::any_of(forms->second.begin(), forms->second.end(), [&](std::size_t operands) {
-    return operands == kAnyNumber || operands == node->inputs().size();
-  });
-  const auto* schema = suspect ? node->maybeSchema() : nullptr;
+  return std::any_of(forms->second.begin(), forms->second.end(), [&](std::size_t taken) { return taken == kAnyNumber || taken == operands; });
+}
+
+bool Rewriter::mayWrite(const Node* node) {
+  const auto kind = node->kind();
+  if (!formMayWrite(kind, node->inputs().size())) return false;
+  if (isOpaque(kind)) return true;
+  const auto* schema = node->maybeSchema();
   return schema != nullptr && schema->is_mutable();
 }
 
-bool Rewriter::graphWrites() {
+bool Rewriter::graphWrites(const std::function<const NodeCensus&()>& census) {
   if (!graph_writes_) {
-    const NodeWalk nodes = allNodes(graph_);
+    const NodeWalk suspects = census().nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return formMayWrite(kind, operands); });
     bool writes = false;
-    for (const Node* node : nodes) {
+    for (const Node* node : suspects) {
       writes = mayWrite(node);
       if (writes) break;
     }
@@ -276,7 +281,7 @@ void Rewriter::missed(const std::vector<OriginId>& origins, const char* reason, 
 void Rewriter::applied(std::vector<OriginId> origins, const std::string& text) {
   remarks_.push_back({pass_, RemarkKind::kApplied, reasons::kApplied, text, std::move(origins)});
   for (const Node* made : created_) {
-    if (alive(made) && mayWrite(made)) graph_writes_.reset();
+    if (alive(made) && mayWrite(made)) graph_writes_ = true;
   }
   created_.clear();
   ++rewrites_;

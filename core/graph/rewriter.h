@@ -2,6 +2,7 @@
 // emits the Applied remark, so that no pass can forget to. Not thread-safe.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@
 #include "core/graph/value_uses.h"
 
 namespace ipex_studio {
+
+class NodeCensus;
 
 class Rewriter {
  public:
@@ -65,9 +68,9 @@ class Rewriter {
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
   void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 
-  // Does any node write to memory, or may (calls, attributes)? Once the answer is no it stays so until a rewrite makes such
-  // a node or a pass of libtorch has run.
-  bool graphWrites();
+  // Does any node write to memory, or may (calls, attributes)? `census`, of the graph as it is now, is asked only where that
+  // is not known: once the answer is no it stays so until a rewrite makes such a node or a pass of libtorch has run.
+  bool graphWrites(const std::function<const NodeCensus&()>& census);
 
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
@@ -98,6 +101,8 @@ class Rewriter {
   std::vector<torch::jit::Node*> created_;  // since the last permit()
   NodeSet destroyed_;
   ValueUses uses_;
+  // Only a node with as many operands as a form that writes needs to be matched with its schema, which takes long.
+  bool formMayWrite(c10::Symbol kind, std::size_t operands);
   bool mayWrite(const torch::jit::Node* node);
 
   std::optional<bool> graph_writes_;

@@ -74,5 +74,21 @@ TEST(NodeCensus, FindsNodesByKindInOrderInBlocksToo) {
   EXPECT_EQ(census.hash(), graphHash(*graph));
 }
 
+TEST(NodeCensus, FindsNodesByTheirNumberOfOperands) {
+  auto graph = std::make_shared<Graph>();
+  torch::jit::parseIR(R"(graph(%x : Float(2), %one : int):
+  %a : Float(2) = aten::add(%x, %x, %one)
+  %b : Float(2) = aten::relu(%a)
+  %c : Float(2) = aten::add(%b, %x, %one, %a)
+  return (%c)
+)",
+                      graph.get());
+  std::vector<Node*> found;
+  for (Node* node : NodeCensus(*graph).nodesOfForm([](c10::Symbol kind, std::size_t operands) { return kind == c10::aten::add && operands == 4; })) {
+    found.push_back(node);
+  }
+  EXPECT_EQ(found, std::vector<Node*>{graph->outputs()[0]->node()});
+}
+
 }  // namespace
 }  // namespace ipex_studio
