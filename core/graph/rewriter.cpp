@@ -247,10 +247,8 @@ bool Rewriter::formMayWrite(c10::Symbol kind, std::size_t operands) {
 }
 
 bool Rewriter::mayWrite(const Node* node) {
-  const auto kind = node->kind();
-  if (!formMayWrite(kind, node->inputs().size())) return false;
-  if (isOpaque(kind)) return true;
-  const auto* schema = node->maybeSchema();
+  if (isOpaque(node->kind())) return true;
+  const auto* schema = formMayWrite(node->kind(), node->inputs().size()) ? node->maybeSchema() : nullptr;
   return schema != nullptr && schema->is_mutable();
 }
 
