@@ -144,18 +144,38 @@ bool isCanonical(const Node* node, int spatial) {
   });
 }
 
-// The operand where it is this constant already (thousands of convolutions share theirs), else a new one.
-Value* constantOr(Node* node, int index, const IValue& wanted, Rewriter& rewriter) {
-  if (index >= 0) {
-    Value* given = node->input(static_cast<std::size_t>(index));
-    const auto constant = torch::jit::toIValue(given);
-    if (constant && constant->tagKind() == wanted.tagKind() && *constant == wanted) return given;
+bool isSame(const IValue& a, const IValue& b) { return a.tagKind() == b.tagKind() && a == b; }
+
+// Operands that the given form does not have: one constant for all convolutions of a block that follow each other.
+class AddedConstants {
+ public:
+  explicit AddedConstants(Rewriter& rewriter) : rewriter_(rewriter) {}
+
+  Value* get(const IValue& wanted, Node* before) {
+    if (before->owningBlock() != block_) made_.clear();
+    block_ = before->owningBlock();
+    const auto known = std::find_if(made_.begin(), made_.end(), [&](const auto& made) { return isSame(made.first, wanted); });
+    if (known != made_.end()) return known->second;
+    return made_.emplace_back(wanted, rewriter_.constant(wanted, before)).second;
   }
-  return rewriter.constant(wanted, node);
+
+ private:
+  Rewriter& rewriter_;
+  const torch::jit::Block* block_ = nullptr;
+  std::vector<std::pair<IValue, Value*>> made_;  // true, false, and zeros for each number of dimensions
+};
+
+// The operand where it is this constant already (thousands of convolutions share theirs), else a new one.
+Value* constantOr(Node* node, int index, const IValue& wanted, Rewriter& rewriter, AddedConstants& added) {
+  if (index < 0) return added.get(wanted, node);
+  Value* given = node->input(static_cast<std::size_t>(index));
+  const auto constant = torch::jit::toIValue(given);
+  return constant && isSame(*constant, wanted) ? given : rewriter.constant(wanted, node);
 }
 
-void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolution, Rewriter& rewriter) {
+void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolution, Rewriter& rewriter, AddedConstants& added) {
   Value* x = node->input(0);
+  const auto constant = [&](int index, const IValue& wanted) { return constantOr(node, index, wanted, rewriter, added); };
   if (!convolution.pad_before.empty()) {
     Value* sides = rewriter.constant(IValue(convolution.pad_before), node);
     x = rewriter.create("aten::constant_pad_nd", {x, sides, rewriter.constant(IValue(std::int64_t{0}), node)}, node)
@@ -163,11 +183,9 @@ void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolu
   }
   Node* made = rewriter.create(
       "aten::convolution",
-      {x, node->input(1), node->input(2), constantOr(node, kStride, convolution.stride, rewriter),
-       constantOr(node, kPadding, convolution.padding, rewriter), constantOr(node, form.dilation, convolution.dilation, rewriter),
-       constantOr(node, form.groups == 8 ? kTransposed : -1, convolution.transposed, rewriter),
-       constantOr(node, form.output_padding, convolution.output_padding, rewriter),
-       constantOr(node, form.groups, convolution.groups, rewriter)},
+      {x, node->input(1), node->input(2), constant(kStride, convolution.stride), constant(kPadding, convolution.padding),
+       constant(form.dilation, convolution.dilation), constant(form.groups == 8 ? kTransposed : -1, convolution.transposed),
+       constant(form.output_padding, convolution.output_padding), constant(form.groups, convolution.groups)},
       node);
   made->output()->setType(node->output()->type());
   rewriter.replace({node}, node->output(), made->output(), "one form of convolution");
@@ -175,6 +193,7 @@ void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolu
 
 bool canonicalizeConvolution(Graph& graph, PassContext& context) {
   bool changed = false;
+  AddedConstants added(context.rewriter);
   for (Node* node : context.nodes(kCanonicalizeConvolution.needs)) {
     if (!context.rewriter.alive(node)) continue;
     const ConvolutionForm* form = formOf(node);
@@ -189,7 +208,7 @@ bool canonicalizeConvolution(Graph& graph, PassContext& context) {
       continue;
     }
     if (!context.rewriter.permit()) break;
-    rewrite(node, *form, convolution, context.rewriter);
+    rewrite(node, *form, convolution, context.rewriter, added);
     changed = true;
   }
   return changed;

@@ -74,7 +74,8 @@ Decline whyNot(PassContext& context, const HardSwishMatch& match, const Node* ro
 
 bool canonicalizeHardswish(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
+  for (Node* node : context.nodes({"aten::mul", "aten::div", "aten::relu6", "aten::hardtanh", "aten::clamp", "aten::clip", "aten::clamp_min",
+                                   "aten::clamp_max"})) {
     if (!context.rewriter.alive(node)) continue;
     const auto match = matchRoot(node);
     if (!match) continue;
@@ -93,6 +94,8 @@ bool canonicalizeHardswish(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeHardswish = {"canonicalize-hardswish",
-                                     "Recognises hardswish and hardsigmoid that were written out.", &canonicalizeHardswish};
+                                     "Recognises hardswish and hardsigmoid that were written out.", &canonicalizeHardswish,
+                                     {"aten::relu6", "aten::hardtanh", "aten::clamp", "aten::clip", "aten::clamp_min", "aten::clamp_max",
+                                      "aten::hardsigmoid"}};
 
 }  // namespace ipex_studio

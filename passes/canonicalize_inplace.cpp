@@ -90,18 +90,12 @@ Decline declineInplace(const Node* node) {
   return {};
 }
 
-bool mayWriteInPlace(c10::Symbol kind) {
-  if (!kind.is_aten()) return false;
-  const auto& forms = torch::jit::getAllOperatorsFor(kind);
-  return std::any_of(forms.begin(), forms.end(), [](const auto& form) { return form->schema().is_mutable(); });
-}
-
 bool canonicalizeInplace(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   SliceWrites slices(rewriter);
-  for (Node* node : context.nodesWhere(&mayWriteInPlace)) {
-    if (!rewriter.alive(node)) continue;
+  for (Node* node : context.nodesThatMayWrite()) {
+    if (!rewriter.alive(node) || !node->kind().is_aten()) continue;
     const auto* schema = node->maybeSchema();
     const bool writes = schema != nullptr && schema->is_mutable() && !node->inputs().empty() &&
                         node->input(0)->type()->kind() == c10::TypeKind::TensorType;

@@ -141,8 +141,7 @@ bool fits(const Node* node, double* bytes) {
 std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses) {
   std::unordered_set<const Node*> constant;
   std::vector<Node*> found;
-  for (Node* node : context.nodesWhere(&mayFold)) {
-    // The operands first: they rule nearly every node out, and at once.
+  for (Node* node : context.nodesOfConstants(&mayFold)) {
     const auto inputs = node->inputs();
     const bool fixed = std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
       return input->node()->kind() == prim::Constant || constant.count(input->node()) != 0;

@@ -20,10 +20,15 @@ namespace {
 // So many elements of a tensor constant enter the hash.
 constexpr std::int64_t kSampledElements = 64;
 
+// In order, without constants.
+struct MetNodes {
+  std::vector<const Node*> nodes;
+  std::vector<std::uint32_t> of_constants;  // the indices of those that read nothing but constants and results of such nodes
+};
+
 class GraphHash {
  public:
-  // `met` gets the nodes in order, without constants.
-  std::uint64_t of(const Graph& graph, std::vector<const Node*>* met) {
+  std::uint64_t of(const Graph& graph, MetNodes* met) {
     met_ = met;
     for (const Value* input : graph.inputs()) define(input);
     block(graph.block());
@@ -47,7 +52,7 @@ class GraphHash {
 
   void text(const std::string& string) { bytes(string.data(), string.size()); }
 
-  void define(const Value* value) { at(ids_, value) = ++defined_; }
+  void define(const Value* value, std::uint64_t flags = 0) { at(ids_, value) = ++defined_ | flags; }
 
   // By Value::unique(), which counts the values that a graph ever had.
   static std::uint64_t& at(std::vector<std::uint64_t>& table, const Value* value) {
@@ -64,22 +69,26 @@ class GraphHash {
   }
 
   void node(const Node* node) {
-    met_->push_back(node);
+    met_->nodes.push_back(node);
     mix(kind(node->kind()));
-    operands(node);
+    const bool of_constants = operands(node) && node->blocks().empty();
+    if (of_constants) met_->of_constants.push_back(static_cast<std::uint32_t>(met_->nodes.size() - 1));
     attributes(node);
     for (const Block* nested : node->blocks()) block(nested);
     mix(node->outputs().size());
-    for (const Value* output : node->outputs()) define(output);
+    for (const Value* output : node->outputs()) define(output, of_constants ? kOfConstants : 0);
   }
 
-  // Constants count where they are used, so that where they are defined does not matter.
-  void operands(const Node* node) {
+  // Constants count where they are used, so that where they are defined does not matter. Whether there are no others.
+  bool operands(const Node* node) {
+    bool of_constants = true;
     mix(node->inputs().size());
     for (const Value* input : node->inputs()) {
       const std::uint64_t id = at(ids_, input);
-      mix(id != 0 ? id : constant(input));
+      mix(id != 0 ? id & ~kOfConstants : constant(input));
+      of_constants &= id == 0 || (id & kOfConstants) != 0;
     }
+    return of_constants;
   }
 
   std::uint64_t constant(const Value* value) {
@@ -164,7 +173,9 @@ class GraphHash {
     for (std::int64_t i = 0; i < count; i += step) bytes(data + i * size, static_cast<std::size_t>(size));
   }
 
-  std::vector<const Node*>* met_ = nullptr;
+  static constexpr std::uint64_t kOfConstants = std::uint64_t{1} << 63;  // beside the id of what nodes of constants give
+
+  MetNodes* met_ = nullptr;
   std::uint64_t state_ = 0x2545f4914f6cdd1dULL;
   std::uint64_t defined_ = 0;
   std::vector<std::uint64_t> ids_;        // from 1 in order of definition; 0: constants
@@ -175,13 +186,14 @@ class GraphHash {
 }  // namespace
 
 NodeCensus::NodeCensus(Graph& graph) {
-  std::vector<const Node*> met;
+  MetNodes met;
   hash_ = GraphHash().of(graph, &met);
+  of_constants_ = std::move(met.of_constants);
   std::unordered_map<c10::Symbol, std::uint32_t> indices;
-  nodes_.reserve(met.size());
-  kind_of_.reserve(met.size());
-  operands_of_.reserve(met.size());
-  for (const Node* node : met) {
+  nodes_.reserve(met.nodes.size());
+  kind_of_.reserve(met.nodes.size());
+  operands_of_.reserve(met.nodes.size());
+  for (const Node* node : met.nodes) {
     const auto [known, unseen] = indices.emplace(node->kind(), static_cast<std::uint32_t>(kinds_.size()));
     if (unseen) kinds_.push_back(node->kind());
     nodes_.push_back(const_cast<Node*>(node));
@@ -206,12 +218,20 @@ NodeWalk NodeCensus::nodesOf(const std::function<bool(c10::Symbol)>& wanted, con
   return NodeWalk(std::move(found), rewriter);
 }
 
-NodeWalk NodeCensus::nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted) const {
+NodeWalk NodeCensus::nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted, const Rewriter* rewriter) const {
   std::vector<Node*> found;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     if (wanted(kinds_[kind_of_[n]], operands_of_[n])) found.push_back(nodes_[n]);
   }
-  return NodeWalk(std::move(found));
+  return NodeWalk(std::move(found), rewriter);
+}
+
+NodeWalk NodeCensus::nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter) const {
+  std::vector<Node*> found;
+  for (const std::uint32_t n : of_constants_) {
+    if (wanted(kinds_[kind_of_[n]])) found.push_back(nodes_[n]);
+  }
+  return NodeWalk(std::move(found), rewriter);
 }
 
 std::uint64_t graphHash(const Graph& graph) { return NodeCensus(const_cast<Graph&>(graph)).hash(); }  // it only reads

@@ -23,12 +23,15 @@ class NodeCensus {
   // As allNodes(), but only the nodes whose kind is `wanted`, which is asked once per kind. `rewriter`: see NodeWalk.
   NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
   // The nodes `wanted` by their kind and the number of their operands.
-  NodeWalk nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted) const;
+  NodeWalk nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted, const Rewriter* rewriter = nullptr) const;
+  // As nodesOf(), but only nodes that read nothing but constants and results of such nodes.
+  NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
 
  private:
   std::vector<torch::jit::Node*> nodes_;
   std::vector<std::uint32_t> kind_of_;  // index into kinds_, for each node
   std::vector<std::uint32_t> operands_of_;
+  std::vector<std::uint32_t> of_constants_;  // indices into nodes_
   std::vector<c10::Symbol> kinds_;
   std::uint64_t hash_ = 0;
 };

@@ -1,60 +1,79 @@
 #include "core/graph/node_set.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <utility>
 
 namespace ipex_studio {
 
 using torch::jit::Node;
 
-std::size_t NodeSet::home(const Node* node) const {
-  // Who asks for nodes mostly asks in the order in which they lie: neighbours within 32 KiB have places near each other, which
-  // come into the cache together, and fill less than half of them; a multiplication spreads the rest (Knuth, 6.4).
-  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
-  const auto address = reinterpret_cast<std::uintptr_t>(node);
-  const std::uint64_t area = ((address >> 15) * kGolden) >> 32;
-  return static_cast<std::size_t>(((address >> 7) & 0xff) + (area << 3)) & (slots_.size() - 1);
-}
+namespace {
 
-std::size_t NodeSet::find(const Node* node) const {
-  std::size_t at = home(node);
-  while (slots_[at] != nullptr && slots_[at] != node) at = (at + 1) & (slots_.size() - 1);
+static_assert(alignof(std::max_align_t) >= 16, "two nodes would share a bit");
+
+std::uintptr_t addressOf(const Node* node) { return reinterpret_cast<std::uintptr_t>(node); }
+
+}  // namespace
+
+std::size_t NodeSet::place(std::uintptr_t number) const {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;  // Knuth, 6.4
+  const std::size_t mask = pages_.size() - 1;
+  std::size_t at = static_cast<std::size_t>((number * kGolden) >> 32) & mask;
+  while (pages_[at] != nullptr && pages_[at]->number != number) at = (at + 1) & mask;
   return at;
 }
 
-void NodeSet::grow() {
-  constexpr std::size_t kFewest = 64;
-  std::vector<const Node*> old(std::max(kFewest, 2 * slots_.size()), nullptr);
-  old.swap(slots_);
-  for (const Node* node : old) {
-    if (node != nullptr) slots_[find(node)] = node;
+NodeSet::Page& NodeSet::page(std::uintptr_t number) {
+  constexpr std::size_t kFewest = 16;
+  if (2 * (taken_ + 1) > pages_.size()) {
+    std::vector<std::unique_ptr<Page>> old(std::max(kFewest, 2 * pages_.size()));
+    old.swap(pages_);
+    for (std::unique_ptr<Page>& page : old) {
+      if (page != nullptr) std::swap(pages_[place(page->number)], page);
+    }
   }
+  std::unique_ptr<Page>& found = pages_[place(number)];
+  if (found == nullptr) {
+    found = std::make_unique<Page>();
+    found->number = number;
+    ++taken_;
+  }
+  return *found;
+}
+
+std::uint64_t NodeSet::bit(std::uintptr_t address) { return std::uint64_t{1} << ((address >> kAlignmentBits) % (std::size_t{1} << kWordBits)); }
+
+bool NodeSet::contains(const Node* node) const {
+  if (size_ == 0) return false;
+  const std::uintptr_t address = addressOf(node);
+  Page* page = pages_[place(address >> kPageBits)].get();
+  return page != nullptr && (page->word(address) & bit(address)) != 0;
 }
 
 void NodeSet::insert(const Node* node) {
-  if (2 * (size_ + 1) > slots_.size()) grow();
-  const std::size_t at = find(node);
-  if (slots_[at] != node) ++size_;
-  slots_[at] = node;
+  if (contains(node)) return;
+  const std::uintptr_t address = addressOf(node);
+  Page& into = page(address >> kPageBits);
+  into.word(address) |= bit(address);
+  ++into.nodes;
+  ++size_;
 }
 
-// Knuth's algorithm R: what would not be found over the gap moves into it.
 void NodeSet::erase(const Node* node) {
   if (!contains(node)) return;
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t gap = find(node);
-  for (std::size_t at = (gap + 1) & mask; slots_[at] != nullptr; at = (at + 1) & mask) {
-    const bool reached = ((at - home(slots_[at])) & mask) >= ((at - gap) & mask);
-    if (!reached) continue;
-    slots_[gap] = slots_[at];
-    gap = at;
-  }
-  slots_[gap] = nullptr;
+  const std::uintptr_t address = addressOf(node);
+  Page& from = page(address >> kPageBits);
+  from.word(address) &= ~bit(address);
+  --from.nodes;
   --size_;
 }
 
 void NodeSet::clear() {
-  if (size_ != 0) std::fill(slots_.begin(), slots_.end(), nullptr);
+  for (const std::unique_ptr<Page>& page : pages_) {
+    if (page == nullptr || page->nodes == 0) continue;
+    page->words.fill(0);
+    page->nodes = 0;
+  }
   size_ = 0;
 }
 

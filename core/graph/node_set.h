@@ -1,29 +1,46 @@
-// A set of nodes, alive or not, in one array: a look-up is one access to memory where std::unordered_set makes three, and
-// an insertion allocates nothing.
+// A set of nodes, alive or not, as a map of the memory they lie in: neighbours share a cache line, and an insertion
+// hardly ever allocates.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/graph/torch_compat.h"
 
 namespace ipex_studio {
 
-// Open addressing with linear probing; at most half of the places are taken. Only addresses are looked at.
+// One bit for each address at which an allocator may put a node, in pages of 2 MiB of addresses, which are found by open
+// addressing. Only addresses are looked at. Not thread-safe while it is changed.
 class NodeSet {
  public:
-  bool contains(const torch::jit::Node* node) const { return size_ != 0 && slots_[find(node)] == node; }
+  bool contains(const torch::jit::Node* node) const;
   std::size_t size() const { return size_; }
   void insert(const torch::jit::Node* node);
   void erase(const torch::jit::Node* node);
   void clear();
 
  private:
-  std::size_t home(const torch::jit::Node* node) const;
-  std::size_t find(const torch::jit::Node* node) const;  // its place, or the free one it would get
-  void grow();
+  static constexpr std::size_t kAlignmentBits = 4;  // of what malloc() returns
+  static constexpr std::size_t kPageBits = 21;
+  static constexpr std::size_t kWordBits = 6;
+  struct Page {
+    std::uintptr_t number = 0;
+    std::size_t nodes = 0;
+    std::array<std::uint64_t, std::size_t{1} << (kPageBits - kAlignmentBits - kWordBits)> words{};
 
-  std::vector<const torch::jit::Node*> slots_;  // their number is a power of two, or 0
+    std::uint64_t& word(std::uintptr_t address) { return words[(address >> (kAlignmentBits + kWordBits)) % words.size()]; }
+  };
+
+  // Where the page with this number is among the pages, or the free place that it would get.
+  std::size_t place(std::uintptr_t number) const;
+  Page& page(std::uintptr_t number);
+  static std::uint64_t bit(std::uintptr_t address);
+
+  std::vector<std::unique_ptr<Page>> pages_;  // their number is a power of two, or 0; at most half are there
+  std::size_t taken_ = 0;
   std::size_t size_ = 0;
 };
 

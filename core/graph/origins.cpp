@@ -78,8 +78,8 @@ void NodeWalk::fetchAhead(std::size_t at) const {
   if (const Node* node = ahead(kAheadValues)) {
     for (const Value* input : node->inputs()) fetch<sizeof(Value)>(input);
     for (const Value* output : node->outputs()) fetch<sizeof(Value)>(output);
-    // Linked anew where this one goes, or another comes in front of it.
-    for (const Node* beside : node->next_in_graph) fetch<sizeof(Node)>(beside);
+    // Linked anew where this one goes, or another comes in front of it: their links, and their place in the order before those.
+    for (const Node* beside : node->next_in_graph) fetch<2 * kCacheLine>(reinterpret_cast<const char*>(&beside->next_in_graph) - kCacheLine);
   }
   if (const Node* node = ahead(kAheadNeighbours)) {
     for (const Value* input : node->inputs()) {
@@ -125,7 +125,7 @@ std::string modulePath(const Node* node) {
   return path;
 }
 
-std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b) {
+std::vector<OriginId> mergeOrigins(at::ArrayRef<OriginId> a, at::ArrayRef<OriginId> b) {
   std::vector<OriginId> merged;
   merged.reserve(a.size() + b.size());
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(merged));
@@ -135,6 +135,7 @@ std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::ve
 void OriginTable::assign(Graph& graph) {
   origins_.clear();
   table_.clear();
+  lists_.clear();
   nodes_per_module_.clear();
   std::unordered_map<std::string, std::int32_t> ordinals;
   for (Node* node : allNodes(graph)) {
@@ -146,24 +147,26 @@ void OriginTable::assign(Graph& graph) {
     origin.ordinal = ordinals[origin.module_path + '\n' + origin.kind]++;
     origin.source = sourceOf(node);
     ++nodes_per_module_[origin.module_path];
-    for (const Value* output : node->outputs()) entry(output) = {origin.id};
+    for (const Value* output : node->outputs()) entry(output) = origin.id;
     origins_.push_back(std::move(origin));
   }
 }
 
-const std::vector<OriginId>& OriginTable::of(const Value* value) const {
-  static const std::vector<OriginId> none;
-  return value->unique() < table_.size() ? table_[value->unique()] : none;
+at::ArrayRef<OriginId> OriginTable::of(const Value* value) const {
+  if (value->unique() >= table_.size()) return {};
+  const OriginId& entry = table_[value->unique()];
+  if (entry == kNone) return {};
+  return entry >= 0 ? at::ArrayRef<OriginId>(entry) : lists_[static_cast<std::size_t>(kFirstList - entry)];
 }
 
-std::vector<OriginId>& OriginTable::entry(const Value* value) {
+OriginId& OriginTable::entry(const Value* value) {
   const std::size_t place = value->unique();
-  if (place >= table_.size()) table_.resize(place + 1 + place / 2);
+  if (place >= table_.size()) table_.resize(place + 1 + place / 2, kNone);
   return table_[place];
 }
 
 std::vector<OriginId> OriginTable::of(const Node* node) const {
-  if (node->outputs().size() == 1) return of(node->output());
+  if (node->outputs().size() == 1) return of(node->output()).vec();
   std::vector<OriginId> ids;
   for (const Value* output : node->outputs()) ids = mergeOrigins(ids, of(output));
   return ids;
@@ -174,7 +177,7 @@ std::vector<OriginId> OriginTable::unionOf(const Nodes& nodes) const {
   std::vector<OriginId> all;
   for (const Node* node : nodes) {
     for (const Value* output : node->outputs()) {
-      const std::vector<OriginId>& ids = of(output);
+      const at::ArrayRef<OriginId> ids = of(output);
       all.insert(all.end(), ids.begin(), ids.end());
     }
   }
@@ -187,7 +190,15 @@ std::vector<OriginId> OriginTable::liveIds(const NodeWalk& nodes) const { return
 
 void OriginTable::set(const Value* value, std::vector<OriginId> ids) {
   sortUnique(ids);
-  entry(value) = std::move(ids);
+  OriginId& entry = this->entry(value);
+  if (ids.size() <= 1) {
+    entry = ids.empty() ? kNone : ids.front();
+  } else if (entry <= kFirstList) {
+    lists_[static_cast<std::size_t>(kFirstList - entry)] = std::move(ids);
+  } else {
+    entry = kFirstList - static_cast<OriginId>(lists_.size());
+    lists_.push_back(std::move(ids));
+  }
 }
 
 void OriginTable::reconcile(const NodeWalk& nodes, const std::vector<OriginId>& before) {

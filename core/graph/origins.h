@@ -56,8 +56,8 @@ class OriginTable {
   void assign(torch::jit::Graph& graph);
 
   const std::vector<Origin>& origins() const { return origins_; }
-  // Sorted, unique; empty for values that came from nothing (constants, inputs).
-  const std::vector<OriginId>& of(const torch::jit::Value* value) const;
+  // Sorted, unique; empty for values that came from nothing (constants, inputs). Valid until the table changes.
+  at::ArrayRef<OriginId> of(const torch::jit::Value* value) const;
   // Union over the node's outputs.
   std::vector<OriginId> of(const torch::jit::Node* node) const;
   // Union over several nodes' outputs.
@@ -77,17 +77,21 @@ class OriginTable {
   std::string label(const std::vector<OriginId>& ids) const;
 
  private:
-  std::vector<OriginId>& entry(const torch::jit::Value* value);
+  // In table_: kNone, an origin's id, or, for several, kFirstList - their index in lists_.
+  static constexpr OriginId kNone = -1;
+  static constexpr OriginId kFirstList = -2;
+  OriginId& entry(const torch::jit::Value* value);
   template <class Nodes>
   std::vector<OriginId> unionOf(const Nodes& nodes) const;
 
   std::vector<Origin> origins_;
-  std::vector<std::vector<OriginId>> table_;  // by Value::unique(); empty behind its end
+  std::vector<OriginId> table_;  // by Value::unique(); nothing behind its end
+  std::vector<std::vector<OriginId>> lists_;
   std::unordered_map<std::string, int> nodes_per_module_;
   std::unordered_map<OriginId, at::Tensor> divisors_;
 };
 
-std::vector<OriginId> mergeOrigins(const std::vector<OriginId>& a, const std::vector<OriginId>& b);
+std::vector<OriginId> mergeOrigins(at::ArrayRef<OriginId> a, at::ArrayRef<OriginId> b);
 
 // Nodes of the graph in topological order, a node before those of its blocks; no constants unless asked for.
 NodeWalk allNodes(torch::jit::Graph& graph, bool with_constants = false);

@@ -28,6 +28,14 @@ const NodeCensus& PassContext::census() {
 
 NodeWalk PassContext::nodesWhere(const std::function<bool(c10::Symbol)>& wanted) { return census().nodesOf(wanted, &rewriter); }
 
+NodeWalk PassContext::nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted) {
+  return census().nodesOfConstants(wanted, &rewriter);
+}
+
+NodeWalk PassContext::nodesThatMayWrite() {
+  return census().nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return rewriter.formMayWrite(kind, operands); }, &rewriter);
+}
+
 torch::jit::AliasDb& PassContext::aliases() {
   if (!aliases_ || aliases_at_rewrite_ != rewriter.rewrites()) {
     aliases_ = std::make_unique<torch::jit::AliasDb>(sharedView(graph_));

@@ -39,6 +39,10 @@ class PassContext {
   // `wanted`: a pass that knows the kinds it begins with touches no other node. Rewriter tells which are still alive.
   NodeWalk nodes(const std::vector<const char*>& kinds);
   NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
+  // Of those only nodes that read nothing but constants and results of such nodes.
+  NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted);
+  // Nodes whose kind and number of operands are those of an operator that writes to memory, and calls.
+  NodeWalk nodesThatMayWrite();
 
   // A match that was declined, with its reason (reasons.h) and a sentence. Say it where a user would ask "why not".
   void missed(const torch::jit::Node* node, const char* reason, const std::string& text);

@@ -159,7 +159,7 @@ class RegionBuilder {
     Node* unpack = graph_.insertNode(graph_.create(c10::prim::ListUnpack, {call->output()}, outputs.size()));
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       unpack->output(o)->setType(outputs[o]->type());
-      origins_.set(unpack->output(o), origins_.of(outputs[o]));
+      origins_.set(unpack->output(o), origins_.of(outputs[o]).vec());
       replaceUses(outputs[o], unpack->output(o));
       replaced_[outputs[o]] = unpack->output(o);
     }

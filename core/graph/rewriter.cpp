@@ -186,7 +186,7 @@ void Rewriter::copyOrigins(const Node* from, const Node* to) {
   while (!open.empty()) {
     const auto [original, copy] = open.back();
     open.pop_back();
-    for (std::size_t o = 0; o < original->outputs().size(); ++o) origins_.set(copy->output(o), origins_.of(original->output(o)));
+    for (std::size_t o = 0; o < original->outputs().size(); ++o) origins_.set(copy->output(o), origins_.of(original->output(o)).vec());
     for (std::size_t b = 0; b < original->blocks().size(); ++b) {
       auto inner = copy->blocks()[b]->nodes().begin();
       for (const Node* node : original->blocks()[b]->nodes()) open.emplace_back(node, *inner++);

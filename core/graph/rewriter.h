@@ -71,6 +71,8 @@ class Rewriter {
   // Does any node write to memory, or may (calls, attributes)? `census`, of the graph as it is now, is asked only where that
   // is not known: once the answer is no it stays so until a rewrite makes such a node or a pass of libtorch has run.
   bool graphWrites(const std::function<const NodeCensus&()>& census);
+  // May nodes of this kind with so many operands write? Only those need be matched with their schemas, which takes long.
+  bool formMayWrite(c10::Symbol kind, std::size_t operands);
 
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
@@ -84,6 +86,7 @@ class Rewriter {
   void missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text);
 
  private:
+  bool mayWrite(const torch::jit::Node* node);
   // Every node in the blocks of `node` is gone with it.
   void forgetBlocks(torch::jit::Node* node);
   // The clone's nodes come from where the node's come from, also in blocks.
@@ -101,9 +104,6 @@ class Rewriter {
   std::vector<torch::jit::Node*> created_;  // since the last permit()
   NodeSet destroyed_;
   ValueUses uses_;
-  // Only a node with as many operands as a form that writes needs to be matched with its schema, which takes long.
-  bool formMayWrite(c10::Symbol kind, std::size_t operands);
-  bool mayWrite(const torch::jit::Node* node);
 
   std::optional<bool> graph_writes_;
   std::unordered_map<c10::Symbol, std::vector<std::size_t>> writing_forms_;  // how many operands the forms of a kind take that write

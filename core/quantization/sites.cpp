@@ -149,7 +149,7 @@ ValueKeys::ValueKeys(Graph& graph, const OriginTable& origins) {
   for (const Node* node : graph.nodes()) {
     if (node->kind() == c10::prim::Constant) continue;
     for (const Value* output : node->outputs()) {
-      const auto& ids = origins.of(output);
+      const auto ids = origins.of(output);
       if (!output->hasUses() || ids.empty() || output->type()->kind() != c10::TypeKind::TensorType) continue;
       const auto last = static_cast<std::size_t>(ids.back());
       if (last >= origins.origins().size()) continue;

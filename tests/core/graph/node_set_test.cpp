@@ -15,8 +15,11 @@ namespace {
 using torch::jit::Graph;
 using torch::jit::Node;
 
-// Addresses as nodes have them; nobody looks behind.
-const Node* addressOf(int number) { return reinterpret_cast<const Node*>(static_cast<std::uintptr_t>(0x10000 + 272 * number)); }
+// Addresses as nodes have them, and 16 bytes apart, all over the memory; nobody looks behind.
+const Node* addressOf(int number) {
+  const auto area = static_cast<std::uintptr_t>(number / 3) << 19, in_area = static_cast<std::uintptr_t>(number % 3) * 16;
+  return reinterpret_cast<const Node*>(0x10000 + area + in_area);
+}
 
 TEST(NodeSet, HoldsWhatTheStandardSetHolds) {
   constexpr int kAddresses = 300;
@@ -88,6 +91,33 @@ TEST(NodeCensus, FindsNodesByTheirNumberOfOperands) {
     found.push_back(node);
   }
   EXPECT_EQ(found, std::vector<Node*>{graph->outputs()[0]->node()});
+}
+
+TEST(NodeCensus, FindsWhatDependsOnConstantsOnly) {
+  auto graph = std::make_shared<Graph>();
+  torch::jit::parseIR(R"(graph(%x : Float(2), %c : bool):
+  %one : int = prim::Constant[value=1]()
+  %two : int = aten::add(%one, %one)
+  %list : int[] = prim::ListConstruct(%two, %one)
+  %rank : int = aten::dim(%x)
+  %mixed : int = aten::add(%two, %rank)
+  %chosen : int = prim::If(%c)
+    block0():
+      %three : int = aten::add(%two, %one)
+      -> (%three)
+    block1():
+      -> (%one)
+  %after : int = aten::add(%chosen, %one)
+  return (%list, %mixed, %after)
+)",
+                      graph.get());
+  std::vector<Node*> found;
+  for (Node* node : NodeCensus(*graph).nodesOfConstants([](c10::Symbol) { return true; })) found.push_back(node);
+  ASSERT_EQ(found.size(), 3U);  // %two, %list, %three
+  EXPECT_EQ(found[0]->kind(), c10::aten::add);
+  EXPECT_EQ(found[1], graph->outputs()[0]->node());
+  EXPECT_EQ(found[2]->input(0), found[0]->output());
+  EXPECT_NE(found[2]->owningBlock(), graph->block());
 }
 
 }  // namespace
