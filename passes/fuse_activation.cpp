@@ -17,7 +17,8 @@ namespace {
 
 bool fuseActivation(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
+  const auto wanted = [](c10::Symbol kind, bool on_one_value) { return on_one_value && mayBeElementwise(kind); };
+  for (Node* node : context.nodesBehind(&mayBeFusedOp, wanted)) {
     if (!context.rewriter.alive(node)) continue;
     Decline decline;
     const auto match = matchUnary(node, &decline);

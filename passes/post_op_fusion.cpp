@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/plan/error.h"
 #include "passes/aliasing.h"
@@ -200,14 +199,15 @@ void appendPostOps(PassContext& context, const Producer& producer, const Element
 
 bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::vector<const char*>& kinds) {
   bool changed = false;
-  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
+  std::vector<c10::Symbol> on_two;
+  for (const char* kind : kinds) on_two.push_back(c10::Symbol::fromQualString(kind));
+  const auto isOnTwo = [&](c10::Symbol kind) { return std::find(on_two.begin(), on_two.end(), kind) != on_two.end(); };
+  const auto wanted = [&](c10::Symbol kind, bool on_one_value) { return isOnTwo(kind) || (on_one_value && mayBeElementwise(kind)); };
+  for (Node* node : context.nodesBehind(&mayBeFusedOp, wanted)) {
     if (!context.rewriter.alive(node)) continue;
-    const bool wanted = std::any_of(kinds.begin(), kinds.end(), [&](const char* kind) {
-      return std::strcmp(kind, node->kind().toQualString()) == 0;
-    });
     Decline decline;
     std::optional<PostOpMatch> match;
-    if (wanted) match = matchBinary(context, node, &decline);
+    if (isOnTwo(node->kind())) match = matchBinary(context, node, &decline);
     if (!match) {
       Decline unsaid;
       const auto unary = matchUnary(node, &unsaid);

@@ -126,6 +126,12 @@ std::optional<FusedOp> readFusedOp(Node* node, std::string* why) {
   return std::nullopt;
 }
 
+bool mayBeFusedOp(c10::Symbol kind) {
+  namespace aten = torch::jit::aten;
+  const bool product = kind == aten::linear || kind == aten::matmul || kind == aten::bmm || kind == aten::mm;
+  return product || kind == aten::convolution || std::strncmp(kind.toQualString(), kNamespace, sizeof(kNamespace) - 1) == 0;
+}
+
 Node* writeFusedOp(Rewriter& rewriter, const FusedOp& op, Node* before) {
   const OpKind kind = op.spec.kind;
   IPEX_CHECK(op.base.size() == static_cast<std::size_t>(baseSourceCount(kind)), "wrong number of fixed operands");

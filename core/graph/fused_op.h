@@ -35,6 +35,8 @@ struct FusedOp {
 // aten::linear, aten::matmul/bmm/mm. nullopt for anything else. `why` (may be null) gets the reason when the node is of
 // such a kind but cannot be read (attribute not constant …).
 std::optional<FusedOp> readFusedOp(torch::jit::Node* node, std::string* why = nullptr);
+// False for the kinds of nodes that readFusedOp() never reads, and never says why.
+bool mayBeFusedOp(c10::Symbol kind);
 
 // A new ipex_studio:: node for it before `before`.
 torch::jit::Node* writeFusedOp(Rewriter& rewriter, const FusedOp& op, torch::jit::Node* before);

@@ -23,6 +23,8 @@ constexpr std::int64_t kSampledElements = 64;
 // In order, without constants.
 struct MetNodes {
   std::vector<const Node*> nodes;
+  std::vector<c10::Symbol> kinds;
+  std::vector<NodeCensus::Operands> operands;
   std::vector<std::uint32_t> of_constants;  // the indices of those that read nothing but constants and results of such nodes
 };
 
@@ -52,7 +54,10 @@ class GraphHash {
 
   void text(const std::string& string) { bytes(string.data(), string.size()); }
 
-  void define(const Value* value, std::uint64_t flags = 0) { at(ids_, value) = ++defined_ | flags; }
+  void define(const Value* value, std::uint32_t maker = NodeCensus::Operands::kNobody, std::uint64_t flags = 0) {
+    makers_.push_back(maker);
+    at(ids_, value) = makers_.size() | flags;
+  }
 
   // By Value::unique(), which counts the values that a graph ever had.
   static std::uint64_t& at(std::vector<std::uint64_t>& table, const Value* value) {
@@ -65,28 +70,41 @@ class GraphHash {
     for (const Node* node : block->nodes()) {
       if (node->kind() != torch::jit::prim::Constant) this->node(node);
     }
-    operands(block->return_node());
+    NodeCensus::Operands results;
+    operands(block->return_node(), &results);
   }
 
   void node(const Node* node) {
+    const auto index = static_cast<std::uint32_t>(met_->nodes.size());
     met_->nodes.push_back(node);
+    met_->kinds.push_back(node->kind());
     mix(kind(node->kind()));
-    const bool of_constants = operands(node) && node->blocks().empty();
-    if (of_constants) met_->of_constants.push_back(static_cast<std::uint32_t>(met_->nodes.size() - 1));
+    met_->operands.emplace_back();
+    const bool of_constants = operands(node, &met_->operands.back()) && node->blocks().empty();
+    if (of_constants) met_->of_constants.push_back(index);
     attributes(node);
     for (const Block* nested : node->blocks()) block(nested);
     mix(node->outputs().size());
-    for (const Value* output : node->outputs()) define(output, of_constants ? kOfConstants : 0);
+    for (const Value* output : node->outputs()) define(output, index, of_constants ? kOfConstants : 0);
   }
 
-  // Constants count where they are used, so that where they are defined does not matter. Whether there are no others.
-  bool operands(const Node* node) {
+  // Constants count where they are used, so that where they are defined does not matter. Whether there is nothing else than
+  // those and what nodes make of them.
+  bool operands(const Node* node, NodeCensus::Operands* met) {
     bool of_constants = true;
     mix(node->inputs().size());
-    for (const Value* input : node->inputs()) {
+    met->all = static_cast<std::uint32_t>(node->inputs().size());
+    for (std::size_t i = 0; i < node->inputs().size(); ++i) {
+      const Value* input = node->input(i);
       const std::uint64_t id = at(ids_, input);
-      mix(id != 0 ? id & ~kOfConstants : constant(input));
-      of_constants &= id == 0 || (id & kOfConstants) != 0;
+      if (id == 0) {
+        mix(constant(input));
+        continue;
+      }
+      mix(id & ~kOfConstants);
+      of_constants &= (id & kOfConstants) != 0;
+      ++met->varying;
+      if (i < met->made_by.size()) met->made_by[i] = makers_[(id & ~kOfConstants) - 1];
     }
     return of_constants;
   }
@@ -177,7 +195,7 @@ class GraphHash {
 
   MetNodes* met_ = nullptr;
   std::uint64_t state_ = 0x2545f4914f6cdd1dULL;
-  std::uint64_t defined_ = 0;
+  std::vector<std::uint32_t> makers_;     // the indices of the nodes that define values, in their order
   std::vector<std::uint64_t> ids_;        // from 1 in order of definition; 0: constants
   std::vector<std::uint64_t> constants_;  // their hashes; 0: not yet known
   std::unordered_map<c10::Symbol, std::uint64_t> kinds_;
@@ -189,16 +207,15 @@ NodeCensus::NodeCensus(Graph& graph) {
   MetNodes met;
   hash_ = GraphHash().of(graph, &met);
   of_constants_ = std::move(met.of_constants);
+  operands_of_ = std::move(met.operands);
   std::unordered_map<c10::Symbol, std::uint32_t> indices;
   nodes_.reserve(met.nodes.size());
   kind_of_.reserve(met.nodes.size());
-  operands_of_.reserve(met.nodes.size());
-  for (const Node* node : met.nodes) {
-    const auto [known, unseen] = indices.emplace(node->kind(), static_cast<std::uint32_t>(kinds_.size()));
-    if (unseen) kinds_.push_back(node->kind());
-    nodes_.push_back(const_cast<Node*>(node));
+  for (std::size_t n = 0; n < met.nodes.size(); ++n) {
+    const auto [known, unseen] = indices.emplace(met.kinds[n], static_cast<std::uint32_t>(kinds_.size()));
+    if (unseen) kinds_.push_back(met.kinds[n]);
+    nodes_.push_back(const_cast<Node*>(met.nodes[n]));
     kind_of_.push_back(known->second);
-    operands_of_.push_back(static_cast<std::uint32_t>(node->inputs().size()));
   }
 }
 
@@ -221,7 +238,7 @@ NodeWalk NodeCensus::nodesOf(const std::function<bool(c10::Symbol)>& wanted, con
 NodeWalk NodeCensus::nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted, const Rewriter* rewriter) const {
   std::vector<Node*> found;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    if (wanted(kinds_[kind_of_[n]], operands_of_[n])) found.push_back(nodes_[n]);
+    if (wanted(kinds_[kind_of_[n]], operands_of_[n].all)) found.push_back(nodes_[n]);
   }
   return NodeWalk(std::move(found), rewriter);
 }
@@ -230,6 +247,29 @@ NodeWalk NodeCensus::nodesOfConstants(const std::function<bool(c10::Symbol)>& wa
   std::vector<Node*> found;
   for (const std::uint32_t n : of_constants_) {
     if (wanted(kinds_[kind_of_[n]])) found.push_back(nodes_[n]);
+  }
+  return NodeWalk(std::move(found), rewriter);
+}
+
+NodeWalk NodeCensus::nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted,
+                                 const Rewriter* rewriter) const {
+  std::vector<std::array<bool, 2>> is_wanted;  // with several operands that vary, with one
+  std::vector<char> is_source;
+  for (const c10::Symbol kind : kinds_) {
+    is_wanted.push_back({wanted(kind, false), wanted(kind, true)});
+    is_source.push_back(source(kind) ? 1 : 0);
+  }
+  std::vector<char> reached(nodes_.size(), 0);
+  std::vector<Node*> found;
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const Operands& operands = operands_of_[n];
+    if (!is_wanted[kind_of_[n]][operands.varying == 1 ? 1 : 0]) continue;
+    const bool behind = std::any_of(operands.made_by.begin(), operands.made_by.end(), [&](std::uint32_t maker) {
+      return maker != Operands::kNobody && (is_source[kind_of_[maker]] != 0 || reached[maker] != 0);
+    });
+    if (!behind) continue;
+    reached[n] = 1;
+    found.push_back(nodes_[n]);
   }
   return NodeWalk(std::move(found), rewriter);
 }

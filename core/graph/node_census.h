@@ -2,6 +2,7 @@
 // a large graph the nodes lie anywhere in memory, so that whoever walks along them waits for each.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -26,11 +27,22 @@ class NodeCensus {
   NodeWalk nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted, const Rewriter* rewriter = nullptr) const;
   // As nodesOf(), but only nodes that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
+  // The nodes `wanted`, by their kind and by whether all operands but one are constants, that read the result of a `source` as
+  // their first or second operand, or that of another such node.
+  NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted,
+                       const Rewriter* rewriter = nullptr) const;
+
+  // What a node reads that is no constant. Indices of nodes in order.
+  struct Operands {
+    static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+    std::array<std::uint32_t, 2> made_by = {kNobody, kNobody};  // of the first two; nobody makes inputs
+    std::uint32_t all = 0, varying = 0;
+  };
 
  private:
   std::vector<torch::jit::Node*> nodes_;
   std::vector<std::uint32_t> kind_of_;  // index into kinds_, for each node
-  std::vector<std::uint32_t> operands_of_;
+  std::vector<Operands> operands_of_;
   std::vector<std::uint32_t> of_constants_;  // indices into nodes_
   std::vector<c10::Symbol> kinds_;
   std::uint64_t hash_ = 0;

@@ -32,6 +32,10 @@ NodeWalk PassContext::nodesOfConstants(const std::function<bool(c10::Symbol)>& w
   return census().nodesOfConstants(wanted, &rewriter);
 }
 
+NodeWalk PassContext::nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted) {
+  return census().nodesBehind(source, wanted, &rewriter);
+}
+
 NodeWalk PassContext::nodesThatMayWrite() {
   return census().nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return rewriter.formMayWrite(kind, operands); }, &rewriter);
 }

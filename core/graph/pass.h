@@ -41,6 +41,8 @@ class PassContext {
   NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
   // Of those only nodes that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted);
+  // See NodeCensus::nodesBehind().
+  NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted);
   // Nodes whose kind and number of operands are those of an operator that writes to memory, and calls.
   NodeWalk nodesThatMayWrite();
 

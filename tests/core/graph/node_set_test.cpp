@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <unordered_set>
 #include <vector>
@@ -91,6 +92,44 @@ TEST(NodeCensus, FindsNodesByTheirNumberOfOperands) {
     found.push_back(node);
   }
   EXPECT_EQ(found, std::vector<Node*>{graph->outputs()[0]->node()});
+}
+
+TEST(NodeCensus, FindsNodesBehindOthers) {
+  auto graph = std::make_shared<Graph>();
+  torch::jit::parseIR(R"(graph(%x : Float(2), %m : Float(2, 2), %c : bool):
+  %one : int = prim::Constant[value=1]()
+  %y : Float(2) = aten::matmul(%m, %x)
+  %a : Float(2) = aten::add(%y, %one, %one)
+  %b : Float(2) = aten::relu(%a)
+  %d : Float(2) = aten::add(%x, %b, %one)
+  %e : Float(2) = aten::relu(%d)
+  %f : Float(2) = aten::relu(%x)
+  %g : Float(2) = aten::exp(%y)
+  %h : Float(2) = aten::relu(%g)
+  %i : Tensor = prim::If(%c)
+    block0():
+      %j : Float(2) = aten::relu(%b)
+      -> (%j)
+    block1():
+      -> (%x)
+  %k : Float(2) = aten::relu(%i)
+  return (%e, %f, %h, %k)
+)",
+                      graph.get());
+  const auto isProduct = [](c10::Symbol kind) { return kind == c10::aten::matmul; };
+  const auto isPart = [](c10::Symbol kind) { return kind == c10::aten::relu || kind == c10::aten::add; };
+  std::vector<Node*> nodes;
+  for (Node* node : allNodes(*graph)) nodes.push_back(node);
+  const auto indicesOf = [&](const NodeWalk& found) {
+    std::vector<std::ptrdiff_t> indices;
+    for (Node* node : found) indices.push_back(std::find(nodes.begin(), nodes.end(), node) - nodes.begin());
+    return indices;
+  };
+  const NodeCensus census(*graph);
+  const NodeWalk any = census.nodesBehind(isProduct, [&](c10::Symbol kind, bool) { return isPart(kind); });
+  EXPECT_EQ(indicesOf(any), (std::vector<std::ptrdiff_t>{1, 2, 3, 4, 9}));  // %a, %b, %d, %e, %j
+  const NodeWalk on_one = census.nodesBehind(isProduct, [&](c10::Symbol kind, bool on_one_value) { return on_one_value && isPart(kind); });
+  EXPECT_EQ(indicesOf(on_one), (std::vector<std::ptrdiff_t>{1, 2, 9}));  // %d reads two values
 }
 
 TEST(NodeCensus, FindsWhatDependsOnConstantsOnly) {
