@@ -74,8 +74,9 @@ Decline whyNot(PassContext& context, const HardSwishMatch& match, const Node* ro
 
 bool canonicalizeHardswish(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : context.nodes({"aten::mul", "aten::div", "aten::relu6", "aten::hardtanh", "aten::clamp", "aten::clip", "aten::clamp_min",
-                                   "aten::clamp_max"})) {
+  std::vector<const char*> roots = kCanonicalizeHardswish.needs;  // a gate, or a product with one
+  roots.insert(roots.end(), {"aten::mul", "aten::div"});
+  for (Node* node : context.nodes(roots)) {
     if (!context.rewriter.alive(node)) continue;
     const auto match = matchRoot(node);
     if (!match) continue;

@@ -51,9 +51,9 @@ bool NodeSet::contains(const Node* node) const {
 }
 
 void NodeSet::insert(const Node* node) {
-  if (contains(node)) return;
   const std::uintptr_t address = addressOf(node);
   Page& into = page(address >> kPageBits);
+  if ((into.word(address) & bit(address)) != 0) return;
   into.word(address) |= bit(address);
   ++into.nodes;
   ++size_;

@@ -36,9 +36,7 @@ NodeWalk PassContext::nodesBehind(const std::function<bool(c10::Symbol)>& source
   return census().nodesBehind(source, wanted, &rewriter);
 }
 
-NodeWalk PassContext::nodesThatMayWrite() {
-  return census().nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return rewriter.formMayWrite(kind, operands); }, &rewriter);
-}
+NodeWalk PassContext::nodesThatMayWrite() { return rewriter.nodesThatMayWrite(census()); }
 
 torch::jit::AliasDb& PassContext::aliases() {
   if (!aliases_ || aliases_at_rewrite_ != rewriter.rewrites()) {

@@ -43,7 +43,7 @@ class PassContext {
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted);
   // See NodeCensus::nodesBehind().
   NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted);
-  // Nodes whose kind and number of operands are those of an operator that writes to memory, and calls.
+  // See Rewriter::nodesThatMayWrite().
   NodeWalk nodesThatMayWrite();
 
   // A match that was declined, with its reason (reasons.h) and a sentence. Say it where a user would ask "why not".

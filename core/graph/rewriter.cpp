@@ -252,11 +252,14 @@ bool Rewriter::mayWrite(const Node* node) {
   return schema != nullptr && schema->is_mutable();
 }
 
+NodeWalk Rewriter::nodesThatMayWrite(const NodeCensus& census) {
+  return census.nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return formMayWrite(kind, operands); }, this);
+}
+
 bool Rewriter::graphWrites(const std::function<const NodeCensus&()>& census) {
   if (!graph_writes_) {
-    const NodeWalk suspects = census().nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return formMayWrite(kind, operands); });
     bool writes = false;
-    for (const Node* node : suspects) {
+    for (const Node* node : nodesThatMayWrite(census())) {
       writes = mayWrite(node);
       if (writes) break;
     }

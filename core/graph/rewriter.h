@@ -71,8 +71,9 @@ class Rewriter {
   // Does any node write to memory, or may (calls, attributes)? `census`, of the graph as it is now, is asked only where that
   // is not known: once the answer is no it stays so until a rewrite makes such a node or a pass of libtorch has run.
   bool graphWrites(const std::function<const NodeCensus&()>& census);
-  // May nodes of this kind with so many operands write? Only those need be matched with their schemas, which takes long.
-  bool formMayWrite(c10::Symbol kind, std::size_t operands);
+  // Nodes of `census` whose kind and number of operands are those of an operator that writes to memory, and calls. Only those
+  // need be matched with their schemas, which takes long.
+  NodeWalk nodesThatMayWrite(const NodeCensus& census);
 
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
@@ -86,6 +87,7 @@ class Rewriter {
   void missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text);
 
  private:
+  bool formMayWrite(c10::Symbol kind, std::size_t operands);
   bool mayWrite(const torch::jit::Node* node);
   // Every node in the blocks of `node` is gone with it.
   void forgetBlocks(torch::jit::Node* node);
