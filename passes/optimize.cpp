@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/graph_heap.h"
 #include "core/graph/pipeline.h"
 #include "core/graph/region_object.h"
 #include "core/graph/regions.h"
@@ -70,6 +71,37 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   result.coverage.nodes = regions.nodes_total == 0 ? 0 : static_cast<double>(regions.nodes_inside) / regions.nodes_total;
 }
 
+// All that is done to the graph; the plans of its regions come after it.
+void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled,
+                  OptimizedModel& result) {
+  const GraphHeap heap;
+  result.module = std::move(frozen.module);
+  const auto graph = result.module.get_method("forward").graph();
+  OriginTable origins;
+  origins.assign(*graph);
+  for (const Remark& remark : frozen.remarks) observer.onRemark(remark);
+  result.nodes = countNodes(*graph);
+  result.frozen = makeSnapshot(*graph, origins, 0, "frozen");
+  result.origins = origins.origins();
+
+  OptimizeOptions passes_only = options;
+  auto& disabled = passes_only.disabled_passes;
+  disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlanName), disabled.end());
+  runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
+  result.divisors = origins.divisors();
+  result.rewritten = result.module.clone();
+  for (const torch::jit::Node* node : graph->nodes()) {
+    if (node->kind() != c10::prim::Constant) result.rewritten_origins.push_back(origins.of(node));
+  }
+  for (const torch::jit::Node* node : allNodes(*graph)) {
+    for (const torch::jit::Value* output : node->outputs()) result.rewritten_dtypes.push_back(knownDtype(output));
+  }
+  torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());
+  if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {
+    lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
+  }
+}
+
 }  // namespace
 
 FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example, const std::vector<std::string>& preserved) {
@@ -88,36 +120,11 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
   const std::int64_t begin = nowNs();
   OptimizedModel result;
   try {
-    result.module = std::move(frozen.module);
-    const auto graph = result.module.get_method("forward").graph();
-    OriginTable origins;
-    origins.assign(*graph);
-    for (const Remark& remark : frozen.remarks) observer.onRemark(remark);
-    result.nodes = countNodes(*graph);
-    result.frozen = makeSnapshot(*graph, origins, 0, "frozen");
-    result.origins = origins.origins();
-
-    std::vector<std::string> names;
-    OptimizeOptions passes_only = options;
-    auto& disabled = passes_only.disabled_passes;
-    disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlanName), disabled.end());
-    runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
-    result.divisors = origins.divisors();
-    result.rewritten = result.module.clone();
-    for (const torch::jit::Node* node : graph->nodes()) {
-      if (node->kind() != c10::prim::Constant) result.rewritten_origins.push_back(origins.of(node));
-    }
-    for (const torch::jit::Node* node : allNodes(*graph)) {
-      for (const torch::jit::Value* output : node->outputs()) result.rewritten_dtypes.push_back(knownDtype(output));
-    }
-    torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());
-    if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {
-      lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
-    }
+    rewriteModel(std::move(frozen), options, observer, cancelled, result);
     if (!options.batch_buckets.empty()) setBatchBuckets(result.module, options.batch_buckets);
     result.tuning = tuneRegions(result.module, options.tune, options.allow_winograd, options.tuning_record);
     // The example's sizes must not reach the interpreter's own optimizer as truths.
-    torch::jit::EraseShapeInformation(graph);
+    torch::jit::EraseShapeInformation(result.module.get_method("forward").graph());
   } catch (const c10::Error& problem) {
     throw runError(problem);
   }

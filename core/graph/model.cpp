@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/graph/file_descriptor.h"
+#include "core/graph/graph_heap.h"
 #include "core/graph/node_runner.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
@@ -63,6 +64,7 @@ Model Model::fromModule(torch::jit::Module module) {
 }
 
 torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+  const GraphHeap heap;
   torch::jit::Module frozen = frozenCopy(module, preserved, /*optimize_numerics=*/false);
   auto graph = frozen.get_method("forward").graph();
   torch::jit::Inline(*graph);

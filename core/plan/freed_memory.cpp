@@ -6,8 +6,7 @@
 #include <malloc.h>
 #endif
 
-// jemalloc's, where the process was linked with it or given it (see ipex_allocator in CMakeLists.txt).
-extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value, std::size_t new_size) __attribute__((weak));
+#include "core/plan/jemalloc.h"
 
 namespace ipex_studio {
 

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include <torch/csrc/jit/passes/common_subexpression_elimination.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
+#include "core/graph/graph_heap.h"
 #include "core/graph/pipeline.h"
 #include "core/graph/region_levels.h"
 #include "core/graph/region_spec.h"
@@ -31,7 +33,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr int kRounds = 3;
+constexpr int kRounds = 5;
 constexpr char kMakeAndDestroy[] = "libtorch: to make and destroy our nodes";
 constexpr char kOurPasses[] = "all our passes";
 
@@ -321,6 +323,7 @@ void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins)
 }
 
 void measure(Table& table, int size, bool one_plan, const std::function<std::shared_ptr<Graph>(Maker&)>& make) {
+  std::optional<GraphHeap> heap(std::in_place);
   Maker maker;
   std::shared_ptr<Graph> graph = make(maker);
   bareWalk(table, size, *graph);
@@ -356,7 +359,9 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
     timed(table, "ours: snapshots (+ libtorch's print)", size, [&] { makeSnapshot(*graph, origins, 1, pass->name); });
   }
   makeAndDestroy(table, size, *before, made, destroyed);
+  heap.reset();  // plans lie elsewhere
   if (one_plan) planAlone(table, size, *graph, origins);
+  heap.emplace();
   timed(table, "ours: regions, all of it (+ aliases)", size, [&] { buildRegions(*graph, origins); });
 }
 

@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "core/plan/error.h"
 #include "kernels/torch/region.h"
 #include "tests/goal.h"
+#include "tests/resident_memory.h"
 
 namespace ipex_studio {
 namespace {
@@ -69,12 +69,6 @@ class Threads {
  private:
   int before_;
 };
-
-std::size_t residentBytes() {
-  std::size_t pages = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * 4096;
-}
 
 TEST(PlanCache, WarmRunsAllocateAndLockNothing) {
   if (!testing::callsAreCounted()) GTEST_SKIP();
