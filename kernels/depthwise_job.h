@@ -1,4 +1,4 @@
-// A depthwise convolution of channels-last images: what depthwise_simd.cpp hands to the code of one instruction set.
+// A depthwise convolution of channels-last images: what kernels hand to the code of one instruction set.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,32 @@ void takePostOps(GemmJob&& chain, Job* job) {
   job->high = chain.high;
   job->tail = std::move(chain.tail);
 }
+
+// --- the innermost part (depthwise_strip.cpp) -----------------------------------------------------------------------
+
+// Neighbouring pixels of one line for one vector of channels. Pixels of copied lines lie a vector apart.
+struct Strip {
+  const float* const* lines = nullptr;  // of taps
+  std::int64_t line_count = 0;
+  std::int64_t offset = 0;  // of the first pixel's first tap
+  const float* w = nullptr;
+  std::int64_t w_line_step = 0, w_tap_step = 0;
+  std::int64_t taps = 0, tap_step = 0, pixel_step = 0;
+};
+
+// Where a strip's results belong.
+struct Place {
+  std::int64_t image = 0, pixel = 0, channel = 0;
+};
+
+// `count` strips side by side.
+using StripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, Strip strip, Place place,
+                          std::int64_t count);
+
+// By the number of pixels in a strip.
+struct StripRuns {
+  StripRun run[kDepthwisePixels + 1] = {};
+};
 
 // --- planning (depthwise_plan.cpp) ---------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ template <class D, class Lines>
 void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end, Place place,
               LineRing<Lines>* ring, const float** taps) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  const StripRuns& runs = runsFor<D>(job);
+  const StripRuns& runs = stripRuns(job, kLanes);
   const std::int64_t width = job.out[1], strips = (width + kDepthwisePixels - 1) / kDepthwisePixels;
   const std::int64_t reach = (job.kernel[0] - 1) * job.dilation[0];
   Strip strip;

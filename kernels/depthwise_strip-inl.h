@@ -1,5 +1,4 @@
-// The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied lines,
-// once per Highway target.
+// The innermost part of depthwise convolutions as other code sees it, once per Highway target.
 #if defined(IPEX_KERNELS_DEPTHWISE_STRIP_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_DEPTHWISE_STRIP_INL_H
 #undef IPEX_KERNELS_DEPTHWISE_STRIP_INL_H
@@ -7,10 +6,7 @@
 #define IPEX_KERNELS_DEPTHWISE_STRIP_INL_H
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
-
-#include <cstring>
 
 #include "kernels/depthwise_job.h"
 
@@ -20,49 +16,9 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Neighbouring pixels of one line for one vector of channels. Pixels of copied lines lie a vector apart.
-struct Strip {
-  const float* const* lines = nullptr;  // of taps
-  std::int64_t line_count = 0;
-  std::int64_t offset = 0;  // of the first pixel's first tap
-  const float* w = nullptr;
-  std::int64_t w_line_step = 0, w_tap_step = 0;
-  std::int64_t taps = 0, tap_step = 0, pixel_step = 0;
-};
-
-// Any number of taps: each multiplication loads its value.
-template <int kPixels, int kTaps, int kStride, class D, class V = hn::Vec<D>>
-HWY_INLINE void addTaps(D d, const Strip& strip, V (&sum)[kPixels]) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  for (std::int64_t line = 0; line < strip.line_count; ++line) {
-    const float* const x = strip.lines[line] + strip.offset;
-    const float* const w = strip.w + line * strip.w_line_step;
-    if constexpr (kTaps == 0) {
-      for (std::int64_t tap = 0; tap < strip.taps; ++tap) {
-        const V weight = hn::LoadU(d, w + tap * strip.w_tap_step);
-#pragma GCC unroll 8
-        for (int p = 0; p < kPixels; ++p) {
-          sum[p] = hn::MulAdd(weight, hn::Load(d, x + tap * strip.tap_step + p * strip.pixel_step), sum[p]);
-        }
-      }
-    } else {
-      V weight[kTaps];
-#pragma GCC unroll 8
-      for (int tap = 0; tap < kTaps; ++tap) weight[tap] = hn::LoadU(d, w + tap * strip.w_tap_step);
-#pragma GCC unroll 32
-      for (int i = 0; i < (kPixels - 1) * kStride + kTaps; ++i) {
-        const V value = hn::Load(d, x + i * kLanes);
-#pragma GCC unroll 8
-        for (int tap = 0; tap < kTaps; ++tap) {
-          const int at = i - tap;
-          if (at >= 0 && at % kStride == 0 && at / kStride < kPixels) {
-            sum[at / kStride] = hn::MulAdd(weight[tap], value, sum[at / kStride]);
-          }
-        }
-      }
-    }
-  }
-}
+// Code for whole windows of the job's taps, for vectors of so many channels: 1, 4, 8 or 16, up to what the target has.
+// Compiled once, in depthwise_strip.cpp, for all that slides windows over lines.
+const StripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes);
 
 // What `job` keeps in registers of its chain.
 template <class D, class Job, class V = hn::Vec<D>>
@@ -73,106 +29,6 @@ HWY_INLINE V activate(D d, const Job& job, V v) {
     return hn::Mul(hn::Mul(v, gate), hn::Set(d, 1.0f / 6));
   }
   return hn::Min(hn::Set(d, job.high), hn::Max(hn::Set(d, job.low), v));
-}
-
-// The rest of the chain over `pixels` × `lanes` values side by side; `pixel` is the first one's number in the image.
-inline void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t image, std::int64_t pixel,
-             std::int64_t pixels, std::int64_t channel, std::int64_t lanes, float* values) {
-  float operand[kDepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
-  const std::int64_t count = pixels * lanes;
-  PointwiseRows rows;
-  rows.in = rows.out = values;
-  rows.other = operand;
-  rows.count = static_cast<std::size_t>(count);
-  for (const PostOp& op : job.tail) {
-    if (!isBinary(op.kind)) {
-      job.pointwise(op, rows);
-      continue;
-    }
-    const GemmOperand& o = job.operands[op.operand];
-    const float* const from =
-        static_cast<const float*>(call.src[o.src]) + image * o.image_stride + channel * o.column_stride;
-    for (std::int64_t i = 0; i < count; ++i) {
-      operand[i] = from[(pixel + i / lanes) * o.pixel_stride + i % lanes * o.column_stride];
-    }
-    job.pointwise(op, rows);
-  }
-}
-
-// Where a strip's results belong.
-struct Place {
-  std::int64_t image = 0, pixel = 0, channel = 0;
-};
-
-// `count` strips of kPixels each, side by side.
-template <int kPixels, int kTaps, int kStride, class D>
-void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, Strip strip, Place place, std::int64_t count) {
-  const D d;
-  using V = hn::Vec<D>;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  const V bias = hn::LoadU(d, call.bias + place.channel);
-  const std::int64_t channels = job.channels;
-  std::int64_t begin = (place.image * job.out[0] * job.out[1] + place.pixel) * channels + place.channel;
-  const float* const addend =
-      job.addend >= 0 ? static_cast<const float*>(call.src[job.operands[job.addend].src]) : nullptr;
-  for (std::int64_t s = 0; s < count; ++s, strip.offset += kPixels * strip.pixel_step, begin += kPixels * channels) {
-    float* const y = call.dst + begin;
-    // The result's lines arrive while the sums are made.
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) hwy::Prefetch(y + p * channels);
-    V sum[kPixels];
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) sum[p] = bias;
-    addTaps<kPixels, kTaps, kStride>(d, strip, sum);
-    if (addend != nullptr) {
-#pragma GCC unroll 8
-      for (int p = 0; p < kPixels; ++p) sum[p] = hn::Add(sum[p], hn::LoadU(d, addend + begin + p * channels));
-    }
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) sum[p] = activate(d, job, sum[p]);
-    if (job.tail.empty()) {
-#pragma GCC unroll 8
-      for (int p = 0; p < kPixels; ++p) hn::StoreU(sum[p], d, y + p * channels);
-      continue;
-    }
-    HWY_ALIGN float values[kPixels * kLanes];
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) hn::StoreU(sum[p], d, values + p * kLanes);
-    runTail(job, call, place.image, place.pixel + s * kPixels, kPixels, place.channel, kLanes, values);
-    for (int p = 0; p < kPixels; ++p) std::memcpy(y + p * channels, values + p * kLanes, kLanes * sizeof(float));
-  }
-}
-
-using StripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, Strip strip, Place place,
-                          std::int64_t count);
-
-struct StripRuns {
-  StripRun run[kDepthwisePixels + 1] = {};
-};
-
-template <int kTaps, int kStride, class D, int kPixels = kDepthwisePixels>
-constexpr void fillRuns(StripRuns* runs) {
-  runs->run[kPixels] = &runStrips<kPixels, kTaps, kStride, D>;
-  if constexpr (kPixels > 1) fillRuns<kTaps, kStride, D, kPixels - 1>(runs);
-}
-
-template <int kTaps, int kStride, class D>
-constexpr StripRuns makeRuns() {
-  StripRuns runs;
-  fillRuns<kTaps, kStride, D>(&runs);
-  return runs;
-}
-
-// Code for whole windows of the job's taps.
-template <class D>
-const StripRuns& runsFor(const DepthwiseJob& job) {
-  static constexpr StripRuns kRuns[] = {makeRuns<3, 1, D>(), makeRuns<3, 2, D>(), makeRuns<5, 1, D>(),
-                                        makeRuns<5, 2, D>(), makeRuns<7, 1, D>(), makeRuns<0, 1, D>()};
-  constexpr int kAny = 5;
-  if (job.dilation[1] != 1) return kRuns[kAny];
-  const std::int64_t taps = job.kernel[1], stride = job.stride[1];
-  if ((taps == 3 || taps == 5) && stride <= 2) return kRuns[(taps == 5 ? 2 : 0) + stride - 1];
-  return kRuns[taps == 7 && stride == 1 ? 4 : kAny];
 }
 
 }  // namespace HWY_NAMESPACE
