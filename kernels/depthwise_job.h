@@ -58,7 +58,7 @@ void takePostOps(GemmJob&& chain, Job* job) {
 // --- the innermost part (depthwise_strip.cpp) -----------------------------------------------------------------------
 
 // Neighbouring pixels of one line for one vector of channels. Pixels of copied lines lie a vector apart.
-struct Strip {
+struct DepthwiseStrip {
   const float* const* lines = nullptr;  // of taps
   std::int64_t line_count = 0;
   std::int64_t offset = 0;  // of the first pixel's first tap
@@ -68,17 +68,17 @@ struct Strip {
 };
 
 // Where a strip's results belong.
-struct Place {
+struct DepthwisePlace {
   std::int64_t image = 0, pixel = 0, channel = 0;
 };
 
 // `count` strips side by side.
-using StripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, Strip strip, Place place,
-                          std::int64_t count);
+using DepthwiseStripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip, DepthwisePlace place,
+                                   std::int64_t count);
 
 // By the number of pixels in a strip.
-struct StripRuns {
-  StripRun run[kDepthwisePixels + 1] = {};
+struct DepthwiseStripRuns {
+  DepthwiseStripRun run[kDepthwisePixels + 1] = {};
 };
 
 // --- planning (depthwise_plan.cpp) ---------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 // a window is high, with their padding, densely and for one vector of channels. Where they come from is for `Lines` to
 // say:
 //
-//   template <class D> void make(const Place& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to)
+//   template <class D> void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to)
 //
 //   static constexpr bool kWidest: are they computed, rather than copied?
 //
@@ -41,7 +41,7 @@ class LineRing {
 
   // Makes lines up to and with `last`.
   template <class D>
-  HWY_INLINE void fill(const Place& place, std::int64_t last) {
+  HWY_INLINE void fill(const DepthwisePlace& place, std::int64_t last) {
     constexpr std::int64_t kLanes = hn::MaxLanes(D());
     // A line's end that no window reaches is left out.
     const std::int64_t begin = std::max<std::int64_t>(0, -job_.padding[1]);
@@ -68,13 +68,13 @@ class LineRing {
 
 // Lines [begin, end) of the result for the vector of channels at place.channel. `taps`: memory for where lines lie.
 template <class D, class Lines>
-void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end, Place place,
+void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end, DepthwisePlace place,
               LineRing<Lines>* ring, const float** taps) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  const StripRuns& runs = stripRuns(job, kLanes);
+  const DepthwiseStripRuns& runs = stripRuns(job, kLanes);
   const std::int64_t width = job.out[1], strips = (width + kDepthwisePixels - 1) / kDepthwisePixels;
   const std::int64_t reach = (job.kernel[0] - 1) * job.dilation[0];
-  Strip strip;
+  DepthwiseStrip strip;
   strip.lines = taps;
   strip.taps = job.kernel[1];
   strip.tap_step = job.dilation[1] * kLanes;
@@ -106,7 +106,7 @@ void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t b
 }
 
 template <class D, class Lines>
-void runVectors(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end, Place* place,
+void runVectors(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end, DepthwisePlace* place,
                 std::int64_t channel_end, LineRing<Lines>* ring, const float** taps) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   for (; place->channel + kLanes <= channel_end; place->channel += kLanes) {
@@ -123,7 +123,7 @@ void runUnits(const DepthwiseJob& job, const DepthwiseCall& call, const Lines& l
   const auto** const taps = reinterpret_cast<const float**>(scratch + job.ringFloats());
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t piece = unit % job.pieces, band = unit / job.pieces % job.bands;
-    Place place;
+    DepthwisePlace place;
     place.image = unit / job.pieces / job.bands;
     place.channel = piece * job.piece;
     const std::int64_t channel_end = std::min(job.channels, place.channel + job.piece);

@@ -30,7 +30,7 @@ struct CopiedLines {
   static constexpr bool kWidest = false;
 
   template <class D>
-  HWY_INLINE void make(const Place& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to) const {
+  HWY_INLINE void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to) const {
     const D d;
     constexpr std::int64_t kLanes = hn::MaxLanes(d);
     const float* from = x + place.image * job.image_stride + line * job.x_stride[0] + place.channel;

@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Code for whole windows of the job's taps, for vectors of so many channels: 1, 4, 8 or 16, up to what the target has.
 // Compiled once, in depthwise_strip.cpp, for all that slides windows over lines.
-const StripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes);
+const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes);
 
 // What `job` keeps in registers of its chain.
 template <class D, class Job, class V = hn::Vec<D>>

@@ -18,7 +18,7 @@ namespace {
 
 // Any number of taps: each multiplication loads its value.
 template <int kPixels, int kTaps, int kStride, class D, class V = hn::Vec<D>>
-HWY_INLINE void addTaps(D d, const Strip& strip, V (&sum)[kPixels]) {
+HWY_INLINE void addTaps(D d, const DepthwiseStrip& strip, V (&sum)[kPixels]) {
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   for (std::int64_t line = 0; line < strip.line_count; ++line) {
     const float* const x = strip.lines[line] + strip.offset;
@@ -76,7 +76,7 @@ void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t im
 
 // `count` strips of kPixels each, side by side.
 template <int kPixels, int kTaps, int kStride, class D>
-void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, Strip strip, Place place, std::int64_t count) {
+void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip, DepthwisePlace place, std::int64_t count) {
   const D d;
   using V = hn::Vec<D>;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
@@ -114,25 +114,26 @@ void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, Strip strip, 
 }
 
 template <int kTaps, int kStride, class D, int kPixels = kDepthwisePixels>
-constexpr void fillRuns(StripRuns* runs) {
+constexpr void fillRuns(DepthwiseStripRuns* runs) {
   runs->run[kPixels] = &runStrips<kPixels, kTaps, kStride, D>;
   if constexpr (kPixels > 1) fillRuns<kTaps, kStride, D, kPixels - 1>(runs);
 }
 
 template <int kTaps, int kStride, class D>
-constexpr StripRuns makeRuns() {
-  StripRuns runs;
+constexpr DepthwiseStripRuns makeRuns() {
+  DepthwiseStripRuns runs;
   fillRuns<kTaps, kStride, D>(&runs);
   return runs;
 }
 
 template <class D>
-const StripRuns& runsFor(const DepthwiseJob& job) {
-  static constexpr StripRuns kAny = makeRuns<0, 1, D>();
+const DepthwiseStripRuns& runsFor(const DepthwiseJob& job) {
+  static constexpr DepthwiseStripRuns kAny = makeRuns<0, 1, D>();
   if constexpr (hn::MaxLanes(D()) == 1) {
     return kAny;  // the last three channels at most, or a machine without vectors
   } else {
-    static constexpr StripRuns kRuns[] = {makeRuns<3, 1, D>(), makeRuns<3, 2, D>(), makeRuns<5, 1, D>(), makeRuns<5, 2, D>(), makeRuns<7, 1, D>()};
+    static constexpr DepthwiseStripRuns kRuns[] = {makeRuns<3, 1, D>(), makeRuns<3, 2, D>(), makeRuns<5, 1, D>(), makeRuns<5, 2, D>(),
+                                                   makeRuns<7, 1, D>()};
     const std::int64_t taps = job.kernel[1], stride = job.stride[1];
     if (job.dilation[1] != 1) return kAny;
     if ((taps == 3 || taps == 5) && stride <= 2) return kRuns[(taps == 5 ? 2 : 0) + stride - 1];
@@ -142,7 +143,7 @@ const StripRuns& runsFor(const DepthwiseJob& job) {
 
 }  // namespace
 
-const StripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes) {
+const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes) {
   if (lanes == 16) return runsFor<hn::CappedTag<float, 16>>(job);
   if (lanes == 8) return runsFor<hn::CappedTag<float, 8>>(job);
   if (lanes == 4) return runsFor<hn::CappedTag<float, 4>>(job);

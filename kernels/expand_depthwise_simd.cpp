@@ -88,7 +88,7 @@ struct ExpandedLines {
   static constexpr bool kWidest = true;
 
   template <class D>
-  void make(const Place& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to) const {
+  void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to) const {
     static constexpr ExpandRuns kRuns = makeExpandRuns<D>();
     constexpr std::int64_t kLanes = hn::MaxLanes(D());
     const DepthwiseJob& image = job.depthwise;

@@ -1,11 +1,13 @@
 // Where the nodes of graphs lie.
 #pragma once
 
+#include <optional>
+
 namespace ipex_studio {
 
 // While one lives, what this thread allocates lies together on huge pages, apart from all else. libtorch keeps a node in a
 // dozen allocations, and a pass over 50,000 nodes reaches more pages than the processor holds translations for: with huge
-// ones it waits a fifth less. For loading a graph and rewriting it; not for the plans made from it, which outlive it.
+// ones it waits a fifth less. For freezing a graph and rewriting it; not for the plans made from it, which outlive it.
 // Memory may be freed later and by any thread; returnFreedMemory() gives it back. Needs jemalloc in the process (see
 // ipex_allocator in CMakeLists.txt), and does nothing without it. May be nested. Thread-safe.
 class GraphHeap {
@@ -16,8 +18,7 @@ class GraphHeap {
   GraphHeap& operator=(const GraphHeap&) = delete;
 
  private:
-  unsigned before_ = 0;  // jemalloc's arena of this thread until now
-  bool entered_ = false;
+  std::optional<unsigned> before_;  // jemalloc's arena of this thread until now
 };
 
 }  // namespace ipex_studio

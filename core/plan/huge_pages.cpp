@@ -14,6 +14,18 @@ constexpr int kCollapse = 25;
 
 }  // namespace
 
+void* mapPages(std::size_t bytes, std::size_t alignment) {
+  void* mapped = ::mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  // What lies before and behind is given back.
+  const auto address = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::size_t before = roundedUp(address, alignment) - address;
+  char* const first = static_cast<char*>(mapped) + before;
+  if (before > 0) ::munmap(mapped, before);
+  ::munmap(first + bytes, alignment - before);
+  return first;
+}
+
 void wantHugePages(void* begin, std::size_t bytes) {
   if (bytes >= kHugePage) ::madvise(begin, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 }

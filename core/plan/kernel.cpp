@@ -18,27 +18,14 @@ constexpr std::size_t kPage = 4096;
 // Smaller ones stay there: arenas of many sizes come and go, and the process would grow and shrink with each.
 constexpr std::size_t kMapped = 2 * kHugePage;
 
-constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-// Begins on a huge page: what lies before and behind is given back.
-void* mapPages(std::size_t bytes) {
-  const std::size_t spare = kHugePage - kPage;
-  void* mapped = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
-  char* first = static_cast<char*>(mapped);
-  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(first) % kHugePage) % kHugePage;
-  if (before > 0) ::munmap(first, before);
-  if (before < spare) ::munmap(first + before + bytes, spare - before);
-  return first + before;
-}
-
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   if (bytes >= kMapped) {
-    data_ = mapPages(rounded(bytes, kPage));
-  } else if (::posix_memalign(&data_, bytes >= kHugePage ? kHugePage : 64, rounded(bytes, 64)) != 0) {
+    data_ = mapPages(roundedUp(bytes, kPage), kHugePage);
+    if (data_ == nullptr) throw std::bad_alloc();
+  } else if (::posix_memalign(&data_, bytes >= kHugePage ? kHugePage : 64, roundedUp(bytes, 64)) != 0) {
     throw std::bad_alloc();
   }
   wantHugePages(data_, bytes);
@@ -50,7 +37,7 @@ AlignedBuffer::AlignedBuffer(std::shared_ptr<const void> owner, const void* data
 AlignedBuffer::~AlignedBuffer() {
   if (owner_) return;
   if (bytes_ >= kMapped) {
-    ::munmap(data_, rounded(bytes_, kPage));
+    ::munmap(data_, roundedUp(bytes_, kPage));
   } else {
     std::free(data_);
   }

@@ -32,7 +32,6 @@ struct PreparedHeader {
 };
 static_assert(sizeof(PreparedHeader) == 32);
 
-constexpr std::uint64_t roundedTo(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 void writeAt(int fd, const void* data, std::size_t bytes, std::uint64_t at) {
   const char* from = static_cast<const char*>(data);
@@ -99,15 +98,15 @@ std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string&
       at.push_back(data_bytes);
       const std::uint32_t crc = crc32Update(0, weight.data, weight.bytes);
       rows.push_back({weight.constant, weight.constant_crc, weight.offset, weight.form, data_bytes, std::uint64_t{weight.bytes}, crc});
-      data_bytes = roundedTo(data_bytes + weight.bytes, kWeightAlignment);
+      data_bytes = roundedUp(data_bytes + weight.bytes, kWeightAlignment);
     }
   }
   const std::string text = dumpJson(table);
-  const std::uint64_t first = roundedTo(sizeof(PreparedHeader) + text.size(), kFilePage);
+  const std::uint64_t first = roundedUp(sizeof(PreparedHeader) + text.size(), kFilePage);
   PreparedHeader header;
   header.table_crc = crc32Update(0, text.data(), text.size());
   header.table_bytes = text.size();
-  header.file_bytes = roundedTo(first + data_bytes, kFilePage);
+  header.file_bytes = roundedUp(first + data_bytes, kFilePage);
   const auto origin = static_cast<std::uint64_t>(begin);
   writeAt(fd, &header, sizeof header, origin);
   writeAt(fd, text.data(), text.size(), origin + sizeof header);
@@ -134,12 +133,12 @@ std::string PreparedWeights::readTable() {
   if (header.schema != expected.schema) return "was written by another version of ipex-studio";
   file_bytes_ = header.file_bytes;
   if (file_bytes_ != static_cast<std::uint64_t>(status.st_size) || header.table_bytes > kMostTableBytes ||
-      roundedTo(sizeof header + header.table_bytes, kFilePage) > file_bytes_) {
+      roundedUp(sizeof header + header.table_bytes, kFilePage) > file_bytes_) {
     return "is damaged";
   }
   std::string text(header.table_bytes, '\0');
   if (!readAt(fd_, text.data(), text.size(), sizeof header) || crc32Update(0, text.data(), text.size()) != header.table_crc) return "is damaged";
-  const std::uint64_t first = roundedTo(sizeof header + header.table_bytes, kFilePage);
+  const std::uint64_t first = roundedUp(sizeof header + header.table_bytes, kFilePage);
   try {
     const nlohmann::json table = parseRecordText(text);
     machine_ = table.at("machine").get<std::string>();
@@ -160,12 +159,12 @@ std::string PreparedWeights::readTable() {
 
 // At a multiple of a huge page: where the page cache holds the file in such pages they are mapped as they are.
 void PreparedWeights::map() {
-  reserved_bytes_ = static_cast<std::size_t>(roundedTo(file_bytes_, kHugePage) + kHugePage);
+  reserved_bytes_ = static_cast<std::size_t>(roundedUp(file_bytes_, kHugePage) + kHugePage);
   void* reserved = ::mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return;
   reserved_ = reserved;
   const auto address = reinterpret_cast<std::uintptr_t>(reserved);
-  void* const wanted = static_cast<char*>(reserved) + (roundedTo(address, kHugePage) - address);
+  void* const wanted = static_cast<char*>(reserved) + (roundedUp(address, kHugePage) - address);
   void* const mapped = ::mmap(wanted, static_cast<std::size_t>(file_bytes_), PROT_READ, MAP_SHARED | MAP_FIXED, fd_, 0);
   if (mapped == MAP_FAILED) return;
   wantHugePages(mapped, static_cast<std::size_t>(file_bytes_));

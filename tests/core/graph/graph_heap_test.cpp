@@ -74,10 +74,12 @@ TEST_F(GraphHeapTest, KeepsMemoryOfAllSizesAndAlignmentsAfterItsEnd) {
     for (std::size_t bytes = 1; bytes <= (std::size_t{32} << 20); bytes = bytes * 3 + 1) {
       blocks.push_back({filled(bytes), bytes});
       void* aligned = nullptr;
-      ASSERT_EQ(posix_memalign(&aligned, 4096, bytes), 0);
-      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % 4096, 0u);
-      std::memset(aligned, 0x5a, bytes);
-      blocks.push_back({Memory(aligned), bytes});
+      for (const std::size_t alignment : {std::size_t{4096}, std::size_t{16} << 20}) {
+        ASSERT_EQ(posix_memalign(&aligned, alignment, bytes), 0);
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % alignment, 0u);
+        std::memset(aligned, 0x5a, bytes);
+        blocks.push_back({Memory(aligned), bytes});
+      }
     }
   }
   returnFreedMemory();
