@@ -67,7 +67,7 @@ class GraphHash {
 
   void block(const Block* block) {
     for (const Value* input : block->inputs()) define(input);
-    for (const Node* node : block->nodes()) {
+    for (const Node* node : NodeWalk::reading(*block)) {
       if (node->kind() != torch::jit::prim::Constant) this->node(node);
     }
     NodeCensus::Operands results;

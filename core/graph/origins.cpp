@@ -66,14 +66,21 @@ void NodeWalk::fetchAhead(std::size_t at) const {
   // The addresses only: a node ahead may be gone by now. Its first line brings its page along, for which the others would wait.
   if (at + kAheadPage < nodes_.size()) fetch<1>(nodes_[at + kAheadPage]);
   if (at + kAheadNode < nodes_.size()) fetch<sizeof(Node)>(nodes_[at + kAheadNode]);
-  if (rewriter_ == nullptr) return;
+  if (fetched_ == Fetched::kNodes) return;
   const auto ahead = [&](std::size_t distance) -> const Node* {
     const Node* node = at + distance < nodes_.size() ? nodes_[at + distance] : nullptr;
-    return node != nullptr && rewriter_->alive(node) ? node : nullptr;
+    return node != nullptr && (rewriter_ == nullptr || rewriter_->alive(node)) ? node : nullptr;
   };
   if (const Node* node = ahead(kAheadLists)) {
     fetch<2 * kCacheLine>(node->inputs().data());
     fetch<1>(node->outputs().data());
+  }
+  if (fetched_ == Fetched::kValues) {
+    if (const Node* node = ahead(kAheadValues)) {
+      for (const Value* input : node->inputs()) fetch<1>(input);
+      for (const Value* output : node->outputs()) fetch<1>(output);
+    }
+    return;
   }
   if (const Node* node = ahead(kAheadValues)) {
     for (const Value* input : node->inputs()) fetch<sizeof(Value)>(input);
@@ -102,6 +109,14 @@ void NodeWalk::fetchAhead(std::size_t at) const {
       fetch<1>(input->uses().data());
     }
   }
+}
+
+NodeWalk NodeWalk::reading(const Block& block) {
+  std::vector<Node*> nodes;
+  for (Node* node : const_cast<Block&>(block).nodes()) nodes.push_back(node);
+  NodeWalk walk(std::move(nodes));
+  walk.fetched_ = Fetched::kValues;
+  return walk;
 }
 
 NodeWalk allNodes(Graph& graph, bool with_constants) {

@@ -36,15 +36,21 @@ class NodeWalk {
 
   // Who walks as `rewriter` changes the graph says so: the operands and readers of nodes ahead are fetched too, of those
   // that still are.
-  explicit NodeWalk(std::vector<torch::jit::Node*> nodes, const Rewriter* rewriter = nullptr) : nodes_(std::move(nodes)), rewriter_(rewriter) {}
+  explicit NodeWalk(std::vector<torch::jit::Node*> nodes, const Rewriter* rewriter = nullptr)
+      : nodes_(std::move(nodes)), rewriter_(rewriter), fetched_(rewriter == nullptr ? Fetched::kNodes : Fetched::kNeighbours) {}
+  // Along all nodes of a block, while nobody changes them: their operands and results are fetched too.
+  static NodeWalk reading(const torch::jit::Block& block);
   Iterator begin() const { return {*this, 0}; }
   Iterator end() const { return {*this, nodes_.size()}; }
 
  private:
   void fetchAhead(std::size_t at) const;
 
+  enum class Fetched { kNodes, kValues, kNeighbours };
+
   std::vector<torch::jit::Node*> nodes_;
   const Rewriter* rewriter_;
+  Fetched fetched_;
 };
 
 // Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder

@@ -108,7 +108,7 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");
     if (isDisabled(options, pass->name)) continue;
 
-    rewriter.beginPass(pass->name);
+    rewriter.beginPass();
     PassContext context(graph, rewriter, options, census);
     const std::int64_t rewrites = rewriter.rewrites();
     PassRecord record;
@@ -127,10 +127,10 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     record.changed = record.hash_before != record.hash_after;
     if (options.verify_passes) verifyAfter(*pass, graph, changed, record, before);
 
-    for (const Remark& remark : rewriter.takeRemarks()) {
+    rewriter.remarks().visit(pass->name, [&](const Remark& remark) {
       ++(remark.kind == RemarkKind::kApplied ? record.rewrites : record.missed);
       observer.onRemark(remark);
-    }
+    });
     record.nodes_after = census.nodes();
     if (record.changed) {
       record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(graph, origins, index, pass->name));

@@ -71,7 +71,7 @@ void Rewriter::replace(at::ArrayRef<Node*> consumed, Value* from, Value* to, con
 void Rewriter::replaceAll(at::ArrayRef<Node*> consumed, at::ArrayRef<Value*> from, at::ArrayRef<Value*> to,
                           const std::string& text) {
   IPEX_CHECK(from.size() == to.size(), "each replaced value needs its replacement");
-  std::vector<OriginId> origins = origins_.of(consumed);
+  const std::vector<OriginId> origins = origins_.of(consumed);
   for (const Node* node : created_) {
     if (!alive(node) || node->kind() == prim::Constant) continue;
     for (const Value* output : node->outputs()) origins_.set(output, origins);
@@ -97,7 +97,7 @@ void Rewriter::replaceAll(at::ArrayRef<Node*> consumed, at::ArrayRef<Value*> fro
       }
     }
   }
-  applied(std::move(origins), text);
+  applied(origins, text);
 }
 
 void Rewriter::replaceInput(Node* node, std::size_t index, Value* value) { uses_.replaceInput(node, index, value); }
@@ -117,9 +117,9 @@ void Rewriter::finish(Node* node, const std::string& text) {
 
 void Rewriter::erase(Node* node, const std::string& text) {
   IPEX_CHECK(unused(node), "a node that is still used cannot be erased");
-  std::vector<OriginId> origins = origins_.of(node);
+  const std::vector<OriginId> origins = origins_.of(node);
   destroy(node);
-  applied(std::move(origins), text);
+  applied(origins, text);
 }
 
 void Rewriter::destroy(Node* node) {
@@ -272,15 +272,15 @@ void Rewriter::stock(const std::vector<OriginId>& before, const std::vector<Orig
   std::vector<OriginId> gone;
   std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(gone));
   graph_writes_.reset();
-  applied(std::move(gone), text);
+  applied(gone, text);
 }
 
 void Rewriter::missed(const std::vector<OriginId>& origins, const char* reason, const std::string& text) {
-  remarks_.push_back({pass_, RemarkKind::kMissed, reason, text, origins});
+  remarks_.add(RemarkKind::kMissed, reason, text, origins);
 }
 
-void Rewriter::applied(std::vector<OriginId> origins, const std::string& text) {
-  remarks_.push_back({pass_, RemarkKind::kApplied, reasons::kApplied, text, std::move(origins)});
+void Rewriter::applied(const std::vector<OriginId>& origins, const std::string& text) {
+  remarks_.add(RemarkKind::kApplied, reasons::kApplied, text, origins);
   for (const Node* made : created_) {
     if (alive(made) && mayWrite(made)) graph_writes_ = true;
   }

@@ -12,6 +12,7 @@
 
 #include "core/graph/node_set.h"
 #include "core/graph/origins.h"
+#include "core/graph/pass_remarks.h"
 #include "core/graph/torch_compat.h"
 #include "core/graph/value_uses.h"
 
@@ -77,10 +78,10 @@ class Rewriter {
 
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
-  std::vector<Remark> takeRemarks() { return std::exchange(remarks_, {}); }
-  // Nodes that earlier passes destroyed are forgotten: a walk that begins now does not meet them.
-  void beginPass(const std::string& name) {
-    pass_ = name;
+  const PassRemarks& remarks() const { return remarks_; }  // of the pass that runs
+  // What earlier passes said is forgotten, and nodes that they destroyed are: a walk that begins now does not meet them.
+  void beginPass() {
+    remarks_.clear();
     destroyed_.clear();
     if (graph_writes_.value_or(false)) graph_writes_.reset();
   }
@@ -93,7 +94,7 @@ class Rewriter {
   void forgetBlocks(torch::jit::Node* node);
   // The clone's nodes come from where the node's come from, also in blocks.
   void copyOrigins(const torch::jit::Node* from, const torch::jit::Node* to);
-  void applied(std::vector<OriginId> origins, const std::string& text);
+  void applied(const std::vector<OriginId>& origins, const std::string& text);
   // Destroys the node, then constants and lists of constants that only it used.
   void destroy(torch::jit::Node* node);
 
@@ -101,8 +102,7 @@ class Rewriter {
   OriginTable& origins_;
   std::int64_t limit_;
   std::int64_t rewrites_ = 0;
-  std::string pass_;
-  std::vector<Remark> remarks_;
+  PassRemarks remarks_;
   std::vector<torch::jit::Node*> created_;  // since the last permit()
   NodeSet destroyed_;
   ValueUses uses_;

@@ -1,7 +1,9 @@
 // What passes, region finding and planning cost per node as graphs grow: prints ns per node, sizes side by side, and the
 // growth from the smallest to the largest. libtorch's own lint, alias analysis, printing and parsing are timed apart, and
 // so is what it needs to make and destroy as many nodes as our passes did, which is a part of theirs. Whatever touches its
-// nodes waits for memory once they no longer fit the caches: a bare walk along them says how long at least.
+// nodes waits for memory once they no longer fit the caches: a bare walk along them says how long at least. Of small graphs
+// as many are measured as have the nodes of the largest: a cell is a mean over so many nodes, and the shortest of a few such
+// means, whatever its size. The shortest time of a small graph alone would be that of a rare quiet moment.
 //
 //   cost_bench [sizes…]      default 1000 10000 50000
 #include <fmt/format.h>
@@ -178,6 +180,11 @@ class Maker {
 // ns of everything that is measured, in order of its first appearance; each cell is the shortest of the rounds.
 class Table {
  public:
+  explicit Table(int nodes_per_round) : nodes_per_round_(nodes_per_round) {}
+
+  // How many graphs of this size a round measures.
+  int graphs(int size) const { return std::max(1, nodes_per_round_ / size); }
+
   void add(const std::string& row, int size, double ns) {
     const auto at = std::find(rows_.begin(), rows_.end(), row);
     if (at == rows_.end()) rows_.push_back(row);
@@ -199,7 +206,7 @@ class Table {
     for (const std::string& row : rows_) {
       fmt::print("{:40}", row);
       const auto& cells = cells_.at(row);
-      const auto perNode = [&](int size) { return cells.count(size) == 0 ? 0.0 : cells.at(size) / size; };
+      const auto perNode = [&](int size) { return cells.count(size) == 0 ? 0.0 : cells.at(size) / size / graphs(size); };
       for (const int size : sizes) fmt::print("{:>12.0f}", perNode(size));
       fmt::print("{:>10.2f}\n", perNode(sizes.front()) > 0 ? perNode(sizes.back()) / perNode(sizes.front()) : 0);
     }
@@ -212,6 +219,7 @@ class Table {
   }
 
  private:
+  int nodes_per_round_;
   std::vector<std::string> rows_;
   std::map<std::pair<std::string, int>, double> round_;
   std::map<std::string, std::map<int, double>> cells_;
@@ -337,7 +345,7 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
   Rewriter rewriter(*graph, origins, -1);
   NodeCensus census(*graph);
   for (const Pass* pass : defaultPasses()) {
-    rewriter.beginPass(pass->name);
+    rewriter.beginPass();
     PassContext context(*graph, rewriter, options, census);
     bool changed = false;
     const ValueCounts values = countValues(*graph);
@@ -353,7 +361,6 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
       made += after.ever - values.ever;
       destroyed += values.now + after.ever - values.ever - after.now;
     }
-    rewriter.takeRemarks();
     if (!changed) continue;
     timed(table, "ours: hash and census after passes", size, [&] { census = NodeCensus(*graph); });
     timed(table, "ours: snapshots (+ libtorch's print)", size, [&] { makeSnapshot(*graph, origins, 1, pass->name); });
@@ -374,13 +381,15 @@ int main(int argc, char** argv) {
   for (int a = 1; a < argc; ++a) sizes.push_back(std::atoi(argv[a]));
   if (sizes.empty()) sizes = {1000, 10000, 50000};
   {
-    Table warm;  // registries, kernels, first touches
+    Table warm(64);  // registries, kernels, first touches
     measure(warm, 64, true, [](Maker& maker) { return maker.chain(64); });
   }
   const auto run = [&](const char* title, bool one_plan, const std::function<std::shared_ptr<Graph>(Maker&, int)>& make) {
-    Table table;
+    Table table(*std::max_element(sizes.begin(), sizes.end()));
     for (int round = 0; round < kRounds; ++round) {
-      for (const int size : sizes) measure(table, size, one_plan, [&](Maker& maker) { return make(maker, size); });
+      for (const int size : sizes) {
+        for (int graph = 0; graph < table.graphs(size); ++graph) measure(table, size, one_plan, [&](Maker& maker) { return make(maker, size); });
+      }
       table.endRound();
     }
     table.addDifference("all our passes without libtorch's work", kOurPasses, kMakeAndDestroy);

@@ -40,7 +40,7 @@ TEST(CanonicalizeConvolution, AddsOneConstantForAllConvolutionsOfABlock) {
   OriginTable origins;
   origins.assign(*graph);
   Rewriter rewriter(*graph, origins, -1);
-  rewriter.beginPass(kCanonicalizeConvolution.name);
+  rewriter.beginPass();
   const OptimizeOptions options;
   const NodeCensus census(*graph);
   PassContext context(*graph, rewriter, options, census);

@@ -1,0 +1,39 @@
+// PassRemarks: what a pass said, in few bytes. A pass over a large graph says the same sentence tens of thousands of times.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/torch_compat.h"
+#include "core/plan/records.h"
+
+namespace ipex_studio {
+
+// Remarks in the order in which they were added; each text is kept once. Not thread-safe.
+class PassRemarks {
+ public:
+  // `reason` is one of core/graph/reasons.h and is not copied.
+  void add(RemarkKind kind, const char* reason, const std::string& text, at::ArrayRef<OriginId> origins);
+
+  // `take` gets each as a remark of `pass`, valid during the call.
+  void visit(const std::string& pass, const std::function<void(const Remark&)>& take) const;
+  void clear();
+
+ private:
+  struct Entry {
+    const char* reason;
+    std::uint32_t text;     // index into texts_
+    std::uint32_t origins;  // so many, behind those of the entries before it
+    RemarkKind kind;
+  };
+
+  std::vector<Entry> entries_;
+  std::vector<OriginId> origins_;
+  std::unordered_map<std::string, std::uint32_t> text_indices_;
+  std::vector<const std::string*> texts_;  // keys of the map, which stay where they are
+};
+
+}  // namespace ipex_studio
