@@ -40,6 +40,7 @@ void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
               {"implementation", step->implementation},
               {"layout", step->dst_layout},
               {"shape", step->dst_shape},
+              {"slices", step->slices},
               {"step", step->index}};
     }
     const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},",
@@ -81,16 +82,16 @@ std::string traceJson(const JobRecord& job) {
 
 std::string stepsCsv(const JobRecord& job) {
   std::string out =
-      "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,step_"
-      "precision,"
+      "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,slices,"
+      "step_precision,"
       "samples,p50_ns,p99_ns,share,flops,gflops_per_s\r\n";
   for (std::size_t i = 0; i < job.runs.size(); ++i) {
     const RunRecord& run = job.runs[i];
     for (const StepSummary& s : digestOf(run).steps) {
-      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f}\r\n",
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f}\r\n",
                      i + 1, cell(run.variant), cell(run.precision), run.threads, s.step, cell(s.name), cell(s.kind),
                      cell(s.kernel), cell(s.implementation), cell(s.src_layout), cell(s.dst_layout), cell(s.dst_shape),
-                     cell(s.precision), s.samples, s.p50_ns, s.p99_ns, s.share, s.flops, s.gflops_per_s);
+                     s.slices, cell(s.precision), s.samples, s.p50_ns, s.p99_ns, s.share, s.flops, s.gflops_per_s);
     }
   }
   return out;

@@ -12,6 +12,9 @@
 namespace ipex_studio {
 namespace {
 
+// The version of the schema that has plan_step.slices.
+constexpr std::int64_t kSlicesSchemaVersion = 5;
+
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
   ModelRecord model;
   Statement row(connection, "SELECT path, sha256, file_bytes, nodes FROM model WHERE id = ?1");
@@ -85,10 +88,14 @@ void selectPasses(Connection& connection, std::int64_t job_id, JobParts parts, J
 }
 
 void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
+  // A database that may not be written to stays as it was.
+  const bool has_slices = connection.integer("PRAGMA user_version") >= kSlicesSchemaVersion;
   Statement row(connection,
-                "SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
-                "precision, origins, flops, bytes, arena_begin, arena_size, last_use FROM plan_step WHERE run_id = ?1 "
-                "ORDER BY position");
+                fmt::format("SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
+                            "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {} FROM plan_step "
+                            "WHERE run_id = ?1 ORDER BY position",
+                            has_slices ? "slices" : "1")
+                    .c_str());
   for (row.bind(run_id); row.next();) {
     StepRecord s;
     s.index = row.integer32(0);
@@ -103,6 +110,7 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
     s.arena_begin = row.integer(14);
     s.arena_size = row.integer(15);
     s.last_use = row.integer32(16);
+    s.slices = row.integer32(17);
     run.steps.push_back(std::move(s));
   }
   Statement dispatch(

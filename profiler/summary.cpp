@@ -32,6 +32,7 @@ StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p
     summary.src_layout = step->src_layout;
     summary.dst_layout = step->dst_layout;
     summary.dst_shape = step->dst_shape;
+    summary.slices = step->slices;
     summary.precision = step->precision;
     summary.origins = step->origins;
     summary.flops = step->flops;
@@ -54,6 +55,10 @@ StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p
 }
 
 }  // namespace
+
+std::string shapeText(const std::string& dst_shape, std::int32_t slices) {
+  return slices > 1 ? fmt::format("{} × {}", slices, dst_shape) : dst_shape;
+}
 
 RunDigest digestOf(const RunRecord& run) {
   RunDigest digest;

@@ -182,6 +182,13 @@ bool isWholeTrace(const PlanSpec& spec, const std::vector<TracedStep>& steps) {
   return true;
 }
 
+// Does one row of axis 0 follow the other in memory?
+bool holdsRowsApart(const TensorDesc& desc) {
+  TensorDesc row = desc;
+  row.dims[0] = 1;
+  return row.bytes() <= static_cast<std::size_t>(desc.strides[0]) * elementBytes(desc.dtype);
+}
+
 BatchRows refused(std::string why) {
   BatchRows rows;
   rows.why_not = std::move(why);
@@ -190,14 +197,35 @@ BatchRows refused(std::string why) {
 
 }  // namespace
 
-PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t padded) {
+PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t samples) {
   for (std::size_t i = 0; i < request.tensor_inputs.size(); ++i) {
     if (!is_batch[i]) continue;
-    Dims dims = request.tensor_inputs[i].dims;
-    dims[0] = padded;
-    request.tensor_inputs[i] = contiguousDesc(request.tensor_inputs[i].dtype, dims);
+    TensorDesc& input = request.tensor_inputs[i];
+    const bool row_major = input.isContiguous();
+    input.dims[0] = samples;
+    if (row_major) input = contiguousDesc(input.dtype, input.dims);  // strides of an only sample may be anything
   }
   return request;
+}
+
+std::int64_t batchOf(const PlanRequest& request) {
+  for (const TensorDesc& input : request.tensor_inputs) {
+    if (!input.absent()) return input.dims.rank > 0 ? input.dims[0] : 0;
+  }
+  return 0;
+}
+
+std::shared_ptr<const BatchSlices> proveSlices(const PlanSpec& spec, const PlanRequest& request, std::int64_t samples) {
+  BatchSlices slices{batchOf(request), samples, {}, {}};
+  if (samples < 1 || samples >= slices.batch) return nullptr;
+  for (const TensorDesc& input : request.tensor_inputs) {
+    slices.inputs.push_back(input.dims.rank > 0 && input.dims[0] == slices.batch);
+    if (slices.inputs.back() && !holdsRowsApart(input)) return nullptr;
+  }
+  BatchRows rows = proveBatchRows(spec, withSamples(request, slices.inputs, samples), slices.inputs, samples, slices.batch);
+  if (!rows.why_not.empty() || std::count(rows.outputs.begin(), rows.outputs.end(), 0) != 0) return nullptr;
+  slices.output_rows = std::move(rows.outputs);
+  return std::make_shared<const BatchSlices>(std::move(slices));
 }
 
 BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const std::vector<bool>& is_batch, std::int64_t samples,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,20 @@ struct BatchRows {
   std::string why_not;                // empty: proven
 };
 
-// The request with `padded` samples: axis 0 of each tensor input that `is_batch` names has so many rows, row-major.
-PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t padded);
+// The request with `samples` samples: axis 0 of each tensor input that `is_batch` names, its outermost, has so many rows.
+PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t samples);
 
 // Would the plan for `padded` > `samples` samples give, in its first rows, what the plan for `request` gives, whatever
 // stands in the further rows of its inputs? `is_batch`: inputs of `request` whose axis 0 counts `samples` samples. Every
 // operation is looked at with both sizes; what is not known to keep samples apart is refused with its reason.
 BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const std::vector<bool>& is_batch, std::int64_t samples,
                          std::int64_t padded);
+
+// The batch of `request` (axis 0 of its first tensor input, and of all inputs with as many rows) computed `samples` at a time.
+// Null where there is none so large, or where the slices are not proven to give what the whole batch gives.
+std::shared_ptr<const BatchSlices> proveSlices(const PlanSpec& spec, const PlanRequest& request, std::int64_t samples);
+
+// Samples of that batch; 0: the first tensor input has no rows, or there is none.
+std::int64_t batchOf(const PlanRequest& request);
 
 }  // namespace ipex_studio

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plan/batch_rows.h"
 #include "core/plan/clock.h"
 #include "core/plan/error.h"
 #include "core/plan/plan_compiler.h"
@@ -11,7 +12,34 @@
 namespace ipex_studio {
 std::unique_ptr<Plan> Plan::compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
                                     WeightCache& weights) {
-  return PlanCompiler(spec, request, kernels, weights).compile();
+  if (!request.slices) return PlanCompiler(spec, request, kernels, weights).compile();
+  const PlanRequest slice = withSamples(request, request.slices->inputs, request.slices->samples);
+  std::unique_ptr<Plan> plan = PlanCompiler(spec, slice, kernels, weights).compile();
+  plan->repeat(*request.slices, request.tensor_inputs);
+  return plan;
+}
+
+void Plan::repeat(const BatchSlices& slices, const std::vector<TensorDesc>& inputs) {
+  IPEX_CHECK(slices.output_rows.size() == outputs_.size(), "slices of another plan");
+  slices_ = slices;
+  inputs_ = inputs;
+  const auto rowBytes = [](const TensorDesc& desc) { return desc.strides[0] * static_cast<std::int64_t>(elementBytes(desc.dtype)); };
+  for (const std::int32_t pointer : io_pointers_) {
+    Slot& slot = slots_[static_cast<std::size_t>(pointer)];
+    const auto index = static_cast<std::size_t>(slot.index);
+    if (slot.home == Home::kOutput) slot.sample_bytes = slices.output_rows[index] * rowBytes(outputs_[index]);
+    if (slot.home == Home::kInput && slices.inputs[index]) slot.sample_bytes = rowBytes(inputs[index]);
+  }
+  for (std::size_t o = 0; o < outputs_.size(); ++o) {
+    Dims dims = outputs_[o].dims;
+    dims[0] = slices.output_rows[o] * slices.batch;
+    outputs_[o] = contiguousDesc(outputs_[o].dtype, dims);
+  }
+  for (StepRecord& record : step_records_) {
+    record.slices = static_cast<std::int32_t>(slices.count());
+    record.flops *= slices.count();
+    record.bytes *= slices.count();
+  }
 }
 
 Plan::Instance::Instance(const Plan& plan) : plan_(plan), arena_(plan.arena_bytes_), pointers_(plan.slots_.size(), nullptr) {
@@ -31,12 +59,14 @@ Plan::Instance::Instance(const Plan& plan) : plan_(plan), arena_(plan.arena_byte
   }
 }
 
-void Plan::Instance::bind(const void* const* inputs, void* const* outputs) {
+void Plan::Instance::bind(const void* const* inputs, void* const* outputs, std::int64_t slice) {
+  const BatchSlices& slices = plan_.slices_;
+  const std::int64_t sample = std::min(slice * slices.samples, slices.batch - slices.samples);
   for (std::int32_t pointer : plan_.io_pointers_) {
     const Slot& slot = plan_.slots_[static_cast<std::size_t>(pointer)];
     char* base = slot.home == Home::kOutput ? static_cast<char*>(outputs[slot.index])
                                             : const_cast<char*>(static_cast<const char*>(inputs[slot.index]));
-    pointers_[static_cast<std::size_t>(pointer)] = base + slot.offset;
+    pointers_[static_cast<std::size_t>(pointer)] = base + slot.offset + sample * slot.sample_bytes;
   }
 }
 
@@ -54,15 +84,18 @@ void Plan::Instance::execute(std::size_t index) {
 }
 
 void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
-  bind(inputs, outputs);
-  for (std::size_t step = 0; step < plan_.steps_.size(); ++step) execute(step);
+  for (std::int64_t slice = 0; slice < plan_.slices_.count(); ++slice) {
+    bind(inputs, outputs, slice);
+    for (std::size_t step = 0; step < plan_.steps_.size(); ++step) execute(step);
+  }
 }
 
 void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook) {
-  bind(inputs, outputs);
   for (std::size_t input = 0; input < plan_.inputs_.size(); ++input) {
     if (!plan_.inputs_[input].absent()) hook(static_cast<std::int32_t>(input), plan_.inputs_[input], inputs[input]);
   }
+  if (plan_.slices_.count() > 1) return run(inputs, outputs);
+  bind(inputs, outputs, 0);
   for (std::size_t index = 0; index < plan_.steps_.size(); ++index) {
     execute(index);
     const Step& step = plan_.steps_[index];
@@ -76,12 +109,18 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
 void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
                               const std::function<std::int64_t()>& clock_ns) {
   const auto now = [&] { return clock_ns ? clock_ns() : nowNs(); };
-  bind(inputs, outputs);
-  for (std::size_t step = 0; step < plan_.steps_.size(); ++step) {
-    begin_ns[step] = now();
-    execute(step);
-    elapsed_ns[step] = now() - begin_ns[step];
+  for (std::int64_t slice = 0; slice < plan_.slices_.count(); ++slice) {
+    bind(inputs, outputs, slice);
+    for (std::size_t step = 0; step < plan_.steps_.size(); ++step) {
+      const std::int64_t begin = now();
+      execute(step);
+      const std::int64_t elapsed = now() - begin;
+      begin_ns[step] = slice == 0 ? begin : begin_ns[step];
+      elapsed_ns[step] = slice == 0 ? elapsed : elapsed_ns[step] + elapsed;
+    }
   }
+  if (plan_.slices_.count() == 1) return;
+  for (std::size_t step = 1; step < plan_.steps_.size(); ++step) begin_ns[step] = begin_ns[step - 1] + elapsed_ns[step - 1];
 }
 
 }  // namespace ipex_studio

@@ -30,12 +30,24 @@ using PlanChoices = std::map<std::int32_t, StepChoice>;  // by node
 // Looks at the values of a running plan: value number of the spec, layout, data. The data is gone once the call returns.
 using ValueHook = std::function<void(std::int32_t value, const TensorDesc& desc, const void* data)>;
 
+// A batch computed a few samples at a time: what its steps hand to each other then stays in the caches. Made by proveSlices
+// (batch_rows.h).
+struct BatchSlices {
+  std::int64_t batch = 0;                 // samples in all
+  std::int64_t samples = 0;               // at a time, 1 <= samples < batch; the last slice repeats some where it does not divide
+  std::vector<bool> inputs;               // whose axis 0, the outermost, counts the samples
+  std::vector<std::int64_t> output_rows;  // of axis 0 per sample, for each output
+
+  std::int64_t count() const { return (batch + samples - 1) / samples; }
+};
+
 struct PlanRequest {
   std::vector<TensorDesc> tensor_inputs;      // per input; integer inputs have an absent desc
   std::vector<std::int64_t> int_inputs;       // per input; 0 for tensors
   std::vector<const void*> constants;         // row-major data, must outlive the plan
   Target target;
-  std::shared_ptr<const PlanChoices> choices; // may be null
+  std::shared_ptr<const PlanChoices> choices; // may be null; for the sizes of a slice where there are slices
+  std::shared_ptr<const BatchSlices> slices;  // null: the whole batch at once
 };
 
 class Plan {
@@ -58,14 +70,17 @@ class Plan {
     // where possible. Inputs and outputs must not overlap. Throws Error(kFailure) when a step meets data it cannot do,
     // such as an index outside of its table; results are then undefined, the instance stays usable.
     void run(const void* const* inputs, void* const* outputs);
-    // The same; begin_ns[i], elapsed_ns[i] get the time of step i. Where no clock is given, the steady clock.
+    // The same; begin_ns[i], elapsed_ns[i] get the time of step i: of all slices together, as if it did them one after
+    // another. Where no clock is given, the steady clock.
     void runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
                   const std::function<std::int64_t()>& clock_ns = {});
-    // The same; shows `hook` the tensor inputs, then what each step wrote, where that is a whole value of the spec.
+    // The same; shows `hook` the tensor inputs, then what each step wrote, where that is a whole value of the spec. A part
+    // of a batch is not.
     void runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook);
 
    private:
-    void bind(const void* const* inputs, void* const* outputs);
+    // `slice`: its number.
+    void bind(const void* const* inputs, void* const* outputs, std::int64_t slice);
     void execute(std::size_t step);
 
     const Plan& plan_;
@@ -83,6 +98,7 @@ class Plan {
     std::int32_t index = 0;            // input or output number
     std::int64_t offset = 0;           // bytes into the home
     const void* constant = nullptr;
+    std::int64_t sample_bytes = 0;     // from one sample to the next; 0: the same for all
   };
   struct Step {
     std::shared_ptr<const PreparedOp> op;
@@ -91,11 +107,15 @@ class Plan {
     std::vector<std::int32_t> values;  // of the spec, per destination; -1: made by the planner
   };
 
+  // Makes this, the plan of one slice, the plan of them all. `inputs`: of the batch.
+  void repeat(const BatchSlices& slices, const std::vector<TensorDesc>& inputs);
+
   std::vector<Step> steps_;
   std::vector<Slot> slots_;            // per pointer
   std::vector<std::int32_t> io_pointers_;  // pointers to patch on each run
   std::vector<TensorDesc> inputs_;     // as requested; absent for integers
   std::vector<TensorDesc> outputs_;
+  BatchSlices slices_{1, 1, {}, {}};
   std::vector<WeightCache::Packed> kept_;  // constants reordered or computed at build
   std::size_t computed_bytes_ = 0;
   std::size_t arena_bytes_ = 0;

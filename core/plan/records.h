@@ -96,7 +96,8 @@ struct StepRecord {
   std::string dst_shape;          // "1x256x56x56"
   std::string precision = "fp32";
   std::vector<OriginId> origins;
-  std::int64_t flops = 0;         // multiply and add count as two
+  std::int32_t slices = 1;        // runs of it in one run of the plan, each on so many samples as `dst_shape` has
+  std::int64_t flops = 0;         // of all slices; multiply and add count as two
   std::int64_t bytes = 0;         // least traffic: sources + weights + destinations
   std::int64_t arena_begin = 0;   // destination's place in the arena; -1: not in the arena
   std::int64_t arena_size = 0;

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/plan/batch_rows.h"
+#include "core/plan/clock.h"
 #include "core/plan/freed_memory.h"
 #include "core/plan/layout_text.h"
 #include "core/plan/plan_concat.h"
@@ -16,6 +17,7 @@
 #include "core/plan/tuner_graph.h"
 #include "core/plan/tuner_join.h"
 #include "core/plan/tuner_key.h"
+#include "core/plan/tuner_slices.h"
 
 namespace ipex_studio {
 namespace {
@@ -28,14 +30,14 @@ constexpr double kLeastPlanGain = 0.005;
 constexpr std::size_t kCachedWeightBytes = std::size_t{4} << 20;
 // Two prepared plans beside the model are too much beyond this.
 constexpr std::size_t kMostComparedWeightBytes = std::size_t{2} << 30;
+// Of the time there is: how much of a batch to compute at a time.
+constexpr double kSliceShare = 0.25;
 // For two steps that might be one.
 constexpr std::int64_t kPairBudget_ns = 40'000'000;
 // No conversion is that dear: a layout that only a view can have.
 constexpr double kForbidden_ns = 1e13;
 
-std::int64_t steadyNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+std::int32_t effortOf(const TuneOptions& options) { return options.mode == TuneMode::kFull ? 2 : 1; }
 
 std::size_t constantBytes(const PlanSpec& spec) {
   std::size_t total = 0;
@@ -46,28 +48,22 @@ std::size_t constantBytes(const PlanSpec& spec) {
 class Tuner {
  public:
   Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, WeightCache& weights,
-        const TuneOptions& options)
-      : spec_(spec), request_(request), kernels_(kernels), store_(store), weights_(weights), options_(options) {
-    if (!options_.clock_ns) options_.clock_ns = steadyNow;
-    key_.device = "cpu";
-    key_.isa = request.target.isa;
-    key_.libraries = options.libraries;
-    key_.threads = request.target.threads;
-    effort_ = options.mode == TuneMode::kFull ? 2 : 1;
-    const double budget_s = options.budget_s > 0 ? options.budget_s : effort_ == 2 ? 50 : 8;
+        const TuneOptions& options, const TuningKey& key, std::int64_t deadline_ns)
+      : spec_(spec), request_(request), kernels_(kernels), store_(store), weights_(weights), options_(options), key_(key),
+        effort_(effortOf(options)), deadline_ns_(deadline_ns) {
     limits_.least_rounds = effort_ == 2 ? 6 : 3;
     limits_.most_rounds = effort_ == 2 ? 40 : 10;
     limits_.cold_weights = constantBytes(spec) > kCachedWeightBytes;
     limits_.clock_ns = options_.clock_ns;
-    deadline_ns_ = limits_.deadline_ns = options_.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
+    limits_.deadline_ns = deadline_ns_;
   }
 
   TunedPlan run() {
     steps_ = tracePlan(spec_, request_);
     pairs_ = std::make_unique<PairTuner>(spec_, steps_);
     const std::string name = planText(spec_, request_, kernels_, options_.allow_winograd);
-    if (const auto known = store_.find(key_, name, effort_)) return {fromEntry(*known), key_, known};
-    if (options_.mode == TuneMode::kOff) return {nullptr, key_, std::nullopt};
+    if (const auto known = store_.find(key_, name, effort_)) return {fromEntry(*known), nullptr, key_, {*known}};
+    if (options_.mode == TuneMode::kOff) return {nullptr, nullptr, key_, {}};
     findLayouts();
     measureSteps();
     auto choices = choose();
@@ -75,7 +71,7 @@ class Tuner {
     const TuningEntry entry = planEntry(name, *choices);
     store_.put(key_, entry);
     if (choices->empty()) choices = nullptr;
-    return {std::move(choices), key_, entry};
+    return {std::move(choices), nullptr, key_, {entry}};
   }
 
  private:
@@ -364,9 +360,9 @@ class Tuner {
   WeightCache& weights_;
   TuneOptions options_;
   TuningKey key_;
-  std::int32_t effort_ = 1;
+  std::int32_t effort_;
   BenchLimits limits_;
-  std::int64_t deadline_ns_ = 0;
+  std::int64_t deadline_ns_;
   std::vector<TracedStep> steps_;
   std::map<int, std::vector<std::string>> layouts_;        // by rank
   std::unique_ptr<PairTuner> pairs_;
@@ -378,7 +374,21 @@ class Tuner {
 
 TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
                    WeightCache& weights, const TuneOptions& options) {
-  return Tuner(spec, request, kernels, store, weights, options).run();
+  TuneOptions timed = options;
+  if (!timed.clock_ns) timed.clock_ns = nowNs;
+  const double budget_s = options.budget_s > 0 ? options.budget_s : effortOf(options) == 2 ? 50 : 8;
+  const std::int64_t deadline_ns = timed.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
+  const TuningKey key{"cpu", request.target.isa, options.libraries, request.target.threads};
+  // Two prepared plans beside the model are too much where weights are large, and there they are what time goes to.
+  const SliceSearch search{options.mode != TuneMode::kOff && constantBytes(spec) <= kMostComparedWeightBytes, options.allow_winograd,
+                           effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare), timed.clock_ns};
+  const SliceChoice sliced = chooseSlices(spec, request, kernels, store, weights, key, search);
+  if (!sliced.slices) return Tuner(spec, request, kernels, store, weights, timed, key, deadline_ns).run();
+  const PlanRequest slice = withSamples(request, sliced.slices->inputs, sliced.slices->samples);
+  TunedPlan tuned = Tuner(spec, slice, kernels, store, weights, timed, key, deadline_ns).run();
+  tuned.slices = sliced.slices;
+  if (!tuned.entries.empty()) tuned.entries.push_back(*sliced.entry);
+  return tuned;
 }
 
 }  // namespace ipex_studio

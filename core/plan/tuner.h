@@ -2,6 +2,8 @@
 // timed on this machine with the real shapes and weights; what is chosen is least over the whole plan, conversions
 // between layouts included.
 //
+//   0. where samples do not depend on each other, measure how many of a batch are best computed at a time, and go on with
+//      so many (tuner_slices.h);
 //   1. trace the spec at its sizes;
 //   2. prepare and time the candidates of each distinct step (what the store already knows is not measured again);
 //   3. refuse those whose results are further from the default kernel's than the tolerance, one step of rounding aside
@@ -16,8 +18,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/plan/options.h"
 #include "core/plan/plan.h"
@@ -41,8 +43,9 @@ struct TuneOptions {
 
 struct TunedPlan {
   std::shared_ptr<const PlanChoices> choices;   // null: nothing but the defaults
+  std::shared_ptr<const BatchSlices> slices;    // null: the whole batch at once
   TuningKey key;
-  std::optional<TuningEntry> entry;             // what to keep so that the same is chosen again; nothing: no decision
+  std::vector<TuningEntry> entries;             // what to keep so that the same is chosen again; empty: no decision
 };
 
 // What to choose for this signature. With TuneMode::kOff only what the store holds for exactly this plan. Adds what it

@@ -36,50 +36,42 @@ class BorrowedWeights final : public WeightCache {
   std::multimap<const void*, Entry> lent_;
 };
 
-class Contender {
- public:
-  Contender(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights)
-      : plan_(Plan::compile(spec, request, kernels, weights)),
-        instance_(*plan_),
-        least_(plan_->steps().size(), std::numeric_limits<std::int64_t>::max()),
-        begin_ns_(least_.size()),
-        elapsed_ns_(least_.size()) {}
-
-  void run(const void* const* inputs, void* const* outputs, const std::function<std::int64_t()>& clock_ns) {
-    instance_.runTimed(inputs, outputs, begin_ns_.data(), elapsed_ns_.data(), clock_ns);
-    for (std::size_t s = 0; s < least_.size(); ++s) least_[s] = std::min(least_[s], elapsed_ns_[s]);
-  }
-
-  const std::vector<TensorDesc>& outputs() const { return plan_->outputs(); }
-  double total_ns() const { return std::accumulate(least_.begin(), least_.end(), 0.0); }
-
- private:
-  std::unique_ptr<Plan> plan_;
-  Plan::Instance instance_;
-  std::vector<std::int64_t> least_, begin_ns_, elapsed_ns_;
-};
-
 }  // namespace
+
+TimedPlan::TimedPlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights)
+    : plan_(Plan::compile(spec, request, kernels, weights)),
+      instance_(*plan_),
+      least_(plan_->steps().size(), std::numeric_limits<std::int64_t>::max()),
+      begin_ns_(least_.size()),
+      elapsed_ns_(least_.size()) {}
+
+void TimedPlan::run(const void* const* inputs, void* const* outputs, const std::function<std::int64_t()>& clock_ns) {
+  instance_.runTimed(inputs, outputs, begin_ns_.data(), elapsed_ns_.data(), clock_ns);
+  for (std::size_t s = 0; s < least_.size(); ++s) least_[s] = std::min(least_[s], elapsed_ns_[s]);
+}
+
+double TimedPlan::total_ns() const { return std::accumulate(least_.begin(), least_.end(), 0.0); }
+
+void* ZeroedMemory::take(std::size_t bytes) {
+  buffers_.emplace_back(std::max<std::size_t>(bytes, 1));
+  std::fill_n(static_cast<char*>(buffers_.back().data()), bytes, char{0});
+  return buffers_.back().data();
+}
 
 PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
                        const std::shared_ptr<const PlanChoices>& choices, const CompareLimits& limits) {
-  std::vector<AlignedBuffer> memory;
-  const auto zeros = [&](std::size_t bytes) {
-    memory.emplace_back(std::max<std::size_t>(bytes, 1));
-    std::fill_n(static_cast<char*>(memory.back().data()), bytes, char{0});
-    return memory.back().data();
-  };
+  ZeroedMemory memory;
   std::vector<const void*> inputs;
-  for (const TensorDesc& input : request.tensor_inputs) inputs.push_back(zeros(input.absent() ? 0 : input.bytes()));
+  for (const TensorDesc& input : request.tensor_inputs) inputs.push_back(memory.take(input.absent() ? 0 : input.bytes()));
   PlanRequest as_default = request, as_chosen = request;
   as_default.choices = nullptr;
   as_chosen.choices = choices;
-  Contender chosen_plan(spec, as_chosen, kernels, weights);
+  TimedPlan chosen_plan(spec, as_chosen, kernels, weights);
   BorrowedWeights borrowed(weights);
-  Contender default_plan(spec, as_default, kernels, borrowed);
-  Contender* const contenders[] = {&default_plan, &chosen_plan};
+  TimedPlan default_plan(spec, as_default, kernels, borrowed);
+  TimedPlan* const contenders[] = {&default_plan, &chosen_plan};
   std::vector<void*> outputs;
-  for (const TensorDesc& output : default_plan.outputs()) outputs.push_back(zeros(output.bytes()));
+  for (const TensorDesc& output : default_plan.outputs()) outputs.push_back(memory.take(output.bytes()));
   const std::int64_t begin = limits.clock_ns();
   for (int round = 0; round < limits.most_rounds && (round < 3 || limits.clock_ns() - begin < limits.budget_ns); ++round) {
     for (int turn = 0; turn < 2; ++turn) contenders[(round + turn) % 2]->run(inputs.data(), outputs.data(), limits.clock_ns);

@@ -1,9 +1,10 @@
-// A chosen plan against the default one. Private to the tuner.
+// Whole plans against each other: a chosen one against the default one. Private to the tuner.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/plan/plan.h"
 
@@ -15,8 +16,34 @@ struct CompareLimits {
   std::function<std::int64_t()> clock_ns;
 };
 
-// Each the sum over its steps of the least time that was seen: on a busy machine hardly a whole run is left undisturbed,
-// but each step once is.
+// A prepared plan, and the least time that each of its steps was seen to take: on a busy machine hardly a whole run is left
+// undisturbed, but each step once is.
+class TimedPlan {
+ public:
+  TimedPlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights);
+  TimedPlan(const TimedPlan&) = delete;
+  TimedPlan& operator=(const TimedPlan&) = delete;
+
+  void run(const void* const* inputs, void* const* outputs, const std::function<std::int64_t()>& clock_ns);
+  const std::vector<TensorDesc>& outputs() const { return plan_->outputs(); }
+  double total_ns() const;  // of all steps
+
+ private:
+  std::unique_ptr<Plan> plan_;
+  Plan::Instance instance_;
+  std::vector<std::int64_t> least_, begin_ns_, elapsed_ns_;
+};
+
+// Memory that is zero.
+class ZeroedMemory {
+ public:
+  void* take(std::size_t bytes);
+
+ private:
+  std::vector<AlignedBuffer> buffers_;
+};
+
+// TimedPlan::total_ns() of both.
 struct PlanTimes {
   double default_ns = 0;
   double chosen_ns = 0;

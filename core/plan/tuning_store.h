@@ -1,8 +1,9 @@
 // What was measured, and what was chosen for it: kept in the profile database, carried by compiled exports.
 //
-// Two kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way to
+// Three kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way to
 // compute it that was considered, with its time. A plan's entry ("plan <sha256>") holds one candidate per node that does
-// not stay with the default: what measuring chose for the whole.
+// not stay with the default: what measuring chose for the whole. And "slices of plan <sha256>" holds how long that plan takes
+// with so many samples at a time, the chosen number first.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct TuningKey {
 
 // One way to compute a step.
 struct TuningCandidate {
-  std::int32_t node = -1;           // in a plan's entry: which node of the spec
+  std::int32_t node = -1;           // in a plan's entry: which node of the spec; of slices: how many samples
   std::string kernel;
   std::int32_t kept = 0;            // post-operations that the kernel computes; the others follow as a pointwise step
   std::vector<std::string> src;     // layouts it reads, per source (layout_text.h); empty: as it comes

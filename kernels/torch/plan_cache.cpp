@@ -123,7 +123,7 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   }
   WeightCache& weights = weightsOf(signature.node);
   const std::size_t packed_bytes = weights.bytes();
-  entry->request.choices = choose(entry->request, weights);
+  choose(entry->request, weights);
   const bool tried = weights.bytes() != packed_bytes;
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
   // Not for every size that comes: what only other weights are packed from is made once for all of them.
@@ -140,22 +140,24 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   return entry.release();
 }
 
-std::shared_ptr<const PlanChoices> PlanCache::choose(const PlanRequest& request, WeightCache& weights) try {
+// Sets `choices` and `slices`.
+void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
   TunedPlan known;
-  if (value_hook_) return nullptr;  // steps that compute several nodes would hide values between them
+  if (value_hook_) return;  // slices, and steps that compute several nodes, would hide values
   if (!choices_.empty()) {
     TuneOptions from_record;
     from_record.mode = TuneMode::kOff;
     from_record.libraries = tuningLibraries();
     known = tunePlan(spec_, request, processKernels(), choices_, weights, from_record);
   }
-  if (!known.entry && tuning_) {
+  if (known.entries.empty() && tuning_) {
     known = tuning_->choose(spec_, request, processKernels(), weights, measured_.insert(request.target.threads).second);
-    if (known.entry) choices_.put(known.key, *known.entry);
+    for (const TuningEntry& entry : known.entries) choices_.put(known.key, entry);
   }
-  return known.choices;
+  request.choices = std::move(known.choices);
+  request.slices = std::move(known.slices);
 } catch (const std::bad_alloc&) {
-  return nullptr;  // candidates side by side need more memory than the plan
+  // Candidates side by side need more memory than the plan.
 }
 
 void PlanCache::dropOverBudget(std::vector<Entry*>& entries, const Entry* newest) {

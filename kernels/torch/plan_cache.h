@@ -114,7 +114,7 @@ class PlanCache {
   void freeRetired();
   void release(Entry* entry) const;
   PlanRequest makeRequest(const Signature& signature) const;
-  std::shared_ptr<const PlanChoices> choose(const PlanRequest& request, WeightCache& weights);
+  void choose(PlanRequest& request, WeightCache& weights);
   std::vector<const void*> constantData() const;
   void takePrepared();
   WeightCache& weightsOf(int node);

@@ -201,11 +201,11 @@ TEST(ExportCsv, QuotesAndDisarmsFormulas) {
   job.runs[1].steps[1].name = "a,\"b\"\r\nc";
   const auto rows = parseCsv(stepsCsv(job));
   ASSERT_EQ(rows.size(), 1 + job.runs[0].step_times.size() + job.runs[1].step_times.size());
-  for (const auto& row : rows) ASSERT_EQ(row.size(), 19u);
+  for (const auto& row : rows) ASSERT_EQ(row.size(), 20u);
   const std::size_t first = 1 + job.runs[0].step_times.size();
   EXPECT_EQ(rows[first][5], "'=HYPERLINK(\"http://x\")");
   EXPECT_EQ(rows[first + 1][5], "a,\"b\"\r\nc");
-  EXPECT_EQ(rows[0][14], "p50_ns");
+  EXPECT_EQ(rows[0][15], "p50_ns");
 }
 
 TEST(ExportHtml, EscapesWhateverAModelIsNamed) {

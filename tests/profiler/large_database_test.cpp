@@ -45,7 +45,7 @@ void multiplyJob(const std::string& path, std::int64_t jobs) {
                 "export_bytes FROM run WHERE id = ?2");
   Statement steps(connection,
                   "INSERT INTO plan_step SELECT ?1, step, position, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, "
-                  "dst_shape, precision, origins, flops, bytes, arena_begin, arena_size, last_use FROM plan_step WHERE run_id = ?2");
+                  "dst_shape, precision, origins, flops, bytes, arena_begin, arena_size, last_use, slices FROM plan_step WHERE run_id = ?2");
   Statement times(connection,
                   "INSERT INTO step_time SELECT ?1, position, step, name, kind, origins, thread, begin_ns, elapsed_ns FROM step_time WHERE run_id = ?2");
   Statement accuracy(connection,

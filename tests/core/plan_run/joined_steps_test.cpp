@@ -97,7 +97,9 @@ struct InvertedBottleneck {
     options.libraries = "test";
     options.budget_s = 1000;
     options.clock_ns = [] { return fake_now_ns; };
-    request.choices = tunePlan(spec, request, list, store, cache, options).choices;
+    TunedPlan tuned = tunePlan(spec, request, list, store, cache, options);
+    request.choices = std::move(tuned.choices);
+    request.slices = std::move(tuned.slices);
     plan = Plan::compile(spec, request, list, cache);
     std::vector<std::string> names;
     for (const StepRecord& step : plan->steps()) names.push_back(step.kernel);

@@ -48,6 +48,7 @@ class TimedOp final : public PreparedOp {
 struct FakeKernel final : Kernel {
   const void* only_wrong_on_ = nullptr;  // null: on any weights
   int disturbed_run_ = -1;                 // of each operation; it takes a hundred times as long
+  std::map<std::int64_t, std::int64_t> cost_of_rows_;  // of the result, where it depends on them
   FakeKernel(std::string name, const Kernel* inner, std::int64_t cost_ns, std::string layout, bool measured, float error = 0, bool post_ops = true)
       : name_(std::move(name)), inner_(inner), cost_ns_(cost_ns), layout_(std::move(layout)), measured_(measured), error_(error), post_ops_(post_ops) {}
   const char* name() const override { return name_.c_str(); }
@@ -65,7 +66,9 @@ struct FakeKernel final : Kernel {
     }
     auto op = inner_->prepare(wanted, reason);
     const bool wrong = only_wrong_on_ == nullptr || (args.constant.size() > 1 && args.constant[1] == only_wrong_on_);
-    return op ? std::make_unique<TimedOp>(std::move(op), cost_ns_, wrong ? error_ : 0, disturbed_run_) : nullptr;
+    const auto of_rows = cost_of_rows_.find(args.dst[0].dims[0]);
+    const std::int64_t cost_ns = of_rows == cost_of_rows_.end() ? cost_ns_ : of_rows->second;
+    return op ? std::make_unique<TimedOp>(std::move(op), cost_ns, wrong ? error_ : 0, disturbed_run_) : nullptr;
   }
 
  private:

@@ -114,6 +114,11 @@ TuneOptions quickly() {
   return options;
 }
 
+void take(TunedPlan tuned, PlanRequest* request) {
+  request->choices = std::move(tuned.choices);
+  request->slices = std::move(tuned.slices);
+}
+
 TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
   const int count = 60 * testing::campaignFactor();
   int chosen = 0;
@@ -122,7 +127,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     PlanRequest request = requestFor(random);
     MemoryTuningStore store;
     WeightCache weights;
-    request.choices = tunePlan(random.spec, request, kernels(), store, weights, quickly()).choices;
+    take(tunePlan(random.spec, request, kernels(), store, weights, quickly()), &request);
     chosen += request.choices != nullptr;
     const auto expected = interpret(random.spec, random.inputs, random.ints, random.constants, kernels());
     const auto plan = Plan::compile(random.spec, request, kernels(), weights);
@@ -140,7 +145,8 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     from_record.clock_ns = []() -> std::int64_t {
       return 0;
     };
-    request.choices = tunePlan(random.spec, request, kernels(), other, weights, from_record).choices;
+    request.slices = nullptr;
+    take(tunePlan(random.spec, request, kernels(), other, weights, from_record), &request);
     const auto again = Plan::compile(random.spec, request, kernels(), weights);
     ASSERT_EQ(stepsOf(*again), stepsOf(*plan)) << "seed " << seed;
     const Results same = run(*again, random);
@@ -178,7 +184,8 @@ struct ThreeConvolutions {
     options.clock_ns = [] { return fake_now_ns; };
     options.budget_s = 1000;
     WeightCache cache;
-    request.choices = tunePlan(spec, request, list, store, cache, options).choices;
+    request.slices = nullptr;
+    take(tunePlan(spec, request, list, store, cache, options), &request);
     plan = Plan::compile(spec, request, list, cache);
     std::vector<std::string> names;
     for (const StepRecord& step : plan->steps()) names.push_back(step.kernel);
@@ -323,6 +330,51 @@ TEST(Tuner, MeasuresAgainOnlyWhatItDoesNotKnow) {
   options.mode = TuneMode::kFull;
   net.tuned(twoLayouts(1000, 500, 10), read, options);
   EXPECT_GT(steps, 0);
+}
+
+// --- slices of a batch -----------------------------------------------------------------------------------------------
+
+// Three convolutions of eight samples; what one takes depends on how many there are at a time.
+std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningStore& store, TuneMode mode = TuneMode::kQuick) {
+  FakeKernels list;
+  auto convolution = std::make_unique<FakeKernel>("only", FakeKernels::reference(OpKind::kConvolution), 0, "", false);
+  convolution->cost_of_rows_ = std::move(cost_of_rows);
+  list.add(OpKind::kConvolution, std::move(convolution));
+  ThreeConvolutions net;
+  net.request.tensor_inputs[0].dims[0] = 8;
+  TuneOptions options = quickly();
+  options.mode = mode;
+  net.tuned(list, store, options);
+  EXPECT_EQ(net.plan->outputs()[0].dims, (Dims{8, 4, 4, 4}));
+  const StepRecord& step = net.plan->steps().at(0);
+  return std::to_string(step.slices) + " of " + step.dst_shape;
+}
+
+TEST(Tuner, ComputesAsManySamplesAtATimeAsIsFastest) {
+  MemoryTuningStore store, close, whole;
+  EXPECT_EQ(slicesOf({{1, 1000}, {2, 1200}, {4, 4000}, {8, 9000}}, store), "4 of 2x4x4x4");
+  // Three percent are no reason.
+  EXPECT_EQ(slicesOf({{1, 2000}, {2, 2250}, {4, 4400}, {8, 9000}}, close), "1 of 8x4x4x4");
+  EXPECT_EQ(slicesOf({{1, 2000}, {2, 2000}, {4, 4000}, {8, 1000}}, whole), "1 of 8x4x4x4");
+  // What was measured is known to another process.
+  MemoryTuningStore read;
+  read.readText(store.toJson(true).dump());
+  EXPECT_EQ(slicesOf({}, read, TuneMode::kOff), "4 of 2x4x4x4");
+}
+
+// A record may say anything; what cannot be is the whole batch.
+TEST(Tuner, SlicesOfARecordAreProvenAgain) {
+  MemoryTuningStore measured;
+  slicesOf({{1, 1000}, {2, 1200}, {4, 4000}, {8, 9000}}, measured);
+  for (const int samples : {-1, 0, 8, 9, 1 << 30}) {
+    nlohmann::json record = measured.toJson(true);
+    for (nlohmann::json& entry : record["tuning"]) {
+      if (entry["spec"].get<std::string>().rfind("slices of ", 0) == 0) entry["candidates"][0]["node"] = samples;
+    }
+    MemoryTuningStore read;
+    read.read(record);
+    EXPECT_EQ(slicesOf({}, read, TuneMode::kOff), "1 of 8x4x4x4") << samples;
+  }
 }
 
 }  // namespace
