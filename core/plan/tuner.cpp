@@ -383,11 +383,10 @@ TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const Kerne
   const SliceSearch search{options.mode != TuneMode::kOff && constantBytes(spec) <= kMostComparedWeightBytes, options.allow_winograd,
                            effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare), timed.clock_ns};
   const SliceChoice sliced = chooseSlices(spec, request, kernels, store, weights, key, search);
-  if (!sliced.slices) return Tuner(spec, request, kernels, store, weights, timed, key, deadline_ns).run();
-  const PlanRequest slice = withSamples(request, sliced.slices->inputs, sliced.slices->samples);
-  TunedPlan tuned = Tuner(spec, slice, kernels, store, weights, timed, key, deadline_ns).run();
+  const PlanRequest part = sliced.slices ? withSamples(request, sliced.slices->inputs, sliced.slices->samples) : request;
+  TunedPlan tuned = Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns).run();
   tuned.slices = sliced.slices;
-  if (!tuned.entries.empty()) tuned.entries.push_back(*sliced.entry);
+  if (!tuned.entries.empty() && sliced.entry) tuned.entries.push_back(*sliced.entry);
   return tuned;
 }
 

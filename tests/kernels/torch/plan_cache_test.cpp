@@ -267,6 +267,42 @@ TEST(PlanCache, EachMemoryNodeHasItsWeights) {
   EXPECT_EQ(plans.packedBytes(), 3 * weights);
 }
 
+// What measuring chose for a cache that runs `batch` images.
+nlohmann::json measuredFor(std::int64_t batch, const std::vector<at::Tensor>& weights) {
+  PlanCache plans(planSpecFromText(kConvolutions), weights);
+  const auto tuning = c10::make_intrusive<Tuning>("quick", true, "");
+  tuning->setBudget(0.5);
+  plans.setTuning(tuning);
+  run(plans, at::randn({batch, 8, 12, 12}));
+  return nlohmann::json::parse(plans.tuningRecord());
+}
+
+// Eight images one at a time, as a record says, with the choices for one.
+TEST(PlanCache, SlicesComeFromTheRecord) {
+  const Threads one(1);
+  const std::vector<at::Tensor> weights = convolutionWeights();
+  nlohmann::json record = measuredFor(1, weights), batch = measuredFor(8, weights);
+  int slices = 0;
+  for (nlohmann::json& entry : batch["tuning"]) {
+    if (entry["spec"].get<std::string>().rfind("slices of ", 0) != 0) continue;
+    entry["candidates"][0]["node"] = 1;
+    record["tuning"].push_back(entry);
+    ++slices;
+  }
+  ASSERT_EQ(slices, 1);
+  PlanCache plans(planSpecFromText(kConvolutions), weights);
+  plans.readTuning(record.dump());
+  for (const std::int64_t images : {8, 5}) {
+    const auto profile = std::make_shared<PlanProfile>();
+    plans.setProfile(profile);
+    const at::Tensor x = at::randn({images, 8, 12, 12});
+    EXPECT_LT(worst(run(plans, x), convolutionsEager(x, weights)), 1e-4);
+    plans.setProfile(nullptr);
+    EXPECT_LT(worst(run(plans, x), convolutionsEager(x, weights)), 1e-4);
+    for (const StepRecord& step : profile->steps) EXPECT_EQ(step.slices, images == 8 ? 8 : 1) << step.name;  // of 5 nothing is known
+  }
+}
+
 // Batches of 1 to 20 share the plans of the buckets, results keep their own sizes, larger batches have their own plans.
 TEST(PlanCache, BatchesRunInBuckets) {
   const Threads one(1);
