@@ -28,7 +28,7 @@ std::vector<TableColumn> tableColumns() {
           {"kind", 96, false, 1100},
           {"kernel", 0, false, 0, 1.4F, "What computed it: as the library names it, or our own kernel."},
           {"layout", 128, false, 1400, 1, "How values lie in memory: read → written."},
-          {"output", 120, false, 1000, 1, "Sizes of the result."},
+          {"output", 120, false, 1000, 1, "Sizes of the result. 4 × 2×64×56×56: a batch of 8 is computed as four slices of 2 samples, one after the other."},
           {"precision", 76, false, 1400},
           {"ms", 60, true, 0, 1, "Median over all profiled runs."},
           {"±", 56, true, 0, 1, "Half of the 95 % interval of the median, in ms."},
