@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/summary.h"
 #include "studio/snapshot_advice.h"
 
 namespace ipex_studio {
@@ -72,7 +73,7 @@ OperationRow rowOfStep(const StepRecord& step, std::int32_t position) {
   row.group = kindGroup(step.kind);
   row.kernel = displayText(step.implementation.empty() ? step.kernel : step.implementation, 64);
   row.layout = layoutText(step);
-  row.output = step.slices > 1 ? fmt::format("{} × {}", step.slices, formatShape(step.dst_shape)) : formatShape(step.dst_shape);
+  row.output = shapeText(formatShape(step.dst_shape), step.slices);
   row.precision = displayText(step.precision, 16);
   row.origins = step.origins;
   return row;

@@ -186,7 +186,7 @@ bool isWholeTrace(const PlanSpec& spec, const std::vector<TracedStep>& steps) {
 bool holdsRowsApart(const TensorDesc& desc) {
   TensorDesc row = desc;
   row.dims[0] = 1;
-  return row.bytes() <= static_cast<std::size_t>(desc.strides[0]) * elementBytes(desc.dtype);
+  return static_cast<std::int64_t>(row.bytes()) <= desc.rowBytes();
 }
 
 BatchRows refused(std::string why) {

@@ -23,12 +23,11 @@ void Plan::repeat(const BatchSlices& slices, const std::vector<TensorDesc>& inpu
   IPEX_CHECK(slices.output_rows.size() == outputs_.size(), "slices of another plan");
   slices_ = slices;
   inputs_ = inputs;
-  const auto rowBytes = [](const TensorDesc& desc) { return desc.strides[0] * static_cast<std::int64_t>(elementBytes(desc.dtype)); };
   for (const std::int32_t pointer : io_pointers_) {
     Slot& slot = slots_[static_cast<std::size_t>(pointer)];
     const auto index = static_cast<std::size_t>(slot.index);
-    if (slot.home == Home::kOutput) slot.sample_bytes = slices.output_rows[index] * rowBytes(outputs_[index]);
-    if (slot.home == Home::kInput && slices.inputs[index]) slot.sample_bytes = rowBytes(inputs[index]);
+    if (slot.home == Home::kOutput) slot.sample_bytes = slices.output_rows[index] * outputs_[index].rowBytes();
+    if (slot.home == Home::kInput && slices.inputs[index]) slot.sample_bytes = inputs[index].rowBytes();
   }
   for (std::size_t o = 0; o < outputs_.size(); ++o) {
     Dims dims = outputs_[o].dims;
@@ -60,8 +59,7 @@ Plan::Instance::Instance(const Plan& plan) : plan_(plan), arena_(plan.arena_byte
 }
 
 void Plan::Instance::bind(const void* const* inputs, void* const* outputs, std::int64_t slice) {
-  const BatchSlices& slices = plan_.slices_;
-  const std::int64_t sample = std::min(slice * slices.samples, slices.batch - slices.samples);
+  const std::int64_t sample = plan_.slices_.firstSample(slice);
   for (std::int32_t pointer : plan_.io_pointers_) {
     const Slot& slot = plan_.slots_[static_cast<std::size_t>(pointer)];
     char* base = slot.home == Home::kOutput ? static_cast<char*>(outputs[slot.index])

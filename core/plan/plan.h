@@ -5,6 +5,7 @@
 //   instance.run(input_pointers, output_pointers);    // warm: no allocation, no lock, no dispatch of ours
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,11 +35,12 @@ using ValueHook = std::function<void(std::int32_t value, const TensorDesc& desc,
 // (batch_rows.h).
 struct BatchSlices {
   std::int64_t batch = 0;                 // samples in all
-  std::int64_t samples = 0;               // at a time, 1 <= samples < batch; the last slice repeats some where it does not divide
+  std::int64_t samples = 0;               // at a time; the last slice repeats some where it does not divide
   std::vector<bool> inputs;               // whose axis 0, the outermost, counts the samples
   std::vector<std::int64_t> output_rows;  // of axis 0 per sample, for each output
 
   std::int64_t count() const { return (batch + samples - 1) / samples; }
+  std::int64_t firstSample(std::int64_t slice) const { return std::min(slice * samples, batch - samples); }
 };
 
 struct PlanRequest {

@@ -106,6 +106,8 @@ std::size_t TensorDesc::bytes() const {
   return static_cast<std::size_t>(last + (block > 0 ? block : 1)) * elementBytes(dtype);
 }
 
+std::int64_t TensorDesc::rowBytes() const { return strides[0] * static_cast<std::int64_t>(elementBytes(dtype)); }
+
 std::string TensorDesc::layoutName() const {
   static const char* const kAxes[] = {"", "a", "ab", "abc", "abcd", "abcde", "abcdef", "abcdefg", "abcdefgh"};
   static const char* const kPlain[] = {"", "a", "ab", "ncw", "nchw", "ncdhw"};

@@ -60,6 +60,7 @@ struct TensorDesc {
   bool isContiguous() const;                // strided, row-major, dense
   bool isChannelsLast() const;              // strided, rank >= 3, dense, C innermost
   std::size_t bytes() const;                // extent in memory incl. padding
+  std::int64_t rowBytes() const;            // from one row of axis 0 to the next; rank >= 1
   std::string layoutName() const;           // "nchw", "nhwc", "nChw16c", "ab", "strided"
   std::string str() const;                  // "f32 1x64x56x56 nChw16c"
   bool operator==(const TensorDesc& other) const;

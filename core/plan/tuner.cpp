@@ -58,10 +58,10 @@ class Tuner {
     limits_.deadline_ns = deadline_ns_;
   }
 
-  TunedPlan run() {
+  // `name`: planText() of the request.
+  TunedPlan run(const std::string& name) {
     steps_ = tracePlan(spec_, request_);
     pairs_ = std::make_unique<PairTuner>(spec_, steps_);
-    const std::string name = planText(spec_, request_, kernels_, options_.allow_winograd);
     if (const auto known = store_.find(key_, name, effort_)) return {fromEntry(*known), nullptr, key_, {*known}};
     if (options_.mode == TuneMode::kOff) return {nullptr, nullptr, key_, {}};
     findLayouts();
@@ -380,11 +380,13 @@ TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const Kerne
   const std::int64_t deadline_ns = timed.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
   const TuningKey key{"cpu", request.target.isa, options.libraries, request.target.threads};
   // Two prepared plans beside the model are too much where weights are large, and there they are what time goes to.
-  const SliceSearch search{options.mode != TuneMode::kOff && constantBytes(spec) <= kMostComparedWeightBytes, options.allow_winograd,
-                           effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare), timed.clock_ns};
-  const SliceChoice sliced = chooseSlices(spec, request, kernels, store, weights, key, search);
+  const bool may_measure = options.mode != TuneMode::kOff && constantBytes(spec) <= kMostComparedWeightBytes;
+  const SliceSearch search{may_measure, effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare), timed.clock_ns};
+  const auto textOf = [&](const PlanRequest& asked) { return planText(spec, asked, kernels, options.allow_winograd); };
+  const std::string name = textOf(request);
+  const SliceChoice sliced = chooseSlices(spec, request, kernels, store, weights, key, name, search);
   const PlanRequest part = sliced.slices ? withSamples(request, sliced.slices->inputs, sliced.slices->samples) : request;
-  TunedPlan tuned = Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns).run();
+  TunedPlan tuned = Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns).run(sliced.slices ? textOf(part) : name);
   tuned.slices = sliced.slices;
   if (!tuned.entries.empty() && sliced.entry) tuned.entries.push_back(*sliced.entry);
   return tuned;

@@ -52,17 +52,21 @@ void TimedPlan::run(const void* const* inputs, void* const* outputs, const std::
 
 double TimedPlan::total_ns() const { return std::accumulate(least_.begin(), least_.end(), 0.0); }
 
-void* ZeroedMemory::take(std::size_t bytes) {
-  buffers_.emplace_back(std::max<std::size_t>(bytes, 1));
-  std::fill_n(static_cast<char*>(buffers_.back().data()), bytes, char{0});
-  return buffers_.back().data();
+std::vector<void*> ZeroedMemory::take(const std::vector<TensorDesc>& tensors) {
+  std::vector<void*> pointers;
+  for (const TensorDesc& tensor : tensors) {
+    const std::size_t bytes = tensor.absent() ? 0 : tensor.bytes();
+    buffers_.emplace_back(std::max<std::size_t>(bytes, 1));
+    std::fill_n(static_cast<char*>(buffers_.back().data()), bytes, char{0});
+    pointers.push_back(buffers_.back().data());
+  }
+  return pointers;
 }
 
 PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
                        const std::shared_ptr<const PlanChoices>& choices, const CompareLimits& limits) {
   ZeroedMemory memory;
-  std::vector<const void*> inputs;
-  for (const TensorDesc& input : request.tensor_inputs) inputs.push_back(memory.take(input.absent() ? 0 : input.bytes()));
+  const std::vector<void*> inputs = memory.take(request.tensor_inputs);
   PlanRequest as_default = request, as_chosen = request;
   as_default.choices = nullptr;
   as_chosen.choices = choices;
@@ -70,8 +74,7 @@ PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const K
   BorrowedWeights borrowed(weights);
   TimedPlan default_plan(spec, as_default, kernels, borrowed);
   TimedPlan* const contenders[] = {&default_plan, &chosen_plan};
-  std::vector<void*> outputs;
-  for (const TensorDesc& output : default_plan.outputs()) outputs.push_back(memory.take(output.bytes()));
+  const std::vector<void*> outputs = memory.take(default_plan.outputs());
   const std::int64_t begin = limits.clock_ns();
   for (int round = 0; round < limits.most_rounds && (round < 3 || limits.clock_ns() - begin < limits.budget_ns); ++round) {
     for (int turn = 0; turn < 2; ++turn) contenders[(round + turn) % 2]->run(inputs.data(), outputs.data(), limits.clock_ns);

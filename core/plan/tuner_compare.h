@@ -37,7 +37,8 @@ class TimedPlan {
 // Memory that is zero.
 class ZeroedMemory {
  public:
-  void* take(std::size_t bytes);
+  // One for each; absent tensors get some too.
+  std::vector<void*> take(const std::vector<TensorDesc>& tensors);
 
  private:
   std::vector<AlignedBuffer> buffers_;

@@ -117,6 +117,35 @@ std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::ve
   return outputs;
 }
 
+PlanRequest requestFor(const RandomPlan& plan, const std::vector<Tensor>& inputs, bool channels_last, int threads) {
+  PlanRequest request;
+  for (const Tensor& input : inputs) {
+    const bool turned = channels_last && input.desc.dims.rank == 4;
+    request.tensor_inputs.push_back(turned ? channelsLastDesc(input.desc.dtype, input.desc.dims) : input.desc);
+  }
+  request.int_inputs = plan.ints;
+  for (const Tensor& constant : plan.constants) request.constants.push_back(constant.data());
+  request.target.threads = threads;
+  return request;
+}
+
+std::string difference(const std::vector<std::vector<float>>& actual, const std::vector<Tensor>& expected) {
+  if (actual.size() != expected.size()) return "another number of results";
+  for (std::size_t o = 0; o < actual.size(); ++o) {
+    if (actual[o].size() != expected[o].values.size()) return "output " + std::to_string(o) + " has another size";
+    double scale = 1e-3, worst = 0;
+    for (std::size_t i = 0; i < actual[o].size(); ++i) {
+      const double reference = expected[o].values[i];
+      if (std::isnan(actual[o][i]) != std::isnan(reference)) return "output " + std::to_string(o) + " has NaN at " + std::to_string(i);
+      if (std::isnan(reference)) continue;
+      scale = std::max(scale, std::abs(reference));
+      worst = std::max(worst, std::abs(actual[o][i] - reference));
+    }
+    if (worst > 2e-4 * scale) return "output " + std::to_string(o) + " is off by " + std::to_string(worst) + " of " + std::to_string(scale);
+  }
+  return {};
+}
+
 bool withinRounding(const RandomPlan& plan, const std::vector<Tensor>& inputs, const KernelList& kernels,
                     const std::vector<std::vector<float>>& actual, const std::vector<Tensor>& expected) {
   constexpr double kRounding = 1.0 / (1 << 20), kSlack = 8;

@@ -15,9 +15,11 @@
 namespace ipex_studio {
 namespace {
 
+using testing::difference;
 using testing::interpret;
 using testing::kernels;
 using testing::RandomPlan;
+using testing::requestFor;
 using testing::Tensor;
 
 // A source in memory of exactly its size, in the layout that `desc` says.
@@ -35,18 +37,6 @@ std::vector<char> laidOut(const Tensor& tensor, const TensorDesc& desc) {
   return bytes;
 }
 
-PlanRequest requestFor(const RandomPlan& plan, const std::vector<Tensor>& inputs, bool channels_last, int threads) {
-  PlanRequest request;
-  for (const Tensor& input : inputs) {
-    const bool turned = channels_last && input.desc.dims.rank == 4;
-    request.tensor_inputs.push_back(turned ? channelsLastDesc(input.desc.dtype, input.desc.dims) : input.desc);
-  }
-  request.int_inputs = plan.ints;
-  for (const Tensor& constant : plan.constants) request.constants.push_back(constant.data());
-  request.target.threads = threads;
-  return request;
-}
-
 using Results = std::vector<std::vector<float>>;
 
 Results run(Plan::Instance& instance, const Plan& plan, const PlanRequest& request, const std::vector<Tensor>& inputs) {
@@ -62,24 +52,6 @@ Results run(Plan::Instance& instance, const Plan& plan, const PlanRequest& reque
   instance.run(from.data(), to.data());
   EXPECT_TRUE(before == bytes) << "the plan wrote into its inputs";
   return results;
-}
-
-// Empty, or what differs.
-std::string difference(const Results& actual, const std::vector<Tensor>& expected) {
-  if (actual.size() != expected.size()) return "another number of results";
-  for (std::size_t o = 0; o < actual.size(); ++o) {
-    if (actual[o].size() != expected[o].values.size()) return "output " + std::to_string(o) + " has another size";
-    double scale = 1e-3, worst = 0;
-    for (std::size_t i = 0; i < actual[o].size(); ++i) {
-      const double reference = expected[o].values[i];
-      if (std::isnan(actual[o][i]) != std::isnan(reference)) return "output " + std::to_string(o) + " has NaN at " + std::to_string(i);
-      if (std::isnan(reference)) continue;
-      scale = std::max(scale, std::abs(reference));
-      worst = std::max(worst, std::abs(actual[o][i] - reference));
-    }
-    if (worst > 2e-4 * scale) return "output " + std::to_string(o) + " is off by " + std::to_string(worst) + " of " + std::to_string(scale);
-  }
-  return {};
 }
 
 std::string placedSteps(const Plan& plan) {

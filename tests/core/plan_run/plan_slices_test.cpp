@@ -1,9 +1,7 @@
 // A batch computed a few samples at a time gives what the whole batch gives.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "all_kernels.h"
 #include "core/plan/batch_rows.h"
@@ -19,15 +17,6 @@ using testing::RandomPlan;
 using testing::Tensor;
 
 using SliceResults = std::vector<std::vector<float>>;
-
-PlanRequest sliceRequest(const RandomPlan& random, const std::vector<Tensor>& inputs, int threads) {
-  PlanRequest request;
-  for (const Tensor& input : inputs) request.tensor_inputs.push_back(input.desc);
-  request.int_inputs = random.ints;
-  for (const Tensor& constant : random.constants) request.constants.push_back(constant.data());
-  request.target.threads = threads;
-  return request;
-}
 
 // By `run(instance, inputs, outputs)`.
 template <class Run>
@@ -47,22 +36,6 @@ SliceResults runSlices(const Plan& plan, const std::vector<Tensor>& inputs) {
   return runSlices(plan, inputs, [](Plan::Instance& instance, const void* const* from, void* const* to) { instance.run(from, to); });
 }
 
-bool isClose(const SliceResults& actual, const std::vector<Tensor>& expected) {
-  for (std::size_t o = 0; o < actual.size(); ++o) {
-    if (actual[o].size() != expected[o].values.size()) return false;
-    double scale = 1e-3, worst = 0;
-    for (std::size_t i = 0; i < actual[o].size(); ++i) {
-      const double reference = expected[o].values[i];
-      if (std::isnan(actual[o][i]) != std::isnan(reference)) return false;
-      if (std::isnan(reference)) continue;
-      scale = std::max(scale, std::abs(reference));
-      worst = std::max(worst, std::abs(actual[o][i] - reference));
-    }
-    if (worst > 2e-4 * scale) return false;
-  }
-  return true;
-}
-
 TEST(PlanSlices, GiveWhatTheWholeBatchGives) {
   int sliced = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
@@ -70,7 +43,7 @@ TEST(PlanSlices, GiveWhatTheWholeBatchGives) {
     const std::vector<Tensor> inputs = testing::otherInputs(random, seed + 1, 5);
     const auto expected = testing::interpret(random.spec, inputs, random.ints, random.constants, kernels());
     if (!expected) continue;
-    PlanRequest request = sliceRequest(random, inputs, 1 + static_cast<int>(seed % 2));
+    PlanRequest request = testing::requestFor(random, inputs, false, 1 + static_cast<int>(seed % 2));
     for (const std::int64_t samples : {1, 2, 3}) {
       request.slices = proveSlices(random.spec, request, samples);
       if (!request.slices) break;
@@ -78,7 +51,7 @@ TEST(PlanSlices, GiveWhatTheWholeBatchGives) {
       WeightCache weights;
       const auto plan = Plan::compile(random.spec, request, kernels(), weights);
       const SliceResults results = runSlices(*plan, inputs);
-      ASSERT_TRUE(isClose(results, *expected) || testing::withinRounding(random, inputs, kernels(), results, *expected))
+      ASSERT_TRUE(testing::difference(results, *expected).empty() || testing::withinRounding(random, inputs, kernels(), results, *expected))
           << "seed " << seed << ", " << samples << " samples\n" << planSpecToText(random.spec);
     }
   }

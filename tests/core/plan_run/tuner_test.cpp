@@ -24,15 +24,8 @@ using testing::interpret;
 using testing::kernels;
 using testing::Random;
 using testing::RandomPlan;
+using testing::requestFor;
 using testing::Tensor;
-
-PlanRequest requestFor(const RandomPlan& plan) {
-  PlanRequest request;
-  for (const Tensor& input : plan.inputs) request.tensor_inputs.push_back(input.desc);
-  request.int_inputs = plan.ints;
-  for (const Tensor& constant : plan.constants) request.constants.push_back(constant.data());
-  return request;
-}
 
 using Results = std::vector<std::vector<float>>;
 
@@ -96,7 +89,7 @@ TEST(Tuner, AnyChoiceGivesTheSameNumbers) {
   for (int seed = 0; seed < count; ++seed) {
     const RandomPlan random = testing::makeRandomPlan(static_cast<std::uint64_t>(seed), 3 + seed % 14);
     Random dice(static_cast<std::uint64_t>(seed));
-    PlanRequest request = requestFor(random);
+    PlanRequest request = requestFor(random, random.inputs, false, 1);
     request.choices = std::make_shared<const PlanChoices>(randomChoices(random, request, dice));
     const auto expected = interpret(random.spec, random.inputs, random.ints, random.constants, kernels());
     ASSERT_TRUE(expected);
@@ -124,7 +117,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
   int chosen = 0;
   for (int seed = 0; seed < count; ++seed) {
     const RandomPlan random = testing::makeRandomPlan(static_cast<std::uint64_t>(seed), 3 + seed % 14);
-    PlanRequest request = requestFor(random);
+    PlanRequest request = requestFor(random, random.inputs, false, 1);
     MemoryTuningStore store;
     WeightCache weights;
     take(tunePlan(random.spec, request, kernels(), store, weights, quickly()), &request);
