@@ -274,8 +274,12 @@ void Session::startJob(PrecisionSearchResult* found) {
         fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
   }
   // What only pinned kernels were measured for is no use to others.
-  if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
+  const auto recordTuning = [&] {
+    if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
+  };
+  recordTuning();
   job_->measure();
+  recordTuning();  // of the other precisions, which are optimized only then
   if (found != nullptr) job_->addSearch(std::move(found->sensitivities), std::move(found->tradeoffs));
   measured_overrides_ = overrides_.now();
   const auto id = database.record(job_->job(), request.inputs_path.empty());

@@ -79,6 +79,7 @@ int runAndExport(const CommandLine& line) {
   progress.clear();
   sayGuess(job.job().model, !request.remembered.empty());
   job.measure();
+  database.recordTuning(job.tuning());  // of the other precisions, which are optimized only then
   progress.clear();
   const auto id = database.record(job.job(), request.inputs_path.empty());
   print(line, job.job());

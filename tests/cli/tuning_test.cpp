@@ -56,6 +56,24 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
   }
 }
 
+// Each precision is a plan of its own, whichever of them is measured beside the others.
+TEST(TuningTest, RemembersEveryPrecision) {
+  const Sandpit pit;
+  const auto plans = [&](const std::string& precisions) {
+    const Outcome run = pit.run({"run", modelFile("small.pt"), "--precision", precisions, "--force-precision", "--iterations", "5", "--threads", "1", "--warmup", "0"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    int count = 0;
+    for (const auto& [key, entry] : Database::open(pit.path("data/ipex-studio/profile.db"), OpenMode::kReadOnly).tunings("", "")) {
+      count += entry.spec.rfind("plan ", 0) == 0;
+    }
+    return count;
+  };
+  const int both = plans("fp32,bf16");
+  EXPECT_GE(both, 2);
+  EXPECT_EQ(plans("fp32"), both);  // known
+  EXPECT_EQ(plans("bf16"), both);
+}
+
 TEST(TuningTest, ExportsCarryTheirChoice) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
