@@ -31,6 +31,7 @@ struct AttentionJob {
   float y_factor = 1, y_offset = 0;    // what bytes of the result are: factor · value + offset, rounded
 
   std::int64_t query_vectors = 1;  // vectors of queries in all
+  std::int64_t lone_queries = 0;   // the last ones, which go one by one instead: one more part behind the blocks
   std::int64_t blocks = 1;         // parts they are cut into, of nearly equal size
   std::int64_t block_rows = 1;     // queries in the largest of these parts, where they are not whole vectors
   std::int64_t key_block = 1;      // keys at once
@@ -46,8 +47,9 @@ struct AttentionOperands {
 AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperands& all, std::int64_t head);
 
 // Few queries whose rows lie side by side are computed one by one: a vector of queries, or a row of tiles, costs the same
-// with one of them as with all.
+// with one of them as with all. Whether all of them are, and how many of the last ones where vectors have so many lanes.
 bool attendsRowByRow(const AttentionJob& job);
+std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes);
 std::int64_t attentionRowFloats(const AttentionJob& job);  // scratch of that
 
 // What one thread needs to attend by blocks of pairs (attention_bf16.cpp), in words of 32 bits. Vectors of any machine

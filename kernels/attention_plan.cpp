@@ -84,6 +84,13 @@ bool attendsRowByRow(const AttentionJob& job) {
   return job.queries <= kFewQueries && job.k.column == 1 && job.v.column == 1;
 }
 
+std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes) {
+  // Such as the class token of a vision transformer among its patches.
+  constexpr std::int64_t kMostLone = 2, kLeastLanes = 16;
+  const std::int64_t last = job.queries % lanes;
+  return lanes >= kLeastLanes && last <= kMostLone && job.k.column == 1 && job.v.column == 1 ? last : 0;
+}
+
 std::int64_t attentionRowFloats(const AttentionJob& job) { return AttentionRoom::whole(job.keys) + AttentionRoom::whole(job.depth) + AttentionRoom::whole(job.width); }
 
 void AttentionRoom::plan(AttentionJob* job) {

@@ -2,7 +2,8 @@
 // maximum and sum per query (Milakov & Gimelshein, arXiv:1805.02867; Dao et al., FlashAttention, arXiv:2205.14135).
 // Queries are the lanes of vectors: scores stand as [key][query], so q is transposed once per block of queries, k and v
 // are read as scalars where they lie, in any strides, and maxima and sums need no exchange between lanes. Few queries
-// go one by one along depth and width instead.
+// go one by one along depth and width instead. A mask that stays, or that several heads share, is asked for with its
+// queries side by side; any other is turned for each block.
 //
 // y is written with the two innermost batch-like axes exchanged where spec says heads_last: [N, H, S, D] lies in memory
 // as [N, S, H, D], as the projection behind it wants to read it.
@@ -22,6 +23,7 @@
 #include "kernels/attention_job.h"
 #include "kernels/attention_rows-inl.h"
 #include "kernels/attention_tile-inl.h"
+#include "kernels/partial_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -65,7 +67,7 @@ class QueryBlock {
  private:
   // scores_[key][query] = scale · q·k + mask; raises highest_.
   void score(std::int64_t begin, std::int64_t count) {
-    const bool full_mask = job_.has_mask && job_.mask.row != 0;
+    const bool turned_mask = job_.has_mask && job_.mask.row == 1, full_mask = job_.has_mask && job_.mask.row > 1;
     if (full_mask) {
       transposeInto(at_.mask + first_ * job_.mask.row + begin * job_.mask.column, job_.mask, count_, count, 1.0f, scores_, wide_);
     }
@@ -81,17 +83,29 @@ class QueryBlock {
       for (int r = 0; r < kRows; ++r) {
         if (key + r >= count) break;
         float* to = scores_ + (key + r) * wide_;
-        const VF flat = hn::Set(d, job_.has_mask && !full_mask ? at_.mask[(begin + key + r) * job_.mask.column] : 0.0f);
+        const float* const mask = job_.has_mask ? at_.mask + (begin + key + r) * job_.mask.column : nullptr;
+        const VF flat = hn::Set(d, job_.has_mask && !full_mask && !turned_mask ? *mask : 0.0f);
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) {
           VF value = sum[r][v];
-          if (job_.has_mask) value = maskedScore(job_, value, full_mask ? hn::Load(d, to + v * lanes_) : flat);
+          if (turned_mask) {
+            value = maskedScore(job_, value, maskOf(mask, v));
+          } else if (job_.has_mask) {
+            value = maskedScore(job_, value, full_mask ? hn::Load(d, to + v * lanes_) : flat);
+          }
           if (job_.causal) value = hn::IfThenElse(hn::Lt(queryIndex(v), hn::Set(d, static_cast<float>(begin + key + r))), hn::Set(d, kLowest), value);
           highest_[v] = hn::Max(value, highest_[v]);
           hn::Store(value, d, to + v * lanes_);
         }
       }
     }
+  }
+
+  // What stands side by side for a vector of queries.
+  HWY_INLINE VF maskOf(const float* mask, int v) const {
+    const float* at = mask + first_ + v * lanes_;
+    const std::int64_t left = count_ - v * lanes_;
+    return left >= lanes_ ? hn::LoadU(F32(), at) : loadFirst(at, left);
   }
 
   VF queryIndex(int v) const { return hn::Iota(F32(), static_cast<float>(first_ + v * lanes_)); }
@@ -188,8 +202,12 @@ class QueryBlock {
 void runBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
   for (std::int64_t item = begin; item < end; ++item) {
-    const std::int64_t part = item % job.blocks;
-    const AttentionOperands at = operandsOfHead(job, all, item / job.blocks);
+    const std::int64_t parts = job.blocks + (job.lone_queries > 0 ? 1 : 0), part = item % parts;
+    const AttentionOperands at = operandsOfHead(job, all, item / parts);
+    if (part == job.blocks) {
+      for (std::int64_t query = job.queries - job.lone_queries; query < job.queries; ++query) attendRow<float, float, float>(job, at, query, scratch);
+      continue;
+    }
     const std::int64_t first = job.query_vectors * part / job.blocks;
     const std::int64_t vectors = job.query_vectors * (part + 1) / job.blocks - first;
     switch (vectors) {
@@ -210,9 +228,10 @@ void runRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t
 }
 
 // Vectors of queries, and how many of them at most go together, on this instruction set.
-void planBlocks(std::int64_t queries, std::int64_t* vectors, std::int64_t* most) {
+void planBlocks(AttentionJob* job, std::int64_t* most) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
-  *vectors = (queries + lanes - 1) / lanes;
+  job->lone_queries = loneQueries(*job, lanes);
+  job->query_vectors = (job->queries - job->lone_queries + lanes - 1) / lanes;
   *most = kMaxVectors;
 }
 
@@ -244,12 +263,31 @@ class AttentionSimd final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    std::unique_ptr<AttentionOp> op = describedAttention(args, reason);
+    PrepareArgs wanted = args;
+    wanted.src[3] = maskLayout(args);
+    std::unique_ptr<AttentionOp> op = describedAttention(wanted, reason);
     if (op) choose(args, op.get());
     return op;
   }
 
  private:
+  // With queries side by side where turning it once is less than turning it for each head.
+  static TensorDesc maskLayout(const PrepareArgs& args) {
+    const TensorDesc& mask = args.src[3];
+    const int r = mask.dims.rank;
+    if (mask.absent() || r < 2 || mask.dims[r - 2] == 1 || mask.dims[r - 1] == 1) return mask;
+    const Dims &y = args.dst[0].dims, &k = args.src[1].dims;
+    const std::int64_t heads = y.count() / (y[y.rank - 2] * y[y.rank - 1]), masks = mask.dims.count() / (mask.dims[r - 2] * mask.dims[r - 1]);
+    const bool whole = mask.dims[r - 2] == y[y.rank - 2] && mask.dims[r - 1] == k[k.rank - 2];
+    if (!whole || (args.constant[3] == nullptr && masks == heads)) return mask;
+    Dims turned = mask.dims;
+    std::swap(turned[r - 2], turned[r - 1]);
+    TensorDesc desc = contiguousDesc(mask.dtype, turned);
+    std::swap(desc.strides[r - 2], desc.strides[r - 1]);
+    desc.dims = mask.dims;
+    return desc;
+  }
+
   static void choose(const PrepareArgs& args, AttentionOp* op) {
     AttentionJob& job = op->job;
     const std::int64_t heads = job.heads.count();
@@ -259,17 +297,18 @@ class AttentionSimd final : public Kernel {
       op->thread_floats = attentionRowFloats(job);
     } else {
       std::int64_t most = 1;
-      IPEX_SELECT_TARGET(planBlocks, args.target.isa)(job.queries, &job.query_vectors, &most);
+      IPEX_SELECT_TARGET(planBlocks, args.target.isa)(&job, &most);
       job.blocks = (job.query_vectors + most - 1) / most;
       // Scores of a block stay in the second-level cache; one block where that is possible needs no rescaling.
       constexpr std::int64_t kKeyBlock = 256;
       const std::int64_t parts = (job.keys + kKeyBlock - 1) / kKeyBlock;
       job.key_block = (job.keys + parts - 1) / parts;
       op->run = IPEX_SELECT_TARGET(runBlocks, args.target.isa);
-      op->items = heads * job.blocks;
+      op->items = heads * (job.blocks + (job.lone_queries > 0 ? 1 : 0));
       constexpr std::int64_t kMaxTileRows = 8, kMaxBlockVectors = 4;
       const std::int64_t converted = job.y_type == DType::kF32 ? 0 : job.width;
-      op->thread_floats = (job.depth + job.width + job.key_block + kMaxTileRows + converted) * kMaxLanes * kMaxBlockVectors;
+      op->thread_floats = std::max((job.depth + job.width + job.key_block + kMaxTileRows + converted) * kMaxLanes * kMaxBlockVectors,
+                                   job.lone_queries > 0 ? attentionRowFloats(job) : 0);
     }
     divideAttention(op, kMaxLanes);
   }

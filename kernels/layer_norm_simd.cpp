@@ -1,4 +1,5 @@
-// Layer norm and RMS norm over trailing axes, with an added residual and optionally the sum as a second result.
+// Layer norm, RMS norm and division by the length over trailing axes, with an added residual and optionally the sum as a
+// second result. Without a residual the rows of x may lie anywhere, such as those of one head among the others.
 //
 // Declines: device, dtype, post-ops, empty.
 #undef HWY_TARGET_INCLUDE
@@ -8,6 +9,7 @@
 // highway_targets.h comes first.
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/row_job.h"
@@ -61,31 +63,47 @@ void normalizeRow(const float* row, std::int64_t size, float mean, float factor,
   for (; i < size; ++i) y[i] = (row[i] - mean) * factor * (gamma ? gamma[i] : 1.0f) + (beta ? beta[i] : 0.0f);
 }
 
+// What the row's values are multiplied by, once their mean is taken off.
+float factorOf(const LayerNormJob& job, float squares) {
+  if (job.norm == RowNorm::kLength) return 1.0f / std::max(std::sqrt(squares), job.eps);
+  return 1.0f / std::sqrt(squares / static_cast<float>(job.size) + job.eps);
+}
+
+void normalizeOne(const LayerNormJob& job, const float* row, const float* gamma, const float* beta, float* y) {
+  const F32 d;
+  const std::int64_t n = job.size;
+  float mean = 0;
+  if (job.norm == RowNorm::kDeviation) {
+    const auto add = [](VF a, VF v) HWY_ATTR { return hn::Add(a, v); };
+    mean = sumOver(row, n, add, [](float v) { return v; }) / static_cast<float>(n);
+  }
+  const VF m = hn::Set(d, mean);
+  const auto addSquare = [m](VF a, VF v) HWY_ATTR {
+    const VF c = hn::Sub(v, m);
+    return hn::MulAdd(c, c, a);
+  };
+  const float squares = sumOver(row, n, addSquare, [mean](float v) { return (v - mean) * (v - mean); });
+  normalizeRow(row, n, mean, factorOf(job, squares), gamma, beta, y);
+}
+
 // Rows [begin, end). residual, gamma, beta and sum may be null.
 void runLayerNorm(const LayerNormJob& job, const float* const* src, float* y, float* sum, std::int64_t begin,
                   std::int64_t end) {
-  const F32 d;
-  const std::int64_t n = job.size;
-  for (std::int64_t r = begin; r < end; ++r) {
-    const float* row = src[0] + r * n;
+  const std::int64_t n = job.size, outer = job.rows.loops() - 1, run = job.rows.size[outer], stride = job.rows.stride[1][outer];
+  const float* row = nullptr;
+  std::int64_t left = 0;  // of a run of neighbours, which asks once where it begins
+  for (std::int64_t r = begin; r < end; ++r, --left, row += stride) {
+    if (left == 0) {
+      row = src[0] + job.rows.offset(1, r, outer + 1);
+      left = run - r % run;
+    }
+    const float* normalized = row;
     if (src[3]) {
       float* added = (sum ? sum : y) + r * n;
       addRows(row, src[3] + r * n, n, added);
-      row = added;
+      normalized = added;
     }
-    float mean = 0;
-    if (!job.rms) {
-      const auto add = [](VF a, VF v) HWY_ATTR { return hn::Add(a, v); };
-      mean = sumOver(row, n, add, [](float v) { return v; }) / static_cast<float>(n);
-    }
-    const VF m = hn::Set(d, mean);
-    const auto addSquare = [m](VF a, VF v) HWY_ATTR {
-      const VF c = hn::Sub(v, m);
-      return hn::MulAdd(c, c, a);
-    };
-    const float squares = sumOver(row, n, addSquare, [mean](float v) { return (v - mean) * (v - mean); });
-    const float factor = 1.0f / std::sqrt(squares / static_cast<float>(n) + job.eps);
-    normalizeRow(row, n, mean, factor, src[1], src[2], y + r * n);
+    normalizeOne(job, normalized, src[1], src[2], y + r * n);
   }
 }
 
@@ -123,6 +141,12 @@ class LayerNormOp final : public PreparedOp {
   }
 };
 
+// The first value of each row.
+TensorDesc firstOfRows(TensorDesc desc, int axes) {
+  for (int axis = desc.dims.rank - axes; axis < desc.dims.rank; ++axis) desc.dims[axis] = 1;
+  return desc;
+}
+
 class LayerNormSimd final : public Kernel {
  public:
   const char* name() const override { return "layer_norm_simd"; }
@@ -136,7 +160,7 @@ class LayerNormSimd final : public Kernel {
     return args.src[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
   }
 
-  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     auto op = std::make_unique<LayerNormOp>();
     for (const TensorDesc& src : args.src) {
       op->src.push_back(src.absent() ? src : contiguousDesc(DType::kF32, src.dims));
@@ -144,15 +168,24 @@ class LayerNormSimd final : public Kernel {
     for (const TensorDesc& dst : args.dst) op->dst.push_back(contiguousDesc(DType::kF32, dst.dims));
     op->packed.assign(args.src.size(), false);
     const Dims& dims = args.src[0].dims;
-    op->job.size = 1;
-    const int axes = static_cast<int>(args.spec.intOr("axes", 1));
-    for (int axis = dims.rank - axes; axis < dims.rank; ++axis) op->job.size *= dims[axis];
-    op->job.eps = static_cast<float>(args.spec.floatOr("eps", 1e-5));
-    op->job.rms = args.spec.intOr("rms", 0) != 0;
-    op->rows = dims.count() / op->job.size;
+    const int axes = static_cast<int>(args.spec.intOr("axes", 1)), last = dims.rank - 1;
+    const TensorDesc& given = args.src[0];
+    if (axes == 1 && args.src[3].absent() && given.block == 0 && given.strides[last] == 1) op->src[0] = given;
+    LayerNormJob& job = op->job;
+    if (!makeLoopNest({firstOfRows(op->dst[0], axes), firstOfRows(op->src[0], axes)}, &job.rows)) {
+      *reason = "layout";
+      return nullptr;
+    }
+    job.size = 1;
+    for (int axis = dims.rank - axes; axis < dims.rank; ++axis) job.size *= dims[axis];
+    job.eps = static_cast<float>(args.spec.floatOr("eps", 1e-5));
+    job.norm = args.spec.intOr("l2", 0) != 0    ? RowNorm::kLength
+               : args.spec.intOr("rms", 0) != 0 ? RowNorm::kRootMeanSquare
+                                                : RowNorm::kDeviation;
+    op->rows = dims.count() / job.size;
     op->run = IPEX_SELECT_TARGET(runLayerNorm, args.target.isa);
     op->threads = args.target.threads;
-    op->grain = grainFor(op->job.size);
+    op->grain = grainFor(job.size);
     // One row: gamma has the size of the result and is read after the residual's sum was written there.
     op->may_alias = op->rows > 1 || args.src[3].absent();
     op->flops = 6 * dims.count();

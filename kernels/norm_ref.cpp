@@ -47,7 +47,7 @@ void refLayerNorm(const RefCall& call) {
   const RefTensor &x = call.src[0], &gamma = call.src[1], &beta = call.src[2], &residual = call.src[3],
                   &y = call.dst[0];
   const int axes = static_cast<int>(call.spec.intOr("axes", 1));
-  const bool rms = call.spec.intOr("rms", 0) != 0;
+  const bool l2 = call.spec.intOr("l2", 0) != 0, rms = call.spec.intOr("rms", 0) != 0;
   const double eps = call.spec.floatOr("eps", 1e-5);
   std::int64_t size = 1;
   for (int axis = x.dims.rank - axes; axis < x.dims.rank; ++axis) size *= x.dims[axis];
@@ -60,9 +60,9 @@ void refLayerNorm(const RefCall& call) {
       mean += out[i] / static_cast<double>(size);
     }
     if (call.dst.size() > 1) std::copy(out, out + size, call.dst[1].data + r * size);
-    if (rms) mean = 0;
-    for (std::int64_t i = 0; i < size; ++i) variance += (out[i] - mean) * (out[i] - mean) / static_cast<double>(size);
-    const double factor = 1 / std::sqrt(variance + eps);
+    if (rms || l2) mean = 0;
+    for (std::int64_t i = 0; i < size; ++i) variance += (out[i] - mean) * (out[i] - mean) / static_cast<double>(l2 ? 1 : size);
+    const double factor = 1 / (l2 ? std::max(std::sqrt(variance), eps) : std::sqrt(variance + eps));
     for (std::int64_t i = 0; i < size; ++i) {
       out[i] = (out[i] - mean) * factor * (gamma.data ? gamma.data[i] : 1) + (beta.data ? beta.data[i] : 0);
     }

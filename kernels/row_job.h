@@ -18,10 +18,14 @@ struct SoftmaxJob {
   std::int64_t columns = 0, y_stride = 0, x_stride = 0;
 };
 
+enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // of what a row's factor is the inverse
+
+// Tensors of `rows`: 0 is y, 1 is x; one row per position. gamma, beta, residual and sum lie as y does.
 struct LayerNormJob {
+  RowNorm norm = RowNorm::kDeviation;
+  LoopNest rows;
   std::int64_t size = 0;  // elements of a row
   float eps = 0;
-  bool rms = false;
 };
 
 }  // namespace ipex_studio

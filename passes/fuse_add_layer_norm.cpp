@@ -3,12 +3,14 @@
 //   after   %y = ipex_studio::layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12}")
 // Where the sum is read elsewhere, it is the second result:
 //   after   %y, %s = ipex_studio::add_layer_norm(%x, gamma, beta, %r, "layer_norm{axes=1,eps=1e-12,sum_output=1}")
+// Likewise in front of what fuse-rms-norm made.
 // Declines: unsupported-attribute, unsupported-dtype, unknown-shape, operand-broadcasts-result (the sum is of two
 // tensors of one size), would-create-a-cycle (the sum is read before gamma exists), control-flow,
 // value-may-be-aliased-or-written. Runs after fuse-residual-add: a sum is cheaper in the matrix product before it.
 // Numerics: the same sum; the operator computes mean and variance of it in another order, a few ulp.
 #include <algorithm>
 
+#include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
 #include "passes/post_op_fusion.h"
 
@@ -22,18 +24,44 @@ namespace {
 struct AddLayerNormMatch {
   Node* norm = nullptr;
   Node* sum = nullptr;
-  std::vector<std::int64_t> sizes;  // normalized
-  double eps = 0;
+  Value* gamma = nullptr;
+  Value* beta = nullptr;
+  OpSpec spec;
 };
 
-// A layer_norm of a sum of two tensors.
+bool isOwn(const Node* norm) { return isKind(norm, "ipex_studio::layer_norm"); }
+
+// A normalization of a sum of two tensors, which has no residual yet.
 std::optional<AddLayerNormMatch> matchNorm(Node* norm) {
-  if (std::string("aten::layer_norm") != norm->kind().toQualString() || norm->inputs().size() != 6) return std::nullopt;
+  const bool own = isOwn(norm) && isNone(norm->input(3));
+  if (!own && (!isKind(norm, "aten::layer_norm") || norm->inputs().size() != 6)) return std::nullopt;
   Node* sum = norm->input(0)->node();
-  if (std::string("aten::add") != sum->kind().toQualString()) return std::nullopt;
+  if (!isKind(sum, "aten::add")) return std::nullopt;
   const auto elementwise = readElementwise(sum, 0);
   if (!elementwise || !elementwise->operand) return std::nullopt;
-  return AddLayerNormMatch{norm, sum, {}, 0};
+  return AddLayerNormMatch{norm, sum, norm->input(own ? 1 : 2), norm->input(own ? 2 : 3), {}};
+}
+
+// What the normalization does, and the sizes it normalizes; false where they are not constant.
+bool readNorm(AddLayerNormMatch* match, std::vector<std::int64_t>* normalized) {
+  Node* norm = match->norm;
+  if (isOwn(norm)) {
+    const auto text = torch::jit::toIValue(norm->inputs().back());
+    const auto sizes = knownSizes(norm->input(0));
+    if (!text || !text->isString() || !sizes) return false;
+    match->spec = parseOpSpec(text->toStringRef());
+    const auto axes = static_cast<std::size_t>(match->spec.intOr("axes", 1));
+    if (axes > sizes->size()) return false;
+    normalized->assign(sizes->end() - static_cast<std::ptrdiff_t>(axes), sizes->end());
+    return true;
+  }
+  const auto sizes = constantInts(norm->input(1));
+  const auto eps = constantNumber(norm->input(4));
+  if (!sizes || !eps) return false;
+  *normalized = *sizes;
+  match->spec.kind = OpKind::kLayerNorm;
+  match->spec.attributes = {{"axes", static_cast<std::int64_t>(sizes->size())}, {"eps", *eps}};
+  return true;
 }
 
 bool isAffine(const Value* value, const std::vector<std::int64_t>& sizes) {
@@ -48,27 +76,23 @@ Node* placeFor(const AddLayerNormMatch& match) {
     return use.user == match.norm || use.user->isAfter(match.norm);
   });
   if (read_behind) return match.norm;
-  const bool affine_exists =
-      match.norm->input(2)->node()->isBefore(match.sum) && match.norm->input(3)->node()->isBefore(match.sum);
+  const bool affine_exists = match.gamma->node()->isBefore(match.sum) && match.beta->node()->isBefore(match.sum);
   return affine_exists ? match.sum : nullptr;
 }
 
 Decline whyNot(PassContext& context, AddLayerNormMatch* match) {
   const Value* x = match->sum->input(0);
   const Value* residual = match->sum->input(1);
-  const auto sizes = constantInts(match->norm->input(1));
-  const auto eps = constantNumber(match->norm->input(4));
-  if (!sizes || !eps || constantNumber(match->sum->input(2)) != 1.0) {
+  std::vector<std::int64_t> normalized;
+  if (!readNorm(match, &normalized) || constantNumber(match->sum->input(2)) != 1.0) {
     return {reasons::kUnsupportedAttribute,
             "Sizes, eps or the factor of the sum are not constant, or the factor is not 1."};
   }
-  match->sizes = *sizes;
-  match->eps = *eps;
   if (!isFloat32(x) || !isFloat32(residual))
     return {reasons::kUnsupportedDtype, "The sum is not known to be of float32."};
   if (!knownSizes(x) || !knownSizes(residual)) return {reasons::kUnknownShape, "The sizes of the sum are not known."};
   if (knownSizes(x) != knownSizes(residual)) return {reasons::kBroadcast, "The sum is of tensors of two sizes."};
-  if (!isAffine(match->norm->input(2), *sizes) || !isAffine(match->norm->input(3), *sizes)) {
+  if (!isAffine(match->gamma, normalized) || !isAffine(match->beta, normalized)) {
     return {reasons::kUnsupportedDtype, "Factor or offset are not known to be float32 of the normalized sizes."};
   }
   if (match->sum->owningBlock() != match->norm->owningBlock())
@@ -85,10 +109,9 @@ Decline whyNot(PassContext& context, AddLayerNormMatch* match) {
 void rewrite(Rewriter& rewriter, const AddLayerNormMatch& match) {
   const bool sum_is_read = match.sum->output()->uses().size() > 1;
   FusedOp op;
-  op.spec.kind = OpKind::kLayerNorm;
-  op.spec.attributes = {{"axes", static_cast<std::int64_t>(match.sizes.size())}, {"eps", match.eps}};
+  op.spec = match.spec;
   if (sum_is_read) op.spec.attributes["sum_output"] = std::int64_t{1};
-  op.base = {match.sum->input(0), match.norm->input(2), match.norm->input(3), match.sum->input(1)};
+  op.base = {match.sum->input(0), match.gamma, match.beta, match.sum->input(1)};
   Node* fused = writeFusedOp(rewriter, op, placeFor(match));
   if (!sum_is_read) {
     rewriter.replace({match.sum, match.norm}, match.norm->output(), fused->output(),
@@ -120,6 +143,6 @@ bool fuseAddLayerNorm(torch::jit::Graph& graph, PassContext& context) {
 
 const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm", "Fuses the sum in front of a layer normalization into it.",
                                 &fuseAddLayerNorm,
-                                {"aten::layer_norm"}};
+                                {"aten::layer_norm", "ipex_studio::layer_norm"}};
 
 }  // namespace ipex_studio

@@ -51,6 +51,7 @@ extern const Pass kFuseDequantize;
 extern const Pass kFuseMatmulTranspose;
 extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;
+extern const Pass kFuseRmsNorm;
 extern const Pass kFuseSoftmax;
 extern const Pass kFuseSqueezeExcite;
 extern const Pass kInsertCasts;

@@ -75,6 +75,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseSoftmax,
       // After the two, whose results it is written for.
       &kFuseAttention,
+      // After it, which moves factors of the scores to what is normalized; before what adds residuals to normalizations.
+      &kFuseRmsNorm,
       // Before the two-tensor fusions, so that a sum of activations finds operations that carry their activations.
       &kFuseActivation,
       // Before the sum behind a gate, which only a fused gate can take along.

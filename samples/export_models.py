@@ -18,8 +18,8 @@ from typing import Dict, List
 import torch
 from torch import nn
 
-from networks import (control_flow, decoder, detector, families, language, recommendation, tiny_vision,  # noqa: F401
-                      vision)  # (they register)
+from networks import (control_flow, decoder, detector, families, language, recommendation, sequences,  # noqa: F401
+                      tiny_vision, vision)  # (they register)
 from networks.registry import NETWORKS, SEED, Network
 
 # Recorded calls per network: the second shows state, and that nothing was specialized to the first one's values.

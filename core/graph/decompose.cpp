@@ -193,13 +193,20 @@ Value* writeNormalizedSizes(StockWriter& write, Value* x, const Value* gamma, st
   return write.list(sizes, c10::ListType::ofInts());
 }
 
-Value* writeRmsNorm(StockWriter& write, Node* node, Value* x, std::int64_t axes, double eps) {
+// x over its root mean square, or over its length where that is asked for.
+Value* writeRowNorm(StockWriter& write, Node* node, Value* x, const OpSpec& spec) {
   std::vector<std::int64_t> last;
-  for (std::int64_t axis = -axes; axis < 0; ++axis) last.push_back(axis);
-  Value* square = write.call("aten::pow", {x, write.integer(2)});
-  Value* mean = write.call("aten::mean", {square, write.integers(last), write.flag(true), write.none()});
-  Value* inverse = write.call("aten::rsqrt", {write.plus(mean, write.number(eps), 1)});
-  Value* result = write.call("aten::mul", {x, inverse});
+  for (std::int64_t axis = -spec.intOr("axes", 1); axis < 0; ++axis) last.push_back(axis);
+  Value* eps = write.number(spec.floatOr("eps", 1e-5));
+  Value* result = nullptr;
+  if (spec.intOr("l2", 0) != 0) {
+    Value* length = write.call("aten::norm", {x, write.integer(2), write.integers(last), write.flag(true)});
+    result = write.call("aten::div", {x, write.call("aten::clamp_min", {length, eps})});
+  } else {
+    Value* square = write.call("aten::pow", {x, write.integer(2)});
+    Value* mean = write.call("aten::mean", {square, write.integers(last), write.flag(true), write.none()});
+    result = write.call("aten::mul", {x, write.call("aten::rsqrt", {write.plus(mean, eps, 1)})});
+  }
   if (!isNone(node->input(1))) result = write.call("aten::mul", {result, node->input(1)});
   return isNone(node->input(2)) ? result : write.plus(result, node->input(2), 1);
 }
@@ -210,7 +217,7 @@ std::vector<Value*> writeLayerNorm(StockWriter& write, Node* node, const OpSpec&
   if (!isNone(node->input(3))) x = write.plus(x, node->input(3), 1);
   const std::int64_t axes = spec.intOr("axes", 1);
   const double eps = spec.floatOr("eps", 1e-5);
-  if (spec.intOr("rms", 0) != 0) return {writeRmsNorm(write, node, x, axes, eps), x};
+  if (spec.intOr("rms", 0) != 0 || spec.intOr("l2", 0) != 0) return {writeRowNorm(write, node, x, spec), x};
   Value* sizes = writeNormalizedSizes(write, x, node->input(1), axes);
   Value* norm =
       write.call("aten::layer_norm", {x, sizes, node->input(1), node->input(2), write.number(eps), write.flag(false)});

@@ -42,7 +42,8 @@ enum class OpKind : std::uint8_t {
   kReduce,         // x; mode=mean|sum|max|min, axes, keepdim
   kPointwise,      // x; result is the post-op chain applied to x, broadcast over all operands
   kLayerNorm,      // x, [gamma], [beta], [residual]; axes (count of trailing), eps; y = norm(x + residual).
-                   //   sum_output=1 adds a second result: x + residual. rms=1: RMS norm (no mean)
+                   //   sum_output=1 adds a second result: x + residual. rms=1: RMS norm (no mean); l2=1: x is divided by
+                   //   its length, at least eps
   kGroupNorm,      // x, [gamma], [beta]; groups, eps, [channels]: refuse another number
   kSoftmax,        // x, [mask]; axis, scale, log; softmax(scale·x + mask)
   kAttention,      // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i

@@ -36,6 +36,10 @@ const std::vector<Case>& attentionCases() {
       {"attention{causal=1,scale=0.25}", {of({2, 70, 16}), of({2, 70, 16}), of({2, 70, 16}), none}, simd},
       {"attention{causal=1,scale=0.25}", {of({300, 12}), of({600, 12}), of({600, 12}), of({300, 600})}, simd},
       {"attention{causal=1}", {of({2, 90, 4}), of({2, 40, 4}), of({2, 40, 4}), none}, simd},
+      // A mask that stays, as biases by position do, and one that heads share; one query or two beside whole vectors.
+      {"attention{heads_last=1,scale=0.2}", {of({4, 3, 49, 32}), of({4, 3, 49, 32}), of({4, 3, 49, 32}), Source::weight({1, 3, 49, 49})}, simd, 4e-6, true},
+      {"attention{scale=0.3}", {of({2, 3, 18, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::weight({2, 3, 18, 12})}, simd},
+      {"attention{causal=1,scale=0.3}", {of({3, 34, 8}), of({3, 34, 8}), of({3, 34, 8}), of({34, 34})}, simd},
       // Bytes as results.
       {"attention{heads_last=1,result=u8,scale=0.35}|linear(64.0,128.0)", {of({2, 3, 33, 8}), of({2, 3, 33, 8}), of({2, 3, 33, 8}), none}, simd, 0.01},
       {"attention{result=s8,scale=0.35}|linear(64.0,0.0)", {of({2, 3, 3, 24}), of({2, 3, 33, 24}), of({2, 3, 33, 19}), none}, simd, 0.01},

@@ -129,31 +129,47 @@ TensorDesc headsView(std::int64_t batch, std::int64_t heads, std::int64_t sequen
   return desc;
 }
 
-TEST(Contract, AttentionHeadsAreReadWhereTheyLie) {
-  const Case test{"matmul{scale=0.125,transpose_b=1}", {S::of({2, 12, 32, 64}), S::of({2, 12, 32, 64})}};
-  Problem problem = makeProblem(test);
+// The first kernel on sources in these layouts, which it must take as they are.
+void expectReadsWhereItLies(const Case& test, const std::vector<TensorDesc>& layouts) {
+  const Problem problem = makeProblem(test);
   PrepareArgs args;
   args.spec = problem.spec;
-  args.src = {headsView(2, 12, 32, 64), headsView(2, 12, 32, 64)};
+  args.src = layouts;
   args.dst = problem.dst;
-  args.constant.assign(2, nullptr);
-  args.src_dies.assign(2, false);
+  args.constant.assign(layouts.size(), nullptr);
+  args.src_dies.assign(layouts.size(), false);
   std::string reason;
-  const auto op = kernels().candidates(OpKind::kMatmul).front()->prepare(args, &reason);
+  const auto op = kernels().candidates(problem.spec.kind).front()->prepare(args, &reason);
   ASSERT_TRUE(op) << reason;
-  EXPECT_TRUE(op->src[0].sameLayout(args.src[0]));
-  EXPECT_TRUE(op->src[1].sameLayout(args.src[1]));
-  Buffer a(args.src[0].bytes()), b(args.src[1].bytes()), y(op->dst[0].bytes());
-  writeTensor(args.src[0], problem.values[0], a.data());
-  writeTensor(args.src[1], problem.values[1], b.data());
+  std::vector<Buffer> memory;
+  std::vector<const void*> src;
+  for (std::size_t s = 0; s < layouts.size(); ++s) {
+    memory.emplace_back(layouts[s].absent() ? 0 : layouts[s].bytes());
+    src.push_back(memory.back().data());
+    if (layouts[s].absent()) continue;
+    EXPECT_TRUE(op->src[s].sameLayout(layouts[s]));
+    writeTensor(layouts[s], problem.values[s], memory.back().data());
+  }
+  Buffer y(op->dst[0].bytes());
   const AlignedBuffer scratch(op->scratch_bytes);
-  const void* src[] = {a.data(), b.data()};
   void* dst[] = {y.data()};
   const auto state = op->newState();
   const ThreadCountScope one(1);
-  op->execute(state.get(), src, dst, scratch.data());
+  op->execute(state.get(), src.data(), dst, scratch.data());
   const Values result = readTensor(op->dst[0], y.data());
   for (std::size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], problem.expected[0][i], 1e-4);
+}
+
+TEST(Contract, AttentionHeadsAreReadWhereTheyLie) {
+  expectReadsWhereItLies({"matmul{scale=0.125,transpose_b=1}", {S::of({2, 12, 32, 64}), S::of({2, 12, 32, 64})}},
+                         {headsView(2, 12, 32, 64), headsView(2, 12, 32, 64)});
+}
+
+TEST(Contract, RowsAreNormalizedWhereTheyLie) {
+  for (const char* spec : {"layer_norm{axes=1,eps=0.001}", "layer_norm{axes=1,eps=0.001,rms=1}", "layer_norm{axes=1,eps=0.001,l2=1}"}) {
+    expectReadsWhereItLies({spec, {S::of({3, 4, 7, 40}), S::none(), S::none(), S::none()}},
+                           {headsView(3, 4, 7, 40), TensorDesc(), TensorDesc(), TensorDesc()});
+  }
 }
 
 TEST(Contract, LinearReadsRowsWithGaps) {
