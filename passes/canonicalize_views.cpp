@@ -5,8 +5,8 @@
 //           %d = narrow(%x, 1, 2, 3)                       %d = slice(%x, 1, 2, 5, 1)
 //           %e = repeat(%x, [1, 2])                        %e = flatten(expand(unsqueeze(%x, 1), [-1, 2, -1], False), 1, 2)
 //           %f = pixel_shuffle(%x, 2)                      %f = flatten(flatten(permute(view(%x, …), …), 4, 5), 2, 3)
-// Also reshape_as, broadcast_to, swapaxes, swapdims, numpy_T, mT, repeat_interleave by a number, pixel_unshuffle,
-// channel_shuffle.
+// Also reshape_as, broadcast_to, swapaxes, swapdims, numpy_T, mT, repeat_interleave by a number, unflatten,
+// pixel_unshuffle, channel_shuffle.
 // Declines: operand-not-constant, unknown-shape, value-may-be-aliased-or-written, value-is-graph-output (a copy that
 // leaves the graph). Runs before fold-constants and all that looks for views. Numerics: none changed.
 #include <algorithm>
@@ -194,6 +194,28 @@ Value* writeChannelShuffle(NodeWriter& write, const Ints& sizes) {
   return write.flatten(write.permute(parts, {0, 2, 1, 3, 4}), 1);
 }
 
+// unflatten(x, dim, sizes[]): one dimension as several, of which one may be -1
+Value* writeUnflatten(NodeWriter& write, const Ints& sizes) {
+  Node* node = write.node();
+  const auto result = knownSizes(node->output());
+  const auto given = constantInt(node->input(1));
+  if (!result || !given || !inside(wrapped(*given, sizes.size()), sizes.size())) return nullptr;
+  const auto constant = constantInts(node->input(2));
+  const bool listed = node->input(2)->node()->kind() == torch::jit::prim::ListConstruct;
+  if (!constant && !listed) return nullptr;
+  const auto dim = static_cast<std::size_t>(wrapped(*given, sizes.size()));
+  std::vector<Value*> shape;
+  for (std::size_t axis = 0; axis < dim; ++axis) shape.push_back(write.size(node->input(0), axis));
+  if (constant) {
+    for (const std::int64_t size : *constant) shape.push_back(write.number(size));
+  } else {
+    const auto entries = node->input(2)->node()->inputs();
+    shape.insert(shape.end(), entries.begin(), entries.end());
+  }
+  for (std::size_t axis = dim + 1; axis < sizes.size(); ++axis) shape.push_back(write.size(node->input(0), axis));
+  return write.make("aten::reshape", {node->input(0), write.list(shape)}, *result);
+}
+
 struct Form {
   Function write;
   bool is_view;  // the result may be its operand's memory, or is a copy in any case
@@ -215,6 +237,7 @@ const std::unordered_map<std::string, Form>& forms() {
       {"aten::repeat", {writeRepeat, false}},
       {"aten::tile", {writeRepeat, false}},
       {"aten::repeat_interleave", {writeRepeatInterleave, false}},
+      {"aten::unflatten", {writeUnflatten, true}},
       {"aten::pixel_shuffle", {writePixelShuffle, true}},
       {"aten::pixel_unshuffle", {writePixelUnshuffle, true}},
       {"aten::channel_shuffle", {writeChannelShuffle, true}},

@@ -3,7 +3,7 @@
 #include <torch/csrc/jit/passes/shape_analysis.h>
 
 #include "core/graph/decompose.h"
-#include "core/graph/decompose_sdpa.h"
+#include "core/graph/decompose_newer.h"
 #include "core/graph/torch_error.h"
 #include "core/plan/error.h"
 #include "passes/optimize.h"
@@ -31,7 +31,7 @@ torch::jit::Module portableForm(const OptimizedModel& model) {
   setDtypes(*graph, model.rewritten_dtypes);
   Rewriter rewriter(*graph, origins, -1);
   decomposeFusedOps(*graph, rewriter);
-  decomposeAttention(*graph);
+  decomposeNewerOperators(*graph);
   torch::jit::EliminateDeadCode(graph);
   torch::jit::EraseShapeInformation(graph);  // inputs of other types may come
   return portable;

@@ -3,10 +3,14 @@
 //   after   %y = ipex_studio::layer_norm(%x, gamma, None, None, "layer_norm{axes=1,eps=1e-06,rms=1}")
 //   before  %n = clamp_min(norm(%x, 2, [-1], True), 1e-12)   %y = div(%x, expand(%n, sizes of %x))
 //   after   %y = ipex_studio::layer_norm(%x, None, None, None, "layer_norm{axes=1,eps=1e-12,l2=1}")
-// Likewise with div by sqrt, and where nothing keeps the length from 0. Declines: unknown-shape, unsupported-attribute
-// (other axes than the last), unsupported-dtype, producer-has-other-uses (an intermediate), value-may-be-aliased-or-written.
+// Likewise with div by sqrt, over several of the last axes, where nothing keeps the length from 0, and for aten::rms_norm of
+// PyTorch 2.4. Declines: unknown-shape, unsupported-attribute (other axes than the last ones, sizes or eps that are not
+// constant), shape-mismatch (a weight of other sizes), unsupported-dtype, producer-has-other-uses (an intermediate),
+// value-may-be-aliased-or-written.
 // Runs after fuse-attention, which moves factors of the scores to what is normalized, and before fuse-add-layer-norm, which
 // adds the residual. Numerics: squares are summed in another order, a few ulp. RMS norm: arXiv 1910.07467.
+#include <limits>
+
 #include "core/graph/node_facts.h"
 #include "passes/norm_forms.h"
 #include "passes/pass_list.h"
@@ -27,6 +31,7 @@ struct RowNormMatch {
   Node* last = nullptr;
   std::vector<Node*> nodes;
   std::optional<at::Tensor> gamma, beta;
+  Value* weight = nullptr;  // in the place of gamma
 };
 
 // x times the inverse of its root mean square, or divided by it.
@@ -34,7 +39,7 @@ std::optional<RowNormMatch> matchRootMeanSquare(Node* root) {
   const bool is_div = isKind(root, "aten::div");
   for (const std::size_t side : {0, 1}) {
     if (is_div && side == 1) break;
-    RowNormMatch match{root->input(side), "rms", {}, 0, root, {root}, {}, {}};
+    RowNormMatch match{root->input(side), "rms", {}, 0, root, {root}, {}, {}, nullptr};
     const auto deviation = readDeviation(root->input(1 - side), !is_div, &match.nodes);
     const auto mean = deviation ? readMean(deviation->variance) : std::nullopt;
     if (!mean) continue;
@@ -87,7 +92,7 @@ double takeFloor(Value** value, const Value* x, std::vector<Node*>* nodes) {
 // x divided by its length.
 std::optional<RowNormMatch> matchLength(Node* root) {
   if (!isKind(root, "aten::div")) return std::nullopt;
-  RowNormMatch match{root->input(0), "l2", {}, 0, root, {root}, {}, {}};
+  RowNormMatch match{root->input(0), "l2", {}, 0, root, {root}, {}, {}, nullptr};
   Value* length = root->input(1);
   match.eps = takeFloor(&length, match.x, &match.nodes);
   Node* norm = length->node();
@@ -102,15 +107,36 @@ std::optional<RowNormMatch> matchLength(Node* root) {
   return match;
 }
 
+// aten::rms_norm(x, normalized_shape, weight?, eps?); without axes where sizes or eps are not constant.
+std::optional<RowNormMatch> matchOperator(Node* root) {
+  if (!isKind(root, "aten::rms_norm")) return std::nullopt;
+  RowNormMatch match{root->input(0), "rms", {}, std::numeric_limits<float>::epsilon(), root, {root}, {}, {}, root->input(2)};
+  const auto shape = constantInts(root->input(1));
+  const auto eps = constantNumber(root->input(3));
+  if (!shape || (!eps && !isNone(root->input(3)))) return match;
+  if (eps) match.eps = *eps;
+  for (std::size_t axis = 1; axis <= shape->size(); ++axis) match.axes.push_back(-static_cast<std::int64_t>(axis));
+  return match;
+}
+
+// What is normalized together; empty where it is not the last axes.
+std::vector<std::int64_t> normalizedSizes(const RowNormMatch& match) {
+  const auto sizes = knownSizes(match.x);
+  const std::size_t axes = match.axes.size();
+  if (!sizes || axes == 0 || axes > sizes->size() || !areTrailing(match.axes, sizes->size())) return {};
+  return {sizes->end() - static_cast<std::ptrdiff_t>(axes), sizes->end()};
+}
+
 // Takes a factor and then an offset along, each where it is a constant for every element of a row.
 void takeAffines(RowNormMatch* match) {
-  const auto sizes = knownSizes(match->x);
-  if (!sizes || sizes->empty()) return;
+  const auto sizes = normalizedSizes(*match);
+  if (sizes.empty() || match->weight != nullptr) return;
+  const std::size_t rank = knownSizes(match->x)->size();
   const auto take = [&](const char* kind) -> std::optional<at::Tensor> {
     Node* last = match->last;
     std::vector<Node*> nodes = match->nodes;
     auto tensor = takeAffine(kind, &last, &nodes);
-    if (!tensor || tensor->scalar_type() != at::kFloat || !trimAffine(&tensor, {sizes->back()}, sizes->size())) return std::nullopt;
+    if (!tensor || tensor->scalar_type() != at::kFloat || !trimAffine(&tensor, sizes, rank)) return std::nullopt;
     match->last = last;
     match->nodes = std::move(nodes);
     return tensor;
@@ -120,10 +146,14 @@ void takeAffines(RowNormMatch* match) {
 }
 
 Decline whyNot(PassContext& context, const RowNormMatch& match) {
-  const auto sizes = knownSizes(match.x);
-  if (!sizes) return {reasons::kUnknownShape, "The rank of the normalized tensor is not known."};
-  if (match.axes.size() != 1 || !areTrailing(match.axes, sizes->size())) {
-    return {reasons::kUnsupportedAttribute, "It normalizes over other axes than the last."};
+  if (!knownSizes(match.x)) return {reasons::kUnknownShape, "The rank of the normalized tensor is not known."};
+  const auto sizes = normalizedSizes(match);
+  if (sizes.empty()) {
+    return {reasons::kUnsupportedAttribute, "It normalizes over other axes than the last ones, or is not told by constants."};
+  }
+  const bool weighted = match.weight != nullptr && !isNone(match.weight);
+  if (weighted && (!isFloat32(match.weight) || knownSizes(match.weight) != sizes)) {
+    return {reasons::kShapeMismatch, "The weight is not known to be of float32 and the normalized sizes."};
   }
   if (!isFloat32(match.x)) return {reasons::kUnsupportedDtype, "The normalized tensor is not known to be of float32."};
   if (!onlyReadInside(match.nodes, match.last)) return {reasons::kOtherUses, "A part of it is read elsewhere."};
@@ -136,18 +166,19 @@ void rewrite(Rewriter& rewriter, const RowNormMatch& match) {
   const auto affine = [&](const std::optional<at::Tensor>& tensor) { return tensor ? rewriter.constant(*tensor, last) : rewriter.none(last); };
   FusedOp op;
   op.spec.kind = OpKind::kLayerNorm;
-  op.spec.attributes = {{"axes", std::int64_t{1}}, {"eps", match.eps}, {match.norm, std::int64_t{1}}};
-  op.base = {match.x, affine(match.gamma), affine(match.beta), rewriter.none(last)};
+  op.spec.attributes = {{"axes", static_cast<std::int64_t>(match.axes.size())}, {"eps", match.eps}, {match.norm, std::int64_t{1}}};
+  op.base = {match.x, match.weight != nullptr ? match.weight : affine(match.gamma), affine(match.beta), rewriter.none(last)};
   Node* fused = writeFusedOp(rewriter, op, last);
   rewriter.replace(match.nodes, last->output(), fused->output(), "fused the normalization of rows");
 }
 
 bool fuseRmsNorm(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
-  for (Node* node : context.nodes({"aten::mul", "aten::div"})) {
-    if (!context.rewriter.alive(node) || node->outputs().size() != 1 || node->inputs().size() != 2) continue;
-    auto match = matchRootMeanSquare(node);
-    if (!match) match = matchLength(node);
+  for (Node* node : context.nodes({"aten::mul", "aten::div", "aten::rms_norm"})) {
+    if (!context.rewriter.alive(node)) continue;
+    auto match = matchOperator(node);
+    if (!match && node->inputs().size() == 2) match = matchRootMeanSquare(node);
+    if (!match && node->inputs().size() == 2) match = matchLength(node);
     if (!match) continue;
     takeAffines(&*match);
     if (const Decline decline = whyNot(context, *match); decline.reason) {
@@ -165,6 +196,6 @@ bool fuseRmsNorm(torch::jit::Graph& graph, PassContext& context) {
 
 const Pass kFuseRmsNorm = {"fuse-rms-norm", "Fuses the division of rows by their root mean square or length.",
                            &fuseRmsNorm,
-                           {"aten::rsqrt", "aten::sqrt", "aten::norm", "aten::linalg_vector_norm"}};
+                           {"aten::rsqrt", "aten::sqrt", "aten::norm", "aten::linalg_vector_norm", "aten::rms_norm"}};
 
 }  // namespace ipex_studio

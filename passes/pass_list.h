@@ -12,6 +12,7 @@ extern const Pass kCanonicalizeConvolution;
 extern const Pass kCanonicalizeEinsum;
 extern const Pass kCanonicalizeFakeQuantize;
 extern const Pass kCanonicalizeGelu;
+extern const Pass kCanonicalizeGroupedAttention;
 extern const Pass kCanonicalizeHardswish;
 extern const Pass kCanonicalizeInplace;
 extern const Pass kCanonicalizeLayerNorm;

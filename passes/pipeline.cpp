@@ -42,6 +42,8 @@ const std::vector<const Pass*>& defaultPasses() {
       // After it: branches choose the fast path, and whether the weights of attention are read. Before all that looks for
       // products.
       &kCanonicalizeAttention,
+      // Before the reshapes are joined, of which it makes some.
+      &kCanonicalizeGroupedAttention,
       // Before the canonical forms: a copy or view in between hides a pattern.
       &kEliminateIdentity,
       &kEliminateTranspose,

@@ -59,6 +59,22 @@ LoweredNode lowerNorm(Node* node) {
   return lowered;
 }
 
+// aten::logsumexp(x, dim[], keepdim): max + log(sum(exp(x - max)))
+LoweredNode lowerLogSumExp(Node* node) {
+  needFloat(node->input(0));
+  const Ints axes = axesOf(node->input(1), needRank(node->input(0)));
+  constexpr double kHighest = std::numeric_limits<float>::max();
+  Steps steps;
+  LoweredOperand highest = steps.add(OpKind::kReduce, reduce("max", axes, true).attributes, {use(node->input(0))});
+  // An infinite one would make NaN of itself.
+  highest = steps.chain({unaryPostOp(PostOpKind::kClip, -kHighest, kHighest)}, {highest});
+  const LoweredOperand powers = steps.chain({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kExp)}, {use(node->input(0)), highest});
+  const LoweredOperand sum = steps.add(OpKind::kReduce, reduce("sum", axes, true).attributes, {powers});
+  const LoweredOperand result = steps.chain({unaryPostOp(PostOpKind::kLog), binaryPostOp(PostOpKind::kAdd, 0)}, {sum, highest});
+  if (!needBool(node->input(2), "keepdim")) steps.add(OpKind::kSqueeze, {{"axes", axes}}, {result});
+  return steps.finish(node);
+}
+
 // How many elements the axes have, as a number that broadcasts against what is left of `x`.
 LoweredOperand countOf(Steps& steps, const LoweredOperand& x, const Ints& axes, int rank, bool keepdim) {
   return steps.add(OpKind::kReduce, reduce("sum", axes, keepdim).attributes, {onesAlong(steps, x, axes, rank)});
@@ -334,6 +350,7 @@ LoweredNode lowerReplicationPad(Node* node) { return padded(node, "replicate", 0
 
 void addComposedLowerings(Table& table) {
   table["aten::norm"] = table["aten::linalg_vector_norm"] = lowerNorm;
+  table["aten::logsumexp"] = lowerLogSumExp;
   table["aten::var"] = lowerVar;
   table["aten::std"] = lowerStd;
   table["aten::amax"] = lowerMax;

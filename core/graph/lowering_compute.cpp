@@ -1,4 +1,6 @@
 // Lowering of normalization, softmax, embedding and concatenation.
+#include <limits>
+
 #include "core/graph/lowering_builder.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/tensor_bridge.h"
@@ -45,6 +47,17 @@ LoweredNode lowerLayerNorm(Node* node) {
   spec.attributes["axes"] = static_cast<std::int64_t>(needInts(node->input(1), "normalized_shape").size());
   spec.attributes["eps"] = needNumber(node->input(4), "eps");
   return single(spec, {use(node->input(0)), use(node->input(2)), use(node->input(3)), {}}, {node->output()});
+}
+
+// aten::rms_norm(x, normalized_shape, weight?, eps?)
+LoweredNode lowerRmsNorm(Node* node) {
+  needFloat(node->input(0));
+  OpSpec spec;
+  spec.kind = OpKind::kLayerNorm;
+  spec.attributes["axes"] = static_cast<std::int64_t>(needInts(node->input(1), "normalized_shape").size());
+  spec.attributes["eps"] = isNone(node->input(3)) ? double{std::numeric_limits<float>::epsilon()} : needNumber(node->input(3), "eps");
+  spec.attributes["rms"] = std::int64_t{1};
+  return single(spec, {use(node->input(0)), use(node->input(2)), {}, {}}, {node->output()});
 }
 
 // ipex_studio::layer_norm and add_layer_norm(x, gamma?, beta?, residual, spec)
@@ -157,6 +170,7 @@ LoweredNode lowerTo(Node* node) {
 void addComputeLowerings(Table& table) {
   table["aten::batch_norm"] = lowerBatchNorm;
   table["aten::layer_norm"] = lowerLayerNorm;
+  table["aten::rms_norm"] = lowerRmsNorm;
   table["ipex_studio::layer_norm"] = lowerFusedLayerNorm;
   table["ipex_studio::add_layer_norm"] = lowerFusedLayerNorm;
   table["aten::group_norm"] = lowerGroupNorm;

@@ -13,12 +13,9 @@
 
 namespace ipex_studio {
 
-// True when this libtorch lacks an operator that PyTorch 2.x exports use, so that we register a shim for it.
-#if TORCH_VERSION_MAJOR < 2
-#define IPEX_NEEDS_SDPA_SHIM 1
-#else
-#define IPEX_NEEDS_SDPA_SHIM 0
-#endif
+// Whether this libtorch lacks an operator that PyTorch 2.x exports use, so that we register a shim for it.
+#define IPEX_NEEDS_SDPA_SHIM (TORCH_VERSION_MAJOR < 2)
+#define IPEX_NEEDS_RMS_NORM_SHIM (TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 4))
 
 // libtorch's analyses and passes want a shared_ptr; ours own the graph elsewhere. Valid as long as the graph is.
 inline std::shared_ptr<torch::jit::Graph> sharedView(torch::jit::Graph& graph) {

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace ipex_studio {
 namespace {
 
-std::string firstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+// The first one that says something.
+std::string firstLine(const std::string& text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
 
 // What a `raise` in the model's code says, "ValueError: three rows"; libtorch puts it last, behind the trace.
 std::string raisedMessage(const std::string& text) {
@@ -20,7 +25,7 @@ std::string raisedMessage(const std::string& text) {
 }
 
 std::string withoutStop(std::string text) {
-  while (!text.empty() && (text.back() == '.' || text.back() == ' ' || text.back() == '\r')) text.pop_back();
+  while (!text.empty() && (text.back() == '.' || text.back() == ':' || text.back() == ' ' || text.back() == '\r')) text.pop_back();
   return text;
 }
 

@@ -1,6 +1,6 @@
 // Fused operators written out in stock operators give the numbers of the fused ones.
 #include "core/graph/decompose.h"
-#include "core/graph/decompose_sdpa.h"
+#include "core/graph/decompose_newer.h"
 #include "core/graph/node_facts.h"
 
 #include <dlfcn.h>
@@ -210,7 +210,7 @@ TEST_F(Decompose, RefusesADamagedDescription) {
 }
 
 // Portable exports hold what stock PyTorch of this version has.
-TEST(DecomposeAttention, ComputesTheSameWithEveryKindOfMask) {
+TEST(DecomposeNewerOperators, AttentionIsTheSameWithEveryKindOfMask) {
   for (const char* mask : {"%none", "%floats", "%flags"}) {
     for (const char* causal : {"%no", "%yes"}) {
       const std::string text = fmt::format(R"(graph(%q : Tensor, %k : Tensor, %v : Tensor, %floats : Tensor, %flags : Tensor):
@@ -218,17 +218,46 @@ TEST(DecomposeAttention, ComputesTheSameWithEveryKindOfMask) {
   %no : bool = prim::Constant[value=0]()
   %yes : bool = prim::Constant[value=1]()
   %p : float = prim::Constant[value=0.]()
-  %y : Tensor = aten::scaled_dot_product_attention(%q, %k, %v, {}, %p, {}, %none)
+  %y : Tensor = aten::scaled_dot_product_attention(%q, %k, %v, {}, %p, {}, %none, %yes)
   return (%y))", mask, causal);
       const auto given = parse(text);
       const auto written = parse(text);
-      decomposeAttention(*written);
+      decomposeNewerOperators(*written);
       written->lint();
       for (const Node* node : allNodes(*written)) EXPECT_FALSE(IPEX_NEEDS_SDPA_SHIM && isKind(node, "aten::scaled_dot_product_attention"));
       at::manual_seed(1);
       const at::Tensor flags = at::rand({5, 7}).gt(0.3).index_fill(1, at::zeros({1}, at::kLong), true);
-      const std::vector<at::Tensor> inputs{at::randn({2, 3, 5, 8}), at::randn({2, 3, 7, 8}), at::randn({2, 3, 7, 4}), at::randn({5, 7}), flags};
+      const std::vector<at::Tensor> inputs{at::randn({2, 6, 5, 8}), at::randn({2, 3, 7, 8}), at::randn({2, 3, 7, 4}), at::randn({5, 7}), flags};
       EXPECT_TRUE(at::equal(runGraph(written, inputs)[0], runGraph(given, inputs)[0])) << mask << " " << causal;
+    }
+  }
+}
+
+TEST(DecomposeNewerOperators, RmsNormIsTheSameWithAndWithoutWeightAndEps) {
+  for (const char* weight : {"%none", "%w"}) {
+    for (const char* eps : {"%none", "%small"}) {
+      const std::string text = fmt::format(R"(graph(%x : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %small : float = prim::Constant[value=0.25]()
+  %four : int = prim::Constant[value=4]()
+  %six : int = prim::Constant[value=6]()
+  %sizes : int[] = prim::ListConstruct(%four, %six)
+  %y : Tensor = aten::rms_norm(%x, %sizes, {}, {})
+  return (%y))", weight, eps);
+      const auto given = parse(text);
+      const auto written = parse(text);
+      decomposeNewerOperators(*written);
+      written->lint();
+      for (const Node* node : allNodes(*written)) EXPECT_FALSE(IPEX_NEEDS_RMS_NORM_SHIM && isKind(node, "aten::rms_norm"));
+      at::manual_seed(1);
+      for (const auto dtype : {at::kFloat, at::kDouble}) {
+        const std::vector<at::Tensor> inputs{at::randn({3, 4, 6}, dtype), at::randn({4, 6}, dtype)};
+        const at::Tensor result = runGraph(written, inputs)[0];
+        EXPECT_TRUE(at::equal(result, runGraph(given, inputs)[0])) << weight << " " << eps;
+        const at::Tensor square = inputs[0].pow(2).mean({1, 2}, true) + (eps[1] == 's' ? 0.25 : 0.0);
+        const at::Tensor expected = inputs[0] / square.sqrt() * (weight[1] == 'w' ? inputs[1] : at::ones({}, dtype));
+        EXPECT_TRUE(at::allclose(result, expected, 1e-5, 1e-6)) << weight << " " << eps;
+      }
     }
   }
 }

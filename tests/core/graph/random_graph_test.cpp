@@ -225,8 +225,10 @@ class Generator {
     const Known x = *find([](const Known&) { return true; });
     static const std::vector<const char*> kForms = {"{0} * 0.5 * (1 + torch.erf({0} / 1.4142135623730951))", "{0} * torch.sigmoid({0})",
                                                     "{0} * torch.hardtanh({0} + 3, 0.0, 6.0) / 6",
-                                                    "({0} - {0}.mean(-1, keepdim=True)) / torch.sqrt(({0} - {0}.mean(-1, keepdim=True)).pow(2).mean(-1, keepdim=True) + 0.01)"};
-    add(fmt::format(fmt::runtime(kForms[static_cast<std::size_t>(between(0, 3))]), x.name), {x.name}, x.sizes);
+                                                    "({0} - {0}.mean(-1, keepdim=True)) / torch.sqrt(({0} - {0}.mean(-1, keepdim=True)).pow(2).mean(-1, keepdim=True) + 0.01)",
+                                                    "{0} * torch.rsqrt({0}.pow(2).mean(-1, keepdim=True) + 0.01) * 0.7",
+                                                    "{0} / torch.norm({0}, 2, [-1], True).clamp_min(0.1)", "torch.sigmoid({0} - torch.logsumexp({0}, [-1], True))"};
+    add(fmt::format(fmt::runtime(kForms[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(kForms.size()) - 1))]), x.name), {x.name}, x.sizes);
   }
 
   // What depends on order or on places, as far as rounding cannot choose another result.
