@@ -19,37 +19,37 @@ constexpr std::size_t kGrouped = 7;  // the argument
 
 Decline whyNot(Node* node) {
   const auto q = knownSizes(node->input(0)), k = knownSizes(node->input(1)), v = knownSizes(node->input(2));
-  if (!q || !k || !v || !knownSizes(node->output()) || !knownDtype(node->input(0))) return {reasons::kUnknownShape, "The sizes of queries, keys or values are not known."};
+  if (!q || !k || !v || !knownSizes(node->output()) || !knownDtype(node->input(0))) {
+    return {reasons::kUnknownShape, "The sizes of queries, keys or values are not known."};
+  }
   const bool fits = q->size() == 4 && k->size() == 4 && v->size() == 4 && (*k)[1] == (*v)[1] && (*k)[1] > 0 && (*q)[1] % (*k)[1] == 0;
   if (!fits) return {reasons::kShapeMismatch, "The heads are not a multiple of those of keys and values."};
   if (isNone(node->input(3))) return {};
   const auto mask = knownSizes(node->input(3));
-  if (!mask) return {reasons::kUnknownShape, "The sizes of the mask are not known."};
+  if (!mask || !knownDtype(node->input(3))) return {reasons::kUnknownShape, "The sizes or the type of the mask are not known."};
   if (mask->size() > 2 && (mask->size() != 4 || (*mask)[1] != 1)) return {reasons::kUnsupportedAttribute, "The mask has values of its own for each head."};
   return {};
 }
 
 void rewrite(Rewriter& rewriter, Node* node) {
   Value *q = node->input(0), *k = node->input(1), *v = node->input(2), *mask = node->input(3);
-  const std::vector<std::int64_t> heads = *knownSizes(q), keys = *knownSizes(k), values = *knownSizes(v), result = *knownSizes(node->output());
-  const std::int64_t groups = keys[1], each = heads[1] / groups;
+  const std::vector<std::int64_t> heads = *knownSizes(q), result = *knownSizes(node->output());
+  const std::int64_t groups = (*knownSizes(k))[1], each = heads[1] / groups;
   NodeWriter write(rewriter, node);
-  const auto spread = [&](Value* x, std::vector<std::int64_t> sizes) {
+  const auto spread = [](NodeWriter& writer, Value* x) {
+    std::vector<std::int64_t> sizes = *knownSizes(x);
     sizes.insert(sizes.begin() + 2, 1);
-    return write.make("aten::unsqueeze", {x, write.number(2)}, sizes);
+    return writer.make("aten::unsqueeze", {x, writer.number(2)}, sizes);
   };
   // -1: the length, whatever it is next time.
   Value* shape = write.list({write.size(q, 0), write.number(groups), write.number(each), write.number(-1), write.number(heads[3])});
   Value* queries = write.make("aten::reshape", {q, shape}, {heads[0], groups, each, heads[2], heads[3]});
   if (!isNone(mask) && knownSizes(mask)->size() == 4) {
-    std::vector<std::int64_t> sizes = *knownSizes(mask);
-    sizes.insert(sizes.begin() + 2, 1);
-    Node* unsqueezed = rewriter.create("aten::unsqueeze", {mask, write.number(2)}, node);
-    unsqueezed->output()->setType(c10::TensorType::createContiguous(knownDtype(mask).value_or(at::kFloat), at::kCPU, sizes));
-    mask = unsqueezed->output();
+    NodeWriter of_mask(rewriter, node, knownDtype(mask));
+    mask = spread(of_mask, mask);
   }
   Value* attended = write.make("aten::scaled_dot_product_attention",
-                               {queries, spread(k, keys), spread(v, values), mask, node->input(4), node->input(5), node->input(6), write.no()},
+                               {queries, spread(write, k), spread(write, v), mask, node->input(4), node->input(5), node->input(6), write.no()},
                                {result[0], groups, each, result[2], result[3]});
   rewriter.replace({node}, node->output(), write.flatten(attended, 1), "written as attention over groups of heads");
 }

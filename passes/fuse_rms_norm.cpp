@@ -55,19 +55,15 @@ std::optional<RowNormMatch> matchRootMeanSquare(Node* root) {
 // Sizes that are those of x, as far as the graph tells: asked of it, left as they are, or what the example had.
 bool areSizesOf(const Value* list, const Value* x) {
   const auto sizes = knownSizes(x);
-  if (list->node()->kind() == torch::jit::prim::Constant) {
-    const auto constant = constantInts(list);
-    return sizes && constant == sizes;
-  }
+  if (list->node()->kind() == torch::jit::prim::Constant) return sizes && constantInts(list) == sizes;
   if (!sizes || list->node()->kind() != torch::jit::prim::ListConstruct || list->node()->inputs().size() != sizes->size()) return false;
   for (std::size_t axis = 0; axis < sizes->size(); ++axis) {
     const Value* size = list->node()->input(axis);
     const auto constant = constantInt(size);
-    if (constant ? *constant == -1 || *constant == (*sizes)[axis] : false) continue;
+    if (constant && (*constant == -1 || *constant == (*sizes)[axis])) continue;
     const Node* asked = size->node();
-    if (!isKind(asked, "aten::size") || asked->inputs().size() != 2 || asked->input(0) != x || constantInt(asked->input(1)) != static_cast<std::int64_t>(axis)) {
-      return false;
-    }
+    const bool of_x = isKind(asked, "aten::size") && asked->inputs().size() == 2 && asked->input(0) == x;
+    if (!of_x || constantInt(asked->input(1)) != static_cast<std::int64_t>(axis)) return false;
   }
   return true;
 }

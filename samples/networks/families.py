@@ -1,5 +1,5 @@
-"""Further image families of torchvision: dense concatenation, channel shuffle, grouped convolution, windowed attention,
-large depthwise kernels with layer-norm."""
+"""Further families of torchvision: dense concatenation, channel shuffle, grouped convolution, windowed attention, large
+depthwise kernels with layer-norm, Inception modules, segmentation, video."""
 
 import torch
 from torch import nn
@@ -17,20 +17,6 @@ def scaled(model: nn.Module) -> nn.Module:
             elif name.endswith("relative_position_bias_table"):
                 nn.init.normal_(parameter, 0.0, 0.5)
     return model
-
-
-register(Network("densenet121", "ImageNet classifier with dense concatenation (torchvision)",
-                 lambda: from_torchvision("densenet121"), (IMAGE,)))
-register(Network("shufflenet_v2", "ImageNet classifier with channel shuffle, width 1.0 (torchvision)",
-                 lambda: from_torchvision("shufflenet_v2_x1_0"), (IMAGE,)))
-register(Network("resnext50", "ResNeXt-50 32x4d, ImageNet classifier with grouped convolution (torchvision)",
-                 lambda: from_torchvision("resnext50_32x4d"), (IMAGE,)))
-register(Network("regnet_y", "RegNetY-1.6GF, ImageNet classifier: grouped convolution, squeeze-excitation (torchvision)",
-                 lambda: from_torchvision("regnet_y_1_6gf"), (IMAGE,)))
-register(Network("swin_tiny", "Swin-T, ImageNet classifier with windowed attention (torchvision)",
-                 lambda: scaled(from_torchvision("swin_t")), (IMAGE,)))
-register(Network("convnext_tiny", "ConvNeXt-T, ImageNet classifier: 7 x 7 depthwise, layer-norm (torchvision)",
-                 lambda: scaled(from_torchvision("convnext_tiny")), (IMAGE,)))
 
 
 def image_network(name: str, summary: str, torchvision_name: str = "", side: int = 224) -> None:
@@ -51,12 +37,22 @@ class Segmenter(nn.Module):
         return self.network(x)["out"]
 
 
+def segmenter(name: str) -> nn.Module:
+    return settle_batch_norm(Segmenter(name), Input("x", (2, 3, 224, 224), "image").sample())
+
+
 def video(name: str) -> nn.Module:
     from torchvision.models import video as networks
 
     return settle_batch_norm(getattr(networks, name)(weights=None), torch.randn(1, 3, 8, 112, 112))
 
 
+image_network("densenet121", "ImageNet classifier with dense concatenation")
+image_network("shufflenet_v2", "ImageNet classifier with channel shuffle, width 1.0", "shufflenet_v2_x1_0")
+image_network("resnext50", "ResNeXt-50 32x4d, ImageNet classifier with grouped convolution", "resnext50_32x4d")
+image_network("regnet_y", "RegNetY-1.6GF, ImageNet classifier: grouped convolution, squeeze-excitation", "regnet_y_1_6gf")
+image_network("swin_tiny", "Swin-T, ImageNet classifier with windowed attention", "swin_t")
+image_network("convnext_tiny", "ConvNeXt-T, ImageNet classifier: 7 x 7 depthwise, layer-norm")
 image_network("vgg16", "ImageNet classifier of 3 x 3 convolutions and large linear layers")
 image_network("squeezenet", "ImageNet classifier of fire modules", "squeezenet1_1")
 image_network("googlenet", "ImageNet classifier of Inception modules")
@@ -69,8 +65,8 @@ image_network("maxvit", "MaxViT-T, ImageNet classifier: attention in windows and
 image_network("swin_v2", "Swin V2-T, ImageNet classifier: cosine attention in windows", "swin_v2_t")
 image_network("vit_b_16", "ViT-B/16 ImageNet classifier with nn.MultiheadAttention")
 register(Network("deeplab", "DeepLabV3 on MobileNetV3-Large: dilated convolutions (torchvision)",
-                 lambda: settle_batch_norm(Segmenter("deeplabv3_mobilenet_v3_large"), Input("x", (2, 3, 224, 224), "image").sample()), (IMAGE,)))
+                 lambda: segmenter("deeplabv3_mobilenet_v3_large"), (IMAGE,)))
 register(Network("lraspp", "LR-ASPP on MobileNetV3-Large: segmentation (torchvision)",
-                 lambda: settle_batch_norm(Segmenter("lraspp_mobilenet_v3_large"), Input("x", (2, 3, 224, 224), "image").sample()), (IMAGE,)))
+                 lambda: segmenter("lraspp_mobilenet_v3_large"), (IMAGE,)))
 register(Network("video_resnet", "R(2+1)D-18 on 8 frames of 112 x 112: convolutions in three dimensions (torchvision)",
                  lambda: video("r2plus1d_18"), (Input("x", (1, 3, 8, 112, 112)),)))
