@@ -188,6 +188,18 @@ TEST_F(Decompose, LayerNormAsksForSizesWhereNoFactorTellsThem) {
   expectSameNumbers(text, {at::randn({4, 3, 6}), at::randn({4, 3, 6})});
 }
 
+TEST_F(Decompose, RowsOverTheirRootMeanSquareOrLength) {
+  const std::string text =
+      "graph(%x : Tensor, %g : Tensor, %r : Tensor):\n  %none : NoneType = prim::Constant()\n"
+      "  %mean : str = prim::Constant[value=\"layer_norm{axes=1,eps=0.01,rms=1,sum_output=1}\"]()\n"
+      "  %means : str = prim::Constant[value=\"layer_norm{axes=2,eps=0.01,rms=1}\"]()\n"
+      "  %length : str = prim::Constant[value=\"layer_norm{axes=1,eps=2.5,l2=1}\"]()\n"
+      "  %a : Tensor, %s : Tensor = ipex_studio::add_layer_norm(%x, %g, %none, %r, %mean)\n"
+      "  %b : Tensor = ipex_studio::layer_norm(%x, %none, %none, %none, %means)\n"
+      "  %c : Tensor = ipex_studio::layer_norm(%x, %g, %g, %none, %length)\n  return (%a, %s, %b, %c)\n";
+  expectSameNumbers(text, {at::randn({4, 3, 6}), at::randn({6}), at::randn({4, 3, 6})});
+}
+
 TEST_F(Decompose, WorksInsideBranchesAndKeepsWhatIsStock) {
   const auto graph = parse(
       "graph(%x : Tensor, %c : bool):\n  %args : Tensor[] = prim::ListConstruct()\n"
