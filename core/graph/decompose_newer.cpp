@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 
-#include "core/graph/node_facts.h"
 #include "core/graph/origins.h"
 
 namespace ipex_studio {
@@ -57,30 +56,33 @@ def written(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor]
     return y
 )"}};
 
-const torch::jit::Graph& graphOf(const NewerOperator& newer) {
-  static std::map<std::string, std::shared_ptr<torch::jit::Graph>> written;
-  std::shared_ptr<torch::jit::Graph>& graph = written[newer.kind];
-  if (!graph) {
-    const auto unit = torch::jit::compile(newer.source);  // owns what is called until it is inlined
-    graph = torch::jit::toGraphFunction(unit->get_function("written")).graph()->copy();
-    torch::jit::Inline(*graph);
-  }
-  return *graph;
+// What this libtorch lacks, by the name of the operator.
+const std::map<std::string, std::shared_ptr<torch::jit::Graph>>& writtenGraphs() {
+  static const auto graphs = [] {
+    std::map<std::string, std::shared_ptr<torch::jit::Graph>> written;
+    for (const NewerOperator& newer : kNewerOperators) {
+      if (!newer.is_ours) continue;
+      const auto unit = torch::jit::compile(newer.source);  // owns what is called until it is inlined
+      const auto graph = torch::jit::toGraphFunction(unit->get_function("written")).graph()->copy();
+      torch::jit::Inline(*graph);
+      written[newer.kind] = graph;
+    }
+    return written;
+  }();
+  return graphs;
 }
 
 }  // namespace
 
 void decomposeNewerOperators(torch::jit::Graph& graph) {
   for (torch::jit::Node* node : allNodes(graph)) {
-    for (const NewerOperator& newer : kNewerOperators) {
-      if (!newer.is_ours || !isKind(node, newer.kind)) continue;
-      const torch::jit::WithInsertPoint at(node);
-      torch::jit::Value* result = torch::jit::insertGraph(graph, const_cast<torch::jit::Graph&>(graphOf(newer)), node->inputs()).at(0);
-      result->setType(node->output()->type());
-      node->output()->replaceAllUsesWith(result);
-      node->destroy();
-      break;
-    }
+    const auto written = writtenGraphs().find(node->kind().toQualString());
+    if (written == writtenGraphs().end()) continue;
+    const torch::jit::WithInsertPoint at(node);
+    torch::jit::Value* result = torch::jit::insertGraph(graph, *written->second, node->inputs()).at(0);
+    result->setType(node->output()->type());
+    node->output()->replaceAllUsesWith(result);
+    node->destroy();
   }
 }
 
