@@ -24,6 +24,9 @@ class AttentionOp final : public PreparedOp {
   }
 };
 
+// The tensor as it lies in memory where axes a and b are exchanged, dense.
+TensorDesc laidOutExchanged(const TensorDesc& desc, int a, int b);
+
 // All of it but what computes: run, items and thread_floats, then divideAttention(). Null, with a reason, where the heads
 // cannot be walked together.
 std::unique_ptr<AttentionOp> describedAttention(const PrepareArgs& args, std::string* reason);

@@ -18,22 +18,11 @@ TensorDesc headsOf(const TensorDesc& desc) {
   return heads;
 }
 
-// y as if axes -3 and -2 were exchanged.
-TensorDesc headsLast(const TensorDesc& y) {
-  const int r = y.dims.rank;
-  Dims turned = y.dims;
-  std::swap(turned[r - 3], turned[r - 2]);
-  TensorDesc desc = contiguousDesc(y.dtype, turned);
-  std::swap(desc.strides[r - 3], desc.strides[r - 2]);
-  desc.dims = y.dims;
-  return desc;
-}
-
 // Sizes, strides, types, mask and factors of `job`, and the layout of y. False: the heads cannot be walked together.
 bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y) {
   const OpSpec& spec = args.spec;
   const int rank = args.dst[0].dims.rank;
-  *y = spec.intOr("heads_last", 0) != 0 && rank > 2 ? headsLast(args.dst[0]) : args.dst[0];
+  *y = spec.intOr("heads_last", 0) != 0 && rank > 2 ? laidOutExchanged(args.dst[0], rank - 3, rank - 2) : args.dst[0];
   std::vector<TensorDesc> tensors{headsOf(*y)};
   for (const TensorDesc& src : args.src) {
     if (!src.absent()) tensors.push_back(headsOf(alignRank(src, rank)));
@@ -68,6 +57,15 @@ bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y
 }
 
 }  // namespace
+
+TensorDesc laidOutExchanged(const TensorDesc& desc, int a, int b) {
+  Dims turned = desc.dims;
+  std::swap(turned[a], turned[b]);
+  TensorDesc laid = contiguousDesc(desc.dtype, turned);
+  std::swap(laid.strides[a], laid.strides[b]);
+  laid.dims = desc.dims;
+  return laid;
+}
 
 AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperands& all, std::int64_t head) {
   const int loops = job.heads.loops();

@@ -280,12 +280,7 @@ class AttentionSimd final : public Kernel {
     const std::int64_t heads = y.count() / (y[y.rank - 2] * y[y.rank - 1]), masks = mask.dims.count() / (mask.dims[r - 2] * mask.dims[r - 1]);
     const bool whole = mask.dims[r - 2] == y[y.rank - 2] && mask.dims[r - 1] == k[k.rank - 2];
     if (!whole || (args.constant[3] == nullptr && masks == heads)) return mask;
-    Dims turned = mask.dims;
-    std::swap(turned[r - 2], turned[r - 1]);
-    TensorDesc desc = contiguousDesc(mask.dtype, turned);
-    std::swap(desc.strides[r - 2], desc.strides[r - 1]);
-    desc.dims = mask.dims;
-    return desc;
+    return laidOutExchanged(mask, r - 2, r - 1);
   }
 
   static void choose(const PrepareArgs& args, AttentionOp* op) {
