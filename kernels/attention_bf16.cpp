@@ -313,7 +313,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "kernels/attention_op.h"
 #include "kernels/factories.h"
 

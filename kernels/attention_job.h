@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 #include "kernels/loop_nest.h"
 
 namespace ipex_studio {

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 #include "kernels/bf16-inl.h"
 #include "kernels/f16-inl.h"
 

@@ -1,8 +1,8 @@
 // Strides, padding and weights of (transposed) convolutions as oneDNN wants them.
 #pragma once
 
-#include "core/plan/op_spec.h"
-#include "core/plan/tensor_view.h"
+#include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
 #include "kernels/onednn_compat.h"
 
 namespace ipex_studio {

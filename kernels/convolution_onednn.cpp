@@ -9,7 +9,7 @@
 // where it cannot be: not 3×3, strided, grouped).
 #include <algorithm>
 
-#include "core/plan/narrow_floats.h"
+#include "core/op/narrow_floats.h"
 #include "kernels/convolution_geometry.h"
 #include "kernels/factories.h"
 #include "kernels/layer_operands.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/plan/narrow_weights.h"
+#include "core/op/narrow_weights.h"
 #include "kernels/reference.h"
 
 namespace ipex_studio {

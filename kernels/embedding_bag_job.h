@@ -1,7 +1,7 @@
 // Sizes of an embedding bag: what embedding_bag_simd.cpp hands to the code of one instruction set.
 #pragma once
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

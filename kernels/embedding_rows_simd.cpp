@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/plan/narrow_weights.h"
+#include "core/op/narrow_weights.h"
 #include "kernels/byte_convert-inl.h"
 #include "kernels/embedding_bags-inl.h"
 

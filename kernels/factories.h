@@ -4,7 +4,7 @@
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 
 namespace ipex_studio {
 

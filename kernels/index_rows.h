@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

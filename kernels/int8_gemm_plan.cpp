@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "kernels/int8_gemm.h"
 #include "kernels/parallel.h"
 

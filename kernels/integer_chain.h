@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 
 namespace ipex_studio {
 

@@ -1,4 +1,4 @@
-// Where the sources of layers with weights stand (core/plan/op_spec.h): convolutions and linear layers of all kinds.
+// Where the sources of layers with weights stand (core/op/op_spec.h): convolutions and linear layers of all kinds.
 #pragma once
 
 namespace ipex_studio {

@@ -1,8 +1,8 @@
 // The lines of a dense row-major tensor along one axis.
 #pragma once
 
-#include "core/plan/op_spec.h"
-#include "core/plan/tensor_view.h"
+#include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

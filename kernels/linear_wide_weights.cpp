@@ -6,7 +6,7 @@
 // weights-not-packed, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
-#include "core/plan/narrow_weights.h"
+#include "core/op/narrow_weights.h"
 #include "kernels/factories.h"
 #include "kernels/layer_operands.h"
 #include "kernels/matrix_rows.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

@@ -1,7 +1,7 @@
 // A tensor's leading dimensions flattened into the rows of a matrix.
 #pragma once
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

@@ -1,5 +1,5 @@
 // y = x·wᵀ of FP32 or BF16 rows and weights of 8 or 4 bits, with a scale per group of them or per channel in the chain
-// (core/plan/narrow_weights.h). A few rows read each weight once, straight from the model's own memory, and widen it in
+// (core/op/narrow_weights.h). A few rows read each weight once, straight from the model's own memory, and widen it in
 // registers: such a product is bound by reading the weights, which are a quarter or an eighth of those in FP32. Of many
 // rows each thread widens some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
 // as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/plan/narrow_weights.h"
+#include "core/op/narrow_weights.h"
 #include "kernels/byte_convert-inl.h"
 #include "kernels/narrow_weights_job.h"
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "core/plan/error.h"
-#include "core/plan/narrow_floats.h"
+#include "core/base/error.h"
+#include "core/op/narrow_floats.h"
 #include "kernels/onednn_op.h"
 
 namespace ipex_studio::onednn {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 #include "kernels/onednn_compat.h"
 
 namespace ipex_studio {

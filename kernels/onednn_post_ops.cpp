@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/plan/narrow_floats.h"
+#include "core/op/narrow_floats.h"
 #include "kernels/integer_chain.h"
 #include "kernels/layer_operands.h"
 #include "kernels/onednn_op.h"

@@ -184,7 +184,7 @@ HWY_AFTER_NAMESPACE();
 
 #include <fmt/format.h>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "kernels/parallel.h"
 
 namespace ipex_studio {

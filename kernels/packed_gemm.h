@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 #include "kernels/layer_operands.h"
 #include "kernels/pointwise_ops.h"
 

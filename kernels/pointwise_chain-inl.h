@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 #include "kernels/partial_vector-inl.h"
 #include "kernels/pointwise_ops.h"
 #include "kernels/vector_math-inl.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 
 namespace ipex_studio {
 

@@ -121,7 +121,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "core/plan/narrow_floats.h"
+#include "core/op/narrow_floats.h"
 #include "kernels/factories.h"
 #include "kernels/parallel.h"
 #include "kernels/pointwise_ops.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 #include "kernels/loop_nest.h"
 
 namespace ipex_studio {

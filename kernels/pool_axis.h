@@ -19,7 +19,7 @@ struct AxisWindows {
   static AxisWindows single() { return {{0}, {1}, {1}, 1}; }
 };
 
-// Axis `s` of `spatial` of a pool (core/plan/op_spec.h) from `in` places to `out`.
+// Axis `s` of `spatial` of a pool (core/op/op_spec.h) from `in` places to `out`.
 inline AxisWindows poolWindows(const OpSpec& spec, int s, int spatial, std::int64_t in, std::int64_t out) {
   const onednn::ConvolutionGeometry g = convolutionGeometry(spec, spatial);
   const std::int64_t kernel = spatialInts(spec, "kernel", spatial, 1)[s];

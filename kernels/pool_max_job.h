@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 #include "kernels/pool_axis.h"
 
 namespace ipex_studio {

@@ -1,10 +1,10 @@
-// Which axes a reduction (core/plan/op_spec.h) reduces, and how its result lies beside its source.
+// Which axes a reduction (core/op/op_spec.h) reduces, and how its result lies beside its source.
 #pragma once
 
 #include <vector>
 
-#include "core/plan/op_spec.h"
-#include "core/plan/tensor_view.h"
+#include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "kernels/bf16.h"
 #include "kernels/f16.h"
 #include "kernels/factories.h"

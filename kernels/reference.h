@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 
 namespace ipex_studio {
 

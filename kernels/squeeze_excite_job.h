@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 #include "kernels/pointwise_ops.h"
 
 namespace ipex_studio {

@@ -3,7 +3,7 @@
 // Declines: device, dtype, empty, weights-not-constant, post-ops (operands of another size than the result).
 #include <fmt/format.h>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 #include "kernels/factories.h"
 #include "kernels/loop_nest.h"
 #include "kernels/parallel.h"

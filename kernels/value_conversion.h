@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

@@ -6,8 +6,8 @@
 // weights), too-many-operands, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
-#include "core/plan/machine_facts.h"
-#include "core/plan/narrow_floats.h"
+#include "core/runtime/machine_facts.h"
+#include "core/op/narrow_floats.h"
 #include "kernels/factories.h"
 #include "kernels/layer_operands.h"
 #include "kernels/widened_op.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 #include "kernels/parallel.h"
 #include "kernels/value_conversion.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "core/graph/lowering.h"
+#include "core/lower/lowering.h"
 #include "core/graph/rewriter.h"
 
 namespace ipex_studio {

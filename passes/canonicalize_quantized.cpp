@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "core/graph/lowering.h"
+#include "core/lower/lowering.h"
 #include "passes/quantize_chain.h"
 #include "passes/quantized_activation.h"
 #include "passes/quantized_reader.h"

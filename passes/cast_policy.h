@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/lowering.h"
+#include "core/lower/lowering.h"
 
 namespace ipex_studio {
 

@@ -2,10 +2,10 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/shape_analysis.h>
 
-#include "core/graph/decompose.h"
-#include "core/graph/decompose_newer.h"
-#include "core/graph/torch_error.h"
-#include "core/plan/error.h"
+#include "core/export/decompose.h"
+#include "core/export/decompose_newer.h"
+#include "core/torch/torch_error.h"
+#include "core/base/error.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio {

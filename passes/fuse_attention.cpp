@@ -13,7 +13,7 @@
 // fusions make post-operations of them. Numerics: sums in another order, the factor is rounded into q.
 #include <algorithm>
 
-#include "core/graph/attention_layout.h"
+#include "core/lower/attention_layout.h"
 #include "core/graph/node_facts.h"
 #include "passes/node_writer.h"
 #include "passes/pass_list.h"

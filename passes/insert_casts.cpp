@@ -21,11 +21,11 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/lowering.h"
+#include "core/lower/lowering.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/precision_overrides.h"
-#include "core/plan/machine_facts.h"
-#include "core/plan/pbqp.h"
+#include "core/runtime/machine_facts.h"
+#include "core/base/pbqp.h"
 #include "core/quantization/recipe.h"
 #include "core/quantization/sites.h"
 #include "passes/attention_precision.h"

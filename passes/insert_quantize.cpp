@@ -16,7 +16,7 @@
 #include <algorithm>
 
 #include "core/graph/precision_overrides.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "passes/pass_list.h"
 #include "passes/quantize_chain.h"
 #include "passes/quantize_scales.h"

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/graph/model.h"
+#include "core/model/model.h"
 #include "core/quantization/calibration_plan.h"
 
 namespace ipex_studio {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

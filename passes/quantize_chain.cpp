@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 
 namespace ipex_studio {
 

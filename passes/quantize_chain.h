@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/lowering.h"
-#include "core/plan/options.h"
+#include "core/lower/lowering.h"
+#include "core/record/options.h"
 #include "core/quantization/observer.h"
 
 namespace ipex_studio {

@@ -9,9 +9,9 @@
 // where plans cannot do the lookup.
 #include <fmt/format.h>
 
-#include "core/graph/lowering.h"
+#include "core/lower/lowering.h"
 #include "core/graph/precision_overrides.h"
-#include "core/plan/narrow_weights.h"
+#include "core/op/narrow_weights.h"
 #include "core/quantization/recipe.h"
 #include "core/quantization/sites.h"
 #include "core/quantization/grouped_weights.h"

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "core/graph/node_facts.h"
-#include "core/plan/pbqp.h"
+#include "core/base/pbqp.h"
 
 namespace ipex_studio {
 

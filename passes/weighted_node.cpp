@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "passes/aliasing.h"
 
 namespace ipex_studio {

@@ -1,7 +1,7 @@
 // When a graph is two forms of the same thing.
 #pragma once
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

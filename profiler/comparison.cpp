@@ -8,7 +8,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/summary.h"
 
 namespace ipex_studio {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "profiler/database.h"
 #include "profiler/statistics.h"
 

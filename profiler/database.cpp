@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "profiler/embedded.h"
 #include "profiler/job_rows.h"
 #include "profiler/sqlite.h"

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/records.h"
-#include "core/plan/tuning_store.h"
+#include "core/record/records.h"
+#include "core/record/tuning_store.h"
 
 namespace ipex_studio {
 

@@ -1,7 +1,7 @@
 // Import from another database, and pruning.
 #include <fmt/format.h>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "profiler/database.h"
 #include "profiler/job_rows.h"
 #include "profiler/sqlite.h"

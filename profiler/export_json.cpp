@@ -1,6 +1,6 @@
 #include "profiler/export_json.h"
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/summary.h"
 
 namespace ipex_studio {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "profiler/comparison.h"
 
 namespace ipex_studio {

@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/export_json.h"
 #include "profiler/summary.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "profiler/database.h"
 #include "profiler/summary.h"
 

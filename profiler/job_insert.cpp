@@ -7,7 +7,7 @@
 #include <charconv>
 #include <limits>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/precision_rows.h"
 #include "profiler/sqlite.h"
 #include "profiler/statistics.h"

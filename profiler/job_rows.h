@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "profiler/database.h"
 
 namespace ipex_studio {

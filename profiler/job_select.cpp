@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "profiler/precision_rows.h"
 #include "profiler/row_lists.h"
 #include "profiler/sqlite.h"

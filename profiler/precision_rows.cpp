@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/row_lists.h"
 
 namespace ipex_studio {

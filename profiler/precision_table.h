@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

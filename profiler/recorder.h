@@ -1,7 +1,7 @@
 // Collects what an engine reports until it is complete enough to be written as one transaction.
 #pragma once
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "profiler/sqlite.h"
 
 namespace ipex_studio {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "profiler/comparison.h"
 
 namespace ipex_studio {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "profiler/statistics.h"
 
 namespace ipex_studio {

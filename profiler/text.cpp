@@ -5,7 +5,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,8 +1,8 @@
 // What was tried on a model before: searches over precisions, and what-ifs.
 #include <algorithm>
 
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "profiler/database.h"
 #include "profiler/precision_rows.h"
 #include "profiler/row_lists.h"

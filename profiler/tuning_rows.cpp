@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/database.h"
 
 namespace ipex_studio {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/tuning_store.h"
+#include "core/record/tuning_store.h"
 #include "profiler/sqlite.h"
 
 namespace ipex_studio {

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <exception>
 
-#include "core/graph/measure.h"
+#include "core/model/measure.h"
 #include "passes/optimize.h"
-#include "core/graph/verify.h"
-#include "core/plan/error.h"
+#include "core/model/verify.h"
+#include "core/base/error.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/app_actions.h"
 #include "studio/imgui_compat.h"
 #include "studio/panels/scene_service.h"

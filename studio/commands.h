@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/plan/options.h"
+#include "core/record/options.h"
 #include "studio/overrides.h"
 
 namespace ipex_studio {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "core/plan/records_json.h"
-#include "core/plan/tuning_store.h"
+#include "core/record/records_json.h"
+#include "core/record/tuning_store.h"
 #include "studio/snapshot_index.h"
 
 namespace ipex_studio {

@@ -19,7 +19,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/plan/affix.h"
+#include "core/base/affix.h"
 #include "studio/sandbox.h"
 
 extern char** environ;

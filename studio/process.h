@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/protocol.h"
 
 namespace ipex_studio {

@@ -9,7 +9,7 @@
 //   from the engine    hello    versions of its libraries
 //                      progress stage, fraction; timed: what follows is timed, until the next one or the result
 //                      log      level, text
-//                      input, origins, frozen, pass, remark       records of core/plan/records.h
+//                      input, origins, frozen, pass, remark       records of core/record/records.h
 //                      tuning   what was measured to choose kernels, as MemoryTuningStore writes it
 //                      prepared an engine that waits has the model ready; the job follows
 //                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for turns
@@ -28,8 +28,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/options.h"
-#include "core/plan/records.h"
+#include "core/record/options.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <memory>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/app_actions.h"
 #include "studio/graph_search.h"
 

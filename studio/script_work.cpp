@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/panels/pareto_plot.h"
 #include "studio/script.h"
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <utility>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "profiler/text.h"
 #include "studio/session_request.h"
 #include "studio/session_worker.h"

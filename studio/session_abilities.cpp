@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/error.h"
-#include "core/plan/machine_facts.h"
+#include "core/base/error.h"
+#include "core/runtime/machine_facts.h"
 #include "studio/protocol.h"
 
 // Of the engine that is built beside this; where none is, nothing runs here.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/options.h"
+#include "core/record/options.h"
 
 namespace ipex_studio {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "core/plan/machine_facts.h"
-#include "core/plan/records_json.h"
+#include "core/runtime/machine_facts.h"
+#include "core/record/records_json.h"
 #include "profiler/text.h"
 #include "studio/protocol.h"
 #include "studio/screenshot.h"

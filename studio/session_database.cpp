@@ -1,7 +1,7 @@
 #include "studio/session_database.h"
 
-#include "core/plan/machine_facts.h"
-#include "core/plan/records_json.h"
+#include "core/runtime/machine_facts.h"
+#include "core/record/records_json.h"
 #include "studio/session_job.h"
 
 namespace ipex_studio {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/error.h"
-#include "core/plan/records.h"
-#include "core/plan/tuning_store.h"
+#include "core/base/error.h"
+#include "core/record/records.h"
+#include "core/record/tuning_store.h"
 #include "profiler/database.h"
 
 namespace ipex_studio {

@@ -16,8 +16,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/plan/affix.h"
-#include "core/plan/machine_facts.h"
+#include "core/base/affix.h"
+#include "core/runtime/machine_facts.h"
 #include "core/plan/prepared_weights.h"
 
 namespace ipex_studio {

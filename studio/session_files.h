@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/pt_file.h"
-#include "core/plan/records.h"
+#include "core/file/pt_file.h"
+#include "core/record/records.h"
 #include "studio/process.h"
 #include "studio/session_abilities.h"
 

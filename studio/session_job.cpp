@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core/plan/prepared_weights.h"
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/statistics.h"
 #include "studio/session_job_side.h"
 #include "studio/session_prepared.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/options.h"
-#include "core/plan/records.h"
-#include "core/plan/tuning_store.h"
+#include "core/record/options.h"
+#include "core/record/records.h"
+#include "core/record/tuning_store.h"
 #include "studio/process.h"
 #include "studio/protocol.h"
 #include "studio/session_files.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "studio/process.h"
 #include "studio/session_job.h"
 

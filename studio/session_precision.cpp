@@ -8,7 +8,7 @@
 #include <limits>
 #include <sstream>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "studio/session_request.h"
 
 namespace ipex_studio {

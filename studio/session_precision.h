@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/tuning_store.h"
+#include "core/record/tuning_store.h"
 #include "studio/session_job.h"
 
 namespace ipex_studio {

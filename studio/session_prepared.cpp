@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "studio/session_request.h"
 
 namespace ipex_studio {

@@ -1,8 +1,8 @@
 // Jobs that answer with one result: the list of passes, the comparison of two files.
 #include <algorithm>
 
-#include "core/plan/machine_facts.h"
-#include "core/plan/records_json.h"
+#include "core/runtime/machine_facts.h"
+#include "core/record/records_json.h"
 #include "studio/session_request.h"
 
 namespace ipex_studio {

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "studio/sandbox.h"
 
 namespace ipex_studio {

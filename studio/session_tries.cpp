@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/text.h"
 #include "studio/session.h"
 

@@ -13,8 +13,8 @@
 #include <limits>
 #include <memory>
 
-#include "core/plan/machine_facts.h"
-#include "core/plan/records_json.h"
+#include "core/runtime/machine_facts.h"
+#include "core/record/records_json.h"
 #include "studio/session_request.h"
 #include "studio/text_base64.h"
 

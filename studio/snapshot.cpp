@@ -1,7 +1,7 @@
 // See snapshot.h.
 #include "studio/snapshot.h"
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

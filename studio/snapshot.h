@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/records.h"
-#include "core/plan/tuning_store.h"
+#include "core/record/records.h"
+#include "core/record/tuning_store.h"
 #include "profiler/comparison.h"
 #include "studio/commands.h"
 #include "studio/snapshot_index.h"

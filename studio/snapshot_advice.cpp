@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 
 namespace ipex_studio {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "profiler/statistics.h"
 #include "studio/overrides.h"
 #include "studio/snapshot_timeline.h"

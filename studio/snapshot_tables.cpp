@@ -7,7 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "profiler/statistics.h"
 #include "profiler/text.h"
 #include "studio/snapshot_memory.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/options.h"
-#include "core/plan/records.h"
+#include "core/record/options.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

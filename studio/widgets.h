@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/options.h"
+#include "core/record/options.h"
 #include "studio/fonts.h"
 #include "studio/theme.h"
 

@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/plan/clock.h"
-#include "core/plan/error.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "studio/app.h"
 #include "studio/screenshot.h"
 #include "studio/script.h"

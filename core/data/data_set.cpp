@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/data/preprocess.h"
-#include "core/graph/model.h"
+#include "core/model/model.h"
 
 namespace ipex_studio {
 

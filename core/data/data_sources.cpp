@@ -10,8 +10,8 @@
 #include "core/data/data_set.h"
 #include "core/data/idx_file.h"
 #include "core/data/image_file.h"
-#include "core/graph/read_inputs.h"
-#include "core/plan/error.h"
+#include "core/model/read_inputs.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

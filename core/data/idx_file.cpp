@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

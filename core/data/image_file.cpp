@@ -13,7 +13,7 @@
 
 #include <jpeglib.h>  // needs <cstdio> before it
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <utility>
 
-#include "core/graph/torch_error.h"
-#include "core/plan/error.h"
+#include "core/torch/torch_error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "core/graph/torch_compat.h"
-#include "core/plan/records.h"
+#include "core/torch/torch_compat.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "core/graph/rewriter.h"
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 
 namespace ipex_studio {
 

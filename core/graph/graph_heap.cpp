@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "core/plan/huge_pages.h"
-#include "core/plan/jemalloc.h"
+#include "core/base/huge_pages.h"
+#include "core/base/jemalloc.h"
 
 // jemalloc's interface, as its manual gives it under "arena.<i>.extent_hooks": what it calls for runs of pages.
 extern "C" {

@@ -1,6 +1,6 @@
 #include "core/graph/labels.h"
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/graph/origins.h"
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 
 namespace ipex_studio {
 

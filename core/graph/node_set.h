@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

@@ -12,7 +12,7 @@
 #include "core/graph/node_census.h"
 #include "core/graph/reasons.h"
 #include "core/graph/rewriter.h"
-#include "core/plan/options.h"
+#include "core/record/options.h"
 
 namespace ipex_studio {
 

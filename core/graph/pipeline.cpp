@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/replay_text.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 

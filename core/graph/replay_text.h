@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

@@ -6,7 +6,7 @@
 
 #include "core/graph/node_census.h"
 #include "core/graph/reasons.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 

@@ -13,7 +13,7 @@
 #include "core/graph/node_set.h"
 #include "core/graph/origins.h"
 #include "core/graph/pass_remarks.h"
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 #include "core/graph/value_uses.h"
 
 namespace ipex_studio {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/plan/batch_rows.h"
-#include "core/plan/clock.h"
-#include "core/plan/error.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {

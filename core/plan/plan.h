@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/kernel.h"
-#include "core/plan/plan_spec.h"
-#include "core/plan/records.h"
+#include "core/op/kernel.h"
+#include "core/op/plan_spec.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

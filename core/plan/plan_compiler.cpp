@@ -7,12 +7,12 @@
 #include <numeric>
 #include <utility>
 
-#include "core/plan/error.h"
-#include "core/plan/layout_text.h"
-#include "core/plan/narrow_floats.h"
+#include "core/base/error.h"
+#include "core/op/layout_text.h"
+#include "core/op/narrow_floats.h"
 #include "core/plan/plan_split.h"
-#include "core/plan/prepare.h"
-#include "core/plan/shape_inference.h"
+#include "core/op/prepare.h"
+#include "core/op/shape_inference.h"
 
 namespace ipex_studio {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/plan/op_spec.h"
-#include "core/plan/tensor_view.h"
+#include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

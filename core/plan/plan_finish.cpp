@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
-#include "core/plan/error.h"
-#include "core/plan/huge_pages.h"
+#include "core/base/error.h"
+#include "core/base/huge_pages.h"
 #include "core/plan/memory_planner.h"
 #include "core/plan/plan_compiler.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/plan/plan_compiler.h"
-#include "core/plan/prepare.h"
+#include "core/op/prepare.h"
 
 namespace ipex_studio {
 namespace {

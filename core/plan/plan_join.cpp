@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/plan/plan_compiler.h"
-#include "core/plan/shape_inference.h"
+#include "core/op/shape_inference.h"
 
 namespace ipex_studio {
 namespace {

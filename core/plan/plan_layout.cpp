@@ -1,10 +1,10 @@
 // Layout conversions of PlanCompiler.
 #include <fmt/format.h>
 
-#include "core/plan/error.h"
-#include "core/plan/layout_text.h"
+#include "core/base/error.h"
+#include "core/op/layout_text.h"
 #include "core/plan/plan_compiler.h"
-#include "core/plan/prepare.h"
+#include "core/op/prepare.h"
 
 namespace ipex_studio {
 // May the converted constant be kept with the weights, for all plans? Not what was expanded to many times its size.

@@ -5,7 +5,7 @@
 
 #include "core/plan/plan_compiler.h"
 #include "core/plan/plan_split.h"
-#include "core/plan/shape_inference.h"
+#include "core/op/shape_inference.h"
 
 namespace ipex_studio {
 namespace {

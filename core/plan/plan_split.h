@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 
 namespace ipex_studio {
 

@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/plan/crc32.h"
-#include "core/plan/error.h"
-#include "core/plan/huge_pages.h"
-#include "core/plan/records_json.h"
-#include "core/plan/sha256.h"
+#include "core/base/crc32.h"
+#include "core/base/error.h"
+#include "core/base/huge_pages.h"
+#include "core/record/records_json.h"
+#include "core/base/sha256.h"
 
 namespace ipex_studio {
 namespace {

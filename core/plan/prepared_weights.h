@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/kernel.h"
-#include "core/plan/plan_spec.h"
+#include "core/op/kernel.h"
+#include "core/op/plan_spec.h"
 
 namespace ipex_studio {
 

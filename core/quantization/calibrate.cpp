@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/graph/region_object.h"
-#include "core/graph/torch_error.h"
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/lower/region_object.h"
+#include "core/torch/torch_error.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "core/plan/value_source.h"
 
 namespace ipex_studio {

@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-#include "core/graph/model.h"
+#include "core/model/model.h"
 #include "core/quantization/calibration_plan.h"
 
 namespace ipex_studio {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/plan/error.h"
-#include "core/plan/narrow_weights.h"
+#include "core/base/error.h"
+#include "core/op/narrow_weights.h"
 
 namespace ipex_studio {
 namespace {

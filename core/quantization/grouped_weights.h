@@ -1,8 +1,8 @@
 // Weights of linear layers with a scale per group along their depth, and tables with a scale per row, in the forms of
-// core/plan/narrow_weights.h.
+// core/op/narrow_weights.h.
 #pragma once
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

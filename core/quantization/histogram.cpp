@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "core/quantization/observer.h"
 
 namespace ipex_studio {

@@ -8,8 +8,8 @@
 #include <map>
 #include <optional>
 
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 
 namespace ipex_studio {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/node_facts.h"
-#include "core/graph/node_runner.h"
+#include "core/model/node_runner.h"
 #include "core/graph/origins.h"
 #include "core/quantization/quantized_value.h"
 

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/graph/model.h"
-#include "core/plan/records.h"
+#include "core/model/model.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 

@@ -6,7 +6,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

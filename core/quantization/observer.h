@@ -16,7 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 

@@ -1,7 +1,7 @@
 #include "core/quantization/quantized_value.h"
 
 #include "core/graph/fused_op.h"
-#include "core/graph/lowering.h"
+#include "core/lower/lowering.h"
 
 namespace ipex_studio {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 #include "core/quantization/observer.h"
 
 namespace ipex_studio {

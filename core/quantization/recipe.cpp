@@ -11,9 +11,9 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "core/plan/error.h"
-#include "core/plan/narrow_weights.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/op/narrow_weights.h"
+#include "core/record/records_json.h"
 
 namespace ipex_studio {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/lowering.h"
+#include "core/lower/lowering.h"
 #include "core/graph/origins.h"
 #include "core/quantization/calibration_plan.h"
 

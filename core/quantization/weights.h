@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

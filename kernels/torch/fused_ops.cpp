@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "kernels/torch/plan_cache.h"
-#include "core/graph/tensor_bridge.h"
+#include "core/torch/tensor_bridge.h"
 
 namespace ipex_studio {
 namespace {

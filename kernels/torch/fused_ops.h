@@ -7,7 +7,7 @@
 
 #include <torch/script.h>
 
-#include "core/plan/op_spec.h"
+#include "core/op/op_spec.h"
 
 namespace ipex_studio {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/plan/batch_rows.h"
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "kernels/kernel_list.h"
 #include "kernels/onednn_version.h"
 #include "kernels/torch/plan_cache_entry.h"

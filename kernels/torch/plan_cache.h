@@ -3,7 +3,7 @@
 // A warm run takes no lock and allocates nothing but its results: signatures are found in an immutable hash table, and
 // instances wait in slots that are taken and given back by one atomic exchange each. Only a new signature locks.
 //
-// Threads whose processors lie in one memory node (core/plan/core_sets.h) get plans with weights of that node: packed by the
+// Threads whose processors lie in one memory node (core/runtime/core_sets.h) get plans with weights of that node: packed by the
 // first of them that runs, so that the system puts the pages there.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 #include "core/plan/plan.h"
 #include "core/plan/prepared_weights.h"
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "kernels/torch/tuning.h"
 
 namespace ipex_studio {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/tensor_bridge.h"
-#include "core/plan/core_sets.h"
-#include "core/plan/error.h"
+#include "core/torch/tensor_bridge.h"
+#include "core/runtime/core_sets.h"
+#include "core/base/error.h"
 #include "kernels/torch/plan_cache.h"
 
 namespace ipex_studio {

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/plan/crc32.h"
+#include "core/base/crc32.h"
 #include "kernels/torch/plan_cache.h"
 #include "kernels/torch/prepared_files.h"
 

@@ -13,7 +13,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "kernels/onednn_version.h"
 #include "kernels/torch/tuning.h"
 

@@ -1,8 +1,8 @@
 #include "kernels/torch/region.h"
 
-#include "core/plan/error.h"
-#include "core/plan/plan_spec.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/op/plan_spec.h"
+#include "core/record/records_json.h"
 #include "kernels/torch/prepared_files.h"
 
 namespace ipex_studio {

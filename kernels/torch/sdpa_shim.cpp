@@ -7,7 +7,7 @@
 #include <torch/library.h>
 #include <torch/script.h>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 
 #if IPEX_NEEDS_SDPA_SHIM
 

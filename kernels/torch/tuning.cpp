@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "kernels/onednn_version.h"
 
 namespace ipex_studio {

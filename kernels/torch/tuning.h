@@ -7,7 +7,7 @@
 
 #include <torch/custom_class.h>
 
-#include "core/plan/tuner.h"
+#include "core/tune/tuner.h"
 
 namespace ipex_studio {
 

@@ -15,9 +15,9 @@
 
 #include "core/data/data_set.h"
 #include "core/data/metrics.h"
-#include "core/graph/measure.h"
-#include "core/plan/error.h"
-#include "core/plan/machine_facts.h"
+#include "core/model/measure.h"
+#include "core/base/error.h"
+#include "core/runtime/machine_facts.h"
 #include "core/quantization/calibrate.h"
 #include "passes/optimize.h"
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "core/data/idx_file.h"
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 
 namespace {
 

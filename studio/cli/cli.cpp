@@ -9,7 +9,7 @@
 #include <new>
 #include <sstream>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/cli/commands.h"
 #include "studio/protocol.h"
 #include "studio/session_precision.h"

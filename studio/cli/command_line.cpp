@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/cli/flags.h"
 
 namespace ipex_studio {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/options.h"
+#include "core/record/options.h"
 
 namespace ipex_studio {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/graph_print.h"
 #include "studio/cli/interrupt.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/export_json.h"
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/comparison.h"
 #include "profiler/export_json.h"
 #include "profiler/run_table.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/export_html.h"
 #include "profiler/export_json.h"
 #include "studio/cli/commands.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "core/plan/prepared_weights.h"
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/export_json.h"
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"

@@ -6,7 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/session.h"

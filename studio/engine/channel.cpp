@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 
 namespace ipex_studio {
 

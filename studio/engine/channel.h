@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "studio/protocol.h"
 
 namespace ipex_studio {

@@ -1,7 +1,7 @@
 // The baseline: what an engineer would get today from torch::jit::freeze, on the same threads and inputs.
-#include "core/graph/measure.h"
-#include "core/plan/clock.h"
-#include "core/plan/records_json.h"
+#include "core/model/measure.h"
+#include "core/base/clock.h"
+#include "core/record/records_json.h"
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_turns.h"

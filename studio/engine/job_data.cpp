@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/graph/torch_error.h"
-#include "core/plan/zip_reader.h"
+#include "core/torch/torch_error.h"
+#include "core/file/zip_reader.h"
 #include "studio/engine/job_inputs.h"
 
 namespace ipex_studio {

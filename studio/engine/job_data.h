@@ -7,7 +7,7 @@
 
 #include "core/data/data_set.h"
 #include "core/data/metrics.h"
-#include "core/graph/read_inputs.h"
+#include "core/model/read_inputs.h"
 #include "studio/engine/channel.h"
 
 namespace ipex_studio {

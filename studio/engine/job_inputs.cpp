@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/graph/read_inputs.h"
-#include "core/plan/error.h"
+#include "core/model/read_inputs.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.h"
-#include "core/graph/read_inputs.h"
+#include "core/model/model.h"
+#include "core/model/read_inputs.h"
 #include "studio/protocol.h"
 
 namespace ipex_studio {

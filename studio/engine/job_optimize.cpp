@@ -10,13 +10,13 @@
 #include <streambuf>
 #include <tuple>
 
-#include "core/graph/measure.h"
-#include "core/graph/region_object.h"
-#include "core/graph/torch_error.h"
-#include "core/graph/verify.h"
-#include "core/plan/clock.h"
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/model/measure.h"
+#include "core/lower/region_object.h"
+#include "core/torch/torch_error.h"
+#include "core/model/verify.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "core/quantization/node_accuracy.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "core/quantization/calibrate.h"
 #include "core/quantization/ipex_configuration.h"
 #include "passes/optimize.h"

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/graph/measure.h"
-#include "core/plan/machine_facts.h"
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/model/measure.h"
+#include "core/runtime/machine_facts.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "passes/optimize.h"
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_verify.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/graph/instance_pool.h"
+#include "core/model/instance_pool.h"
 #include "studio/engine/channel.h"
 
 namespace ipex_studio {

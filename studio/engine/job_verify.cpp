@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/engine/jobs.h"
 
 namespace ipex_studio {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/verify.h"
+#include "core/model/verify.h"
 #include "studio/engine/job_inputs.h"
 
 namespace ipex_studio {

@@ -6,8 +6,8 @@
 #include <exception>
 #include <new>
 
-#include "core/graph/measure.h"
-#include "core/graph/torch_error.h"
+#include "core/model/measure.h"
+#include "core/torch/torch_error.h"
 #include "kernels/onednn_version.h"
 #include "studio/engine/jobs.h"
 #include "studio/sandbox.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/graph/measure.h"
+#include "core/model/measure.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,7 +1,7 @@
 // Times of a module, and of two against each other.
 #pragma once
 
-#include "core/graph/model.h"
+#include "core/model/model.h"
 
 namespace ipex_studio {
 

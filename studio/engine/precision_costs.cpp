@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/plan/op_spec.h"
-#include "core/plan/pbqp.h"
+#include "core/op/op_spec.h"
+#include "core/base/pbqp.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/records.h"
+#include "core/record/records.h"
 #include "core/quantization/calibration_plan.h"
 
 namespace ipex_studio {
@@ -59,7 +59,7 @@ std::vector<double> timesOf(const std::vector<PrecisionChoice>& choices, const R
 std::vector<PrecisionEdge> edgesOf(const CalibrationPlan& plan, const Recipe& recipe, double bytes_per_ns);
 
 // Least Σ time + casts + `price` · noise (ns per unit of relative noise power); a partitioned Boolean quadratic problem
-// (core/plan/pbqp.h), exact on chains and series-parallel graphs.
+// (core/base/pbqp.h), exact on chains and series-parallel graphs.
 Assignment cheapest(const std::vector<PrecisionChoice>& choices, const std::vector<PrecisionEdge>& edges, double price);
 
 }  // namespace ipex_studio

@@ -1,8 +1,8 @@
 #include "studio/engine/search_models.h"
 
-#include "core/graph/model_memory.h"
-#include "core/graph/region_object.h"
-#include "core/plan/records_json.h"
+#include "core/model/model_memory.h"
+#include "core/lower/region_object.h"
+#include "core/record/records_json.h"
 #include "studio/engine/job_turns.h"
 
 namespace ipex_studio {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "studio/engine/precision_costs.h"
 
 namespace ipex_studio {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/graph/instance_pool.h"
-#include "core/plan/clock.h"
+#include "core/model/instance_pool.h"
+#include "core/base/clock.h"
 #include "studio/engine/job_turns.h"
 
 namespace ipex_studio {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.h"
+#include "core/model/model.h"
 
 namespace ipex_studio {
 

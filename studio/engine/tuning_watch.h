@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/graph/region_object.h"
+#include "core/lower/region_object.h"
 #include "studio/engine/channel.h"
 
 namespace ipex_studio {

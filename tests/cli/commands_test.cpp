@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "profiler/database.h"
 #include "studio/cli/command_line.h"
 #include "studio/cli/commands.h"

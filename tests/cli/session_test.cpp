@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "studio/cli/commands.h"
 #include "tests/cli/program.h"
 #include "tests/cli/quick_session.h"

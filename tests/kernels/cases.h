@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/op_spec.h"
-#include "core/plan/tensor_view.h"
+#include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio::kernel_test {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <random>
 
-#include "core/plan/error.h"
-#include "core/plan/shape_inference.h"
+#include "core/base/error.h"
+#include "core/op/shape_inference.h"
 #include "kernels/bf16.h"
 #include "kernels/f16.h"
 #include "kernels/kernel_list.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cases.h"
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 
 namespace ipex_studio::kernel_test {
 

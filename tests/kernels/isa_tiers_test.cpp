@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"
 

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "fma_peak.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"

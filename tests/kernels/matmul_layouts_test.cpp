@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 #include "kernels/kernel_list.h"
 
 namespace ipex_studio {

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"
 #include "kernels/parallel.h"

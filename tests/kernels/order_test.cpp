@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/plan/shape_inference.h"
+#include "core/op/shape_inference.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"
 

@@ -29,8 +29,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/torch_compat.h"
-#include "core/plan/options.h"
+#include "core/torch/torch_compat.h"
+#include "core/record/options.h"
 
 namespace ipex_studio {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/graph/torch_compat.h"
+#include "core/torch/torch_compat.h"
 #include "tests/passes/ir_case.h"
 
 namespace ipex_studio {

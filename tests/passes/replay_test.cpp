@@ -6,7 +6,7 @@
 
 #include "core/graph/pipeline.h"
 #include "core/graph/replay_text.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "passes/pipeline.h"
 #include "tests/passes/ir_graph.h"
 #include "tests/passes/ir_runner.h"

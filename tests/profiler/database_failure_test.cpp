@@ -16,7 +16,7 @@
 #include <set>
 #include <thread>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "profiler/sqlite.h"
 #include "tests/profiler/refusal.h"
 #include "tests/profiler/synthetic_job.h"

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/plan/error.h"
-#include "core/plan/records_json.h"
+#include "core/base/error.h"
+#include "core/record/records_json.h"
 #include "profiler/recorder.h"
 #include "profiler/sqlite.h"
 #include "profiler/statistics.h"

@@ -8,7 +8,7 @@
 #include <regex>
 #include <sstream>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/comparison.h"
 #include "profiler/export_html.h"
 #include "profiler/export_json.h"

@@ -1,5 +1,5 @@
 // Records survive the way to JSON text and back; text from a hostile engine is refused with one sentence.
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "tests/profiler/refusal.h"
 #include "tests/profiler/synthetic_job.h"
 

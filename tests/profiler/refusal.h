@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio::testing {
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/records_json.h"
+#include "core/record/records_json.h"
 #include "profiler/database.h"
 #include "profiler/embedded.h"
 #include "profiler/sqlite.h"

@@ -3,9 +3,9 @@
 
 #include <sstream>
 
-#include "core/graph/narrow_tensors.h"
-#include "core/plan/error.h"
-#include "core/plan/narrow_weights.h"
+#include "core/export/narrow_tensors.h"
+#include "core/base/error.h"
+#include "core/op/narrow_weights.h"
 #include "core/quantization/grouped_weights.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/quantization/weights.h"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

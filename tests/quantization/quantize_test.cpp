@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/model_memory.h"
+#include "core/model/model_memory.h"
 #include "core/graph/reasons.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/quantization/quantized_value.h"
 #include "core/quantization/weights.h"

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "core/quantization/ipex_configuration.h"
 
 namespace ipex_studio {

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/app.h"
 #include "studio/folder_reader.h"
 #include "studio/panels/file_dialog.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "studio/app.h"
 #include "studio/panels/graph_scene.h"
 #include "studio/window.h"

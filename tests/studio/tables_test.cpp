@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <random>
 
-#include "core/plan/error.h"
-#include "core/plan/tuning_store.h"
+#include "core/base/error.h"
+#include "core/record/tuning_store.h"
 #include "studio/overrides.h"
 #include "studio/panels/operations_table.h"
 #include "studio/snapshot_memory.h"

@@ -17,7 +17,7 @@
 #include <string>
 #include <thread>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "tests/studio/display.h"
 #include "tests/studio/synthetic_job.h"
 

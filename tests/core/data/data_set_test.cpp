@@ -15,7 +15,7 @@
 
 #include "core/data/idx_file.h"
 #include "core/data/image_file.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "tests/core/data/files.h"
 
 namespace ipex_studio::testing {

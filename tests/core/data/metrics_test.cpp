@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "core/data/preprocess.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "tests/core/data/files.h"
 
 namespace ipex_studio::testing {

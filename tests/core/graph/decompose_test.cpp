@@ -1,6 +1,6 @@
 // Fused operators written out in stock operators give the numbers of the fused ones.
-#include "core/graph/decompose.h"
-#include "core/graph/decompose_newer.h"
+#include "core/export/decompose.h"
+#include "core/export/decompose_newer.h"
 #include "core/graph/node_facts.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include "core/graph/fused_op.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {

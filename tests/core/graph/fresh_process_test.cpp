@@ -13,10 +13,10 @@
 #include <map>
 #include <sstream>
 
-#include "core/graph/measure.h"
-#include "core/graph/region_object.h"
-#include "core/plan/error.h"
-#include "core/plan/pt_file.h"
+#include "core/model/measure.h"
+#include "core/lower/region_object.h"
+#include "core/base/error.h"
+#include "core/file/pt_file.h"
 #include "script_models.h"
 #include "tests/profiler/temp_directory.h"
 

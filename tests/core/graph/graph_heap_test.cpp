@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/plan/freed_memory.h"
-#include "core/plan/jemalloc.h"
+#include "core/base/freed_memory.h"
+#include "core/base/jemalloc.h"
 #include "tests/resident_memory.h"
 
 namespace ipex_studio {

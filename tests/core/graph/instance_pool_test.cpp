@@ -1,14 +1,14 @@
 // Several instances of one model behind one queue.
-#include "core/graph/instance_pool.h"
+#include "core/model/instance_pool.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 
-#include "core/graph/measure.h"
-#include "core/plan/core_sets.h"
-#include "core/plan/error.h"
+#include "core/model/measure.h"
+#include "core/runtime/core_sets.h"
+#include "core/base/error.h"
 #include "script_models.h"
 
 namespace ipex_studio {

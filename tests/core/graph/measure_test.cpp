@@ -1,12 +1,12 @@
 // What recording costs, and that every sample finds its step.
-#include "core/graph/measure.h"
+#include "core/model/measure.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "core/graph/region_object.h"
+#include "core/lower/region_object.h"
 #include "tests/core/graph/script_models.h"
 #include "tests/goal.h"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "core/graph/read_inputs.h"
+#include "core/model/read_inputs.h"
 #include "passes/pipeline.h"
 #include "script_models.h"
 

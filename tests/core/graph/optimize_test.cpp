@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/runtime/print_handler.h>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "passes/pipeline.h"
 #include "script_models.h"
 

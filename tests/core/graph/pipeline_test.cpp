@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/value_uses.h"
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "passes/pipeline.h"
 #include "tests/goal.h"
 

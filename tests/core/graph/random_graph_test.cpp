@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "core/graph/region_object.h"
+#include "core/lower/region_object.h"
 #include "script_models.h"
 
 namespace ipex_studio {

@@ -1,12 +1,12 @@
 // Input files: what torch.save, torch.jit.save and numpy write becomes arguments; everything else is refused unrun.
-#include "core/graph/read_inputs.h"
+#include "core/model/read_inputs.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <fstream>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "script_models.h"
 #include "tests/core/plan/pt_file_fixture.h"
 #include "tests/profiler/temp_directory.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/verify.h"
+#include "core/model/verify.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio::testing {

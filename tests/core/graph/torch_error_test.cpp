@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "core/graph/torch_error.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,5 +1,5 @@
 // The judge itself: what it must accept, what it must refuse, and what it compares with.
-#include "core/graph/verify.h"
+#include "core/model/verify.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/plan/core_sets.h"
+#include "core/runtime/core_sets.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "core/plan/crc32.h"
+#include "core/base/crc32.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

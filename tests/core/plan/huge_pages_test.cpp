@@ -1,4 +1,4 @@
-#include "core/plan/huge_pages.h"
+#include "core/base/huge_pages.h"
 
 #include <gtest/gtest.h>
 

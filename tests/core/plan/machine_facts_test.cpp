@@ -1,4 +1,4 @@
-#include "core/plan/machine_facts.h"
+#include "core/runtime/machine_facts.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

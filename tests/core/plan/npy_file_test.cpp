@@ -1,12 +1,12 @@
 // Arrays of numpy: what numpy writes is read, and what it would not write is refused before anything is allocated.
-#include "core/plan/npy_file.h"
+#include "core/file/npy_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "random_spec.h"
 #include "zip_writer.h"
 

@@ -1,7 +1,7 @@
 // Operation specs as text: what is printed reads back, and damaged text is refused in one sentence.
 #include <gtest/gtest.h>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "random_spec.h"
 
 namespace ipex_studio {

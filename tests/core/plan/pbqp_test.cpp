@@ -1,5 +1,5 @@
 // The solver against all assignments of small graphs, and on long chains.
-#include "core/plan/pbqp.h"
+#include "core/base/pbqp.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/plan/pickle_scan.h"
+#include "core/file/pickle_scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // Plan specs as text: untrusted input. What is read satisfies every promise of the header; the rest is refused.
-#include "core/plan/plan_spec.h"
+#include "core/op/plan_spec.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "random_spec.h"
 
 namespace ipex_studio {

@@ -11,8 +11,8 @@
 #include <random>
 #include <sstream>
 
-#include "core/plan/crc32.h"
-#include "core/plan/error.h"
+#include "core/base/crc32.h"
+#include "core/base/error.h"
 #include "tests/profiler/temp_directory.h"
 
 namespace ipex_studio {

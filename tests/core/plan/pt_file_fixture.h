@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/error.h"
-#include "core/plan/pt_file.h"
+#include "core/base/error.h"
+#include "core/file/pt_file.h"
 #include "tests/core/plan/zip_writer.h"
 
 namespace ipex_studio::testing {

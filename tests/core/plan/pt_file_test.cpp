@@ -1,4 +1,4 @@
-#include "core/plan/pt_file.h"
+#include "core/file/pt_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "core/plan/sha256.h"
-#include "core/plan/zip_reader.h"
+#include "core/base/sha256.h"
+#include "core/file/zip_reader.h"
 #include "tests/core/plan/pt_file_fixture.h"
 #include "tests/goal.h"
 

@@ -1,5 +1,5 @@
 // Result sizes against brute force, and refusals.
-#include "core/plan/shape_inference.h"
+#include "core/op/shape_inference.h"
 
 #include <gtest/gtest.h>
 

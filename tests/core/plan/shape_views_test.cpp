@@ -1,5 +1,5 @@
 // Views against brute force: every element of a view must be the element that the operation's definition names.
-#include "core/plan/shape_views.h"
+#include "core/op/shape_views.h"
 
 #include <gtest/gtest.h>
 

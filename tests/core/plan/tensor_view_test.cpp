@@ -1,5 +1,5 @@
 // Tensor descriptions: layouts, sizes in memory, names.
-#include "core/plan/tensor_view.h"
+#include "core/op/tensor_view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Records of measurements: what is written is read, and what is damaged is left out.
-#include "core/plan/tuning_store.h"
+#include "core/record/tuning_store.h"
 
 #include <gtest/gtest.h>
 
-#include "core/plan/layout_text.h"
+#include "core/op/layout_text.h"
 #include "random_spec.h"
 
 namespace ipex_studio {

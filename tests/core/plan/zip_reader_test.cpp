@@ -1,4 +1,4 @@
-#include "core/plan/zip_reader.h"
+#include "core/file/zip_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

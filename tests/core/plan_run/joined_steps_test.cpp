@@ -9,7 +9,7 @@
 
 #include "core/plan/plan_compiler.h"
 #include "core/plan/plan_join.h"
-#include "core/plan/tuner.h"
+#include "core/tune/tuner.h"
 #include "plan_interpreter.h"
 #include "timed_kernels.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
 #include "random_plan.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "core/plan/shape_inference.h"
+#include "core/op/shape_inference.h"
 #include "random_plan.h"
 
 namespace ipex_studio::testing {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/plan/shape_inference.h"
+#include "core/op/shape_inference.h"
 
 namespace ipex_studio::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "core/plan/error.h"
+#include "core/base/error.h"
 #include "core/plan/plan.h"
 #include "all_kernels.h"
 #include "plan_interpreter.h"

@@ -1,9 +1,9 @@
 // What plans ask of kernels before they take what these made.
-#include "core/plan/prepare.h"
+#include "core/op/prepare.h"
 
 #include <gtest/gtest.h>
 
-#include "core/plan/shape_inference.h"
+#include "core/op/shape_inference.h"
 #include "kernels/kernel_list.h"
 
 namespace ipex_studio {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/kernel.h"
-#include "core/plan/plan_spec.h"
+#include "core/op/kernel.h"
+#include "core/op/plan_spec.h"
 #include "tests/core/plan/random_spec.h"
 
 namespace ipex_studio::testing {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/plan/kernel.h"
+#include "core/op/kernel.h"
 #include "tests/core/plan/random_spec.h"
 
 namespace ipex_studio::testing {

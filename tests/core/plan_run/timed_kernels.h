@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/narrow_floats.h"
+#include "core/op/narrow_floats.h"
 #include "all_kernels.h"
 
 namespace ipex_studio::testing {

@@ -1,5 +1,5 @@
 // The tuner: any choice gives the same numbers, kernels of known speed are chosen as they should be, records come back.
-#include "core/plan/tuner.h"
+#include "core/tune/tuner.h"
 
 #include <gtest/gtest.h>
 

@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "call_count.h"
-#include "core/graph/tensor_bridge.h"
-#include "core/plan/core_sets.h"
-#include "core/plan/error.h"
+#include "core/torch/tensor_bridge.h"
+#include "core/runtime/core_sets.h"
+#include "core/base/error.h"
 #include "kernels/torch/region.h"
 #include "tests/goal.h"
 #include "tests/resident_memory.h"

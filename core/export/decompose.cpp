@@ -1,0 +1,269 @@
+#include "core/export/decompose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/export/decompose_writer.h"
+#include "core/export/narrow_tensors.h"
+#include "core/base/error.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+// `x` with zeros around it, for padding that differs between begin and end: last axis first, as the operator wants it.
+Value* writePadding(StockWriter& write, Value* x, const std::vector<std::int64_t>& begin,
+                    const std::vector<std::int64_t>& end) {
+  std::vector<std::int64_t> pads;
+  for (std::size_t axis = begin.size(); axis-- > 0;) {
+    pads.push_back(begin[axis]);
+    pads.push_back(end[axis]);
+  }
+  return write.call("aten::constant_pad_nd", {x, write.integers(pads), write.integer(0)});
+}
+
+// Integers are written as the floats that hold them: stock operators have no such sums, and up to 2^24 these are exact.
+Value* withoutZero(StockWriter& write, Value* x, const FusedOp& op, const char* attribute) {
+  const std::int64_t zero = op.spec.intOr(attribute, 0);
+  return zero == 0 ? x : write.minus(x, write.integer(zero), 1);
+}
+
+Value* asFloats(StockWriter& write, Value* weights) {
+  const auto constant = constantTensor(weights);
+  if (!constant || constant->scalar_type() != at::kChar) return weights;
+  return write.inType(weights, at::kFloat);  // once, where a program folds constants; the file keeps bytes
+}
+
+bool isOfBf16(const Value* value) { return knownDtype(value) == at::kBFloat16; }
+
+// Stock products of BF16 take no other bias.
+Value* biasOf(StockWriter& write, const FusedOp& op) {
+  Value* bias = op.base[2];
+  if (!isOfBf16(op.base[0]) || isNone(bias) || isOfBf16(bias)) return bias;
+  const auto constant = constantTensor(bias);
+  return constant ? write.tensor(constant->to(at::kBFloat16)) : write.inType(bias, at::kBFloat16);
+}
+
+Value* writeConvolution(StockWriter& write, const FusedOp& op) {
+  const bool transposed = op.spec.kind == OpKind::kDeconvolution;
+  Value* x = withoutZero(write, op.base[0], op, "src_zero");
+  std::vector<std::int64_t> padding = op.spec.ints("padding");
+  const std::vector<std::int64_t> end = op.spec.ints("padding_end");
+  if (end.size() == padding.size() && end != padding) {
+    IPEX_CHECK(!transposed, "a transposed convolution has symmetric padding");
+    x = writePadding(write, x, padding, end);
+    padding.assign(padding.size(), 0);
+  }
+  std::vector<std::int64_t> output_padding = op.spec.ints("output_padding");
+  output_padding.resize(padding.size(), 0);
+  return write.call("aten::convolution",
+                    {x, asFloats(write, op.base[1]), biasOf(write, op), write.integers(op.spec.ints("stride")), write.integers(padding),
+                     write.integers(op.spec.ints("dilation")), write.flag(transposed), write.integers(output_padding),
+                     write.integer(op.spec.intOr("groups", 1))});
+}
+
+Value* writeMatmul(StockWriter& write, const FusedOp& op) {
+  const auto side = [&](std::size_t i, const char* flag, const char* zero) {
+    Value* x = withoutZero(write, asFloats(write, op.base[i]), op, zero);
+    return op.spec.intOr(flag, 0) == 0 ? x : write.call("aten::transpose", {x, write.integer(-2), write.integer(-1)});
+  };
+  Value* a = side(0, "transpose_a", "src_zero");
+  Value* product = write.call("aten::matmul", {a, side(1, "transpose_b", "weight_zero")});
+  return write.scaled(product, op.spec.floatOr("scale", 1));
+}
+
+Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
+  const std::int64_t group = op.spec.intOr("group", 0);
+  if (group == 0) return write.call("aten::linear", {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), biasOf(write, op)});
+  const auto integers = constantTensor(op.base[1]), scales = constantTensor(op.base[2]);
+  IPEX_CHECK(integers && scales, "weights in groups are constants");
+  const auto bits = static_cast<int>(op.spec.intOr("bits", 8));
+  const std::int64_t depth = op.spec.intOr("depth", integers->size(-1));
+  return write.call("aten::linear", {op.base[0], write.tensor(widenGroups(*integers, *scales, bits, group, depth)), write.none()});
+}
+
+// As convolutions of one pixel.
+Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
+  const auto axes = static_cast<std::size_t>(op.spec.intOr("axes", 2));
+  std::vector<std::int64_t> pixels, one(axes, 1), zero(axes, 0);
+  for (std::size_t axis = 0; axis < axes; ++axis) pixels.push_back(static_cast<std::int64_t>(axis) + 2);
+  Value* v = write.call("aten::mean", {op.base[0], write.integers(pixels), write.flag(true), write.none()});
+  for (const std::size_t weights : {1, 3}) {
+    auto tensor = constantTensor(op.base[weights]);
+    IPEX_CHECK(tensor, "weights of a squeeze-and-excitation block are constants");
+    for (std::size_t axis = 0; axis < axes; ++axis) tensor = tensor->unsqueeze(-1);
+    v = write.call("aten::convolution", {v, write.tensor(*tensor), op.base[weights + 1], write.integers(one), write.integers(zero),
+                                         write.integers(one), write.flag(false), write.integers(zero), write.integer(1)});
+    FusedOp activation;
+    activation.spec.post_ops.emplace_back();
+    namedPostOp(op.spec, weights == 1 ? "activation" : "gate", &activation.spec.post_ops[0]);
+    v = writePostOps(write, activation, v);
+  }
+  return write.call("aten::mul", {op.base[0], v});
+}
+
+Value* writeBase(StockWriter& write, const FusedOp& op) {
+  switch (op.spec.kind) {
+    case OpKind::kConvolution:
+    case OpKind::kDeconvolution:
+      return writeConvolution(write, op);
+    case OpKind::kLinear:
+      return writeFullyConnected(write, op);
+    case OpKind::kMatmul:
+      return writeMatmul(write, op);
+    case OpKind::kSqueezeExcite:
+      return writeSqueezeExcite(write, op);
+    default:
+      return op.base[0];
+  }
+}
+
+// Product, chain and rounding. In BF16 throughout where operand and result are and stock operators know the chain; else the chain
+// is computed in FP32, as the fused node does.
+Value* writeChain(StockWriter& write, Node* node, const FusedOp& op) {
+  Value* v = writeBase(write, op);
+  const bool from = isOfBf16(op.base[0]), to = isOfBf16(node->output());
+  const bool stays = from && to && hasStockBf16(op.spec.post_ops);
+  if (from && !stays) v = write.inType(v, at::kFloat);
+  v = writeRounded(write, op, writePostOps(write, op, v));
+  const bool promoted = std::any_of(op.post_args.begin(), op.post_args.end(), [](const Value* operand) { return !isOfBf16(operand); });
+  return to && (!stays || promoted) ? write.inType(v, at::kBFloat16) : v;
+}
+
+// Tables whose rows carry scale and offset become FP32 ones.
+Value* writeEmbedding(StockWriter& write, Node* node, const OpSpec& spec) {
+  const bool bags = spec.kind == OpKind::kEmbeddingBag;
+  const auto rows = constantTensor(node->input(bags ? 2 : 1));
+  IPEX_CHECK(rows, "a table of integers is constant");
+  Value* table = write.tensor(widenScaledRows(*rows));
+  Value *no = write.flag(false), *ids = node->input(0);
+  if (!bags) return write.call("aten::embedding", {table, ids, write.integer(-1), no, no});
+  Value* mode = write.integer(spec.stringOr("mode", "sum") == "mean" ? 1 : 0);
+  Value* last = write.flag(spec.intOr("include_last_offset", 0) != 0);
+  return write.first("aten::embedding_bag", {table, ids, node->input(1), no, mode, no, write.none(), last, write.none()}, 4);
+}
+
+Value* writeSoftmax(StockWriter& write, const Node* node, const OpSpec& spec) {
+  Value* scores = write.scaled(const_cast<Node*>(node)->input(0), spec.floatOr("scale", 1));
+  if (!isNone(node->input(1))) scores = write.plus(scores, const_cast<Node*>(node)->input(1), 1);
+  const char* kind = spec.intOr("log", 0) != 0 ? "aten::log_softmax" : "aten::softmax";
+  return write.call(kind, {scores, write.integer(spec.intOr("axis", -1)), write.none()});
+}
+
+// In the order of float operations that the fused node replaced: scaled scores, mask, softmax, weighted values. In FP32,
+// whatever the fused node rounds for its products.
+Value* writeAttentionInFloat(StockWriter& write, Node* node, const OpSpec& spec) {
+  const auto operand = [&](std::size_t i) {
+    return isOfBf16(node->input(i)) ? write.inType(node->input(i), at::kFloat) : node->input(i);
+  };
+  Value* mask = node->input(3);
+  Value* turned = write.call("aten::transpose", {operand(1), write.integer(-2), write.integer(-1)});
+  Value* scores = write.scaled(write.call("aten::matmul", {operand(0), turned}), spec.floatOr("scale", 1));
+  if (spec.has("fill")) {
+    scores = write.call("aten::masked_fill", {scores, write.call("aten::ne", {mask, write.integer(0)}), write.number(spec.floatOr("fill", 0))});
+  } else if (spec.has("keep")) {
+    scores = write.call("aten::masked_fill", {scores, write.call("aten::eq", {mask, write.integer(0)}), write.number(spec.floatOr("keep", 0))});
+  } else if (!isNone(mask)) {
+    scores = write.plus(scores, mask, 1);
+  }
+  Value* weights = write.call("aten::softmax", {scores, write.integer(-1), write.none()});
+  return write.call("aten::matmul", {weights, operand(2)});
+}
+
+Value* writeAttention(StockWriter& write, Node* node, const OpSpec& spec) {
+  FusedOp op;
+  op.spec = spec;
+  Value* result = writeRounded(write, op, writePostOps(write, op, writeAttentionInFloat(write, node, spec)));
+  return isOfBf16(node->output()) ? write.inType(result, at::kBFloat16) : result;
+}
+
+// The sizes of the last `axes` axes of x, from the factor where there is one, else asked of x at run time.
+Value* writeNormalizedSizes(StockWriter& write, Value* x, const Value* gamma, std::int64_t axes) {
+  if (const auto constant = constantTensor(gamma)) return write.integers(constant->sizes().vec());
+  std::vector<Value*> sizes;
+  for (std::int64_t axis = -axes; axis < 0; ++axis) {
+    sizes.push_back(write.call("aten::size", {x, write.integer(axis)}));
+    sizes.back()->setType(c10::IntType::get());
+  }
+  return write.list(sizes, c10::ListType::ofInts());
+}
+
+// x over its root mean square, or over its length where that is asked for.
+Value* writeRowNorm(StockWriter& write, Node* node, Value* x, const OpSpec& spec) {
+  std::vector<std::int64_t> last;
+  for (std::int64_t axis = -spec.intOr("axes", 1); axis < 0; ++axis) last.push_back(axis);
+  Value* eps = write.number(spec.floatOr("eps", 1e-5));
+  Value* result = nullptr;
+  if (spec.intOr("l2", 0) != 0) {
+    Value* length = write.call("aten::norm", {x, write.integer(2), write.integers(last), write.flag(true)});
+    result = write.call("aten::div", {x, write.call("aten::clamp_min", {length, eps})});
+  } else {
+    Value* square = write.call("aten::pow", {x, write.integer(2)});
+    Value* mean = write.call("aten::mean", {square, write.integers(last), write.flag(true), write.none()});
+    result = write.call("aten::mul", {x, write.call("aten::rsqrt", {write.plus(mean, eps, 1)})});
+  }
+  if (!isNone(node->input(1))) result = write.call("aten::mul", {result, node->input(1)});
+  return isNone(node->input(2)) ? result : write.plus(result, node->input(2), 1);
+}
+
+// The results of the fused node: the normalized sum, and the sum where it returns that.
+std::vector<Value*> writeLayerNorm(StockWriter& write, Node* node, const OpSpec& spec) {
+  Value* x = node->input(0);
+  if (!isNone(node->input(3))) x = write.plus(x, node->input(3), 1);
+  const std::int64_t axes = spec.intOr("axes", 1);
+  const double eps = spec.floatOr("eps", 1e-5);
+  if (spec.intOr("rms", 0) != 0 || spec.intOr("l2", 0) != 0) return {writeRowNorm(write, node, x, spec), x};
+  Value* sizes = writeNormalizedSizes(write, x, node->input(1), axes);
+  Value* norm =
+      write.call("aten::layer_norm", {x, sizes, node->input(1), node->input(2), write.number(eps), write.flag(false)});
+  return {norm, x};
+}
+
+OpSpec specOf(const Node* node) {
+  const auto text = torch::jit::toIValue(node->inputs().back());
+  if (!text || !text->isString()) {
+    throw Error(ExitCode::kBadModel, "A fused operation has no constant description; export the model again.");
+  }
+  return parseOpSpec(text->toStringRef());
+}
+
+std::vector<Value*> writeStock(StockWriter& write, Node* node) {
+  if (const auto op = readFusedOp(node)) return {writeChain(write, node, *op)};
+  const OpSpec spec = specOf(node);
+  if (spec.kind == OpKind::kEmbedding || spec.kind == OpKind::kEmbeddingBag) return {writeEmbedding(write, node, spec)};
+  if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
+  if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};
+  IPEX_CHECK(spec.kind == OpKind::kLayerNorm, "a fused operator has no stock form");
+  return writeLayerNorm(write, node, spec);
+}
+
+bool isFused(const Node* node) {
+  static const char* const kKinds[] = {"convolution", "deconvolution", "linear",     "matmul",         "pointwise", "squeeze_excite",
+                                       "softmax",     "layer_norm",    "add_layer_norm", "attention", "embedding", "embedding_bag"};
+  if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
+  for (const char* kind : kKinds) {
+    if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void decomposeFusedOps(torch::jit::Graph& graph, Rewriter& rewriter) {
+  for (Node* node : allNodes(graph)) {
+    if (!rewriter.alive(node) || !isFused(node)) continue;
+    IPEX_CHECK(rewriter.permit(), "writing fused operations out has no limit");
+    StockWriter write(rewriter, node);
+    std::vector<Value*> results = writeStock(write, node);
+    results.resize(node->outputs().size());
+    const std::string text = fmt::format("wrote out {}", node->kind().toUnqualString());
+    rewriter.replaceAll({node}, node->outputs(), results, text);
+  }
+}
+
+}  // namespace ipex_studio

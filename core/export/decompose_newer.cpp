@@ -1,0 +1,89 @@
+#include "core/export/decompose_newer.h"
+
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/jit.h>
+
+#include <map>
+#include <string>
+
+#include "core/graph/origins.h"
+
+namespace ipex_studio {
+namespace {
+
+struct NewerOperator {
+  bool is_ours;
+  const char* kind;
+  const char* source;  // TorchScript; its function is called `written`
+};
+
+// As the shims compute them. Dropout is refused there. 6, 7, 11: float, double, bool.
+constexpr NewerOperator kNewerOperators[] = {
+    {IPEX_NEEDS_SDPA_SHIM, "aten::scaled_dot_product_attention", R"(
+def additive(mask: Tensor, like: Tensor) -> Tensor:
+    if mask.dtype == 11:
+        mask = torch.zeros(mask.size(), dtype=like.dtype, device=like.device).masked_fill(torch.logical_not(mask), -float('inf'))
+    return mask
+
+def written(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], dropout: float, causal: bool, scale: Optional[float], in_groups: bool) -> Tensor:
+    if in_groups:
+        key = torch.repeat_interleave(key, query.size(-3) // key.size(-3), -3)
+        value = torch.repeat_interleave(value, query.size(-3) // value.size(-3), -3)
+    if scale is None:
+        factor = 1.0 / (float(query.size(-1)) ** 0.5)
+    else:
+        factor = scale
+    scores = torch.mul(torch.matmul(query, torch.transpose(key, -2, -1)), factor)
+    if causal:
+        lower = torch.tril(torch.ones([query.size(-2), key.size(-2)], dtype=11, device=scores.device))
+        scores = scores + additive(lower, scores)
+    if mask is not None:
+        scores = scores + additive(mask, scores)
+    return torch.matmul(torch.softmax(scores, -1), value)
+)"},
+    {IPEX_NEEDS_RMS_NORM_SHIM, "aten::rms_norm", R"(
+def written(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
+    axes = [-1 - i for i in range(len(normalized_shape))]
+    if eps is not None:
+        least = eps
+    elif input.dtype == 7:
+        least = 2.220446049250313e-16
+    else:
+        least = 1.1920928955078125e-07
+    y = torch.mul(input, torch.rsqrt(torch.add(torch.mean(torch.pow(input, 2), axes, True), least)))
+    if weight is not None:
+        y = torch.mul(y, weight)
+    return y
+)"}};
+
+// What this libtorch lacks, by the name of the operator.
+const std::map<std::string, std::shared_ptr<torch::jit::Graph>>& writtenGraphs() {
+  static const auto graphs = [] {
+    std::map<std::string, std::shared_ptr<torch::jit::Graph>> written;
+    for (const NewerOperator& newer : kNewerOperators) {
+      if (!newer.is_ours) continue;
+      const auto unit = torch::jit::compile(newer.source);  // owns what is called until it is inlined
+      const auto graph = torch::jit::toGraphFunction(unit->get_function("written")).graph()->copy();
+      torch::jit::Inline(*graph);
+      written[newer.kind] = graph;
+    }
+    return written;
+  }();
+  return graphs;
+}
+
+}  // namespace
+
+void decomposeNewerOperators(torch::jit::Graph& graph) {
+  for (torch::jit::Node* node : allNodes(graph)) {
+    const auto written = writtenGraphs().find(node->kind().toQualString());
+    if (written == writtenGraphs().end()) continue;
+    const torch::jit::WithInsertPoint at(node);
+    torch::jit::Value* result = torch::jit::insertGraph(graph, *written->second, node->inputs()).at(0);
+    result->setType(node->output()->type());
+    node->output()->replaceAllUsesWith(result);
+    node->destroy();
+  }
+}
+
+}  // namespace ipex_studio

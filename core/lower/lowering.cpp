@@ -1,0 +1,245 @@
+#include "core/lower/lowering.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/graph/elementwise.h"
+#include "core/graph/node_facts.h"
+#include "core/lower/lowering_builder.h"
+#include "core/torch/tensor_bridge.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace lowering {
+
+std::int64_t needInt(Value* value, const char* what) {
+  const auto constant = constantInt(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+bool needBool(Value* value, const char* what) {
+  const auto constant = constantBool(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+double needNumber(Value* value, const char* what) {
+  const auto constant = constantNumber(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+std::vector<std::int64_t> needInts(Value* value, const char* what) {
+  const auto constant = constantInts(value);
+  if (!constant) decline(reasons::kNotConstant, fmt::format("'{}' is computed at run time.", what));
+  return *constant;
+}
+
+OpSpec needSpec(Node* node) {
+  const auto text = torch::jit::constant_as<std::string>(node->inputs().back());
+  if (!text) decline(reasons::kNotConstant, "The operation's description is computed at run time.");
+  return parseOpSpec(*text);
+}
+
+void intOrRef(Value* value, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs) {
+  const auto constant = constantInt(value);
+  spec.attributes[attribute] = constant.value_or(0);
+  if (!constant) refs.push_back({attribute, -1, value});
+}
+
+void intsOrRefs(Value* list, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs) {
+  if (const auto constant = constantInts(list)) {
+    spec.attributes[attribute] = *constant;
+    return;
+  }
+  std::vector<std::int64_t> entries;
+  for (Value* entry : needList(list)) {
+    const auto constant = constantInt(entry);
+    if (!constant) refs.push_back({attribute, static_cast<std::int32_t>(entries.size()), entry});
+    entries.push_back(constant.value_or(0));
+  }
+  spec.attributes[attribute] = entries;
+}
+
+int needRank(const Value* value) {
+  const auto sizes = knownSizes(value);
+  if (!sizes) decline(reasons::kUnknownShape, "The number of dimensions was not seen in the example run.");
+  return static_cast<int>(sizes->size());
+}
+
+void needFloat(const Value* value) {
+  const auto dtype = knownDtype(value);
+  if (!dtype) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
+  if (*dtype != at::kFloat && !isNarrowFloat(*dtype)) {
+    decline(reasons::kUnsupportedDtype, fmt::format("Plans compute in FP32, BF16 and FP16; this is {}.", c10::toString(*dtype)));
+  }
+}
+
+bool isInteger8(const Value* value) {
+  const auto dtype = knownDtype(value);
+  return dtype == at::kByte || dtype == at::kChar;
+}
+
+void needFloatOrInteger8(const Value* value) {
+  if (!isInteger8(value)) needFloat(value);
+}
+
+int wrapAxis(std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= std::max(rank, 1)) decline(reasons::kUnsupportedAttribute, "A dimension is out of range.");
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::int64_t>& axes, int rank) {
+  for (std::int64_t axis = 0; axis < rank; ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+    x = steps.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}}, {x});
+  }
+  return steps.chain({binaryPostOp(PostOpKind::kFill, 0, 1)}, {x, use(at::ones({}, at::kFloat))});
+}
+
+std::vector<Value*> needList(Value* list) {
+  if (list->node()->kind() != c10::prim::ListConstruct) decline(reasons::kNotConstant, "A list is computed at run time.");
+  return list->node()->inputs().vec();
+}
+
+namespace {
+
+const Table& table() {
+  static const Table all = [] {
+    Table made;
+    addComputeLowerings(made);
+    addPoolingLowerings(made);
+    addViewLowerings(made);
+    addAttentionLowerings(made);
+    addLogicLowerings(made);
+    addComposedLowerings(made);
+    addFactoryLowerings(made);
+    addRecurrentLowerings(made);
+    addOrderLowerings(made);
+    addIndexingLowerings(made);
+    return made;
+  }();
+  return all;
+}
+
+// Stock operators on integers wrap around; ours treat them as numbers.
+LoweredNode lowerFused(Node* node, const FusedOp& fused) {
+  const bool own = !node->kind().is_aten();
+  const auto need = own ? needFloatOrInteger8 : needFloat;
+  need(node->output());
+  std::vector<LoweredOperand> src;
+  for (Value* operand : fused.base) {
+    if (!isNone(operand)) need(operand);
+    src.push_back(use(operand));
+  }
+  for (Value* operand : fused.post_args) {
+    need(operand);
+    src.push_back(use(operand));
+  }
+  return single(fused.spec, std::move(src), {node->output()});
+}
+
+// An elementwise node becomes a pointwise chain on its larger operand.
+LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
+  needFloat(node->output());
+  const bool counts = isCountable(elementwise.data) || (elementwise.operand != nullptr && isCountable(elementwise.operand));
+  if (counts && knownDtype(node->output()) != at::kFloat) decline(reasons::kMixedDtype, "Integers meet narrow floats.");
+  Steps steps;
+  std::vector<LoweredOperand> src{asFloat(steps, elementwise.data)};
+  if (elementwise.operand != nullptr) src.push_back(asFloat(steps, elementwise.operand));
+  steps.chain(elementwise.post_ops, std::move(src));
+  return steps.finish(node);
+}
+
+std::optional<Elementwise> elementwiseOf(Node* node) {
+  std::optional<Elementwise> first = readElementwise(node, 0);
+  if (node->inputs().size() < 2) return first;
+  const std::optional<Elementwise> second = readElementwise(node, 1);
+  if (!first || !first->operand || !second) return first ? first : second;
+  const auto sizes = knownSizes(first->data);
+  const auto result = knownSizes(node->output());
+  const bool first_is_full = sizes && result && *sizes == *result;
+  return first_is_full ? first : second;
+}
+
+// Views take tensors of any type, so what plans cannot hold shows here.
+LoweredNode requireFitting(LoweredNode lowered) {
+  for (const LoweredOp& op : lowered.ops) {
+    const auto require = [&](const Value* tensor) {
+      if (!fitsPlans(tensor)) decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
+      const auto dtype = knownDtype(tensor);
+      if (isNarrowFloat(dtype) && !takesNarrowFloat(op.spec.kind, *dtype)) {
+        decline(reasons::kUnsupportedDtype, fmt::format("Plans do this in FP32 only; this is {}.", c10::toString(*dtype)));
+      }
+    };
+    for (const LoweredOperand& operand : op.src) {
+      if (operand.value != nullptr) require(operand.value);
+    }
+    for (const Value* result : op.dst) require(result);
+  }
+  return lowered;
+}
+
+}  // namespace
+}  // namespace lowering
+
+std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
+  using namespace lowering;
+  try {
+    std::string why;
+    if (const auto fused = readFusedOp(node, &why)) return requireFitting(lowerFused(node, *fused));
+    if (!why.empty()) decline(reasons::kUnsupportedAttribute, why);
+    const auto found = table().find(node->kind().toQualString());
+    if (found != table().end()) return requireFitting(found->second(node));
+    if (const auto integers = lowerIntegerMath(node)) return requireFitting(*integers);
+    if (const auto elementwise = elementwiseOf(node)) return requireFitting(lowerElementwise(node, *elementwise));
+    if (const auto sized = lowerWithSize(node)) return requireFitting(*sized);
+    if (!node->blocks().empty()) decline(reasons::kControlFlow, "Control flow stays in the interpreter.");
+    decline(reasons::kUnsupportedOperator, fmt::format("Plans do not know {}.", node->kind().toQualString()));
+  } catch (const Declined& declined) {
+    return declined.decline;
+  }
+}
+
+bool takesNarrowFloat(OpKind kind, at::ScalarType dtype) {
+  switch (kind) {
+    case OpKind::kConvolution:
+    case OpKind::kLinear:
+    case OpKind::kMatmul:
+    case OpKind::kPointwise:
+    case OpKind::kConcat:
+    case OpKind::kCast: return true;
+    case OpKind::kAttention:
+    case OpKind::kPool: return dtype == at::kBFloat16;
+    default: return isView(kind);
+  }
+}
+
+bool fitsPlans(const Value* tensor) {
+  const auto dtype = knownDtype(tensor);
+  const auto sizes = knownSizes(tensor);
+  return dtype && sizes && dtypeOf(*dtype) != DType::kNone && sizes->size() <= kMaxRank;
+}
+
+bool isSizeArithmetic(const Node* node) {
+  static const std::unordered_map<std::string, std::size_t> kArity = {
+      {"aten::add", 2}, {"aten::sub", 2}, {"aten::mul", 2}, {"aten::floordiv", 2}, {"aten::remainder", 2}, {"aten::neg", 1}};
+  if (node->outputs().size() != 1 || !node->output()->type()->isSubtypeOf(*c10::IntType::get())) return false;
+  const std::string kind = node->kind().toQualString();
+  if (kind == "aten::size") {
+    return node->inputs().size() == 2 && constantInt(node->input(1)).has_value() && fitsPlans(node->input(0));
+  }
+  const auto found = kArity.find(kind);
+  if (found == kArity.end() || node->inputs().size() != found->second) return false;
+  for (const Value* input : node->inputs()) {
+    if (!input->type()->isSubtypeOf(*c10::IntType::get())) return false;
+  }
+  return true;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,58 @@
+// Lowering: what a graph node is in terms of OpSpecs, or why it is nothing a plan can do.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/torch/torch_compat.h"
+#include "core/op/op_spec.h"
+
+namespace ipex_studio {
+
+// An operand: a value of the graph, a tensor made here, the result of an earlier operation of the same node, or absent.
+struct LoweredOperand {
+  torch::jit::Value* value = nullptr;
+  at::Tensor constant;
+  std::int32_t local = -1;
+  std::int32_t result = 0;               // of that operation
+  bool absent() const { return value == nullptr && !constant.defined() && local < 0; }
+};
+
+// Attribute (entry `index`, or the scalar for -1) that takes the integer `value` of the graph.
+struct LoweredRef {
+  std::string attribute;
+  std::int32_t index = -1;
+  torch::jit::Value* value = nullptr;
+};
+
+struct LoweredOp {
+  OpSpec spec;
+  std::vector<LoweredOperand> src;
+  std::vector<LoweredRef> refs;
+  std::vector<torch::jit::Value*> dst;   // empty: only later operations of this node read it (as local)
+  int results = 1;                       // how many it has then
+};
+
+// The operations of one node, in order.
+struct LoweredNode {
+  std::vector<LoweredOp> ops;
+};
+
+// Does not change the graph. On failure `reason` is a code of reasons.h and `why` a sentence.
+struct LoweringDecline {
+  const char* reason = "";
+  std::string why;
+};
+std::variant<LoweredNode, LoweringDecline> lowerNode(torch::jit::Node* node);
+
+// Are there kernels for narrow floats of this type (at::kBFloat16, at::kHalf), or would a plan run its reference?
+bool takesNarrowFloat(OpKind kind, at::ScalarType dtype);
+
+// Can a plan hold this tensor at all? Its type was seen and plans know it, and it has few enough dimensions.
+bool fitsPlans(const torch::jit::Value* tensor);
+
+// Integer arithmetic on sizes that a plan can do itself: aten::size(t, axis), len arithmetic, literals.
+bool isSizeArithmetic(const torch::jit::Node* node);
+
+}  // namespace ipex_studio

@@ -1,0 +1,146 @@
+// Helpers shared by the lowering tables. Private to core/graph/lowering_*.cpp.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "core/graph/fused_op.h"
+#include "core/lower/lowering.h"
+#include "core/graph/reasons.h"
+
+namespace ipex_studio::lowering {
+
+// Thrown inside a lowering function, caught by lowerNode only.
+struct Declined {
+  LoweringDecline decline;
+};
+[[noreturn]] inline void decline(const char* reason, std::string why) { throw Declined{{reason, std::move(why)}}; }
+
+using Function = LoweredNode (*)(torch::jit::Node*);
+using Table = std::unordered_map<std::string, Function>;
+void addComputeLowerings(Table& table);   // lowering_compute.cpp
+void addPoolingLowerings(Table& table);   // lowering_pooling.cpp
+void addViewLowerings(Table& table);      // lowering_views.cpp
+void addAttentionLowerings(Table& table); // lowering_attention.cpp
+void addLogicLowerings(Table& table);     // lowering_logic.cpp
+void addComposedLowerings(Table& table);  // lowering_composed.cpp
+void addFactoryLowerings(Table& table);   // lowering_factories.cpp
+void addRecurrentLowerings(Table& table); // lowering_recurrent.cpp
+void addOrderLowerings(Table& table);     // lowering_order.cpp
+void addIndexingLowerings(Table& table);  // lowering_indexing.cpp
+
+inline LoweredOperand use(torch::jit::Value* value) {
+  LoweredOperand operand;
+  if (!isNone(value)) operand.value = value;
+  return operand;
+}
+inline LoweredOperand use(const at::Tensor& constant) { return {nullptr, constant, -1}; }
+inline LoweredOperand useLocal(std::int32_t op) { return {nullptr, {}, op}; }
+
+inline LoweredNode single(OpSpec spec, std::vector<LoweredOperand> src, std::vector<torch::jit::Value*> dst,
+                          std::vector<LoweredRef> refs = {}) {
+  return {{{std::move(spec), std::move(src), std::move(refs), std::move(dst)}}};
+}
+
+// The operations of one node, each a local of the next.
+class Steps {
+ public:
+  LoweredOperand cast(LoweredOperand x, const char* dtype) { return add(OpKind::kCast, {{"dtype", std::string(dtype)}}, {std::move(x)}); }
+  LoweredOperand chain(std::vector<PostOp> ops, std::vector<LoweredOperand> operands) {
+    LoweredOperand result = add(OpKind::kPointwise, {}, std::move(operands));
+    lowered_.ops.back().spec.post_ops = std::move(ops);
+    return result;
+  }
+  // The same elements, as a view that may have a name of its own.
+  LoweredOperand same(LoweredOperand x) { return add(OpKind::kSqueeze, {{"axes", std::vector<std::int64_t>{}}}, {std::move(x)}); }
+  LoweredOperand add(OpKind kind, std::map<std::string, AttrValue> attributes, std::vector<LoweredOperand> src, int results = 1) {
+    OpSpec spec;
+    spec.kind = kind;
+    spec.attributes = std::move(attributes);
+    lowered_.ops.push_back({std::move(spec), std::move(src), {}, {}, results});
+    return useLocal(static_cast<std::int32_t>(lowered_.ops.size()) - 1);
+  }
+  // `op` of integer_math.
+  LoweredOperand integers(const char* op, LoweredOperand a, LoweredOperand b) {
+    return add(OpKind::kIntegerMath, {{"op", std::string(op)}}, {std::move(a), std::move(b)});
+  }
+  // The same with a number in the place of b.
+  LoweredOperand integers(const char* op, LoweredOperand a, std::int64_t b) {
+    return add(OpKind::kIntegerMath, {{"op", std::string(op)}, {"value", b}}, {std::move(a), {}});
+  }
+  // An integer of the graph as a tensor without dimensions: a constant of the plan, whose sizes are known.
+  LoweredOperand integer(torch::jit::Value* value) {
+    LoweredOperand result = integers("add", use(at::zeros({}, at::kLong)), std::int64_t{0});
+    addRef({"value", -1, value});
+    return result;
+  }
+  // Of the last operation.
+  void addRef(LoweredRef ref) { lowered_.ops.back().refs.push_back(std::move(ref)); }
+
+  // The last operation's result is `result` of the graph.
+  void give(torch::jit::Value* result) { lowered_.ops.back().dst = {result}; }
+  LoweredNode done() { return std::move(lowered_); }
+  // The last operation's result is the node's.
+  LoweredNode finish(torch::jit::Node* node) {
+    give(node->output());
+    return done();
+  }
+  // Its results are the node's, as many as there are.
+  LoweredNode finishAll(torch::jit::Node* node) {
+    lowered_.ops.back().dst = node->outputs().vec();
+    return std::move(lowered_);
+  }
+
+ private:
+  LoweredNode lowered_;
+};
+
+// Constant attributes; decline when they are not constant.
+std::int64_t needInt(torch::jit::Value* value, const char* what);
+bool needBool(torch::jit::Value* value, const char* what);
+double needNumber(torch::jit::Value* value, const char* what);
+std::vector<std::int64_t> needInts(torch::jit::Value* value, const char* what);
+// The operation that a fused operator's last operand describes.
+OpSpec needSpec(torch::jit::Node* node);
+// A list attribute whose entries may be constants or integers of the graph: fills `attribute` and `refs`.
+void intsOrRefs(torch::jit::Value* list, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs);
+void intOrRef(torch::jit::Value* value, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs);
+
+// The rank the example run saw.
+int needRank(const torch::jit::Value* value);
+// Declines unless the value is known to be FP32.
+void needFloat(const torch::jit::Value* value);
+// u8 or s8. What only moves or averages elements takes the integers of quantized values too: operators of libtorch that
+// do not know such tensors are given them by the pass insert-quantize alone.
+bool isInteger8(const torch::jit::Value* value);
+void needFloatOrInteger8(const torch::jit::Value* value);
+int wrapAxis(std::int64_t axis, int rank);
+// Ones in FP32, as many as `x` has along `axes` (from the front), of one along its other axes.
+LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::int64_t>& axes, int rank);
+
+// s64, s32, u8 or bool: integers as far as arithmetic goes.
+bool isCountable(const torch::jit::Value* value);
+// An FP32 tensor, or the values of integers in FP32, as libtorch takes them beside floats.
+LoweredOperand asFloat(Steps& steps, torch::jit::Value* value);
+// Arithmetic whose result is of integers (lowering_integers.cpp); nullopt: it is not.
+std::optional<LoweredNode> lowerIntegerMath(torch::jit::Node* node);
+// A tensor of floats and an integer that is known when the sizes are: sums, differences, products, quotients
+// (lowering_integers.cpp); nullopt: it is not.
+std::optional<LoweredNode> lowerWithSize(torch::jit::Node* node);
+// aten::eq and the like of integers, `op` as in integer_math; nullopt: one side is of floats.
+std::optional<LoweredNode> integerComparison(torch::jit::Node* node, const char* op);
+// `yes` where the mask is true, `no` elsewhere: integers.
+LoweredNode integerChoice(torch::jit::Node* node, torch::jit::Value* mask, torch::jit::Value* yes, torch::jit::Value* no);
+
+// prim::ListUnpack or aten::__getitem__ of an aten::meshgrid (lowering_indexing.cpp).
+LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);
+// aten::max and aten::min(x, dim, keepdim) -> (values, places), `mode` as in extremum (lowering_order.cpp).
+LoweredNode extremesWithPlaces(torch::jit::Node* node, const char* mode);
+
+// Elements of a prim::ListConstruct; declines on any other list.
+std::vector<torch::jit::Value*> needList(torch::jit::Value* list);
+
+}  // namespace ipex_studio::lowering

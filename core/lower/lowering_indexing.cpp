@@ -1,0 +1,285 @@
+// Lowering of look-ups by index: rows, elements, grids of places; of counted-up indices themselves, and of what they decide.
+#include <limits>
+
+#include "core/lower/lowering_builder.h"
+
+namespace ipex_studio::lowering {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+using Ints = std::vector<std::int64_t>;
+
+void needIndex(const Value* value) {
+  const auto dtype = knownDtype(value);
+  if (dtype != at::kLong && dtype != at::kInt) decline(reasons::kUnsupportedDtype, "What a mask picks depends on the data.");
+}
+
+std::int64_t indexedAxis(Node* node) { return wrapAxis(needInt(node->input(1), "dim"), needRank(node->input(0))); }
+
+// aten::index_select(x, dim, index)
+LoweredNode lowerIndexSelect(Node* node) {
+  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != 1) decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
+  Steps steps;
+  steps.add(OpKind::kGather, {{"axis", indexedAxis(node)}}, {use(node->input(0)), use(node->input(2))});
+  return steps.finish(node);
+}
+
+// aten::gather(x, dim, index, sparse_grad)
+LoweredNode lowerGatherElements(Node* node) {
+  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != needRank(node->input(0))) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
+  Steps steps;
+  steps.add(OpKind::kGatherElements, {{"axis", indexedAxis(node)}}, {use(node->input(0)), use(node->input(2))});
+  return steps.finish(node);
+}
+
+// aten::index_add(x, dim, index, source, alpha)
+LoweredNode lowerIndexAdd(Node* node) {
+  Value *x = node->input(0), *index = node->input(2);
+  needFloat(x);
+  if (needRank(x) == 0 || needRank(index) != 1) decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
+  const double alpha = needNumber(node->input(4), "alpha");
+  Steps steps;
+  LoweredOperand updates = use(node->input(3));
+  if (alpha != 1) updates = steps.chain({unaryPostOp(PostOpKind::kLinear, alpha, 0)}, {updates});
+  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}, {"reduction", std::string("add")}}, {use(x), use(index), updates});
+  return steps.finish(node);
+}
+
+// aten::scatter / scatter_add(x, dim, index, src), of scatter perhaps a number in the place of src
+LoweredNode scattered(Node* node, bool adds) {
+  if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
+  Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
+  if (needRank(x) == 0 || needRank(index) != needRank(x)) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
+  Steps steps;
+  LoweredOperand written = use(updates);
+  if (updates->type()->isSubtypeOf(*c10::TensorType::get())) {
+    // libtorch reads no more of it than the index has.
+    if (knownSizes(updates) != knownSizes(index)) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
+  } else {
+    needFloat(x);
+    const double number = needNumber(updates, "value");
+    written = steps.chain({binaryPostOp(PostOpKind::kFill, 0, number)}, {steps.cast(use(index), "f32"), use(at::ones({}, at::kFloat))});
+  }
+  std::map<std::string, AttrValue> attributes{{"axis", indexedAxis(node)}};
+  if (adds) attributes["reduction"] = std::string("add");
+  steps.add(OpKind::kScatterElements, std::move(attributes), {use(x), use(index), written});
+  return steps.finish(node);
+}
+LoweredNode lowerScatter(Node* node) { return scattered(node, false); }
+LoweredNode lowerScatterAdd(Node* node) {
+  needFloat(node->input(0));
+  return scattered(node, true);
+}
+
+// x[…, i, …], x[i, j]: an index in the place of one axis, or of several neighbouring ones.
+class IndexBuilder {
+ public:
+  IndexBuilder(Value* x, std::int64_t axis) : x_(use(x)), sizes_(*knownSizes(x)), axis_(axis) {}
+
+  void pick(const std::vector<Value*>& indices) {
+    LoweredOperand flat = use(indices[0]);
+    for (std::size_t i = 1; i < indices.size(); ++i) {
+      // Steps of the joint axis are made of the sizes that were seen; that of its first axis counts for nothing.
+      const std::int64_t axis = axis_ + static_cast<std::int64_t>(i), size = sizes_[static_cast<std::size_t>(axis)];
+      x_ = steps_.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {x_});
+      // Looked up among the places there are, an index is checked, and counted from the front.
+      const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
+                                              {use(at::arange(size, at::kLong)), use(indices[i])});
+      flat = steps_.integers("add", steps_.integers("mul", flat, use(at::scalar_tensor(size, at::kLong))), place);
+    }
+    if (indices.size() > 1) x_ = steps_.add(OpKind::kReshape, {{"flatten_begin", axis_}, {"flatten_end", axis_ + static_cast<std::int64_t>(indices.size()) - 1}}, {x_});
+    steps_.add(OpKind::kGather, {{"axis", axis_}, {"wrap", std::int64_t{1}}}, {x_, flat});
+  }
+
+  LoweredNode finish(Node* node) { return steps_.finish(node); }
+
+ private:
+  Steps steps_;
+  LoweredOperand x_;
+  Ints sizes_;
+  std::int64_t axis_;
+};
+
+// aten::index(x, indices?[])
+LoweredNode lowerIndex(Node* node) {
+  if (needRank(node->input(0)) == 0) decline(reasons::kUnsupportedAttribute, "A scalar has no dimensions.");
+  std::vector<Value*> indices;
+  std::int64_t axis = -1, at = 0;
+  for (Value* index : needList(node->input(1))) {
+    if (!isNone(index)) {
+      needIndex(index);
+      if (axis < 0) axis = at;
+      if (at != axis + static_cast<std::int64_t>(indices.size())) decline(reasons::kUnsupportedAttribute, "Indices of axes that are not neighbours.");
+      indices.push_back(index);
+    }
+    ++at;
+  }
+  if (indices.empty()) decline(reasons::kUnsupportedAttribute, "No index at all.");
+  IndexBuilder builder(node->input(0), axis);
+  builder.pick(indices);
+  return builder.finish(node);
+}
+
+// aten::one_hot(i, num_classes): rows of the unit matrix, which also checks i.
+LoweredNode lowerOneHot(Node* node) {
+  needIndex(node->input(0));
+  const std::int64_t classes = needInt(node->input(1), "num_classes");
+  if (classes < 1) decline(reasons::kUnsupportedAttribute, "The number of classes depends on the data.");
+  Steps steps;
+  steps.add(OpKind::kGather, {{"axis", std::int64_t{0}}}, {use(at::eye(classes, at::kLong)), use(node->input(0))});
+  return steps.finish(node);
+}
+
+// aten::grid_sampler(x, grid, mode, padding, align_corners)
+LoweredNode lowerGridSampler(Node* node) {
+  needFloat(node->input(0));
+  needFloat(node->input(1));
+  if (needRank(node->input(0)) != 4) decline(reasons::kUnsupportedAttribute, "Volumes stay in the interpreter.");
+  const std::int64_t mode = needInt(node->input(2), "interpolation_mode"), padding = needInt(node->input(3), "padding_mode");
+  if (mode > 1) decline(reasons::kUnsupportedAttribute, "Bicubic sampling stays in the interpreter.");
+  if (padding > 1) decline(reasons::kUnsupportedAttribute, "Sampling with reflection stays in the interpreter.");
+  Steps steps;
+  steps.add(OpKind::kGridSample, {{"mode", std::string(mode == 0 ? "bilinear" : "nearest")}, {"padding", std::string(padding == 0 ? "zeros" : "border")},
+                                  {"align_corners", std::int64_t{needBool(node->input(4), "align_corners")}}},
+            {use(node->input(0)), use(node->input(1))});
+  return steps.finish(node);
+}
+
+// 1, 2, 3 … up to an integer of the graph, which may be known at run time only; the integers are computed once for each.
+LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
+  const auto known = constantInt(end);
+  LoweredOperand ones = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, dtype))});
+  if (!known) steps.addRef({"shape", 0, end});
+  return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {ones});
+}
+
+// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers, the end perhaps known
+// at run time only: the running sum of ones, less one, from `start` on. Computed once for each size.
+LoweredNode lowerArange(Node* node) {
+  const std::size_t numbers = node->inputs().size() - 4;
+  if (numbers < 1 || numbers > 3) decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
+  Value* const end = node->input(numbers == 1 ? 0 : 1);
+  const std::int64_t start = numbers == 1 ? 0 : needInt(node->input(0), "start"), step = numbers == 3 ? needInt(node->input(2), "step") : 1;
+  const bool whole = end->type()->isSubtypeOf(*c10::IntType::get()) && start >= 0 && step >= 1;
+  const auto dtype = knownDtype(node->output());
+  if (!whole || (dtype != at::kLong && dtype != at::kFloat)) decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
+  Steps steps;
+  LoweredOperand x = steps.integers("sub", countedTo(steps, end, at::kLong), use(at::scalar_tensor(1, at::kLong)));
+  if (start != 0 || step != 1) {
+    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{0}}, {"begin", start}, {"end", kAll}, {"step", step}}, {x});
+  }
+  if (dtype == at::kFloat) steps.cast(x, "f32");
+  return steps.finish(node);
+}
+
+// 1, 2, 3 … along an axis of `x`, of floats, its other sizes 1: of a tensor that is a constant, computed once for each size.
+LoweredOperand countedAlong(Steps& steps, const LoweredOperand& x, int axis, int rank) {
+  return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {onesAlong(steps, x, {axis}, rank)});
+}
+
+// aten::triu / tril(x, diagonal): what is not `side` (kGe, kLe) of the diagonal becomes zero.
+LoweredNode triangle(Node* node, PostOpKind side) {
+  Value* const x = node->input(0);
+  const int rank = needRank(x);
+  const auto dtype = knownDtype(x);
+  if (rank < 2) decline(reasons::kUnsupportedAttribute, "A line has no diagonal.");
+  if (dtype != at::kFloat && dtype != at::kLong && dtype != at::kBool) decline(reasons::kUnsupportedDtype, "Triangles of this type stay in the interpreter.");
+  const double diagonal = static_cast<double>(needInt(node->input(1), "diagonal"));
+  Steps steps;
+  const LoweredOperand numbers = asFloat(steps, x);
+  const LoweredOperand column = countedAlong(steps, numbers, rank - 1, rank), row = countedAlong(steps, numbers, rank - 2, rank);
+  const LoweredOperand kept = steps.chain({binaryPostOp(PostOpKind::kSub, 0), binaryPostOp(side, 1)}, {column, row, use(at::scalar_tensor(diagonal, at::kFloat))});
+  if (dtype == at::kLong) {
+    steps.integers("mul", use(x), steps.cast(kept, "bool"));
+    return steps.finish(node);
+  }
+  const LoweredOperand result = steps.chain({binaryPostOp(PostOpKind::kKeep, 0, 0)}, {numbers, kept});
+  if (dtype == at::kBool) steps.cast(result, "bool");
+  return steps.finish(node);
+}
+LoweredNode lowerTriu(Node* node) { return triangle(node, PostOpKind::kGe); }
+LoweredNode lowerTril(Node* node) { return triangle(node, PostOpKind::kLe); }
+
+// aten::linspace(start, end, steps, dtype, …) where only the number of steps is known at run time
+LoweredNode lowerLinspace(Node* node) {
+  const double start = needNumber(node->input(0), "start"), end = needNumber(node->input(1), "end");
+  if (knownDtype(node->output()) != at::kFloat) decline(reasons::kUnsupportedDtype, "Lines of integers stay in the interpreter.");
+  Value* const count = node->input(2);
+  const auto known = constantInt(count);
+  Steps steps;
+  const LoweredOperand x = countedTo(steps, count, at::kFloat);
+  LoweredOperand last = known ? use(at::scalar_tensor(static_cast<double>(*known), at::kFloat)) : steps.cast(steps.integer(count), "f32");
+  // One number is the start: 0 steps of a width that does not matter.
+  last = steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), unaryPostOp(PostOpKind::kClip, 1, std::numeric_limits<double>::infinity())}, {last});
+  steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), binaryPostOp(PostOpKind::kDiv, 0), unaryPostOp(PostOpKind::kLinear, end - start, start)}, {x, last});
+  return steps.finish(node);
+}
+
+// Line `i` of aten::meshgrid spread over what the others span: what is zero all over takes part, for its sizes.
+void spreadLine(Steps& steps, const std::vector<Value*>& lines, std::size_t i, bool crossed) {
+  const auto placed = [&](std::size_t l) {
+    const std::size_t own = crossed && l < 2 ? 1 - l : l;
+    LoweredOperand line = use(lines[l]);
+    for (std::size_t axis = 0; axis < lines.size(); ++axis) {
+      if (axis != own) line = steps.add(OpKind::kUnsqueeze, {{"axis", static_cast<std::int64_t>(axis)}}, {line});
+    }
+    return line;
+  };
+  LoweredOperand result = placed(i);
+  for (std::size_t other = 0; other < lines.size(); ++other) {
+    if (other == i) continue;
+    const LoweredOperand line = placed(other);
+    if (isCountable(lines[i])) {
+      result = steps.integers("add", result, steps.integers("lt", line, line));
+    } else {
+      const LoweredOperand zeros = steps.chain({binaryPostOp(PostOpKind::kLt, 0)}, {line, line});
+      result = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 0)}, {result, zeros});
+    }
+  }
+}
+
+}  // namespace
+
+// aten::meshgrid(lines, indexing?)
+LoweredNode lowerMeshgrid(Node* grid, Node* reader) {
+  const std::vector<Value*> lines = needList(grid->input(0));
+  std::string indexing = "ij";
+  if (grid->inputs().size() > 1) indexing = torch::jit::constant_as<std::string>(grid->input(1)).value_or("");
+  if (indexing != "ij" && indexing != "xy") decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
+  if (lines.size() < 2) decline(reasons::kUnsupportedAttribute, "A grid of one line.");
+  const auto count = static_cast<std::int64_t>(lines.size());
+  const bool whole = reader->outputs().size() == lines.size();
+  const std::int64_t given = whole ? 0 : needInt(reader->input(1), "index"), only = given < 0 ? given + count : given;
+  if (only < 0 || only >= count) decline(reasons::kUnsupportedAttribute, "The index is out of range.");
+  for (const Value* line : lines) {
+    if (knownDtype(line) != knownDtype(lines[0])) decline(reasons::kMixedDtype, "Its lines are of several types.");
+    if (knownDtype(line) != at::kLong) needFloat(line);
+    if (needRank(line) != 1) decline(reasons::kUnsupportedAttribute, "A line of a grid without a dimension.");
+  }
+  Steps steps;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!whole && i != static_cast<std::size_t>(only)) continue;
+    spreadLine(steps, lines, i, indexing == "xy");
+    steps.give(reader->output(whole ? i : 0));
+  }
+  return steps.done();
+}
+
+void addIndexingLowerings(Table& table) {
+  table["aten::index_select"] = lowerIndexSelect;
+  table["aten::gather"] = lowerGatherElements;
+  table["aten::scatter"] = lowerScatter;
+  table["aten::scatter_add"] = lowerScatterAdd;
+  table["aten::index_add"] = lowerIndexAdd;
+  table["aten::index"] = lowerIndex;
+  table["aten::one_hot"] = lowerOneHot;
+  table["aten::grid_sampler"] = lowerGridSampler;
+  table["aten::arange"] = lowerArange;
+  table["aten::triu"] = lowerTriu;
+  table["aten::tril"] = lowerTril;
+  table["aten::linspace"] = lowerLinspace;
+}
+
+}  // namespace ipex_studio::lowering

@@ -1,0 +1,201 @@
+#include "core/lower/region_levels.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "core/graph/origins.h"
+#include "core/graph/reasons.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+// In the place of a level.
+constexpr int kNobody = std::numeric_limits<int>::max();
+constexpr int kInterpreter = -1;
+
+// Lists that only carry operands or sizes of a lowered node are read through, never lowered themselves.
+bool carriesOperands(const Node* node) {
+  static const c10::Symbol kKinds[] = {c10::prim::ListConstruct,    c10::prim::TupleConstruct, c10::aten::chunk, c10::aten::split,
+                                       c10::aten::split_with_sizes, c10::aten::unbind,         c10::aten::meshgrid};
+  return std::find(std::begin(kKinds), std::end(kKinds), node->kind()) != std::end(kKinds);
+}
+
+// An optional argument that is there: callers give it or not, in this rank or in another that broadcasts.
+bool isOptionalArgument(const Value* value) {
+  const auto kind = value->node()->kind();
+  return kind == c10::prim::unchecked_cast || kind == c10::aten::_unwrap_optional || kind == c10::prim::unchecked_unwrap_optional;
+}
+
+bool readsOptional(const LoweredNode& lowered) {
+  return std::any_of(lowered.ops.begin(), lowered.ops.end(), [](const LoweredOp& op) {
+    return std::any_of(op.src.begin(), op.src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr && isOptionalArgument(operand.value); });
+  });
+}
+
+// May stop the run or say something, but changes nothing that others read: a check may run before or behind what it does not
+// ask about.
+bool isCheck(const Node* node) { return node->kind() == c10::prim::RaiseException || node->kind() == c10::aten::warn; }
+
+}  // namespace
+
+NodeSet nodesWithEffects(torch::jit::Graph& graph) {
+  const torch::jit::AliasDb aliases(sharedView(graph));
+  NodeSet found;
+  for (Node* node : allNodes(graph, true)) {
+    const bool acts = node->blocks().empty() && node->hasSideEffects() && !isCheck(node);
+    // What is in a list may be written to where nobody writes to the list.
+    const bool reads_written = std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
+      return carriesOperands(input->node()) && found.contains(input->node());
+    });
+    if (!acts && !reads_written && !aliases.hasWriters(node)) continue;
+    for (const Node* outer = node; outer != nullptr && !found.contains(outer); outer = outer->owningBlock()->owningNode()) found.insert(outer);
+  }
+  return found;
+}
+
+RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects) {
+  for (Node* node : block.nodes()) {
+    if (node->kind() != c10::prim::Constant) place(node, effects.contains(node));
+  }
+  sink();
+}
+
+const PlacedNode* RegionLevels::producerOf(const Value* value) const {
+  const std::size_t place = value->unique() < places_.size() ? places_[value->unique()] : 0;
+  return place == 0 ? nullptr : &nodes_[place - 1];
+}
+
+std::optional<std::size_t> RegionLevels::placeOf(const Node* node) const {
+  if (node->outputs().empty()) return std::nullopt;
+  const PlacedNode* placed = producerOf(node->outputs()[0]);
+  return placed == nullptr ? std::nullopt : std::optional<std::size_t>(placed - nodes_.data());
+}
+
+int RegionLevels::inside(const Value* value) const {
+  const PlacedNode* placed = producerOf(value);
+  if (placed == nullptr) return 0;
+  if (placed->lowered) return placed->level;
+  return placed->sizes ? placed->inside_level : placed->level + 1;
+}
+
+int RegionLevels::outside(const Value* value) const {
+  const PlacedNode* placed = producerOf(value);
+  return placed == nullptr ? 0 : placed->level;
+}
+
+// The same for what the blocks of `node` read.
+int RegionLevels::captured(const Node* node) const {
+  int level = 0;
+  std::vector<const torch::jit::Block*> open(node->blocks().begin(), node->blocks().end());
+  while (!open.empty()) {
+    const torch::jit::Block* block = open.back();
+    open.pop_back();
+    for (const Value* output : block->outputs()) level = std::max(level, outside(output));
+    for (const Node* inner : block->nodes()) {
+      for (const Value* input : inner->inputs()) level = std::max(level, outside(input));
+      open.insert(open.end(), inner->blocks().begin(), inner->blocks().end());
+    }
+  }
+  return level;
+}
+
+void RegionLevels::place(Node* node, bool effects) {
+  PlacedNode placed;
+  placed.node = node;
+  placed.sizes = isSizeArithmetic(node);
+  placed.transparent = !effects && (placed.sizes || carriesOperands(node));
+  if (placed.sizes) {
+    for (const Value* input : node->inputs()) placed.inside_level = std::max(placed.inside_level, inside(input));
+  }
+  if (!effects && !placed.transparent) {
+    auto lowered = lowerNode(node);
+    if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && readsOptional(*ops)) {
+      declines_.emplace_back(node, LoweringDecline{reasons::kUnknownShape, "An optional argument may come in another rank."});
+    } else if (ops != nullptr) {
+      placed.lowered = true;
+      placed.ops = std::move(*ops);
+    } else {
+      declines_.emplace_back(node, std::move(std::get<LoweringDecline>(lowered)));
+    }
+  }
+  if (placed.lowered) {
+    placeLowered(&placed);
+  } else {
+    placeOutside(&placed, effects);
+  }
+  highest_ = std::max(highest_, placed.level);
+  nodes_.push_back(std::move(placed));
+  for (const Value* output : node->outputs()) {
+    if (output->unique() >= places_.size()) places_.resize(output->unique() + 1 + output->unique() / 2, 0);
+    places_[output->unique()] = nodes_.size();
+  }
+}
+
+void RegionLevels::placeLowered(PlacedNode* placed) const {
+  placed->level = barrier_;
+  for (const LoweredOp& op : placed->ops.ops) {
+    for (const LoweredOperand& operand : op.src) {
+      if (operand.value != nullptr) placed->level = std::max(placed->level, inside(operand.value));
+    }
+    for (const LoweredRef& ref : op.refs) placed->level = std::max(placed->level, inside(ref.value));
+  }
+}
+
+void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
+  for (const Value* input : placed->node->inputs()) placed->level = std::max(placed->level, outside(input));
+  placed->level = std::max(placed->level, captured(placed->node));
+  if (effects) {
+    placed->level = std::max({placed->level, highest_, last_effect_});
+    last_effect_ = placed->level;
+    barrier_ = placed->level + 1;
+  } else {
+    placed->level = std::max(placed->level, barrier_ > 0 ? barrier_ - 1 : 0);
+  }
+}
+
+// The first level that reads a result of `node`, through whatever carries it; kInterpreter where the interpreter, a block
+// or the caller reads it too, kNobody where nobody does. `readers` tells the same of the transparent nodes behind it.
+int RegionLevels::firstReader(const Node* node, const std::vector<int>& readers) const {
+  int first = kNobody;
+  for (const Value* output : node->outputs()) {
+    for (const torch::jit::Use& use : output->uses()) {
+      const auto reader = placeOf(use.user);
+      if (!reader) return kInterpreter;
+      const PlacedNode& placed = nodes_[*reader];
+      if (!placed.lowered && !placed.transparent) return kInterpreter;
+      first = std::min(first, placed.lowered ? placed.level : readers[*reader]);
+    }
+  }
+  return first;
+}
+
+// An operand that another node of a region makes, and that others read as well.
+bool RegionLevels::readsShared(const PlacedNode& placed) const {
+  const auto shared = [&](const LoweredOperand& operand) {
+    if (operand.value == nullptr || operand.value->uses().size() < 2) return false;
+    const PlacedNode* producer = producerOf(operand.value);
+    return producer != nullptr && producer->lowered;
+  };
+  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(),
+                     [&](const LoweredOp& op) { return std::any_of(op.src.begin(), op.src.end(), shared); });
+}
+
+// What only a later region reads moves there, so that it need not cross: views of the caller's tensors, which would be
+// copied to cross, and whatever is computed from the caller's or the interpreter's values and from nothing else.
+void RegionLevels::sink() {
+  std::vector<int> readers(nodes_.size(), kNobody);  // of transparent nodes; those behind a node are known before it is met
+  for (std::size_t place = nodes_.size(); place-- > 0;) {
+    PlacedNode& placed = nodes_[place];
+    if (placed.transparent) readers[place] = firstReader(placed.node, readers);
+    if (!placed.lowered || readsShared(placed)) continue;
+    const int first = firstReader(placed.node, readers);
+    if (first != kNobody) placed.level = std::max(placed.level, first);
+  }
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,45 @@
+// Region objects seen through TorchScript alone: the class is registered by the operator library (kernels/torch).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/torch/torch_compat.h"
+#include "core/record/options.h"
+
+namespace ipex_studio {
+
+c10::ClassTypePtr regionType();
+
+// A new ipex_studio::Region. Throws Error(kBadModel) when text and constants do not fit.
+torch::jit::IValue makeRegionObject(const std::string& plan_text, const std::vector<at::Tensor>& constants);
+
+// The regions of an optimized module, in order of their number.
+std::vector<torch::jit::IValue> regionObjects(const torch::jit::Module& module);
+
+// A new ipex_studio::Tuning, shared by all regions of the module from now on; none when the options ask for nothing.
+torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd, const std::string& record);
+
+// Batches between these sizes run on the plan of the next larger one (kernels/torch/plan_cache.h). Throws c10::Error.
+void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets);
+
+// From now on measuring takes no longer than about so long; what it does not come to keeps what is known or the default.
+void setTuningBudget(const torch::jit::IValue& tuning, double budget_s);
+
+// Writes what the regions of a module that has run have packed, from byte `begin` of a file on (core/plan/prepared_weights.h);
+// returns where it ends. Throws Error(kFailure).
+std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::int64_t begin);
+
+struct TuningProgress {
+  std::int64_t done = 0, total = 0;   // steps
+  std::int64_t spent_ns = 0;
+};
+// May be called from another thread while the module runs. Zeros for a none.
+TuningProgress tuningProgress(const torch::jit::IValue& tuning);
+// What was measured, as MemoryTuningStore's text; `fresh`: only what was not known before.
+std::string tuningRecord(const torch::jit::IValue& tuning, bool fresh);
+
+// Calls a method without arguments ("start_profile", "stop_profile").
+torch::jit::IValue callRegion(const torch::jit::IValue& region, const std::string& method);
+
+}  // namespace ipex_studio

@@ -1,0 +1,243 @@
+#include "core/lower/regions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/reasons.h"
+#include "core/lower/region_levels.h"
+#include "core/lower/region_object.h"
+#include "core/lower/region_spec.h"
+#include "core/graph/value_uses.h"
+#include "core/op/plan_spec.h"
+
+namespace ipex_studio {
+
+using torch::jit::Block;
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+bool computes(const PlacedNode& placed) {
+  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(), [](const LoweredOp& op) { return !isView(op.spec.kind); });
+}
+
+// The regions of one block, appended to those found before.
+class RegionBuilder {
+ public:
+  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, OriginTable& origins, RegionResult& result)
+      : graph_(graph), block_(block), origins_(origins), levels_(block, effects), result_(result) {}
+
+  void build(int min_ops) {
+    std::map<int, Level> levels;
+    const auto& nodes = levels_.nodes();
+    for (std::size_t place = 0; place < nodes.size(); ++place) {
+      Level& level = levels[nodes[place].level];
+      (nodes[place].lowered ? level.lowered : level.outside).push_back(place);
+    }
+    roles_.assign(nodes.size(), Role::kOutside);
+    for (auto& [number, level] : levels) {
+      const auto ops = std::count_if(level.lowered.begin(), level.lowered.end(), [&](std::size_t place) { return computes(nodes[place]); });
+      if (ops >= min_ops) {
+        for (const std::size_t place : level.lowered) roles_[place] = Role::kInside;
+      } else {
+        level.outside.insert(level.outside.end(), level.lowered.begin(), level.lowered.end());
+        std::sort(level.outside.begin(), level.outside.end());
+        level.lowered.clear();
+      }
+    }
+    findCarriers();
+    for (const auto& [number, level] : levels) schedule(level);
+    destroyReplaced();
+    remarks();
+  }
+
+ private:
+  // Places in levels_.nodes() of what goes into the region of the level, if it has one, and of what does not, in order.
+  struct Level {
+    std::vector<std::size_t> lowered, outside;
+  };
+  enum class Role : unsigned char {
+    kOutside,  // for the interpreter
+    kInside,   // in the region of its level
+    kCarrier,  // transparent, and nobody in the interpreter needs it
+  };
+
+  Role roleOf(const Node* node) const {
+    const auto place = levels_.placeOf(node);
+    return place ? roles_[*place] : Role::kOutside;
+  }
+
+  // Transparent nodes that the interpreter will not need; the readers of a node come behind it.
+  void findCarriers() {
+    for (std::size_t place = roles_.size(); place-- > 0;) {
+      const PlacedNode& placed = levels_.nodes()[place];
+      if (!placed.transparent) continue;
+      const auto carried = [&](const Value* output) {
+        return std::all_of(output->uses().begin(), output->uses().end(), [&](const auto& use) { return roleOf(use.user) != Role::kOutside; });
+      };
+      const auto outputs = placed.node->outputs();
+      if (std::all_of(outputs.begin(), outputs.end(), carried)) roles_[place] = Role::kCarrier;
+    }
+  }
+
+  // Brings the block into the order that RegionLevels promises: by level, the region first. What the interpreter runs keeps
+  // its order within a level: it needs the lists and sizes in between. What regions replace stays where it is, to be
+  // destroyed.
+  void schedule(const Level& level) {
+    if (!level.lowered.empty()) makeRegion(level.lowered);
+    for (const std::size_t place : level.outside) {
+      if (roles_[place] == Role::kOutside) levels_.nodes()[place].node->moveBefore(block_.return_node());
+    }
+  }
+
+  // Read by anybody but nodes of the region of `level`, also through lists and sizes that only regions read.
+  bool leaves(const Value* value, int level) const {
+    std::vector<const Value*> open{value};
+    std::unordered_set<const Node*> seen;
+    while (!open.empty()) {
+      const Value* read = open.back();
+      open.pop_back();
+      for (const torch::jit::Use& use : read->uses()) {
+        const auto place = levels_.placeOf(use.user);
+        if (!place || roles_[*place] == Role::kOutside) return true;
+        if (roles_[*place] == Role::kInside) {
+          if (levels_.nodes()[*place].level != level) return true;
+        } else if (seen.insert(use.user).second) {
+          open.insert(open.end(), use.user->outputs().begin(), use.user->outputs().end());
+        }
+      }
+    }
+    return false;
+  }
+
+  void makeRegion(const std::vector<std::size_t>& places) {
+    std::vector<const PlacedNode*> nodes;
+    for (const std::size_t place : places) nodes.push_back(&levels_.nodes()[place]);
+    std::vector<Value*> outputs;
+    std::vector<Node*> replaced;
+    for (const PlacedNode* placed : nodes) {
+      replaced.push_back(placed->node);
+      for (const LoweredOp& op : placed->ops.ops) {
+        for (Value* value : op.dst) {
+          if (leaves(value, placed->level)) outputs.push_back(value);
+        }
+      }
+    }
+    const std::vector<OriginId> ids = origins_.of(replaced);
+    insertNode(makeRegionSpec(nodes, outputs, origins_), outputs, ids);
+    result_.nodes_inside += static_cast<int>(nodes.size());
+    result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
+                               fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1), ids});
+  }
+
+  void insertNode(const RegionSpec& spec, const std::vector<Value*>& outputs, const std::vector<OriginId>& origins) {
+    const std::string name = fmt::format("region_{}", result_.attributes.size());
+    torch::jit::IValue region = makeRegionObject(planSpecToText(spec.plan), spec.constants);
+    torch::jit::WithInsertPoint point(block_.return_node());
+    // The attribute itself is registered on the module by the caller.
+    Node* get = graph_.insertNode(graph_.create(c10::prim::GetAttr, {graph_.inputs()[0]}));
+    get->s_(c10::attr::name, name);
+    Value* object = get->output()->setType(regionType());
+    // Results of earlier regions: the lowered operands still name the values that those regions replaced.
+    std::vector<Value*> inputs;
+    for (Value* value : spec.tensor_inputs) {
+      const auto found = replaced_.find(value);
+      inputs.push_back(found == replaced_.end() ? value : found->second);
+    }
+    Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), inputs))->output();
+    Value* ints = graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
+    Node* call = graph_.insertNode(graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));
+    call->output()->setType(c10::ListType::ofTensors());
+    Node* unpack = graph_.insertNode(graph_.create(c10::prim::ListUnpack, {call->output()}, outputs.size()));
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      unpack->output(o)->setType(outputs[o]->type());
+      origins_.set(unpack->output(o), origins_.of(outputs[o]).vec());
+      replaceUses(outputs[o], unpack->output(o));
+      replaced_[outputs[o]] = unpack->output(o);
+    }
+    origins_.set(call->output(), origins);
+    result_.attributes.emplace_back(name, std::move(region));
+  }
+
+  // What is in regions and what carried its operands: nothing else reads it now.
+  void destroyReplaced() {
+    std::vector<Node*> dead;
+    for (std::size_t place = 0; place < roles_.size(); ++place) {
+      if (roles_[place] != Role::kOutside) dead.push_back(levels_.nodes()[place].node);
+    }
+    ValueUses uses;
+    for (Node* node : dead) uses.removeInputs(node);
+    for (Node* node : dead) {
+      if (!node->hasUses()) node->destroy();
+    }
+  }
+
+  void remarks() {
+    for (const PlacedNode& placed : levels_.nodes()) {
+      if (!placed.transparent) ++result_.nodes_total;
+    }
+    for (const auto& [node, why] : levels_.declines()) {
+      result_.remarks.push_back({"lower-to-plan", RemarkKind::kMissed, why.reason, why.why, origins_.of(node)});
+    }
+  }
+
+  Graph& graph_;
+  Block& block_;
+  OriginTable& origins_;
+  RegionLevels levels_;
+  std::vector<Role> roles_;  // by place in levels_.nodes()
+  std::unordered_map<Value*, Value*> replaced_;
+  RegionResult& result_;
+};
+
+constexpr std::size_t kMostBranches = 32;
+
+// Branches that may hold regions, inner ones first. Those in loops may not: what has another size in each round would be
+// compiled in each.
+std::vector<Block*> branchesOf(Graph& graph) {
+  std::vector<Block*> found, open{graph.block()};
+  while (!open.empty()) {
+    Block* block = open.back();
+    open.pop_back();
+    for (Node* node : block->nodes()) {
+      if (node->kind() != c10::prim::If) continue;
+      for (Block* branch : node->blocks()) {
+        found.push_back(branch);
+        open.push_back(branch);
+      }
+    }
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+// Is there anything in it but carriers and further branches?
+bool mayCompute(Block& block) {
+  return std::any_of(block.nodes().begin(), block.nodes().end(), [](Node* node) { return std::holds_alternative<LoweredNode>(lowerNode(node)); });
+}
+
+}  // namespace
+
+RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
+  RegionResult result;
+  const NodeSet effects = nodesWithEffects(graph);
+  std::size_t branches = 0;
+  for (Block* branch : branchesOf(graph)) {
+    if (branches == kMostBranches) break;
+    if (!mayCompute(*branch)) continue;
+    ++branches;
+    RegionBuilder(graph, *branch, effects, origins, result).build(min_ops);
+  }
+  RegionBuilder(graph, *graph.block(), effects, origins, result).build(min_ops);
+  return result;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,27 @@
+// Regions: maximal static parts of a graph, each replaced by one node on a TorchBind object.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/graph/origins.h"
+#include "core/torch/torch_compat.h"
+#include "core/record/records.h"
+
+namespace ipex_studio {
+
+struct RegionResult {
+  // Attribute name and object, to be registered on the module: constants of class type cannot be saved in a graph.
+  std::vector<std::pair<std::string, torch::jit::IValue>> attributes;
+  int nodes_inside = 0;                 // of the graph before, without constants
+  int nodes_total = 0;
+  std::vector<Remark> remarks;          // what stayed outside, with its reason; what went inside
+};
+
+// Splits `graph` (whose first input is the module) into regions and what the interpreter keeps: its top level, and the
+// branches of conditions that are not in loops, each for itself. Order: a node of a region depends only on earlier regions and earlier interpreter nodes; nothing
+// moves across a node with side effects. Regions of fewer than `min_ops` operations that compute something are not made.
+RegionResult buildRegions(torch::jit::Graph& graph, OriginTable& origins, int min_ops = 1);
+
+}  // namespace ipex_studio

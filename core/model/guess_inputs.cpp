@@ -1,0 +1,177 @@
+// What a model probably takes, read off its graph.
+#include <fmt/format.h>
+
+#include <optional>
+#include <unordered_set>
+
+#include "core/graph/fused_op.h"
+#include "core/model/model.h"
+#include "core/model/model_memory.h"
+#include "core/base/error.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+std::vector<std::pair<std::int64_t, std::int64_t>> fixed(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (std::int64_t size : sizes) pairs.emplace_back(size, size);
+  return pairs;
+}
+
+InputSpec floats(const std::vector<std::int64_t>& sizes) {
+  InputSpec spec;
+  spec.sizes = fixed(sizes);
+  return spec;
+}
+
+InputSpec integers(const std::vector<std::int64_t>& sizes, std::int64_t low, std::int64_t high) {
+  InputSpec spec = floats(sizes);
+  spec.dtype = "int64";
+  spec.low = low;
+  spec.high = high;
+  return spec;
+}
+
+// Weight of a convolution [out, in/groups, kernel…].
+std::optional<InputSpec> fromConvolution(const Node* node, const at::Tensor& weight) {
+  const std::size_t groups_at = node->kind() == c10::aten::_convolution || node->kind() == c10::aten::convolution ? 8 : 6;
+  if (node->inputs().size() <= groups_at) return std::nullopt;
+  const std::int64_t groups = constantInt(node->input(groups_at)).value_or(1);
+  switch (weight.dim()) {
+    case 3: return floats({1, weight.size(1) * groups, 16000});
+    case 4: return floats({1, weight.size(1) * groups, 224, 224});
+    case 5: return floats({1, weight.size(1) * groups, 16, 112, 112});
+    default: return std::nullopt;
+  }
+}
+
+constexpr std::int64_t kSequence = 128;
+constexpr std::int64_t kBags = 16;
+
+// What `node` says about its operand `at`; nullopt when nothing.
+std::optional<InputSpec> fromConsumer(const Node* node, std::size_t at) {
+  const std::string kind = node->kind().toQualString();
+  const auto tensorAt = [&](std::size_t index) { return index < node->inputs().size() ? constantTensor(node->input(index)) : std::nullopt; };
+  if (kind.find("conv") != std::string::npos && at == 0 && kind.rfind("aten::", 0) == 0) {
+    const auto weight = tensorAt(1);
+    return weight ? fromConvolution(node, *weight) : std::nullopt;
+  }
+  if (kind == "aten::linear" && at == 0) {
+    const auto weight = tensorAt(1);
+    return weight ? std::optional(floats({1, weight->size(1)})) : std::nullopt;
+  }
+  if ((kind == "aten::matmul" || kind == "aten::mm") && at == 0) {
+    const auto weight = tensorAt(1);
+    return weight && weight->dim() == 2 ? std::optional(floats({1, weight->size(0)})) : std::nullopt;
+  }
+  if (kind == "aten::addmm" && at == 1) {
+    const auto weight = tensorAt(2);
+    return weight && weight->dim() == 2 ? std::optional(floats({1, weight->size(0)})) : std::nullopt;
+  }
+  if (kind == "aten::embedding" && at == 1) {
+    const auto table = tensorAt(0);
+    return table ? std::optional(integers({1, kSequence}, 0, table->size(0) - 1)) : std::nullopt;
+  }
+  if (kind == "aten::embedding_bag" && at == 1) {
+    const auto table = tensorAt(0);
+    return table ? std::optional(integers({kBags}, 0, table->size(0) - 1)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Operations behind which the shape question is still the same.
+bool passesThrough(const Node* node, std::size_t at) {
+  static const std::unordered_set<std::string> kKinds = {
+      "aten::to",   "aten::contiguous", "aten::sub", "aten::sub_", "aten::div", "aten::div_", "aten::mul",    "aten::mul_", "aten::add",
+      "aten::add_", "aten::pad",        "aten::constant_pad_nd", "aten::batch_norm", "aten::dropout", "aten::clone", "aten::detach"};
+  return at == 0 && kKinds.count(node->kind().toQualString()) != 0;
+}
+
+std::optional<InputSpec> guess(Value* input) {
+  std::vector<Value*> open{input};
+  std::unordered_set<Value*> seen;
+  for (std::size_t next = 0; next < open.size() && next < 256; ++next) {
+    for (const auto& use : open[next]->uses()) {
+      if (const auto found = fromConsumer(use.user, use.offset)) return found;
+    }
+    for (const auto& use : open[next]->uses()) {
+      if (!passesThrough(use.user, use.offset)) continue;
+      if (seen.insert(use.user->output()).second) open.push_back(use.user->output());
+    }
+  }
+  return std::nullopt;
+}
+
+std::string defaultText(const torch::jit::IValue& value) {
+  if (value.isNone()) return "None";
+  if (value.isBool()) return value.toBool() ? "true" : "false";
+  if (value.isInt()) return std::to_string(value.toInt());
+  if (value.isDouble()) return fmt::format("{}", value.toDouble());
+  return {};
+}
+
+// Which argument of forward (without self) a spec is for: by name, or the next free one for a spec without a name.
+std::size_t slotOf(const InputSpec& spec, std::size_t order, const c10::FunctionSchema& schema,
+                   const std::vector<std::optional<InputSpec>>& chosen) {
+  std::string names;
+  for (std::size_t a = 0; a < chosen.size(); ++a) {
+    const std::string& name = schema.arguments()[a + 1].name();
+    if (spec.name.empty() ? a >= order && !chosen[a] : spec.name == name) {
+      if (!chosen[a]) return a;
+      throw Error(ExitCode::kUsage, fmt::format("'--input {}' gives the input '{}' a second time; remove one.", spec.str(), name));
+    }
+    names += (a > 0 ? ", " : "") + name;
+  }
+  throw Error(ExitCode::kUsage, fmt::format("The model has no input '{}'; it takes {}.", spec.name, names.empty() ? "none" : names));
+}
+
+bool isTensor(const c10::Argument& argument) {
+  return argument.type()->isSubtypeOf(*c10::TensorType::get());
+}
+
+}  // namespace
+
+std::vector<InputSpec> Model::guessInputs() { return completeInputs({}); }
+
+std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given) {
+  const c10::FunctionSchema schema = module_.get_method("forward").function().getSchema();
+  const std::size_t count = schema.arguments().size() - 1;
+  if (given.size() > count) {
+    throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; remove an --input flag.", count, given.size()));
+  }
+  std::vector<std::optional<InputSpec>> chosen(count);
+  for (std::size_t g = 0; g < given.size(); ++g) chosen[slotOf(given[g], g, schema, chosen)] = given[g];
+  std::optional<torch::jit::Module> frozen;
+  std::optional<InputSpec> ids;
+  for (std::size_t a = 0; a < count; ++a) {
+    const c10::Argument& argument = schema.arguments()[a + 1];
+    if (!chosen[a] && isTensor(argument)) {
+      if (!frozen) frozen = freezeForPasses(module_, {});
+      chosen[a] = guess(frozen->get_method("forward").graph()->inputs()[a + 1]);
+      if (!chosen[a] && ids) chosen[a] = integers({}, 1, 1);  // a mask beside token ids
+      if (chosen[a] && chosen[a]->sizes.empty() && ids) chosen[a]->sizes = ids->sizes;
+      if (chosen[a]) chosen[a]->guessed = true;
+    } else if (!chosen[a] && argument.default_value()) {
+      InputSpec spec;
+      spec.value = defaultText(*argument.default_value());
+      if (!spec.value.empty()) chosen[a] = spec;
+      if (chosen[a]) chosen[a]->guessed = true;
+    }
+    if (!chosen[a]) {
+      const std::string flag = isTensor(argument) ? fmt::format("--input {}:1x3x224x224", argument.name()) : fmt::format("--input {}=1", argument.name());
+      throw Error(ExitCode::kUsage, fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
+                                                argument.name(), argument.type()->str(), flag));
+    }
+    chosen[a]->name = argument.name();
+    if (chosen[a]->dtype == "int64" && !ids) ids = chosen[a];
+  }
+  if (frozen) releaseMethods(*frozen);
+  std::vector<InputSpec> specs;
+  for (const auto& spec : chosen) specs.push_back(*spec);
+  return specs;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,164 @@
+#include "core/model/measure.h"
+
+#include <ATen/Parallel.h>
+#include <omp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "core/model/node_runner.h"
+#include "core/lower/region_object.h"
+#include "core/torch/torch_error.h"
+#include "core/base/clock.h"
+#include "core/runtime/machine_facts.h"
+#include "core/record/records_json.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+
+struct NodeSamples {
+  std::string kind;
+  std::string name;
+  std::vector<OriginId> origins;
+  std::vector<std::int64_t> begin_ns, elapsed_ns;
+};
+
+std::vector<OriginId> originsAt(const std::vector<Origin>& origins, const std::string& path) {
+  std::vector<OriginId> ids;
+  for (const Origin& origin : origins) {
+    if (!path.empty() && origin.module_path == path) ids.push_back(origin.id);
+  }
+  return ids;
+}
+
+void shift(std::vector<std::int64_t>& begins, std::int64_t start) {
+  for (std::int64_t& begin : begins) begin -= start;
+}
+
+std::int64_t sum(const std::vector<std::int64_t>& values) {
+  std::int64_t total = 0;
+  for (std::int64_t value : values) total += value;
+  return total;
+}
+
+// The samples of one region behind those of earlier ones; returns their total time.
+std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, RunRecord& run) {
+  if (!profile.contains("steps")) return 0;
+  std::int64_t total = 0;
+  const auto offset = static_cast<std::int32_t>(run.steps.size());
+  for (std::size_t s = 0; s < profile["steps"].size(); ++s) {
+    auto step = recordFromJson<StepRecord>(profile["steps"][s]);
+    step.index += offset;
+    step.last_use += offset;
+    step.region = region;
+    StepTime time;
+    time.step = step.index;
+    time.begin_ns = profile["begin_ns"][s].get<std::vector<std::int64_t>>();
+    time.elapsed_ns = profile["elapsed_ns"][s].get<std::vector<std::int64_t>>();
+    shift(time.begin_ns, start);
+    total += sum(time.elapsed_ns);
+    run.steps.push_back(std::move(step));
+    run.step_times.push_back(std::move(time));
+  }
+  for (const nlohmann::json& entry : profile["dispatches"]) {
+    auto dispatch = recordFromJson<DispatchRecord>(entry);
+    dispatch.step += offset;
+    run.dispatches.push_back(std::move(dispatch));
+  }
+  return total;
+}
+
+}  // namespace
+
+std::vector<Origin> frozenOrigins(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+  OriginTable table;
+  table.assign(*freezeForPasses(module, preserved).get_method("forward").graph());
+  return table.origins();
+}
+
+void setThreads(int threads) {
+  const int count = threads > 0 ? threads : usableCores();
+  at::set_num_threads(count);
+  omp_set_num_threads(count);
+}
+
+std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds, std::int64_t iterations,
+                                      const std::function<bool()>& cancelled) {
+  const torch::NoGradGuard no_grad;
+  std::vector<std::int64_t> samples;
+  const std::int64_t end = nowNs() + static_cast<std::int64_t>(seconds * 1e9);
+  try {
+    while (iterations > 0 ? static_cast<std::int64_t>(samples.size()) < iterations : samples.empty() || nowNs() < end) {
+      if (cancelled && cancelled()) break;
+      Inputs arguments = inputs;
+      const std::int64_t begin = nowNs();
+      module.forward(std::move(arguments));
+      samples.push_back(nowNs() - begin);
+    }
+  } catch (const std::runtime_error& problem) {
+    throw runError(problem);
+  } catch (const c10::Error& problem) {
+    throw runError(problem);
+  }
+  return samples;
+}
+
+void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const std::vector<Origin>& origins,
+                  RunRecord& run) {
+  const torch::NoGradGuard no_grad;
+  const auto graph = module.get_method("forward").graph();
+  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
+  std::vector<torch::jit::IValue> arguments{module._ivalue()};
+  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+  for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
+    arguments.push_back(*schema.arguments()[a].default_value());
+  }
+  std::vector<std::pair<Node*, NodeSamples>> nodes;
+  std::unordered_map<Node*, std::size_t> index;
+  NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {
+    const std::string kind = node->kind().toQualString();
+    if (kind == "ipex_studio::region" || node->owningBlock() != graph->block()) return;
+    const auto [at, fresh] = index.emplace(node, nodes.size());
+    if (fresh) {
+      const std::string path = modulePath(node);
+      nodes.push_back({node, {kind, path, originsAt(origins, path), {}, {}}});
+    }
+    nodes[at->second].second.begin_ns.push_back(begin);
+    nodes[at->second].second.elapsed_ns.push_back(elapsed);
+  });
+  runner.run(arguments);  // plans are compiled here
+  nodes.clear();
+  index.clear();
+  const std::vector<torch::jit::IValue> regions = regionObjects(module);
+  for (const auto& region : regions) callRegion(region, "start_profile");
+  const std::int64_t start = nowNs();
+  for (int iteration = 0; iteration < iterations; ++iteration) runner.run(arguments);
+  const std::int64_t whole = nowNs() - start;
+  std::int64_t inside = 0;
+  for (std::size_t region = 0; region < regions.size(); ++region) {
+    const auto profile = nlohmann::json::parse(callRegion(regions[region], "stop_profile").toStringRef());
+    inside += addRegionSteps(profile, static_cast<std::int32_t>(region), start, run);
+  }
+  for (auto& [node, samples] : nodes) {
+    StepTime time;
+    time.step = -1;
+    time.kind = samples.kind;
+    time.name = samples.name.empty() ? samples.kind : samples.name;
+    time.origins = samples.origins;
+    time.begin_ns = samples.begin_ns;
+    time.elapsed_ns = samples.elapsed_ns;
+    shift(time.begin_ns, start);
+    run.step_times.push_back(std::move(time));
+  }
+  run.coverage.time = whole > 0 ? static_cast<double>(inside) / static_cast<double>(whole) : 0;
+}
+
+std::int64_t peakRssBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,105 @@
+#include "core/model/model.h"
+
+#include <fmt/format.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/passes/lower_tuples.h>
+#include <unistd.h>
+
+#include <unordered_set>
+
+#include "core/model/file_descriptor.h"
+#include "core/graph/graph_heap.h"
+#include "core/model/node_runner.h"
+#include "core/torch/torch_error.h"
+#include "core/base/error.h"
+#include "core/file/pt_file.h"
+
+namespace ipex_studio {
+namespace {
+
+// `again`: the value was seen before, in another turn of a loop. What differs between turns is no fact.
+void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, bool again = false) {
+  if (!seen.isTensor() || !seen.toTensor().defined()) return;
+  // An optional that was given may be None the next time.
+  if (!value->type()->isSubtypeOf(*c10::TensorType::get())) return;
+  // The example's sizes are facts about this run; strides are not, since layouts are the planner's.
+  const at::Tensor& tensor = seen.toTensor();
+  // One that is nested (a fast path of transformers packs padded batches so) has neither sizes nor a layout of ours.
+  const c10::TypePtr type = tensor.is_nested() ? c10::TypePtr(c10::TensorType::get())
+                                               : c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
+  const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get()) : type);
+}
+
+// `module` stays as it is. Its weights are shared, as torch::jit::freeze shares them: a second copy of them would cost time
+// and memory, and freeing the first one would move the allocator's thresholds away from those of a plain program.
+torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vector<std::string>& preserved, bool optimize_numerics) {
+  torch::jit::Module copy = module.clone(/*inplace=*/true);
+  copy.eval();
+  torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
+  // What is left of attributes is state that runs may write into.
+  return frozen.attributes().size() == 0 ? frozen : frozen.deepcopy();
+}
+
+}  // namespace
+
+Model Model::load(const std::string& path) {
+  const FileDescriptor file(openModelFile(path));
+  inspectPtFile(file.get(), path, InspectOptions{false, false});
+  Model model;
+  model.path_ = path;
+  try {
+    model.module_ = torch::jit::load(fmt::format("/proc/self/fd/{}", file.get()), at::kCPU);
+  } catch (const c10::Error& problem) {
+    throw loadError(path, problem);
+  }
+  model.module_.eval();
+  return model;
+}
+
+Model Model::fromModule(torch::jit::Module module) {
+  Model model;
+  model.module_ = std::move(module);
+  return model;
+}
+
+torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+  const GraphHeap heap;
+  torch::jit::Module frozen = frozenCopy(module, preserved, /*optimize_numerics=*/false);
+  auto graph = frozen.get_method("forward").graph();
+  torch::jit::Inline(*graph);
+  torch::jit::LowerSimpleTuples(graph);
+  return frozen;
+}
+
+torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+  return frozenCopy(module, preserved, /*optimize_numerics=*/true);
+}
+
+void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
+  const torch::NoGradGuard no_grad;
+  // The run must leave a stateful model, and inputs that it writes into, as they were.
+  torch::jit::Module copy = module.deepcopy();
+  auto graph = module.get_method("forward").graph();
+  std::vector<torch::jit::IValue> arguments{copy._ivalue()};
+  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
+  for (const torch::jit::IValue& input : inputs) arguments.push_back(copyValue(input));
+  for (std::size_t a = arguments.size(); a < schema.arguments().size(); ++a) {
+    if (!schema.arguments()[a].default_value()) break;
+    arguments.push_back(*schema.arguments()[a].default_value());
+  }
+  if (arguments.size() != graph->inputs().size()) {
+    throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; add or remove --input flags.",
+                                              graph->inputs().size() - 1, inputs.size()));
+  }
+  std::unique_ptr<NodeRunner> runner;
+  std::unordered_set<const torch::jit::Node*> ran;
+  runner = std::make_unique<NodeRunner>(*graph, [&](torch::jit::Node* node, std::int64_t, std::int64_t) {
+    const bool again = !ran.insert(node).second;
+    for (const torch::jit::Value* output : node->outputs()) noteShape(output, runner->valueOf(output), again);
+  });
+  for (std::size_t a = 1; a < arguments.size(); ++a) noteShape(graph->inputs()[a], arguments[a]);
+  runner->run(std::move(arguments));
+}
+
+}  // namespace ipex_studio

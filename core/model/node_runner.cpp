@@ -1,0 +1,176 @@
+#include "core/model/node_runner.h"
+
+#include <fmt/format.h>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+namespace ipex_studio {
+
+using torch::jit::Block;
+using torch::jit::IValue;
+using torch::jit::Node;
+using torch::jit::Stack;
+using torch::jit::Value;
+
+namespace {
+
+// The node of the top-level block that `node` sits in.
+const Node* topLevel(const Node* node, const Block* top) {
+  while (node->owningBlock() != top) node = node->owningBlock()->owningNode();
+  return node;
+}
+
+}  // namespace
+
+NodeRunner::NodeRunner(torch::jit::Graph& graph, Hook hook) : graph_(graph), hook_(std::move(hook)) {
+  std::unordered_map<const Value*, const Node*> last;
+  const auto visit = [&](const Value* value) {
+    if (value->uses().empty()) return;
+    const Node* latest = nullptr;
+    for (const auto& use : value->uses()) {
+      const Node* user = topLevel(use.user, graph.block());
+      if (user == graph.return_node()) return;
+      if (latest == nullptr || latest->isBefore(user)) latest = user;
+    }
+    dead_after_[latest].push_back(value);
+  };
+  for (Node* node : graph.nodes()) {
+    for (const Value* output : node->outputs()) visit(output);
+  }
+}
+
+std::vector<IValue> NodeRunner::run(std::vector<IValue> inputs) {
+  values_.clear();
+  IPEX_CHECK(inputs.size() == graph_.inputs().size(), "wrong number of graph inputs");
+  for (std::size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs()[i]] = std::move(inputs[i]);
+  runBlock(graph_.block());
+  std::vector<IValue> results;
+  for (const Value* output : graph_.outputs()) results.push_back(values_.at(output));
+  return results;
+}
+
+void NodeRunner::runBlock(Block* block) {
+  for (Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Constant) {
+      values_[node->output()] = *torch::jit::toIValue(node->output());
+      continue;
+    }
+    const std::int64_t begin = nowNs();
+    runNode(node);
+    const std::int64_t elapsed = nowNs() - begin;
+    if (hook_) hook_(node, begin, elapsed);
+    const auto dead = dead_after_.find(node);
+    if (dead == dead_after_.end()) continue;
+    for (const Value* value : dead->second) values_.erase(value);
+  }
+}
+
+Stack NodeRunner::operands(Node* node) const {
+  Stack stack;
+  for (const Value* input : node->inputs()) stack.push_back(values_.at(input));
+  return stack;
+}
+
+void NodeRunner::store(Node* node, std::vector<IValue> results) {
+  IPEX_CHECK(results.size() == node->outputs().size(), "a node gave another number of results");
+  for (std::size_t r = 0; r < results.size(); ++r) values_[node->output(r)] = std::move(results[r]);
+}
+
+void NodeRunner::runNode(Node* node) {
+  switch (node->kind()) {
+    case c10::prim::If: return runIf(node);
+    case c10::prim::Loop: return runLoop(node);
+    case c10::prim::GetAttr:
+    case c10::prim::SetAttr: return runObject(node);
+    default: break;
+  }
+  if (runConstructor(node)) return;
+  if (node->maybeOperator() == nullptr || !node->blocks().empty()) {
+    throw Error(ExitCode::kUnsupported, fmt::format("'{}' cannot be run node by node; the model runs, but its inside stays unseen.",
+                                                    node->kind().toQualString()));
+  }
+  Stack stack = operands(node);
+  // Operators with any number of arguments (print, format) find their number on top, as in the interpreter.
+  if (node->schema().is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
+  node->getOperation()(stack);
+  store(node, std::move(stack));
+}
+
+// Kinds that the interpreter has instructions for instead of operators (its functions for them are not exported).
+bool NodeRunner::runConstructor(Node* node) {
+  Stack given = operands(node);
+  switch (node->kind()) {
+    case c10::prim::ListConstruct: {
+      c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
+      for (const IValue& element : given) list.push_back(element);
+      given = {IValue(std::move(list))};
+      break;
+    }
+    case c10::prim::DictConstruct: {
+      const auto& type = node->output()->type()->expectRef<c10::DictType>();
+      c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
+      for (std::size_t i = 0; i + 1 < given.size(); i += 2) dict.insert_or_assign(given[i], given[i + 1]);
+      given = {IValue(std::move(dict))};
+      break;
+    }
+    case c10::prim::ListUnpack: given = given[0].toListRef().vec(); break;
+    case c10::prim::TupleUnpack: {
+      const auto tuple = given[0].toTuple();
+      given.clear();
+      for (std::size_t e = 0; e < tuple->elements().size(); ++e) given.push_back(tuple->elements()[e]);
+      break;
+    }
+    case c10::prim::TupleConstruct: {
+      const auto type = node->output()->type()->expect<c10::TupleType>();
+      given = {IValue(type->name() ? c10::ivalue::Tuple::createNamed(std::move(given), type)
+                                   : c10::ivalue::Tuple::create(std::move(given)))};
+      break;
+    }
+    case c10::prim::unchecked_cast: break;  // the operand is the result
+    case c10::prim::isinstance: {
+      bool any = false;
+      for (const c10::TypePtr& type : node->tys(c10::attr::types)) any = any || given[0].type()->isSubtypeOf(*type);
+      given = {IValue(any)};
+      break;
+    }
+    default: return false;
+  }
+  store(node, std::move(given));
+  return true;
+}
+
+void NodeRunner::runObject(Node* node) {
+  const auto object = values_.at(node->input(0)).toObject();
+  const std::string& name = node->s(c10::attr::name);
+  if (node->kind() == c10::prim::GetAttr) {
+    values_[node->output()] = object->getAttr(name);
+  } else {
+    object->setAttr(name, values_.at(node->input(1)));
+  }
+}
+
+void NodeRunner::runIf(Node* node) {
+  Block* taken = node->blocks()[values_.at(node->input(0)).toBool() ? 0 : 1];
+  runBlock(taken);
+  for (std::size_t o = 0; o < node->outputs().size(); ++o) values_[node->output(o)] = values_.at(taken->outputs()[o]);
+}
+
+// prim::Loop(max_trip_count, condition, carried…) with body(trip, carried…) -> (condition, carried…)
+void NodeRunner::runLoop(Node* node) {
+  Block* body = node->blocks()[0];
+  const std::int64_t trips = values_.at(node->input(0)).toInt();
+  bool go_on = values_.at(node->input(1)).toBool();
+  std::vector<IValue> carried;
+  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(values_.at(node->input(i)));
+  for (std::int64_t trip = 0; trip < trips && go_on; ++trip) {
+    values_[body->inputs()[0]] = trip;
+    for (std::size_t c = 0; c < carried.size(); ++c) values_[body->inputs()[c + 1]] = carried[c];
+    runBlock(body);
+    go_on = values_.at(body->outputs()[0]).toBool();
+    for (std::size_t c = 0; c < carried.size(); ++c) carried[c] = values_.at(body->outputs()[c + 1]);
+  }
+  store(node, std::move(carried));
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,42 @@
+// NodeRunner: executes a graph node by node, so that every value can be looked at and every node timed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/torch/torch_compat.h"
+
+namespace ipex_studio {
+
+// Straight-line code, prim::If and prim::Loop; methods must be inlined. Values are dropped after their last use, as the
+// interpreter does. Throws Error(kUnsupported) on a node kind it does not know. Not thread-safe.
+class NodeRunner {
+ public:
+  // Called after each node that is no constant; `runner.valueOf` gives its operands and results.
+  using Hook = std::function<void(torch::jit::Node* node, std::int64_t begin_ns, std::int64_t elapsed_ns)>;
+
+  explicit NodeRunner(torch::jit::Graph& graph, Hook hook = {});
+
+  // `inputs` as the graph takes them (self first where it has one).
+  std::vector<torch::jit::IValue> run(std::vector<torch::jit::IValue> inputs);
+  const torch::jit::IValue& valueOf(const torch::jit::Value* value) const { return values_.at(value); }
+
+ private:
+  void runBlock(torch::jit::Block* block);
+  void runNode(torch::jit::Node* node);
+  void runIf(torch::jit::Node* node);
+  void runLoop(torch::jit::Node* node);
+  void runObject(torch::jit::Node* node);
+  bool runConstructor(torch::jit::Node* node);
+  void store(torch::jit::Node* node, std::vector<torch::jit::IValue> results);
+  torch::jit::Stack operands(torch::jit::Node* node) const;
+
+  torch::jit::Graph& graph_;
+  Hook hook_;
+  std::unordered_map<const torch::jit::Value*, torch::jit::IValue> values_;
+  std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> dead_after_;  // top level
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,33 @@
+// Inputs from files, read statically: nothing in a file is run, and libtorch's unpickler sees none of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/model/model.h"
+
+namespace ipex_studio {
+
+struct NamedInputs {
+  std::vector<std::string> names;  // per value; empty: by order
+  Inputs values;
+};
+
+// A `.pt` that torch.save or torch::save wrote (a tensor, or a list, tuple or dict of tensors, numbers, None and lists or
+// tuples of them; a dict names its values), a recorded `*.io.pt` (its first case), `.npy`, or `.npz` (names as in the
+// archive; "arr_0", "arr_1" … mean by order). What the file is, its first bytes tell. Throws Error(kUsage) or
+// Error(kBadModel) with one sentence.
+NamedInputs readNamedInputs(const std::string& path);
+
+struct RecordedCase {
+  std::string name;                // "case0", "step2"
+  bool step = false;               // the cases are steps of one sequence, in order, from the model's first state
+  Inputs inputs;
+  std::vector<at::Tensor> expected;
+};
+
+// All cases of a recorded `*.io.pt`: a saved module whose buffers are case0_in0, case0_out0 … or step0_in0 …
+// Empty when the file is another kind of input file. Throws Error as above.
+std::vector<RecordedCase> readRecordedCases(const std::string& path);
+
+}  // namespace ipex_studio

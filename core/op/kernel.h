@@ -1,0 +1,174 @@
+// Kernel: one way to do one kind of operation. PreparedOp: that way, made ready for exact shapes, layouts and threads.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
+
+namespace ipex_studio {
+
+// What a kernel may count on.
+struct Target {
+  Device device;
+  std::string isa = "avx512_core";   // machine_facts tier, possibly capped
+  std::int32_t threads = 1;          // OpenMP threads at execution
+};
+
+// A decline is a value with a reason.
+struct Verdict {
+  bool ok = true;
+  std::string reason;                // kebab-case code or short sentence; empty when ok
+  static Verdict yes() { return {}; }
+  static Verdict no(std::string reason) { return {false, std::move(reason)}; }
+};
+
+// 64-byte aligned memory.
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(std::size_t bytes);  // contents undefined; throws std::bad_alloc
+  // Memory that `owner` keeps, such as a mapped file: aligned as above, and only read.
+  AlignedBuffer(std::shared_ptr<const void> owner, const void* data, std::size_t bytes);
+  ~AlignedBuffer();
+  AlignedBuffer(AlignedBuffer&& other) noexcept;
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::shared_ptr<const void> owner_;         // null: the memory is this buffer's own
+};
+
+// Constants packed for kernels, shared by all plans and instances of a model. Thread-safe.
+class WeightCache {
+ public:
+  using Packed = std::shared_ptr<const AlignedBuffer>;
+  virtual ~WeightCache() = default;
+  // Returns the buffer of `bytes` under a key (source pointer plus a text that names the packed form); `pack` fills it on
+  // first use. Equal sources and equal texts make equal bytes, in this process and in others on machines of this kind.
+  virtual Packed getOrPack(const void* source, const std::string& form, std::size_t bytes, const std::function<void(void* packed)>& pack);
+  // What getOrPack shall return for this key, as long as it has the size that is asked for.
+  void put(const void* source, const std::string& form, Packed packed);
+  std::size_t bytes() const;
+  // Frees what no plan holds.
+  void releaseUnused();
+  // Each buffer once, in no particular order.
+  void forEach(const std::function<void(const AlignedBuffer&)>& visit) const;
+
+  struct Entry {
+    const void* source = nullptr;
+    std::string form;
+    Packed buffer;
+  };
+  std::vector<Entry> entries() const;  // sorted by source and form
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<const void*, std::string>, Packed> packed_;
+};
+
+struct PrepareArgs {
+  OpSpec spec;
+  std::vector<TensorDesc> src;           // layouts as the producers made them; absent operands have dtype kNone
+  std::vector<const void*> constant;     // per source: its data when it is a constant of the model, else nullptr
+  std::vector<bool> src_dies;            // per source: this step is its last reader and may overwrite it
+  std::vector<TensorDesc> dst;           // inferred: dims and dtype; layout row-major, the kernel may choose another.
+                                         // reorder: exactly the layout that is wanted
+  Target target;
+  WeightCache* weights = nullptr;        // never null when any constant is set
+};
+
+// Memory that is read.
+struct MemoryRange {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+class PreparedOp;
+
+// Memory objects and the like that one running instance needs. Not shared between threads.
+class ExecState {
+ public:
+  virtual ~ExecState() = default;
+
+  // The next step that knows what it will read first: an operation may fetch that while it computes. May be null.
+  const PreparedOp* next = nullptr;
+
+  // An execution that met data it cannot do (an index outside of its table) says so here, from any of its threads, and
+  // still writes only its own memory. The running plan then throws. The text is a static one: half a sentence.
+  void fail(const char* why) { failure_.store(why, std::memory_order_relaxed); }
+  // What was said since the last call; null: nothing.
+  const char* takeFailure() {
+    if (failure_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    return failure_.exchange(nullptr, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<const char*> failure_{nullptr};
+};
+
+// Immutable after construction; execute is thread-safe as long as each thread brings its own state, pointers, scratch.
+class PreparedOp {
+ public:
+  virtual ~PreparedOp() = default;
+
+  // May be null when the operation needs none.
+  virtual std::unique_ptr<ExecState> newState() const { return nullptr; }
+  // src/dst: pointers in operand order (nullptr where absent, or where `constant` was given and packed).
+  // scratch: scratch_bytes bytes, 64-byte aligned. Allocates nothing, takes no lock.
+  virtual void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const = 0;
+
+  // Constants that the part of the work of `thread` begins with; none where the operation does not know, or need not tell
+  // because they are few.
+  virtual MemoryRange firstReads(std::int32_t thread) const {
+    static_cast<void>(thread);
+    return {};
+  }
+
+  // Would dst[0] fill the memory of this source exactly, element by element?
+  bool fitsInto(std::size_t source) const {
+    return dst[0].dtype == src[source].dtype && dst[0].sameLayout(src[source]) && dst[0].bytes() == src[source].bytes();
+  }
+
+  std::vector<TensorDesc> src;           // layouts it reads; where they differ from PrepareArgs::src the plan reorders
+  std::vector<TensorDesc> dst;           // layouts it writes
+  std::vector<bool> packed;              // per source: constant was packed, pointer is not read at execution
+  std::int32_t in_place_src = -1;        // dst[0] must share memory with this source (accumulating into it)
+  bool may_alias = false;                // dst[0] may share memory with any dying source of the same layout and size
+  std::size_t scratch_bytes = 0;
+  std::string implementation;            // as the library names it; empty for own kernels
+  std::int64_t flops = 0;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual const char* name() const = 0;  // "<op>_<lib or isa>[_<dtype>]": "convolution_onednn", "softmax_ref"
+  // True: an alternative that is not better in general (a pinned layout, an algorithm with other rounding). Only a
+  // measurement chooses it, never its place in the list.
+  virtual bool onlyWhenMeasured() const { return false; }
+  // Cheap and const: may this kernel do it at all?
+  virtual Verdict supports(const PrepareArgs& args) const = 0;
+  // Only after supports said yes. Returns null and a reason when the library finds no implementation.
+  virtual std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const = 0;
+};
+
+// Candidates for each kind, most special first, ending in ref. Ownership stays with the list.
+class KernelList {
+ public:
+  virtual ~KernelList() = default;
+  virtual const std::vector<const Kernel*>& candidates(OpKind kind) const = 0;
+};
+
+}  // namespace ipex_studio

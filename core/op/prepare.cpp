@@ -1,0 +1,41 @@
+#include "core/op/prepare.h"
+
+namespace ipex_studio {
+namespace {
+
+// Of honest networks the padded rows of a convolution are the largest: a few times its source.
+constexpr std::size_t kMostScratchPerByte = 16, kScratchAnyway = std::size_t{256} << 20;
+
+bool isBounded(const PreparedOp& op) {
+  std::size_t bytes = 0;
+  for (const TensorDesc& desc : op.src) bytes += desc.absent() ? 0 : desc.bytes();
+  for (const TensorDesc& desc : op.dst) bytes += desc.bytes();
+  return op.scratch_bytes <= kScratchAnyway || (op.scratch_bytes - kScratchAnyway) / kMostScratchPerByte <= bytes;
+}
+
+}  // namespace
+
+bool isReference(const std::string& kernel_name) {
+  return kernel_name.size() > 4 && kernel_name.compare(kernel_name.size() - 4, 4, "_ref") == 0;
+}
+
+std::shared_ptr<const PreparedOp> prepareBy(const Kernel& kernel, const PrepareArgs& args, std::string* reason) {
+  const Verdict verdict = kernel.supports(args);
+  *reason = verdict.reason;
+  if (!verdict.ok) return nullptr;
+  std::shared_ptr<const PreparedOp> op = kernel.prepare(args, reason);
+  if (op && !isBounded(*op) && !isReference(kernel.name())) {
+    *reason = "scratch";
+    return nullptr;
+  }
+  return op;
+}
+
+bool executeOnce(const PreparedOp& op, const void* const* src, void* const* dst) {
+  const AlignedBuffer scratch(op.scratch_bytes);
+  const std::unique_ptr<ExecState> state = op.newState();
+  op.execute(state.get(), src, dst, scratch.data());
+  return !state || state->takeFailure() == nullptr;
+}
+
+}  // namespace ipex_studio

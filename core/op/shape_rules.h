@@ -1,0 +1,62 @@
+// What the rules of shape inference share. Private to shape_inference.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/op/kernel.h"
+#include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
+
+namespace ipex_studio {
+
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+// Are all values within [low, high]?
+bool inRange(const std::vector<std::int64_t>& values, std::int64_t low, std::int64_t high);
+// Absent, or a vector of `size`.
+bool isBias(const TensorDesc& bias, std::int64_t size);
+bool isInteger8(DType dtype);
+// The dtype that attribute `result` names, else `otherwise`; kNone where it names none that may be.
+DType resultDtype(const OpSpec& spec, DType otherwise);
+// Of products and chains: without the attribute those of u8 and s8 give f32.
+DType computedDtype(const OpSpec& spec, DType source);
+// Dtypes, zero points and the absent bias of a product; `bias` may be null.
+Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias);
+// s64 or s32.
+bool isIndex(DType dtype);
+// The axis that attribute `axis` names among `rank`; -1 where it is out of range.
+int axisIn(const OpSpec& spec, int rank);
+// What `a` and `b` broadcast to; false: they do not.
+bool broadcastInto(const Dims& a, const Dims& b, Dims* out);
+// Appends a dense result, if its dtype is known and its sizes are none that overflow.
+Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
+
+// Rules of shape_windows.cpp. Sources that are no option are there; their sizes are in range.
+Verdict inferConvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+// adaptive_pool and upsample: spatial sizes are given.
+Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
+// Rule of shape_joined.cpp.
+Verdict inferExpandDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
+// Rules of shape_tables.cpp.
+Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferEmbeddingBag(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferGather(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferGatherElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
+// Rules of shape_order.cpp.
+Verdict inferExtremum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferCumulativeSum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferIntegerMath(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
+// Rule of shape_recurrent.cpp.
+Verdict inferRecurrent(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
+}  // namespace ipex_studio

@@ -1,0 +1,83 @@
+// The rules of what looks rows or elements up: tables of embeddings, and any axis by an index.
+#include "core/op/narrow_weights.h"
+#include "core/op/shape_rules.h"
+
+namespace ipex_studio {
+namespace {
+
+// What a row of a table gives; negative: the table is none.
+std::int64_t rowWidth(const OpSpec& spec, const TensorDesc& table) {
+  if (table.dims.rank != 2) return -1;
+  if (spec.intOr("scaled_rows", 0) == 0) return table.dims[1];
+  return table.dtype == DType::kU8 ? table.dims[1] - kRowParameterBytes : -1;
+}
+
+DType rowDtype(const OpSpec& spec, const TensorDesc& table) {
+  return resultDtype(spec, spec.intOr("scaled_rows", 0) != 0 ? DType::kF32 : table.dtype);
+}
+
+// Along every axis but one `part` is no larger than `whole`.
+bool liesWithin(const Dims& part, const Dims& whole, int but) {
+  for (int a = 0; a < whole.rank; ++a) {
+    if (a != but && part[a] > whole[a]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
+
+Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  if (!isIndex(src[0].dtype) || rowWidth(spec, src[1]) < 0) return Verdict::no("ids or table are wrong");
+  if (src[0].dims.rank >= kMaxRank) return Verdict::no("too many dimensions");
+  Dims y = src[0].dims;
+  y[y.rank++] = rowWidth(spec, src[1]);
+  return addResult(rowDtype(spec, src[1]), y, dst);
+}
+
+Verdict inferEmbeddingBag(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const bool fits = isIndex(src[0].dtype) && src[0].dims.rank == 1 && src[1].dtype == src[0].dtype &&
+                    src[1].dims.rank == 1 && rowWidth(spec, src[2]) >= 0;
+  if (!fits) return Verdict::no("ids, offsets or table are wrong");
+  const std::int64_t bags = src[1].dims[0] - (spec.intOr("include_last_offset", 0) != 0 ? 1 : 0);
+  return addResult(rowDtype(spec, src[2]), Dims{bags, rowWidth(spec, src[2])}, dst);
+}
+
+Verdict inferGather(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &x = src[0].dims, &index = src[1].dims;
+  const int axis = axisIn(spec, x.rank);
+  if (axis < 0 || !isIndex(src[1].dtype)) return Verdict::no("axis or index are wrong");
+  if (x.rank - 1 + index.rank > kMaxRank) return Verdict::no("too many dimensions");
+  Dims y;
+  for (int a = 0; a < axis; ++a) y[y.rank++] = x[a];
+  for (int a = 0; a < index.rank; ++a) y[y.rank++] = index[a];
+  for (int a = axis + 1; a < x.rank; ++a) y[y.rank++] = x[a];
+  return addResult(src[0].dtype, y, dst);
+}
+
+Verdict inferGatherElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &x = src[0].dims, &index = src[1].dims;
+  const int axis = axisIn(spec, x.rank);
+  if (axis < 0 || !isIndex(src[1].dtype) || index.rank != x.rank) return Verdict::no("axis or index are wrong");
+  if (!liesWithin(index, x, axis)) return Verdict::no("the index is larger than the source");
+  return addResult(src[0].dtype, index, dst);
+}
+
+Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &x = src[0].dims, &index = src[1].dims;
+  const int axis = axisIn(spec, x.rank);
+  if (axis < 0 || !isIndex(src[1].dtype) || (index.rank != x.rank && index.rank != 1)) return Verdict::no("axis or index are wrong");
+  Dims updates = index;
+  if (index.rank != x.rank) {
+    updates = x;
+    updates[axis] = index[0];
+  }
+  if (!liesWithin(updates, x, axis)) return Verdict::no("the index is larger than the source");
+  if (src[2].dtype != src[0].dtype || src[2].dims != updates) return Verdict::no("the updates do not fit");
+  const std::string reduction = spec.stringOr("reduction", "");
+  if (!reduction.empty() && (reduction != "add" || src[0].dtype != DType::kF32)) return Verdict::no("the reduction is unknown");
+  return addResult(src[0].dtype, x, dst);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,260 @@
+// The fields of every record, once, for both directions of records_json.cpp: visitor(name, member, range).
+// Private to records_json.cpp.
+#pragma once
+
+#include "core/record/records.h"
+
+namespace ipex_studio {
+
+// What a field's value may be, beyond its type.
+enum class Range { kAny, kNonNegative, kAtLeastMinusOne, kText };
+
+template <class V>
+void describe(V& v, Origin& r) {
+  v("id", r.id, Range::kNonNegative);
+  v("module_path", r.module_path);
+  v("kind", r.kind);
+  v("ordinal", r.ordinal, Range::kNonNegative);
+  v("source", r.source);
+}
+
+template <class V>
+void describe(V& v, Remark& r) {
+  v("pass", r.pass);
+  v("kind", r.kind);
+  v("reason", r.reason);
+  v("text", r.text);
+  v("origins", r.origins, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, GraphValue& r) {
+  v("id", r.id, Range::kNonNegative);
+  v("name", r.name);
+  v("type", r.type);
+  v("producer", r.producer, Range::kAtLeastMinusOne);
+  v("constant", r.constant);
+}
+
+template <class V>
+void describe(V& v, GraphNode& r) {
+  v("id", r.id, Range::kNonNegative);
+  v("parent", r.parent, Range::kAtLeastMinusOne);
+  v("kind", r.kind);
+  v("name", r.name);
+  v("scope", r.scope);
+  v("origins", r.origins, Range::kNonNegative);
+  v("inputs", r.inputs, Range::kNonNegative);
+  v("outputs", r.outputs, Range::kNonNegative);
+  v("attributes", r.attributes);
+}
+
+template <class V>
+void describe(V& v, GraphSnapshot& r) {
+  v("pass_index", r.pass_index, Range::kNonNegative);
+  v("after_pass", r.after_pass);
+  v("values", r.values);
+  v("nodes", r.nodes);
+  v("inputs", r.inputs, Range::kNonNegative);
+  v("outputs", r.outputs, Range::kNonNegative);
+  v("text", r.text, Range::kText);
+}
+
+template <class V>
+void describe(V& v, PassRecord& r) {
+  v("index", r.index, Range::kNonNegative);
+  v("name", r.name);
+  v("summary", r.summary);
+  v("changed", r.changed);
+  v("rewrites", r.rewrites, Range::kNonNegative);
+  v("missed", r.missed, Range::kNonNegative);
+  v("elapsed_ns", r.elapsed_ns, Range::kNonNegative);
+  v("hash_before", r.hash_before);
+  v("hash_after", r.hash_after);
+  v("nodes_after", r.nodes_after, Range::kNonNegative);
+  v("snapshot", r.snapshot);
+}
+
+template <class V>
+void describe(V& v, StepRecord& r) {
+  v("index", r.index, Range::kNonNegative);
+  v("region", r.region, Range::kNonNegative);
+  v("name", r.name);
+  v("kind", r.kind);
+  v("spec", r.spec);
+  v("kernel", r.kernel);
+  v("implementation", r.implementation);
+  v("src_layout", r.src_layout);
+  v("dst_layout", r.dst_layout);
+  v("dst_shape", r.dst_shape);
+  v("precision", r.precision);
+  v("origins", r.origins, Range::kNonNegative);
+  v("slices", r.slices, Range::kNonNegative);
+  v("flops", r.flops, Range::kNonNegative);
+  v("bytes", r.bytes, Range::kNonNegative);
+  v("arena_begin", r.arena_begin, Range::kAtLeastMinusOne);
+  v("arena_size", r.arena_size, Range::kNonNegative);
+  v("last_use", r.last_use, Range::kAtLeastMinusOne);
+}
+
+template <class V>
+void describe(V& v, DispatchRecord& r) {
+  v("step", r.step, Range::kNonNegative);
+  v("kernel", r.kernel);
+  v("layout", r.layout);
+  v("chosen", r.chosen);
+  v("reason", r.reason);
+  v("elapsed_ns", r.elapsed_ns, Range::kNonNegative);
+  v("max_error", r.max_error);
+}
+
+template <class V>
+void describe(V& v, StepTime& r) {
+  v("step", r.step);
+  v("name", r.name);
+  v("kind", r.kind);
+  v("origins", r.origins, Range::kNonNegative);
+  v("thread", r.thread, Range::kNonNegative);
+  v("begin_ns", r.begin_ns);
+  v("elapsed_ns", r.elapsed_ns, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, MachineFacts& r) {
+  v("cpu", r.cpu);
+  v("isa", r.isa);
+  v("features", r.features);
+  v("cores", r.cores, Range::kNonNegative);
+  v("libtorch", r.libtorch);
+  v("onednn", r.onednn);
+  v("os", r.os);
+  v("governor", r.governor);
+  v("memory_bytes", r.memory_bytes, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, AccuracyRecord& r) {
+  v("origins", r.origins, Range::kNonNegative);
+  v("output", r.output, Range::kAtLeastMinusOne);
+  v("reference", r.reference);
+  v("max_abs", r.max_abs);
+  v("max_rel", r.max_rel);
+  v("sqnr_db", r.sqnr_db);
+  v("cosine", r.cosine);
+  v("pass", r.pass);
+  v("text", r.text);
+}
+
+template <class V>
+void describe(V& v, MetricRecord& r) {
+  v("name", r.name);
+  v("value", r.value);
+  v("higher_is_better", r.higher_is_better);
+  v("samples", r.samples, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, SensitivityRecord& r) {
+  v("key", r.key);
+  v("name", r.name);
+  v("origins", r.origins, Range::kNonNegative);
+  v("precision", r.precision);
+  v("sqnr_db", r.sqnr_db);
+  v("cumulative_db", r.cumulative_db);
+  v("fp32_ns", r.fp32_ns, Range::kNonNegative);
+  v("low_ns", r.low_ns, Range::kNonNegative);
+  v("chosen", r.chosen);
+  v("reason", r.reason);
+}
+
+template <class V>
+void describe(V& v, TradeoffRecord& r) {
+  v("name", r.name);
+  v("elapsed_ns", r.elapsed_ns, Range::kNonNegative);
+  v("metric", r.metric);
+  v("sqnr_db", r.sqnr_db);
+  v("fp32_nodes", r.fp32_nodes, Range::kNonNegative);
+  v("bf16_nodes", r.bf16_nodes, Range::kNonNegative);
+  v("int8_nodes", r.int8_nodes, Range::kNonNegative);
+  v("allowed", r.allowed);
+  v("on_front", r.on_front);
+  v("chosen", r.chosen);
+  v("assignment", r.assignment);
+}
+
+template <class V>
+void describe(V& v, DecisionRecord& r) {
+  v("what", r.what);
+  v("precision", r.precision);
+  v("spec", r.spec);
+  v("dst_shape", r.dst_shape);
+  v("kernel", r.kernel);
+  v("layout", r.layout);
+}
+
+template <class V>
+void describe(V& v, Coverage& r) {
+  v("nodes", r.nodes);
+  v("time", r.time);
+}
+
+template <class V>
+void describe(V& v, RunRecord& r) {
+  v("variant", r.variant);
+  v("device", r.device);
+  v("precision", r.precision);
+  v("threads", r.threads, Range::kNonNegative);
+  v("instances", r.instances, Range::kNonNegative);
+  v("warmup_iterations", r.warmup_iterations, Range::kNonNegative);
+  v("latency_ns", r.latency_ns, Range::kNonNegative);
+  v("turn", r.turn, Range::kNonNegative);
+  v("load_ns", r.load_ns, Range::kNonNegative);
+  v("compile_ns", r.compile_ns, Range::kNonNegative);
+  v("tune_ns", r.tune_ns, Range::kNonNegative);
+  v("first_run_ns", r.first_run_ns, Range::kNonNegative);
+  v("peak_rss_bytes", r.peak_rss_bytes, Range::kNonNegative);
+  v("cpu_per_wall", r.cpu_per_wall);
+  v("accuracy", r.accuracy);
+  v("coverage", r.coverage);
+  v("steps", r.steps);
+  v("dispatches", r.dispatches);
+  v("step_times", r.step_times);
+  v("node_accuracy", r.node_accuracy);
+  v("metrics", r.metrics);
+  v("export_bytes", r.export_bytes, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, InputRecord& r) {
+  v("name", r.name);
+  v("description", r.description);
+  v("guessed", r.guessed);
+}
+
+template <class V>
+void describe(V& v, ModelRecord& r) {
+  v("path", r.path);
+  v("sha256", r.sha256);
+  v("file_bytes", r.file_bytes, Range::kNonNegative);
+  v("nodes", r.nodes, Range::kNonNegative);
+  v("inputs", r.inputs);
+  v("origins", r.origins);
+}
+
+template <class V>
+void describe(V& v, JobRecord& r) {
+  v("command", r.command);
+  v("options", r.options, Range::kText);
+  v("started_unix_ns", r.started_unix_ns);
+  v("model", r.model);
+  v("machine", r.machine);
+  v("frozen", r.frozen);
+  v("passes", r.passes);
+  v("remarks", r.remarks);
+  v("runs", r.runs);
+  v("sensitivities", r.sensitivities);
+  v("tradeoffs", r.tradeoffs);
+  v("decisions", r.decisions);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,74 @@
+#include "core/tune/tuner_key.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/op/layout_text.h"
+#include "core/base/sha256.h"
+#include "core/op/shape_rules.h"
+
+namespace ipex_studio {
+namespace {
+
+// Where integers are read or written, numbers of the chain are scales and zero points: other data has others, and they
+// change nothing but values.
+OpSpec withoutScales(const PrepareArgs& args) {
+  OpSpec spec = args.spec;
+  if (!isOfIntegers(args)) return spec;
+  for (PostOp& op : spec.post_ops) {
+    if (op.kind == PostOpKind::kLinear) op.alpha = 1;
+    if (op.kind == PostOpKind::kLinear) op.beta = 0;
+    if (isBinary(op.kind) && op.alpha != 1) op.alpha = 2;
+  }
+  if (spec.intOr("src_zero", 0) != 0) spec.attributes["src_zero"] = std::int64_t{1};
+  if (spec.intOr("weight_zero", 0) != 0) spec.attributes["weight_zero"] = std::int64_t{1};
+  return spec;
+}
+
+}  // namespace
+
+std::string operandText(const TensorDesc& desc) {
+  if (desc.absent()) return "-";
+  const bool strided = layoutText(desc).empty();
+  return desc.str() + (strided ? fmt::format("[{}]", fmt::join(desc.strides.toVector(), ",")) : "");
+}
+
+bool isOfIntegers(const PrepareArgs& args) {
+  const auto integer = [](const TensorDesc& desc) { return isInteger8(desc.dtype); };
+  return std::any_of(args.src.begin(), args.src.end(), integer) || std::any_of(args.dst.begin(), args.dst.end(), integer);
+}
+
+std::string stepText(const PrepareArgs& args) {
+  std::string text = withoutScales(args).text() + " :";
+  for (std::size_t s = 0; s < args.src.size(); ++s) {
+    text += " " + operandText(args.src[s]);
+    if (args.constant[s] != nullptr) text += " const";
+    if (args.src_dies[s]) text += " dies";
+  }
+  text += " ->";
+  for (const TensorDesc& dst : args.dst) text += " " + operandText(dst);
+  return text;
+}
+
+std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd) {
+  Sha256 digest;
+  const auto add = [&](const std::string& text) { digest.update(text.data(), text.size()); };
+  add(planSpecToText(spec));
+  for (const TensorDesc& input : request.tensor_inputs) add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
+  add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
+  // Other kernels may choose otherwise.
+  for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
+    for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind))) add(std::string(kernel->name()) + "\n");
+  }
+  if (!allow_winograd) add("no winograd");
+  // What was exact enough for other weights need not be so for these.
+  for (std::size_t c = 0; c < spec.constants.size(); ++c) {
+    const std::size_t bytes = spec.constants[c].bytes(), sample = std::min<std::size_t>(bytes, 256);
+    const char* data = static_cast<const char*>(request.constants[c]);
+    for (const std::size_t at : {std::size_t{0}, (bytes - sample) / 2, bytes - sample}) digest.update(data + at, sample);
+  }
+  return "plan " + digest.hex();
+}
+
+}  // namespace ipex_studio
