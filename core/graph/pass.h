@@ -55,7 +55,7 @@ class PassContext {
   torch::jit::AliasDb& aliases();
   // Does the value share memory with a result of the graph, or contain or lie in one? An analysis made before rewrites of
   // the same pass answers where it knew the value and the results: replacing a value by one that holds the same (see
-  // passes/aliasing.h) gives no other value another name. Else every rewrite would cost an analysis of the whole graph.
+  // passes/match/aliasing.h) gives no other value another name. Else every rewrite would cost an analysis of the whole graph.
   bool mayShareWithOutputs(const torch::jit::Value* value);
   // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left. Relies
   // on passes adding no writes: an analysis made before a rewrite stays true for the values it knew.
@@ -73,7 +73,7 @@ class PassContext {
   std::size_t aliases_know_below_ = 0;  // Value::unique()
 };
 
-// The name is the file's name in kebab-case: "fold-batch-norm" lives in passes/fold_batch_norm.cpp.
+// The name is the file's name in kebab-case: "fold-batch-norm" lives in passes/layers/fold_batch_norm.cpp.
 struct Pass {
   const char* name;
   const char* summary;  // one sentence for `ipex-studio passes`

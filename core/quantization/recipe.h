@@ -47,7 +47,7 @@ struct Recipe {
   ObserverOptions observer;
   std::int64_t samples = 0;                 // calls that were observed
   bool bias_correction = true;
-  bool equalization = false;                // ranges of channels between layers were levelled before (passes/equalize_layers.cpp)
+  bool equalization = false;                // ranges of channels between layers were levelled before (passes/quantize/equalize_layers.cpp)
   double smooth_alpha = 0;                  // > 0: SmoothQuant with this exponent for linear layers
   std::int32_t weight_bits = 8;             // kWeightOnly: 8 or 4
   std::int64_t group = 0;                   // kWeightOnly: so many weights along a row share a scale, a multiple of 32; 0: all

@@ -71,7 +71,7 @@ class Structure(unittest.TestCase):
 
     def test_every_pass_file_has_a_case_file(self):
         missing = []
-        for path in (ROOT / "passes").glob("*.cpp"):
+        for path in (ROOT / "passes").rglob("*.cpp"):
             verb = path.stem.split("_")[0]
             if verb in {"canonicalize", "fold", "fuse", "eliminate", "propagate", "insert"}:
                 if not (ROOT / "tests/passes" / f"{path.stem}.ir").exists():

@@ -1,0 +1,112 @@
+// Answers questions about tensors that the example run has answered: their dtype, whether it is of floats, where they live,
+// whether they are nested or want gradients, whether one value is another or None, and whether two lists are the same sizes.
+//   before  %d = prim::dtype(%x)   %n = prim::is_nested(%x)   %s = aten::__is__(%x, %x)   %y = prim::If(%s) …
+//   after   6, false, true         which fold-constants decides
+// Scripted modules of PyTorch ask these before they compute anything. Plans take the example's dtype and rank alone, and
+// dense tensors of the CPU; they compute no gradients.
+// Declines: nothing with a remark: what the example did not reach may never be asked.
+// Runs before fold-constants, which takes the branch that the answer leaves. Numerics: none.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/graph/node_facts.h"
+#include "passes/match/aliasing.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::IValue;
+using torch::jit::Node;
+using torch::jit::Value;
+
+bool isTensor(const Value* value) { return value->type()->kind() == c10::TypeKind::TensorType; }
+
+// aten::size(x, axis) of the same tensor and axis, or one value.
+bool isSameSize(const Value* a, const Value* b) {
+  const Node *left = a->node(), *right = b->node();
+  if (a == b) return true;
+  if (!isKind(left, "aten::size") || !isKind(right, "aten::size") || left->inputs().size() != 2 || right->inputs().size() != 2) return false;
+  const auto axis = constantInt(left->input(1));
+  return left->input(0) == right->input(0) && axis && axis == constantInt(right->input(1));
+}
+
+// Lists of integers with the same entries, which nobody else reads or writes to.
+bool areSameSizes(const Value* a, const Value* b) {
+  if (a->type()->kind() != c10::TypeKind::ListType || b->type()->kind() != c10::TypeKind::ListType) return false;
+  const Node *left = a->node(), *right = b->node();
+  if (!isKind(left, "prim::ListConstruct") || !isKind(right, "prim::ListConstruct") || left->inputs().size() != right->inputs().size()) return false;
+  if (a->uses().size() != (a == b ? 2 : 1) || b->uses().size() != a->uses().size()) return false;
+  return std::equal(left->inputs().begin(), left->inputs().end(), right->inputs().begin(), &isSameSize);
+}
+
+// Tensors that nothing else names when they are made; a transposition of one axis with itself is none.
+bool isNewTensor(const Value* value) {
+  static const std::vector<const char*> kViews = {"aten::permute", "aten::select", "aten::slice", "aten::unsqueeze"};
+  const Node* node = value->node();
+  if (isFresh(value) || isReshape(node) || std::any_of(kViews.begin(), kViews.end(), [&](const char* kind) { return isKind(node, kind); })) return true;
+  if (!isKind(node, "aten::transpose")) return false;
+  const auto a = constantInt(node->input(1)), b = constantInt(node->input(2));
+  return a && b && *a != *b && (*a < 0) == (*b < 0);
+}
+
+// A tensor is one made here or one that was there before; of two that were, nobody knows: the caller may give one twice.
+bool areOtherTensors(const Value* a, const Value* b, PassContext& context) {
+  if (!isTensor(a) || !isTensor(b)) return false;
+  const auto isArgument = [](const Value* value) { return value->node() == value->owningGraph()->param_node(); };
+  if (isNewTensor(a) && (isNewTensor(b) || isArgument(b))) return true;
+  if (isNewTensor(b) && isArgument(a)) return true;
+  return (isFresh(a) || isFresh(b)) && !context.aliases().mayAlias(a, b);
+}
+
+// nullopt: not one of these questions, or not answered.
+std::optional<IValue> answerOf(const Node* node, PassContext& context) {
+  const std::string kind = node->kind().toQualString();
+  if (kind == "aten::__is__" || kind == "aten::__isnot__") {
+    const Value *a = node->input(0), *b = node->input(1);
+    if ((isTensor(a) && isNone(b)) || (isNone(a) && isTensor(b))) return IValue(kind == "aten::__isnot__");
+    if (a == b) return IValue(kind == "aten::__is__");
+    return areOtherTensors(a, b, context) ? std::optional<IValue>(kind == "aten::__isnot__") : std::nullopt;
+  }
+  if (kind == "aten::eq" || kind == "aten::ne") {
+    return areSameSizes(node->input(0), node->input(1)) ? std::optional<IValue>(kind == "aten::eq") : std::nullopt;
+  }
+  const auto dtype = knownDtype(node->input(0));
+  if (!dtype) return std::nullopt;
+  if (kind == "prim::dtype") return IValue(static_cast<std::int64_t>(*dtype));
+  if (kind == "aten::is_floating_point") return IValue(at::isFloatingType(*dtype));
+  if (kind == "prim::device") return IValue(at::Device(at::kCPU));
+  if (kind == "prim::is_cuda" || kind == "prim::is_nested" || kind == "prim::requires_grad") return IValue(false);
+  return std::nullopt;
+}
+
+const std::vector<const char*>& questions() {
+  static const std::vector<const char*> kinds = {"aten::__is__", "aten::__isnot__", "aten::eq", "aten::ne", "prim::dtype", "aten::is_floating_point",
+                                                 "prim::device", "prim::is_cuda", "prim::is_nested", "prim::requires_grad"};
+  return kinds;
+}
+
+bool foldTensorFacts(torch::jit::Graph& graph, PassContext& context) {
+  // All on one alias analysis, before anything changes.
+  std::vector<std::pair<Node*, IValue>> answers;
+  for (Node* node : context.nodes(questions())) {
+    if (node->outputs().size() != 1 || node->inputs().empty()) continue;
+    if (auto answer = answerOf(node, context)) answers.emplace_back(node, *std::move(answer));
+  }
+  bool changed = false;
+  for (const auto& [node, answer] : answers) {
+    if (!context.rewriter.alive(node)) continue;
+    if (!context.rewriter.permit()) break;
+    context.rewriter.replace({node}, node->output(), context.rewriter.constant(answer, node), "answered by the example run");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kFoldTensorFacts = {"fold-tensor-facts", "Answers questions about tensors that the example run has answered.", &foldTensorFacts, questions()};
+
+}  // namespace ipex_studio

@@ -1,0 +1,130 @@
+// Turns in-place operators into their out-of-place form, so that every later pattern is written once.
+//   before  %y = convolution(%x, …)   %r = relu_(%y)   %s = add(%y, %r, 1)
+//   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
+// Writes into slices become slice_scatter and select_scatter (slice_writes.h).
+// The written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another
+// name for that memory that is read later. Readers before the write keep the old value, readers after it get the new one; nothing moves.
+// Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
+// form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, index_put_ and others that write
+// parts), not-profitable (very many writes into slices of one tensor).
+// Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/pass.h"
+#include "passes/match/aliasing.h"
+#include "passes/pass_list.h"
+#include "passes/views/slice_writes.h"
+
+namespace ipex_studio {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+// name_ has the same arguments as name and differs only in where the result goes; zero_ is a fill.
+const std::unordered_set<std::string>& plainOperators() {
+  static const std::unordered_set<std::string> names = {
+      "abs_",       "acos_",     "add_",        "addcdiv_",    "addcmul_", "asin_",  "atan_",        "ceil_",
+      "celu_",      "clamp_",    "clamp_max_",  "clamp_min_",  "clip_",    "cos_",   "cosh_",        "div_",
+      "elu_",       "erf_",      "erfc_",       "exp_",        "expm1_",   "fill_",  "floor_",       "gelu_",        "hardsigmoid_",
+      "hardswish_", "hardtanh_", "leaky_relu_", "log_",        "log1p_",   "log2_",  "masked_fill_", "mish_",
+      "mul_",       "neg_",      "pow_",        "reciprocal_", "relu_",    "relu6_", "round_",       "rsqrt_",
+      "selu_",      "sigmoid_",  "silu_",       "sin_",        "sinh_",    "sqrt_",  "square_",      "sub_",
+      "tan_",       "tanh_",     "threshold_",  "trunc_",   "zero_"};
+  return names;
+}
+
+bool isSliceOnly(const Node* node) {
+  return node->kind() == torch::jit::aten::slice || node->kind() == torch::jit::aten::select;
+}
+
+// A tensor without dimensions counts as a number beside one that has some.
+bool isNumber(const Value* operand, const Value* written) {
+  const auto sizes = knownSizes(operand), result = knownSizes(written);
+  return sizes && result && sizes->empty() && !result->empty();
+}
+
+// Would the out-of-place form have the dtype of the written tensor?
+bool keepsDtype(const Node* node) {
+  std::optional<at::ScalarType> written;
+  const std::string name = node->kind().toUnqualString();
+  for (std::size_t i = 1; i < node->inputs().size(); ++i) {
+    const Value* operand = node->input(i);
+    if (operand->type()->kind() != c10::TypeKind::TensorType || isNone(operand)) continue;
+    if (name == "masked_fill_") continue;
+    const auto dtype = knownDtype(operand);
+    written = knownDtype(node->input(0));
+    if (dtype && written && isNumber(operand, node->input(0)) && c10::isFloatingType(*written) && !c10::isComplexType(*dtype)) continue;
+    if (!dtype || !written || c10::promoteTypes(*written, *dtype) != *written) return false;
+  }
+  return true;
+}
+
+Decline declineInplace(const Node* node) {
+  const std::string name = node->kind().toUnqualString();
+  const Value* written = node->input(0);
+  if (plainOperators().count(name) == 0 || node->outputs().size() != 1) {
+    return {reasons::kUnsupportedOperator, name + " writes into a tensor in a way that has no out-of-place form here."};
+  }
+  if (!isFresh(written)) {
+    return {reasons::kAliased, name + " writes to an input, a constant or a view; others may see that."};
+  }
+  if (written->node()->owningBlock() != node->owningBlock()) {
+    return {reasons::kControlFlow, name + " is in another block than what it writes to."};
+  }
+  for (const auto& use : written->uses()) {
+    if (use.user == node || use.user->isAfter(node) || !namesOperand(use.user, written)) continue;
+    const bool harmless = use.user->outputs().size() == 1 && isSliceOnly(use.user) && isReadBefore(use.user->output(), node);
+    if (!harmless) {
+      return {reasons::kAliased, name + " writes to memory that has a second name."};
+    }
+  }
+  if (!keepsDtype(node)) {
+    return {reasons::kMixedDtype,
+            name + " may have operands of several dtypes; out of place the result could be wider."};
+  }
+  return {};
+}
+
+bool canonicalizeInplace(Graph& graph, PassContext& context) {
+  bool changed = false;
+  Rewriter& rewriter = context.rewriter;
+  SliceWrites slices(rewriter);
+  for (Node* node : context.nodesThatMayWrite()) {
+    if (!rewriter.alive(node) || !node->kind().is_aten()) continue;
+    const auto* schema = node->maybeSchema();
+    const bool writes = schema != nullptr && schema->is_mutable() && !node->inputs().empty() &&
+                        node->input(0)->type()->kind() == c10::TypeKind::TensorType;
+    if (!writes) continue;
+    const bool into_slice = SliceWrites::isSliceWrite(node) && node->outputs().size() == 1;
+    const bool plain_form = plainOperators().count(node->kind().toUnqualString()) != 0 && keepsDtype(node);
+    const Decline why = into_slice ? slices.decline(node, plain_form) : declineInplace(node);
+    if (why) {
+      context.missed(node, why);
+      continue;
+    }
+    if (!rewriter.permit()) break;
+    if (into_slice) {
+      slices.rewrite(node);
+      changed = true;
+      continue;
+    }
+    Node* plain = createPlain(rewriter, node);
+    plain->output()->setType(node->output()->type());
+    rewriter.replaceUsesAfter(node, node->input(0), plain->output());
+    rewriter.replace({node}, node->output(), plain->output(), "made out of place");
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+const Pass kCanonicalizeInplace = {"canonicalize-inplace", "Turns in-place operators into their out-of-place form.",
+                                   &canonicalizeInplace};
+
+}  // namespace ipex_studio

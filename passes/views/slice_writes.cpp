@@ -1,0 +1,166 @@
+#include "passes/views/slice_writes.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/graph/fused_op.h"
+#include "passes/match/aliasing.h"
+
+namespace ipex_studio {
+
+using torch::jit::Node;
+using torch::jit::Value;
+namespace aten = torch::jit::aten;
+
+namespace {
+
+constexpr int kMostWrites = 16;
+constexpr int kMostViews = 8;      // of views
+constexpr int kLookedAhead = 16;   // nodes
+
+bool isSlice(const Node* node) {
+  return (node->kind() == aten::slice && node->inputs().size() == 5) || (node->kind() == aten::select && node->inputs().size() == 3);
+}
+
+// The slices from what is written up to, and without, what they were cut from.
+std::vector<Node*> slicesOf(const Node* write) {
+  std::vector<Node*> slices;
+  for (Node* node = write->input(0)->node(); isSlice(node) && slices.size() < kMostViews; node = node->input(0)->node()) slices.push_back(node);
+  return slices;
+}
+
+bool mayWriteAnything(const Node* node) {
+  const auto* schema = node->maybeSchema();
+  return schema == nullptr || schema->is_mutable() || !node->blocks().empty();
+}
+
+// Do all readers of what the operator returned see the value that it wrote? Only soon after it, with no other write between.
+bool isReadAtOnce(const Node* write) {
+  return std::all_of(write->output()->uses().begin(), write->output()->uses().end(), [&](const torch::jit::Use& use) {
+    const auto* schema = use.user->maybeSchema();
+    if (schema == nullptr || use.offset >= schema->arguments().size() || schema->arguments()[use.offset].alias_info() != nullptr) return false;
+    const Node* at = write->next();
+    for (int steps = 0; steps < kLookedAhead && at != use.user; ++steps, at = at->next()) {
+      if (at->kind() == torch::jit::prim::Return || (at->kind() != torch::jit::prim::Constant && mayWriteAnything(at))) return false;
+    }
+    return at == use.user && !mayReturnInput(use.user);
+  });
+}
+
+Decline declineCopy(const Node* node) {
+  const auto to = knownDtype(node->input(0)), from = knownDtype(node->input(1));
+  if (!to || to != from) return {reasons::kMixedDtype, "copy_ into a slice changes the dtype."};
+  if (!knownSizes(node->input(0)) || !knownSizes(node->input(1))) return {reasons::kUnknownShape, "The sizes of a slice that is written were not seen."};
+  return {};
+}
+
+}  // namespace
+
+bool namesOperand(const Node* node, const Value* operand) {
+  const auto* schema = node->maybeSchema();
+  if (schema == nullptr || node->inputs().size() > schema->arguments().size()) return true;
+  const auto outputs = node->outputs();
+  const bool used = std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); });
+  if (mayReturnInput(node)) return used;
+  for (std::size_t i = 0; i < node->inputs().size(); ++i) {
+    const auto* alias = schema->arguments()[i].alias_info();
+    if (node->input(i) != operand || alias == nullptr) continue;
+    if (used || alias->isWildcardAfter()) return true;
+  }
+  return false;
+}
+
+bool isReadBefore(const Value* view, const Node* node) {
+  std::vector<const Value*> open{view};
+  for (int seen = 0; !open.empty(); ++seen) {
+    if (seen == kMostViews) return false;
+    const Value* value = open.back();
+    open.pop_back();
+    for (const torch::jit::Use& use : value->uses()) {
+      if (use.user == node || use.user->isAfter(node)) return false;
+      if (!namesOperand(use.user, value)) continue;
+      if (!isSlice(use.user)) return false;
+      open.push_back(use.user->output());
+    }
+  }
+  return true;
+}
+
+Node* createPlain(Rewriter& rewriter, Node* node) {
+  if (node->kind() == aten::zero_) return rewriter.create("aten::fill", {node->input(0), rewriter.constant(std::int64_t{0}, node)}, node);
+  std::string kind = node->kind().toQualString();
+  kind.pop_back();
+  return rewriter.create(kind.c_str(), node->inputs(), node);
+}
+
+bool SliceWrites::isSliceWrite(const Node* node) { return isSlice(node->input(0)->node()); }
+
+Decline SliceWrites::decline(const Node* node, bool plain) const {
+  const std::string name = node->kind().toUnqualString();
+  if (name != "copy_" && !plain) {
+    return {reasons::kUnsupportedOperator, name + " writes into a slice in a way that has no out-of-place form here."};
+  }
+  const std::vector<Node*> slices = slicesOf(node);
+  const Value* base = slices.back()->input(0);
+  const auto count = writes_.find(base);
+  if (count != writes_.end() && count->second >= kMostWrites) return {reasons::kNotProfitable, "So many writes into slices of one tensor are cheaper in place."};
+  if (!isFresh(base)) return {reasons::kAliased, name + " writes to a slice of an input, a constant or another view; others may see that."};
+  for (const Node* slice : slices) {
+    const bool here = slice->owningBlock() == node->owningBlock() && base->node()->owningBlock() == node->owningBlock();
+    if (!here) return {reasons::kControlFlow, name + " is in another block than what it writes to."};
+  }
+  for (std::size_t level = 0; level <= slices.size(); ++level) {
+    const Value* value = level < slices.size() ? slices[level]->output() : base;
+    const Node* next = level == 0 ? node : slices[level - 1];
+    for (const torch::jit::Use& use : value->uses()) {
+      if (use.user == next || (value == base && use.user->isAfter(node))) continue;
+      const bool harmless = !use.user->isAfter(node) && (!namesOperand(use.user, value) || (isSlice(use.user) && isReadBefore(use.user->output(), node)));
+      if (!harmless) return {reasons::kAliased, name + " writes to memory that has another name."};
+    }
+  }
+  if (!isReadAtOnce(node)) return {reasons::kAliased, "What " + name + " returns is another name for the slice."};
+  return name == "copy_" ? declineCopy(node) : Decline();
+}
+
+// What the slice holds after the write.
+Value* SliceWrites::sliceValue(Node* node) {
+  const std::string name = node->kind().toUnqualString();
+  Value* slice = node->input(0);
+  if (name == "copy_") {
+    Value* source = node->input(1);
+    if (knownSizes(source) == knownSizes(slice)) return source;
+    std::vector<Value*> sizes;
+    for (std::size_t axis = 0; axis < knownSizes(slice)->size(); ++axis) {
+      Node* size = rewriter_.create("aten::size", {slice, rewriter_.constant(static_cast<std::int64_t>(axis), node)}, node);
+      size->output()->setType(c10::IntType::get());
+      sizes.push_back(size->output());
+    }
+    Node* list = rewriter_.create("prim::ListConstruct", sizes, node);
+    list->output()->setType(c10::ListType::ofInts());
+    Node* wide = rewriter_.create("aten::expand", {source, list->output(), rewriter_.constant(false, node)}, node);
+    wide->output()->setType(slice->type());
+    return wide->output();
+  }
+  Node* plain = createPlain(rewriter_, node);
+  plain->output()->setType(slice->type());
+  return plain->output();
+}
+
+void SliceWrites::rewrite(Node* node) {
+  const std::vector<Node*> slices = slicesOf(node);
+  Value* base = slices.back()->input(0);
+  Value* written = sliceValue(node);
+  Value* value = written;
+  for (Node* slice : slices) {
+    std::vector<Value*> inputs{slice->input(0), value};
+    for (std::size_t i = 1; i < slice->inputs().size(); ++i) inputs.push_back(slice->input(i));
+    Node* scatter = rewriter_.create(slice->kind() == aten::slice ? "aten::slice_scatter" : "aten::select_scatter", inputs, node);
+    scatter->output()->setType(slice->input(0)->type());
+    value = scatter->output();
+  }
+  writes_[value] = writes_[base] + 1;
+  rewriter_.replaceUsesAfter(node, base, value);
+  rewriter_.replace({node}, node->output(), written, "a slice is written out of place");
+}
+
+}  // namespace ipex_studio
