@@ -20,7 +20,7 @@ std::vector<torch::jit::IValue> regionObjects(const torch::jit::Module& module);
 // A new ipex_studio::Tuning, shared by all regions of the module from now on; none when the options ask for nothing.
 torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd, const std::string& record);
 
-// Batches between these sizes run on the plan of the next larger one (kernels/torch/plan_cache.h). Throws c10::Error.
+// Batches between these sizes run on the plan of the next larger one (kernels/torch/plans/plan_cache.h). Throws c10::Error.
 void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets);
 
 // From now on measuring takes no longer than about so long; what it does not come to keeps what is known or the default.

@@ -8,7 +8,7 @@
 
 #include "core/model/measure.h"
 #include "core/torch/torch_error.h"
-#include "kernels/onednn_version.h"
+#include "kernels/onednn/onednn_version.h"
 #include "studio/engine/jobs.h"
 #include "studio/sandbox.h"
 

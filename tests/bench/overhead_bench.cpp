@@ -12,7 +12,7 @@
 
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
-#include "kernels/onednn_op.h"
+#include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
 namespace {

@@ -5,7 +5,7 @@
 #include "allocation_count.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"
-#include "kernels/parallel.h"
+#include "kernels/common/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

@@ -1,5 +1,5 @@
 // Conversions between FP16 and FP32: every number of FP16, and what lies between two of them, by every instruction set.
-#include "kernels/f16.h"
+#include "kernels/common/f16.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/value_conversion.h"
+#include "kernels/copy/value_conversion.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

@@ -1,6 +1,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/fma_peak.cpp"
-#include "kernels/highway_targets.h"
+#include "kernels/common/highway_targets.h"
 
 // highway_targets.h comes first.
 #include <hwy/highway.h>

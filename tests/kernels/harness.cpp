@@ -7,10 +7,10 @@
 
 #include "core/base/error.h"
 #include "core/op/shape_inference.h"
-#include "kernels/bf16.h"
-#include "kernels/f16.h"
+#include "kernels/common/bf16.h"
+#include "kernels/common/f16.h"
 #include "kernels/kernel_list.h"
-#include "kernels/parallel.h"
+#include "kernels/common/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

@@ -15,7 +15,7 @@
 #include "fma_peak.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"
-#include "kernels/parallel.h"
+#include "kernels/common/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/runtime/machine_facts.h"
 #include "harness.h"
 #include "kernels/kernel_list.h"
-#include "kernels/parallel.h"
+#include "kernels/common/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

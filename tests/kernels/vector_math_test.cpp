@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "kernels/kernel_list.h"
-#include "kernels/reference.h"
+#include "kernels/common/reference.h"
 
 namespace ipex_studio {
 namespace {

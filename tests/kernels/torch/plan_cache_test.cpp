@@ -1,5 +1,5 @@
 // Plans as the operators run them: warm runs, many signatures, many threads, other numbers of threads.
-#include "kernels/torch/plan_cache.h"
+#include "kernels/torch/plans/plan_cache.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include "core/torch/tensor_bridge.h"
 #include "core/runtime/core_sets.h"
 #include "core/base/error.h"
-#include "kernels/torch/region.h"
+#include "kernels/torch/plans/region.h"
 #include "tests/goal.h"
 #include "tests/resident_memory.h"
 

@@ -1,0 +1,37 @@
+// The prepared operation of all kernels of attention: parts of its work on all threads.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/attention/attention_job.h"
+#include "kernels/common/parallel.h"
+
+namespace ipex_studio {
+
+class AttentionOp final : public PreparedOp {
+ public:
+  AttentionJob job;
+  AttentionRun run = nullptr;
+  std::int64_t items = 0, grain = 1, thread_floats = 0;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
+    const AttentionOperands operands{from[0], from[1], from[2], static_cast<const float*>(from[3]), to[0]};
+    parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
+      run(job, operands, begin, end, static_cast<float*>(scratch) + thread * thread_floats);
+    });
+  }
+};
+
+// The tensor as it lies in memory where axes a and b are exchanged, dense.
+TensorDesc laidOutExchanged(const TensorDesc& desc, int a, int b);
+
+// All of it but what computes: run, items and thread_floats, then divideAttention(). Null, with a reason, where the heads
+// cannot be walked together.
+std::unique_ptr<AttentionOp> describedAttention(const PrepareArgs& args, std::string* reason);
+
+// Parts of the items for the threads, and their scratch. `lanes`: products at once.
+void divideAttention(AttentionOp* op, std::int64_t lanes);
+
+}  // namespace ipex_studio

@@ -1,0 +1,60 @@
+// bfloat16 to float and back, vector-wise, once per Highway target. Narrowing rounds to nearest even and keeps NaN, as
+// floatToBf16 of bf16.h does.
+#if defined(IPEX_KERNELS_BF16_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_BF16_INL_H
+#undef IPEX_KERNELS_BF16_INL_H
+#else
+#define IPEX_KERNELS_BF16_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "kernels/common/bf16.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+// `count` elements; `from` and `to` do not overlap.
+HWY_INLINE void widenBf16(const std::uint16_t* from, float* to, std::size_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du32;
+  const hn::Rebind<std::uint16_t, decltype(d)> du16;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du32, hn::LoadU(du16, from + i)))), d, to + i);
+  }
+  for (; i < count; ++i) to[i] = bf16ToFloat(from[i]);
+}
+
+// A vector of floats.
+template <class D>
+HWY_INLINE void storeBf16(D d, hwy::HWY_NAMESPACE::Vec<D> value, std::uint16_t* to) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToUnsigned<D> du32;
+  const hn::Rebind<std::uint16_t, D> du16;
+  const auto bits = hn::BitCast(du32, value);
+  const auto upper = hn::ShiftRight<16>(bits);
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(du32, 0x7fffu), hn::And(upper, hn::Set(du32, 1u)))));
+  const auto result = hn::IfThenElse(hn::RebindMask(du32, hn::IsNaN(value)), hn::Or(upper, hn::Set(du32, 0x40u)), rounded);
+  hn::StoreU(hn::DemoteTo(du16, hn::BitCast(hn::RebindToSigned<D>(), result)), du16, to);
+}
+
+HWY_INLINE void narrowToBf16(const float* from, std::uint16_t* to, std::size_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) storeBf16(d, hn::LoadU(d, from + i), to + i);
+  for (; i < count; ++i) to[i] = floatToBf16(from[i]);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

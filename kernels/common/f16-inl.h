@@ -1,0 +1,51 @@
+// binary16 to float and back, vector-wise where the instruction set has F16C, once per Highway target. The same bits as
+// f16.h gives: Highway's own emulation cuts where it should round.
+#if defined(IPEX_KERNELS_F16_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_F16_INL_H
+#undef IPEX_KERNELS_F16_INL_H
+#else
+#define IPEX_KERNELS_F16_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "kernels/common/f16.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+// `count` elements; `from` and `to` do not overlap.
+inline void widenF16(const std::uint16_t* from, float* to, std::size_t count) {
+  std::size_t i = 0;
+#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> df16;
+  const hn::Rebind<std::uint16_t, decltype(d)> du16;
+  const std::size_t lanes = hn::Lanes(d);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::BitCast(df16, hn::LoadU(du16, from + i))), d, to + i);
+#endif
+  for (; i < count; ++i) to[i] = f16ToFloat(from[i]);
+}
+
+inline void narrowToF16(const float* from, std::uint16_t* to, std::size_t count) {
+  std::size_t i = 0;
+#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> df16;
+  const hn::Rebind<std::uint16_t, decltype(d)> du16;
+  const std::size_t lanes = hn::Lanes(d);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::BitCast(du16, hn::DemoteTo(df16, hn::LoadU(d, from + i))), du16, to + i);
+#endif
+  for (; i < count; ++i) to[i] = floatToF16(from[i]);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

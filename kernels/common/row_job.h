@@ -1,0 +1,31 @@
+// Rows of softmax and layer norm as loops: what their kernels hand to the code of one instruction set.
+#pragma once
+
+#include "kernels/common/loop_nest.h"
+
+namespace ipex_studio {
+
+// Tensors of `outer`: 0 is y, 1 is x, 2 is the mask (when has_mask). One row, or one bundle of columns, per position.
+struct SoftmaxJob {
+  LoopNest outer;
+  std::int64_t size = 0;  // elements along the axis
+  bool has_mask = false;
+  std::int64_t mask_stride = 0;  // along the axis: 1 or 0
+  float scale = 1;
+  bool log = false;
+  // columns == 0: the axis lies side by side in memory. Otherwise `columns` neighbours are handled together, and the
+  // axis has these strides.
+  std::int64_t columns = 0, y_stride = 0, x_stride = 0;
+};
+
+enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // of what a row's factor is the inverse
+
+// Tensors of `rows`: 0 is y, 1 is x; one row per position. gamma, beta, residual and sum lie as y does.
+struct LayerNormJob {
+  RowNorm norm = RowNorm::kDeviation;
+  LoopNest rows;
+  std::int64_t size = 0;  // elements of a row
+  float eps = 0;
+};
+
+}  // namespace ipex_studio

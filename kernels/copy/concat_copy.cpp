@@ -1,0 +1,104 @@
+// Concatenation by copying each source into its place. Keeps channels-last and channel-blocked layouts where the places
+// begin on whole blocks.
+//
+// Declines: device, dtype.
+#include <algorithm>
+
+#include "kernels/factories.h"
+#include "kernels/common/parallel.h"
+#include "kernels/copy/strided_copy.h"
+
+namespace ipex_studio {
+namespace {
+
+class ConcatOp final : public PreparedOp {
+ public:
+  struct Piece {
+    StridedCopy copy;
+    std::int64_t offset;  // bytes in dst
+  };
+  std::vector<Piece> pieces;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
+    for (std::size_t s = 0; s < pieces.size(); ++s) {
+      const Piece& piece = pieces[s];
+      char* const out = static_cast<char*>(to[0]) + piece.offset;
+      parallelFor(piece.copy.positions, piece.copy.grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+        piece.copy.copy(static_cast<const char*>(from[s]), out, begin, end);
+      });
+    }
+  }
+};
+
+// Can `layout`'s kind hold all pieces along `axis`? Blocks must be filled by every source.
+bool holdsPieces(const std::vector<TensorDesc>& src, const TensorDesc& layout, int axis) {
+  if (layout.block == 0 || axis != 1) return true;
+  return std::all_of(src.begin(), src.end(), [&](const TensorDesc& x) { return x.dims[1] % layout.block == 0; });
+}
+
+// The dense layout that most bytes already have; of equal ones the first.
+TensorDesc chooseLayout(const std::vector<TensorDesc>& src, int axis) {
+  std::vector<TensorDesc> kinds;
+  for (const TensorDesc& x : src) {
+    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const TensorDesc& kind) { return x.sameLayout(laidOutLike(kind, x.dtype, x.dims)); });
+    if (!known && isDenseLayout(x) && holdsPieces(src, x, axis)) kinds.push_back(x);
+  }
+  TensorDesc best = contiguousDesc(src[0].dtype, src[0].dims);
+  std::size_t best_bytes = 0;
+  for (const TensorDesc& candidate : kinds) {
+    std::size_t bytes = 0;
+    for (const TensorDesc& x : src) bytes += x.sameLayout(laidOutLike(candidate, x.dtype, x.dims)) ? x.bytes() : 0;
+    if (bytes > best_bytes) {
+      best = candidate;
+      best_bytes = bytes;
+    }
+  }
+  return best;
+}
+
+class ConcatCopy final : public Kernel {
+ public:
+  const char* name() const override { return "concat_copy"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    return args.src[0].dtype == args.dst[0].dtype ? Verdict::yes() : Verdict::no("dtype");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const int rank = args.dst[0].dims.rank;
+    const int axis = wrappedAxis(args.spec.intOr("axis", 0), rank);
+    const TensorDesc like = chooseLayout(args.src, axis);
+    const TensorDesc dst = laidOutLike(like, args.dst[0].dtype, args.dst[0].dims);
+    auto op = std::make_unique<ConcatOp>();
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
+    op->threads = args.target.threads;
+    std::int64_t begin = 0;
+    for (const TensorDesc& x : args.src) {
+      // Strided sources are read where they lie; only another block needs a reorder first.
+      const TensorDesc from = x.block == dst.block ? x : laidOutLike(like, x.dtype, x.dims);
+      TensorDesc place = dst;
+      place.dims = x.dims;
+      ConcatOp::Piece piece;
+      const bool block_axis = dst.block > 0 && axis == 1;
+      piece.offset = (block_axis ? begin / dst.block : begin) * dst.strides[axis] *
+                     static_cast<std::int64_t>(elementBytes(dst.dtype));
+      if (!makeStridedCopy(from, place, &piece.copy)) {
+        *reason = "layout";
+        return nullptr;
+      }
+      op->src.push_back(from);
+      op->pieces.push_back(piece);
+      begin += x.dims[axis];
+    }
+    return op;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeConcatCopy() { return std::make_unique<ConcatCopy>(); }
+
+}  // namespace ipex_studio

@@ -1,0 +1,155 @@
+// The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied lines.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_strip.cpp"
+#include "kernels/common/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "kernels/depthwise/depthwise_strip-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Any number of taps: each multiplication loads its value.
+template <int kPixels, int kTaps, int kStride, class D, class V = hn::Vec<D>>
+HWY_INLINE void addTaps(D d, const DepthwiseStrip& strip, V (&sum)[kPixels]) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  for (std::int64_t line = 0; line < strip.line_count; ++line) {
+    const float* const x = strip.lines[line] + strip.offset;
+    const float* const w = strip.w + line * strip.w_line_step;
+    if constexpr (kTaps == 0) {
+      for (std::int64_t tap = 0; tap < strip.taps; ++tap) {
+        const V weight = hn::LoadU(d, w + tap * strip.w_tap_step);
+#pragma GCC unroll 8
+        for (int p = 0; p < kPixels; ++p) {
+          sum[p] = hn::MulAdd(weight, hn::Load(d, x + tap * strip.tap_step + p * strip.pixel_step), sum[p]);
+        }
+      }
+    } else {
+      V weight[kTaps];
+#pragma GCC unroll 8
+      for (int tap = 0; tap < kTaps; ++tap) weight[tap] = hn::LoadU(d, w + tap * strip.w_tap_step);
+#pragma GCC unroll 32
+      for (int i = 0; i < (kPixels - 1) * kStride + kTaps; ++i) {
+        const V value = hn::Load(d, x + i * kLanes);
+#pragma GCC unroll 8
+        for (int tap = 0; tap < kTaps; ++tap) {
+          const int at = i - tap;
+          if (at >= 0 && at % kStride == 0 && at / kStride < kPixels) {
+            sum[at / kStride] = hn::MulAdd(weight[tap], value, sum[at / kStride]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// The rest of the chain over `pixels` × `lanes` values side by side; `pixel` is the first one's number in the image.
+void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t image, std::int64_t pixel,
+             std::int64_t pixels, std::int64_t channel, std::int64_t lanes, float* values) {
+  float operand[kDepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
+  const std::int64_t count = pixels * lanes;
+  PointwiseRows rows;
+  rows.in = rows.out = values;
+  rows.other = operand;
+  rows.count = static_cast<std::size_t>(count);
+  for (const PostOp& op : job.tail) {
+    if (!isBinary(op.kind)) {
+      job.pointwise(op, rows);
+      continue;
+    }
+    const GemmOperand& o = job.operands[op.operand];
+    const float* const from =
+        static_cast<const float*>(call.src[o.src]) + image * o.image_stride + channel * o.column_stride;
+    for (std::int64_t i = 0; i < count; ++i) {
+      operand[i] = from[(pixel + i / lanes) * o.pixel_stride + i % lanes * o.column_stride];
+    }
+    job.pointwise(op, rows);
+  }
+}
+
+// `count` strips of kPixels each, side by side.
+template <int kPixels, int kTaps, int kStride, class D>
+void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip, DepthwisePlace place, std::int64_t count) {
+  const D d;
+  using V = hn::Vec<D>;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  const V bias = hn::LoadU(d, call.bias + place.channel);
+  const std::int64_t channels = job.channels;
+  std::int64_t begin = (place.image * job.out[0] * job.out[1] + place.pixel) * channels + place.channel;
+  const float* const addend =
+      job.addend >= 0 ? static_cast<const float*>(call.src[job.operands[job.addend].src]) : nullptr;
+  for (std::int64_t s = 0; s < count; ++s, strip.offset += kPixels * strip.pixel_step, begin += kPixels * channels) {
+    float* const y = call.dst + begin;
+    // The result's lines arrive while the sums are made.
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) hwy::Prefetch(y + p * channels);
+    V sum[kPixels];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) sum[p] = bias;
+    addTaps<kPixels, kTaps, kStride>(d, strip, sum);
+    if (addend != nullptr) {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) sum[p] = hn::Add(sum[p], hn::LoadU(d, addend + begin + p * channels));
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) sum[p] = activate(d, job, sum[p]);
+    if (job.tail.empty()) {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) hn::StoreU(sum[p], d, y + p * channels);
+      continue;
+    }
+    HWY_ALIGN float values[kPixels * kLanes];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) hn::StoreU(sum[p], d, values + p * kLanes);
+    runTail(job, call, place.image, place.pixel + s * kPixels, kPixels, place.channel, kLanes, values);
+    for (int p = 0; p < kPixels; ++p) std::memcpy(y + p * channels, values + p * kLanes, kLanes * sizeof(float));
+  }
+}
+
+template <int kTaps, int kStride, class D, int kPixels = kDepthwisePixels>
+constexpr void fillRuns(DepthwiseStripRuns* runs) {
+  runs->run[kPixels] = &runStrips<kPixels, kTaps, kStride, D>;
+  if constexpr (kPixels > 1) fillRuns<kTaps, kStride, D, kPixels - 1>(runs);
+}
+
+template <int kTaps, int kStride, class D>
+constexpr DepthwiseStripRuns makeRuns() {
+  DepthwiseStripRuns runs;
+  fillRuns<kTaps, kStride, D>(&runs);
+  return runs;
+}
+
+template <class D>
+const DepthwiseStripRuns& runsFor(const DepthwiseJob& job) {
+  static constexpr DepthwiseStripRuns kAny = makeRuns<0, 1, D>();
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return kAny;  // the last three channels at most, or a machine without vectors
+  } else {
+    static constexpr DepthwiseStripRuns kRuns[] = {makeRuns<3, 1, D>(), makeRuns<3, 2, D>(), makeRuns<5, 1, D>(), makeRuns<5, 2, D>(),
+                                                   makeRuns<7, 1, D>()};
+    const std::int64_t taps = job.kernel[1], stride = job.stride[1];
+    if (job.dilation[1] != 1) return kAny;
+    if ((taps == 3 || taps == 5) && stride <= 2) return kRuns[(taps == 5 ? 2 : 0) + stride - 1];
+    return taps == 7 && stride == 1 ? kRuns[4] : kAny;
+  }
+}
+
+}  // namespace
+
+const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes) {
+  if (lanes == 16) return runsFor<hn::CappedTag<float, 16>>(job);
+  if (lanes == 8) return runsFor<hn::CappedTag<float, 8>>(job);
+  if (lanes == 4) return runsFor<hn::CappedTag<float, 4>>(job);
+  return runsFor<hn::CappedTag<float, 1>>(job);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,161 @@
+// Makes rows of packed matrix products readable: in place, from a copy of the image's lines with their padding, or gathered
+// row after row. Values are words of 32 bits, moved as they are: floats, or four bytes.
+#if defined(IPEX_KERNELS_GEMM_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_GEMM_ROWS_INL_H
+#undef IPEX_KERNELS_GEMM_ROWS_INL_H
+#else
+#define IPEX_KERNELS_GEMM_ROWS_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "kernels/gemm/packed_gemm.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+
+// Writes `count` values and possibly zeros up to a full vector's end.
+HWY_INLINE void copyValues(const float* from, float* to, std::int64_t count) {
+  const F32 d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  if (i == count) return;
+#if HWY_TARGET <= HWY_AVX2
+  hn::StoreU(hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count - i)), d, from + i), d, to + i);
+#else
+  for (; i < count; ++i) to[i] = from[i];
+#endif
+}
+
+// One line of an image from pixel `first` on: `width` pixels of `run` values, `outside` outside [0, size). Returns its end.
+HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_t size, std::int64_t first,
+                           std::int64_t step, std::int64_t width, std::int64_t run, std::int64_t pixel_stride,
+                           float outside, float* to) {
+  const std::int64_t before = std::clamp<std::int64_t>((-first + step - 1) / step, 0, width);
+  const std::int64_t inside = std::clamp<std::int64_t>((size - first + step - 1) / step, before, width) - before;
+  const std::int64_t after = width - before - inside;
+  std::fill(to, to + before * pixel_stride, outside);
+  to += before * pixel_stride;
+  const float* from = line + (first + before * step) * x_stride;
+  if (x_stride * step == run && pixel_stride == run) {
+    copyValues(from, to, inside * run);
+    to += inside * run;
+  } else {
+    for (std::int64_t i = 0; i < inside; ++i, from += x_stride * step, to += pixel_stride) copyValues(from, to, run);
+  }
+  std::fill(to, to + after * pixel_stride, outside);
+  return to + after * pixel_stride;
+}
+
+// All lines that the windows of result lines [line, line + lines) of plane `plane` of one image reach, with padding.
+inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plane, std::int64_t line, std::int64_t lines,
+                float* to) {
+  const GemmRows& rows = job.rows;
+  const std::int64_t needed = (lines - 1) * rows.stride[1] + (rows.kernel[1] - 1) * rows.dilation[1] + 1;
+  const std::int64_t line_values = job.window_width * job.pixel_stride;
+  const std::int64_t outer = rows.channels_innermost ? 1 : rows.channels;
+  const std::int64_t run = rows.channels_innermost ? rows.channels * rows.groups : 1;
+  for (std::int64_t c = 0; c < outer; ++c) {
+    for (std::int64_t z = 0; z < rows.kernel[0]; ++z) {
+      const std::int64_t from_plane = plane * rows.stride[0] - rows.padding[0] + z * rows.dilation[0];
+      float* out = to + (c * rows.kernel[0] + z) * job.window_lines * line_values;
+      for (std::int64_t y = 0; y < needed; ++y) {
+        const std::int64_t from_line = line * rows.stride[1] - rows.padding[1] + y;
+        if (from_plane < 0 || from_plane >= rows.in[0] || from_line < 0 || from_line >= rows.in[1]) {
+          std::fill(out, out + line_values, job.outside);
+          out += line_values;
+          continue;
+        }
+        const float* const from =
+            image + c * rows.channel_stride + from_plane * rows.x_stride[0] + from_line * rows.x_stride[1];
+        out = copyLine(from, rows.x_stride[2], rows.in[2], -rows.padding[2], 1, job.window_width, run, job.pixel_stride,
+                       job.outside, out);
+      }
+    }
+  }
+}
+
+// The window of one pixel whose first tap is at `first`, all taps `run` values each.
+HWY_INLINE float* gatherWindow(const GemmRows& rows, const float* image, const std::int64_t* first, std::int64_t run,
+                               float outside, float* to) {
+  for (std::int64_t z = 0; z < rows.kernel[0]; ++z) {
+    const std::int64_t plane = first[0] + z * rows.dilation[0];
+    for (std::int64_t y = 0; y < rows.kernel[1]; ++y) {
+      const std::int64_t line = first[1] + y * rows.dilation[1];
+      if (plane < 0 || plane >= rows.in[0] || line < 0 || line >= rows.in[1]) {
+        std::fill(to, to + rows.kernel[2] * run, outside);
+        to += rows.kernel[2] * run;
+      } else {
+        to = copyLine(image + plane * rows.x_stride[0] + line * rows.x_stride[1], rows.x_stride[2], rows.in[2],
+                      first[2], rows.dilation[2], rows.kernel[2], run, run, outside, to);
+      }
+    }
+  }
+  return to;
+}
+
+// Rows [begin, begin + count) of the groups [first_group, last_group] side by side.
+inline void gatherRows(const GemmJob& job, const float* x, std::int64_t begin, std::int64_t count, std::int64_t first_group,
+                std::int64_t last_group, float* to) {
+  const GemmRows& rows = job.rows;
+  const std::int64_t planes = rows.channels_innermost ? 1 : rows.channels;
+  const std::int64_t run = rows.channels_innermost ? rows.channels : 1;
+  // The first row's place, then step by step.
+  std::int64_t at[3], pixel = begin % rows.pixels();
+  const float* image = x + begin / rows.pixels() * rows.image_stride;
+  for (int axis = 2; axis >= 0; --axis) {
+    at[axis] = pixel % rows.out[axis];
+    pixel /= rows.out[axis];
+  }
+  for (std::int64_t r = 0; r < count; ++r) {
+    std::int64_t first[3];
+    for (int axis = 0; axis < 3; ++axis) first[axis] = at[axis] * rows.stride[axis] - rows.padding[axis];
+    for (std::int64_t group = first_group; group <= last_group; ++group) {
+      const float* const channels = image + group * rows.channels * rows.channel_stride;
+      float* out = to + (group - first_group) * job.group_stride + r * job.row_stride;
+      for (std::int64_t c = 0; c < planes; ++c) {
+        out = gatherWindow(rows, channels + c * rows.channel_stride, first, run, job.outside, out);
+      }
+    }
+    if (++at[2] < rows.out[2]) continue;
+    at[2] = 0;
+    if (++at[1] < rows.out[1]) continue;
+    at[1] = 0;
+    if (++at[0] < rows.out[0]) continue;
+    at[0] = 0;
+    image += rows.image_stride;
+  }
+}
+
+// Makes rows [row, row + count) readable and returns where group `first_group` of the first begins.
+inline const float* rowsAt(const GemmJob& job, const float* x, std::int64_t row, std::int64_t count, std::int64_t first_group,
+                    std::int64_t last_group, float* scratch) {
+  const GemmRows& rows = job.rows;
+  if (job.source == GemmSource::kGather) {
+    gatherRows(job, x, row, count, first_group, last_group, scratch);
+    return scratch;
+  }
+  if (job.matrix) return x + row * job.row_stride + first_group * job.group_stride;
+  const std::int64_t line = row / rows.out[2];
+  const std::int64_t plane = line / rows.out[1];
+  const float* const image = x + plane / rows.out[0] * rows.image_stride;
+  if (job.source == GemmSource::kWindow) {
+    copyWindow(job, image, plane % rows.out[0], line % rows.out[1], count / rows.out[2], scratch);
+    return scratch + first_group * job.group_stride;
+  }
+  return image + plane % rows.out[0] * rows.stride[0] * rows.x_stride[0] +
+         line % rows.out[1] * rows.stride[1] * rows.x_stride[1] + first_group * job.group_stride;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,266 @@
+// Runs packed matrix products (packed_gemm.h): makes rows readable block by block, then panel by panel, tile by tile. A
+// tile's sum, bias, first addend and clamp or hard swish stay in registers; longer chains of post-operations go over
+// the tile in the first-level cache.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm/packed_gemm.cpp"
+#include "kernels/common/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/gemm/gemm_rows-inl.h"
+#include "kernels/gemm/gemm_tile-inl.h"
+#include "kernels/gemm/packed_gemm.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
+constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
+constexpr int kUnit = hn::MaxLanes(F32()) / (kHalfVectors ? 2 : 1);  // columns
+
+using TileRun = void (*)(const GemmTile& tile);
+
+// Panels by width in units: rows that the registers take, and the code for each number of rows.
+struct TileKind {
+  int max_rows = 0;
+  TileRun run[kGemmMaxRows + 1] = {};
+};
+
+template <int kFull, int kHalf, int kRows>
+constexpr void fillRows(TileKind* kind) {
+  kind->run[kRows] = &multiplyTile<kRows, kFull, kHalf>;
+  if constexpr (kRows > 1) fillRows<kFull, kHalf, kRows - 1>(kind);
+}
+
+template <int kRows, int kFull, int kHalf>
+constexpr TileKind tileKind() {
+  TileKind kind;
+  kind.max_rows = kRows;
+  fillRows<kFull, kHalf, kRows>(&kind);
+  return kind;
+}
+
+const TileKind& kindOf(std::int32_t width) {
+#if HWY_TARGET <= HWY_AVX3
+  static constexpr TileKind kKinds[] = {tileKind<14, 0, 1>(), tileKind<14, 1, 0>(), tileKind<14, 1, 1>(),
+                                        tileKind<14, 2, 0>(), tileKind<9, 2, 1>(),  tileKind<9, 3, 0>()};
+#else
+  static constexpr TileKind kKinds[] = {tileKind<8, 1, 0>(), tileKind<6, 2, 0>(), tileKind<4, 3, 0>()};
+#endif
+  return kKinds[width / kUnit - 1];
+}
+
+// --- tiles ---------------------------------------------------------------------------------------------------------
+
+// Rows of operand `o` for a tile, side by side, `width` apart.
+void layOutOperand(const GemmJob& job, const GemmCall& call, const GemmOperand& o, std::int64_t row, std::int64_t rows,
+                   const GemmPanel& panel, float* to) {
+  const float* const data = static_cast<const float*>(call.src[o.src]);
+  const std::int64_t pixels = job.rows.pixels();
+  for (std::int64_t r = 0; r < rows; ++r, to += panel.width) {
+    const float* const from = data + (row + r) / pixels * o.image_stride + (row + r) % pixels * o.pixel_stride +
+                              panel.column * o.column_stride;
+    if (o.column_stride == 1) {
+      std::memcpy(to, from, panel.columns * sizeof(float));
+    } else {
+      for (std::int64_t j = 0; j < panel.columns; ++j) to[j] = from[j * o.column_stride];
+    }
+    std::fill(to + panel.columns, to + panel.width, 1.0f);
+  }
+}
+
+struct TileBuffers {
+  float* values;
+  float* operand;
+};
+
+// What tiles of one panel have in common.
+GemmTile panelTile(const GemmJob& job, const GemmCall& call, const GemmPanel& panel) {
+  GemmTile tile;
+  tile.row_stride = job.row_stride;
+  tile.offsets = job.offsets.data();
+  tile.segments = static_cast<std::int64_t>(job.offsets.size());
+  tile.length = job.length;
+  tile.b = call.weights + panel.weights;
+  tile.bias = call.bias + panel.bias;
+  tile.activation = job.activation;
+  tile.low = job.low;
+  tile.high = job.high;
+  return tile;
+}
+
+// Post-operations over the tile's values; the last one writes the result.
+void runTail(const GemmJob& job, const GemmCall& call, const GemmPanel& panel, std::int64_t row, std::int64_t rows,
+             const TileBuffers& buffers, float* dst) {
+  PointwiseRows values;
+  values.in = values.out = buffers.values;
+  values.other = buffers.operand;
+  values.in_stride = values.other_stride = values.out_stride = panel.width;
+  values.count = static_cast<std::size_t>(rows * panel.width);
+  const bool whole = panel.columns == panel.width && !job.tail.empty();
+  for (const PostOp& op : job.tail) {
+    if (isBinary(op.kind)) layOutOperand(job, call, job.operands[op.operand], row, rows, panel, buffers.operand);
+    if (whole && &op == &job.tail.back()) {
+      values.out = dst;
+      values.out_stride = job.columns;
+      values.rows = static_cast<std::size_t>(rows);
+      values.count = static_cast<std::size_t>(panel.width);
+    }
+    job.pointwise(op, values);
+  }
+  for (std::int64_t r = 0; !whole && r < rows; ++r) {
+    std::memcpy(dst + r * job.columns, buffers.values + r * panel.width, panel.columns * sizeof(float));
+  }
+}
+
+HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row,
+                        std::int64_t rows, const TileBuffers& buffers, GemmTile& tile) {
+  float* const dst = call.dst + row * job.columns + panel.column;
+  const bool in_place = panel.columns == panel.width && job.tail.empty();
+  tile.c = in_place ? dst : buffers.values;
+  tile.c_stride = in_place ? job.columns : panel.width;
+  if (job.addend >= 0) {
+    const GemmOperand& o = job.operands[job.addend];
+    if (panel.columns == panel.width) {
+      tile.addend = static_cast<const float*>(call.src[o.src]) + row * job.columns + panel.column;
+      tile.addend_stride = job.columns;
+    } else {
+      layOutOperand(job, call, o, row, rows, panel, buffers.operand);
+      tile.addend = buffers.operand;
+      tile.addend_stride = panel.width;
+    }
+  }
+  tile.lines = dst;
+  tile.lines_stride = job.columns;
+  run(tile);
+  if (in_place) return;
+  runTail(job, call, panel, row, rows, buffers, dst);
+}
+
+// Task (i, j) of row_shares × column_shares.
+void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int64_t task) {
+  const auto panels = static_cast<std::int64_t>(job.panels.size());
+  const std::int64_t i = task / job.column_shares, j = task % job.column_shares;
+  const std::int64_t blocks = job.planes * job.blocksPerPlane();
+  const std::int64_t panel_begin = panels * j / job.column_shares, panel_end = panels * (j + 1) / job.column_shares;
+  const std::int64_t first_group = job.panels[panel_begin].group, last_group = job.panels[panel_end - 1].group;
+  float* const values = scratch + job.copied_floats;
+  const TileBuffers buffers{values, values + kGemmMaxRows * kGemmMaxWidth};
+  for (std::int64_t block = blocks * i / job.row_shares; block < blocks * (i + 1) / job.row_shares; ++block) {
+    const std::int64_t in_plane = block % job.blocksPerPlane() * job.block_rows;
+    const std::int64_t row = block / job.blocksPerPlane() * job.plane_rows + in_plane;
+    const std::int64_t count = std::min(job.block_rows, job.plane_rows - in_plane);
+    const std::int64_t span_rows = std::min(job.span_rows, count);
+    const float* const rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
+    for (std::int64_t p = panel_begin; p < panel_end; ++p) {
+      const GemmPanel& panel = job.panels[p];
+      const TileKind& kind = kindOf(panel.width);
+      GemmTile tile = panelTile(job, call, panel);
+      const float* span = rows + (panel.group - first_group) * job.group_stride;
+      const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
+      for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {
+        for (std::int64_t t = 0; t < tiles; ++t) {
+          const std::int64_t begin = span_rows * t / tiles, size = span_rows * (t + 1) / tiles - begin;
+          tile.a = span + begin * job.row_stride;
+          runTile(job, call, panel, kind.run[size], row + done + begin, size, buffers, tile);
+        }
+      }
+    }
+  }
+}
+
+GemmTraits traits() { return {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors}; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "kernels/common/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(runGemm);
+HWY_EXPORT(traits);
+
+class PackedGemmOp final : public PreparedOp {
+ public:
+  GemmJob job;
+  GemmRun run = nullptr;
+  WeightCache::Packed weights, bias;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
+    GemmCall call;
+    call.x = static_cast<const float*>(from[kSrc]);
+    call.weights = static_cast<const float*>(weights->data());
+    call.bias = static_cast<const float*>(bias->data());
+    call.src = from;
+    call.dst = static_cast<float*>(to[0]);
+    const std::int64_t tasks = job.row_shares * job.column_shares;
+    parallelFor(tasks, 1, static_cast<std::int32_t>(tasks), [&](std::int64_t begin, std::int64_t end, int thread) {
+      float* const own = static_cast<float*>(scratch) + thread * job.scratchFloats();
+      for (std::int64_t task = begin; task < end; ++task) run(job, call, own, task);
+    });
+  }
+};
+
+}  // namespace
+
+GemmTraits gemmTraits(const std::string& isa) { return IPEX_SELECT_TARGET(traits, isa)(); }
+
+std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job, std::vector<TensorDesc> layouts,
+                                           const TensorDesc& dst) {
+  IPEX_CHECK(args.constant[kWeights] != nullptr, "packed products need constant weights");
+  const GemmTraits traits = gemmTraits(args.target.isa);
+  const std::int64_t groups = job.rows.groups, depth = job.rows.depth();
+  job.panels = cutIntoPanels(job.columns / groups, groups, depth, traits);
+  planPostOps(args.spec.post_ops, &job);
+  planRows(args.target.threads, &job);
+  job.pointwise = pointwiseApply(args.target.isa);
+
+  auto op = std::make_unique<PackedGemmOp>();
+  op->src = std::move(layouts);
+  op->dst = {dst};
+  op->packed.assign(args.src.size(), false);
+  // Equal text, equal bytes: how the source is read, and how panels are cut.
+  const std::string form =
+      fmt::format("gemm {} groups {} depth {} lanes {} half {} inner {} dims {} strides {}", job.columns, groups, depth,
+                  traits.lanes, traits.half_vectors, job.rows.channels_innermost, args.src[kWeights].dims.str(),
+                  args.src[kWeights].strides.str());
+  const auto* const w = static_cast<const float*>(args.constant[kWeights]);
+  op->weights = args.weights->getOrPack(w, form, packedWeightBytes(job), [&](void* packed) {
+    packWeights(job, args.src[kWeights], w, static_cast<float*>(packed));
+  });
+  op->packed[kWeights] = true;
+  const bool has_bias = !args.src[kBias].absent();
+  const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
+  // Without a bias the zeros are kept beside the weights.
+  op->bias = args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, packedBiasBytes(job),
+                                     [&](void* packed) { packBias(job, b, static_cast<float*>(packed)); });
+  op->packed[kBias] = has_bias;
+  op->run = IPEX_SELECT_TARGET(runGemm, args.target.isa);
+  op->scratch_bytes = job.row_shares * job.column_shares * job.scratchFloats() * sizeof(float);
+  op->flops = 2 * job.row_count * job.columns * depth;
+  for (std::size_t k = 0; k < job.operands.size() && op->in_place_src < 0; ++k) {
+    const auto s = static_cast<std::size_t>(job.operands[k].src);
+    if (args.src_dies[s] && op->src[s].dims == dst.dims && op->src[s].sameLayout(dst)) {
+      op->in_place_src = static_cast<std::int32_t>(s);
+    }
+  }
+  op->job = std::move(job);
+  return op;
+}
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

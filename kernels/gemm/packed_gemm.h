@@ -1,0 +1,168 @@
+// Matrix product with packed weights: every dense operation of ours (convolutions as products over gathered pixels,
+// linear layers) is one. C[m, n] = Σk A[m, k] · W[n, k] + bias[n], then post-operations while the tile lies in
+// registers or the first-level cache.
+//
+// Weights are packed into panels of a few vectors' width, each [K][width], zeros in columns that do not exist. Rows of
+// A are read where they lie, from a padded copy of the image's lines, or gathered; see GemmSource. The scheme of panels
+// and blocks follows Goto, van de Geijn: Anatomy of High-Performance Matrix Multiplication (2008); reading pixels'
+// windows as rows without a matrix in memory is implicit im2col as in cuDNN (Chetlur et al. 2014).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/op/kernel.h"
+#include "kernels/common/layer_operands.h"
+#include "kernels/common/pointwise_ops.h"
+
+namespace ipex_studio {
+
+constexpr int kGemmMaxRows = 14;
+constexpr int kGemmMaxWidth = 48;
+
+enum class GemmActivation { kClamp, kHardSwish };
+
+// c = activation(a · b + bias + addend) for up to kGemmMaxRows rows `row_stride` apart; a row is `segments` pieces of
+// `length` values each, at `offsets` from its begin.
+struct GemmTile {
+  const float* a = nullptr;
+  std::int64_t row_stride = 0;
+  const std::int64_t* offsets = nullptr;
+  std::int64_t segments = 1, length = 0;
+  const float* b = nullptr;
+  const float* bias = nullptr;    // width values
+  const float* addend = nullptr;  // may be null
+  std::int64_t addend_stride = 0;
+  float* c = nullptr;
+  std::int64_t c_stride = 0;
+  const float* lines = nullptr;  // of the result, fetched meanwhile: c, or where c goes later
+  std::int64_t lines_stride = 0;
+  GemmActivation activation = GemmActivation::kClamp;
+  float low = 0, high = 0;
+};
+
+// `width` columns of the result from `column` on, of which `columns` exist.
+struct GemmPanel {
+  std::int64_t group = 0, column = 0;
+  std::int32_t width = 0, columns = 0;
+  std::int64_t weights = 0, bias = 0;  // offsets in floats
+};
+
+// What a row is made of: the window of one pixel of the result, up to three spatial axes (missing ones first, size 1).
+struct GemmRows {
+  std::int64_t images = 1;
+  std::array<std::int64_t, 3> out{1, 1, 1}, in{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, padding{};
+  std::array<std::int64_t, 3> x_stride{};
+  std::int64_t image_stride = 0, channel_stride = 1;
+  std::int64_t groups = 1, channels = 0;  // per group
+  // Order of a row's values: channels innermost, or (rows of few channels in row-major images) the taps.
+  bool channels_innermost = true;
+
+  std::int64_t pixels() const { return out[0] * out[1] * out[2]; }
+  std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  std::int64_t depth() const { return taps() * channels; }
+};
+
+// Post operand `src` (index among the operation's sources) at row (image, pixel) and column.
+struct GemmOperand {
+  int src = 0;
+  std::int64_t image_stride = 0, pixel_stride = 0, column_stride = 0;
+};
+
+// Where tiles read their rows.
+enum class GemmSource {
+  kInPlace,  // in the image itself: no padding, or a matrix
+  kWindow,   // in a copy of the image's lines with their padding, line after line
+  kGather,   // in a matrix, row after row: lines too short for a tile, strides that meet in few sets of the cache
+};
+
+struct GemmJob {
+  GemmRows rows;
+  std::int64_t row_count = 0, columns = 0;  // columns of all groups
+  std::vector<GemmPanel> panels;            // by group, then column
+  // Rows in blocks, blocks in planes: a block stays within one. Rows of a span are row_stride apart, spans of a block
+  // span_stride, groups group_stride; segments as in GemmTile.
+  GemmSource source = GemmSource::kGather;
+  float outside = 0;    // the value of padding
+  bool matrix = false;  // all rows are row_stride apart, in place
+  std::int64_t tile_rows = kGemmMaxRows;  // blocks of small rows are multiples of it
+  std::int64_t planes = 1, plane_rows = 0, span_rows = 0, block_rows = 0;
+  std::int64_t row_stride = 0, span_stride = 0, group_stride = 0;
+  std::vector<std::int64_t> offsets;
+  std::int64_t length = 0;
+  std::int64_t window_lines = 0, window_width = 0, pixel_stride = 0;  // kWindow: of one plane or channel plane
+  std::int64_t row_shares = 1, column_shares = 1;                     // tasks: their product
+  // Post-operations: what the tile does in registers, then the rest of the chain.
+  int addend = -1;  // index into operands
+  GemmActivation activation = GemmActivation::kClamp;
+  float low = 0, high = 0;
+  std::vector<PostOp> tail;
+  std::vector<GemmOperand> operands;  // by post operand
+  PointwiseApply pointwise = nullptr;
+
+  std::int64_t blocksPerPlane() const { return (plane_rows + block_rows - 1) / block_rows; }
+  // Floats of working memory per thread: copied rows, a tile, an operand's tile.
+  std::int64_t copied_floats = 0;
+  std::int64_t scratchFloats() const { return copied_floats + 2 * kGemmMaxRows * kGemmMaxWidth; }
+};
+
+struct GemmCall {
+  const float* x = nullptr;
+  const float* weights = nullptr;
+  const float* bias = nullptr;
+  const void* const* src = nullptr;
+  float* dst = nullptr;  // dense rows
+};
+
+// What the code of one instruction set can do.
+struct GemmTraits {
+  std::int32_t lanes = 0;
+  bool half_vectors = false;  // panels may end in half a vector
+};
+
+using GemmRun = void (*)(const GemmJob& job, const GemmCall& call, float* scratch, std::int64_t task);
+
+// --- planning (packed_gemm_plan.cpp) -------------------------------------------------------------------------------
+
+// Cuts `columns` (of each group) into panels so that as few lanes as possible are wasted.
+std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, std::int64_t depth,
+                                     const GemmTraits& traits);
+
+// The windows of a convolution: all of GemmRows but how channels lie, which the kernels read each in their own units.
+GemmRows windowRows(const PrepareArgs& args);
+
+// Chooses in what layouts the post operands of a result in `dst` are read (those of its size lie as it does) and describes
+// them so. Rows are the pixels of each image for convolutions, else the leading dimensions; columns are the channels or
+// the last dimension. False where an operand broadcasts along some of a row's axes only.
+bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vector<TensorDesc>* layouts,
+                      std::vector<GemmOperand>* operands);
+
+// Splits post_ops into what tiles do in registers and the rest; a chain's operands must have been described.
+void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job);
+
+// Chooses where rows are read, blocks and shares for `threads`.
+void planRows(std::int32_t threads, GemmJob* job);
+
+// w: plain [O, C/g, k…] (or [N, K]) in the order that job.rows says.
+void packWeights(const GemmJob& job, const TensorDesc& w, const float* data, float* packed);
+void packBias(const GemmJob& job, const float* data, float* packed);  // null: zeros
+std::size_t packedWeightBytes(const GemmJob& job);
+std::size_t packedBiasBytes(const GemmJob& job);
+
+// --- the operation (packed_gemm.cpp) -------------------------------------------------------------------------------
+
+GemmTraits gemmTraits(const std::string& isa);
+
+// What kernels with packed FP32 weights need of any operation: the CPU, FP32 throughout, something to compute, and
+// weights and bias that are constant. Declines: device, dtype, empty, blocked-weights, weights-not-constant,
+// bias-not-constant.
+Verdict takesPackedWeights(const PrepareArgs& args);
+
+// Fills what planning leaves open and makes the operation: `job` has rows, row_count, columns and operands; `layouts`
+// are those it reads. The weights must be constant; an absent or constant bias likewise.
+std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job, std::vector<TensorDesc> layouts,
+                                           const TensorDesc& dst);
+
+}  // namespace ipex_studio

@@ -1,0 +1,73 @@
+// The walk over bags of table rows that sums of rows of every format share, once per Highway target.
+#if defined(IPEX_KERNELS_EMBEDDING_BAGS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_EMBEDDING_BAGS_INL_H
+#undef IPEX_KERNELS_EMBEDDING_BAGS_INL_H
+#else
+#define IPEX_KERNELS_EMBEDDING_BAGS_INL_H
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "kernels/index/embedding_bag_job.h"
+#include "kernels/common/index_rows.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+// The row of `row_bytes` that id `i` names; null: there is no such row.
+HWY_INLINE const char* rowOf(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes, std::int64_t i) {
+  const std::int64_t row = indexAt(ids, job.index_type, i);
+  return row < 0 || row >= job.rows ? nullptr : static_cast<const char*>(table) + row * row_bytes;
+}
+
+// Rows lie anywhere in a table far larger than the caches.
+HWY_INLINE void fetchRow(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes, std::int64_t i) {
+  const char* const row = i < job.ids ? rowOf(job, ids, table, row_bytes, i) : nullptr;
+  if (row == nullptr) return;
+  constexpr std::int64_t kLine = 64;
+  for (std::int64_t byte = 0; byte < row_bytes; byte += kLine) hwy::Prefetch(row + byte);
+  hwy::Prefetch(row + row_bytes - 1);
+}
+
+HWY_INLINE void markInvalid(const EmbeddingBagJob& job, float* row) {
+  fillInvalid(DType::kF32, row, job.width * static_cast<std::int64_t>(sizeof(float)));
+}
+
+// Bags [begin, end): add(row, sum) for each row of a bag, then finish(sum, rows). False when an index was out of range.
+template <class Add, class Finish>
+HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const void* table, std::int64_t row_bytes, float* y,
+                        std::int64_t begin, std::int64_t end, const Add& add, const Finish& finish) {
+  constexpr std::int64_t kAhead = 8;  // rows
+  bool valid = true;
+  const auto offset = [&](std::int64_t bag) {
+    const std::int64_t at = bag < job.offsets ? indexAt(offsets, job.index_type, bag) : job.ids;
+    return std::clamp<std::int64_t>(at, 0, job.ids);
+  };
+  for (std::int64_t bag = begin; bag < end; ++bag) {
+    float* const sum = y + bag * job.width;
+    const std::int64_t first = offset(bag), last = std::max(first, offset(bag + 1));
+    std::fill(sum, sum + job.width, 0.0f);
+    for (std::int64_t i = first; i < last; ++i) {
+      fetchRow(job, ids, table, row_bytes, i + kAhead);
+      const char* const row = rowOf(job, ids, table, row_bytes, i);
+      if (row != nullptr) {
+        add(row, sum);
+      } else {
+        markInvalid(job, sum);
+        valid = false;
+      }
+    }
+    finish(sum, last - first);
+  }
+  return valid;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,249 @@
+// softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts.
+//
+// Declines: device, dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), layout.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/norm/softmax_simd.cpp"
+#include "kernels/common/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/common/row_job.h"
+#include "kernels/common/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+// Calls fn(i) for whole vectors of [0, count) and returns where the rest begins.
+template <class F>
+HWY_INLINE std::int64_t forVectors(std::int64_t count, const F& fn) {
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) fn(i);
+  return i;
+}
+
+// y = scale·x + mask; returns the largest value.
+float prepareRow(const SoftmaxJob& job, const float* x, const float* mask, float* y) {
+  const F32 d;
+  const VF scale = hn::Set(d, job.scale);
+  const float flat = job.has_mask && job.mask_stride == 0 ? mask[0] : 0.0f;
+  const bool full_mask = job.has_mask && job.mask_stride != 0;
+  VF highest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  std::int64_t i = forVectors(job.size, [&](std::int64_t at) HWY_ATTR {
+    const VF offset = full_mask ? hn::LoadU(d, mask + at) : hn::Set(d, flat);
+    const VF value = hn::MulAdd(hn::LoadU(d, x + at), scale, offset);
+    highest = hn::Max(highest, value);
+    hn::StoreU(value, d, y + at);
+  });
+  float top = hn::GetLane(hn::MaxOfLanes(d, highest));
+  for (; i < job.size; ++i) {
+    y[i] = x[i] * job.scale + (full_mask ? mask[i] : flat);
+    top = std::max(top, y[i]);
+  }
+  return top;
+}
+
+// Sum of e^(y - top); stores the terms unless `log`.
+float exponentials(const SoftmaxJob& job, float top, float* y) {
+  const F32 d;
+  const VF shift = hn::Set(d, top);
+  VF sum = hn::Zero(d);
+  const std::int64_t i = forVectors(job.size, [&](std::int64_t at) HWY_ATTR {
+    const VF e = expV(d, hn::Sub(hn::LoadU(d, y + at), shift));
+    sum = hn::Add(sum, e);
+    if (!job.log) hn::StoreU(e, d, y + at);
+  });
+  float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  if (i == job.size) return total;
+  HWY_ALIGN float tail[hn::MaxLanes(d)];
+  const std::int64_t rest = job.size - i;
+  std::fill(tail, tail + hn::Lanes(d), top);
+  std::copy(y + i, y + job.size, tail);
+  hn::Store(expV(d, hn::Sub(hn::Load(d, tail), shift)), d, tail);
+  for (std::int64_t t = 0; t < rest; ++t) total += tail[t];
+  if (!job.log) std::copy(tail, tail + rest, y + i);
+  return total;
+}
+
+void softmaxRow(const SoftmaxJob& job, const float* x, const float* mask, float* y) {
+  const F32 d;
+  const float top = prepareRow(job, x, mask, y);
+  const float sum = exponentials(job, top, y);
+  const float factor = job.log ? 1.0f : 1.0f / sum, offset = job.log ? -top - std::log(sum) : 0.0f;
+  const VF f = hn::Set(d, factor), o = hn::Set(d, offset);
+  std::int64_t i = forVectors(
+      job.size, [&](std::int64_t at) HWY_ATTR { hn::StoreU(hn::MulAdd(hn::LoadU(d, y + at), f, o), d, y + at); });
+  for (; i < job.size; ++i) y[i] = y[i] * factor + offset;
+}
+
+// `width` ≤ lanes columns at once.
+void softmaxColumns(const SoftmaxJob& job, const float* x, float* y, std::int64_t width) {
+  const F32 d;
+  const bool whole = width == static_cast<std::int64_t>(hn::Lanes(d));
+  HWY_ALIGN float edge[hn::MaxLanes(d)] = {};
+  const auto load = [&](const float* at) HWY_ATTR {
+    if (whole) return hn::LoadU(d, at);
+    std::copy(at, at + width, edge);
+    return hn::Load(d, edge);
+  };
+  const auto store = [&](VF v, float* at) HWY_ATTR {
+    if (whole) return hn::StoreU(v, d, at);
+    hn::Store(v, d, edge);
+    std::copy(edge, edge + width, at);
+  };
+  const VF scale = hn::Set(d, job.scale);
+  VF highest = hn::Set(d, -std::numeric_limits<float>::infinity()), sum = hn::Zero(d);
+  for (std::int64_t k = 0; k < job.size; ++k) highest = hn::Max(highest, hn::Mul(load(x + k * job.x_stride), scale));
+  for (std::int64_t k = 0; k < job.size; ++k) {
+    const VF shifted = hn::Sub(hn::Mul(load(x + k * job.x_stride), scale), highest);
+    const VF e = expV(d, shifted);
+    sum = hn::Add(sum, e);
+    store(job.log ? shifted : e, y + k * job.y_stride);
+  }
+  const VF factor = hn::Div(hn::Set(d, 1.0f), sum), offset = logV(d, sum);
+  for (std::int64_t k = 0; k < job.size; ++k) {
+    float* at = y + k * job.y_stride;
+    store(job.log ? hn::Sub(load(at), offset) : hn::Mul(load(at), factor), at);
+  }
+}
+
+void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float* y, std::int64_t begin,
+                std::int64_t end) {
+  const int loops = job.outer.loops();
+  for (std::int64_t p = begin; p < end; ++p) {
+    const float* from = x + job.outer.offset(1, p, loops);
+    float* to = y + job.outer.offset(0, p, loops);
+    if (job.columns == 0) {
+      softmaxRow(job, from, job.has_mask ? mask + job.outer.offset(2, p, loops) : nullptr, to);
+      continue;
+    }
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
+    for (std::int64_t c = 0; c < job.columns; c += lanes) {
+      softmaxColumns(job, from + c, to + c, std::min(lanes, job.columns - c));
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/factories.h"
+#include "kernels/common/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(runSoftmax);
+
+using SoftmaxRun = void (*)(const SoftmaxJob&, const float*, const float*, float*, std::int64_t, std::int64_t);
+
+class SoftmaxOp final : public PreparedOp {
+ public:
+  SoftmaxJob job;
+  SoftmaxRun run = nullptr;
+  std::int64_t grain = 1;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
+    parallelFor(job.outer.count(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      run(job, static_cast<const float*>(from[0]), static_cast<const float*>(from[1]), static_cast<float*>(to[0]),
+          begin, end);
+    });
+  }
+};
+
+TensorDesc without(const TensorDesc& desc, int axis) {
+  TensorDesc rest = desc;
+  rest.dims[axis] = 1;
+  return rest;
+}
+
+class SoftmaxSimd final : public Kernel {
+ public:
+  const char* name() const override { return "softmax_simd"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    for (const TensorDesc& src : args.src) {
+      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+    }
+    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
+    return args.src[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const TensorDesc& given = args.src[0];
+    const int rank = given.dims.rank;
+    const std::int64_t named = args.spec.intOr("axis", -1);
+    const int axis = static_cast<int>(named < 0 ? named + rank : named);
+    TensorDesc x = given.block == 0 && given.strides[axis] == 1 ? given : contiguousDesc(DType::kF32, given.dims);
+    const TensorDesc y = isDenseLayout(x) ? laidOutLike(x, DType::kF32, x.dims) : contiguousDesc(DType::kF32, x.dims);
+    // A dense copy of x may not have the axis innermost either; then columns go together.
+    const bool rows = x.strides[axis] == 1 && y.strides[axis] == 1;
+    if (!rows) x = y;
+
+    auto op = std::make_unique<SoftmaxOp>();
+    op->src = {x, args.src[1]};
+    op->dst = {y};
+    op->packed = {false, false};
+    SoftmaxJob& job = op->job;
+    job.size = x.dims[axis];
+    job.scale = static_cast<float>(args.spec.floatOr("scale", 1));
+    job.log = args.spec.intOr("log", 0) != 0;
+    job.has_mask = !args.src[1].absent();
+    std::vector<TensorDesc> tensors{without(y, axis), without(x, axis)};
+    if (job.has_mask) {
+      TensorDesc& mask = op->src[1];
+      const bool along = alignRank(mask, rank).dims[axis] > 1;
+      if (mask.block > 0 || (along && alignRank(mask, rank).strides[axis] != 1)) {
+        mask = contiguousDesc(DType::kF32, mask.dims);
+      }
+      const TensorDesc aligned = alignRank(mask, rank);
+      job.mask_stride = aligned.dims[axis] == 1 ? 0 : aligned.strides[axis];
+      if (!rows || job.mask_stride > 1) {
+        *reason = "mask-axis";
+        return nullptr;
+      }
+      tensors.push_back(without(aligned, axis));
+    }
+    if (!makeLoopNest(tensors, &job.outer)) {
+      *reason = "layout";
+      return nullptr;
+    }
+    if (!rows) takeColumns(y.strides[axis], &job);
+    op->run = IPEX_SELECT_TARGET(runSoftmax, args.target.isa);
+    op->threads = args.target.threads;
+    op->grain = grainFor(job.size * std::max<std::int64_t>(1, job.columns));
+    op->may_alias = true;
+    op->flops = 4 * x.dims.count();
+    return op;
+  }
+
+ private:
+  // The innermost loop beside the axis becomes the columns.
+  static void takeColumns(std::int64_t axis_stride, SoftmaxJob* job) {
+    job->x_stride = job->y_stride = axis_stride;
+    job->columns = job->outer.size.back();
+    job->outer.size.back() = 1;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeSoftmaxSimd() { return std::make_unique<SoftmaxSimd>(); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

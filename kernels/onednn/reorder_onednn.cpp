@@ -1,0 +1,81 @@
+// Layout conversions by oneDNN's generated code, and casts between floats. The destination is exactly
+// PrepareArgs::dst. Types that oneDNN does not know are moved as integers of their size.
+//
+// Declines: device, dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
+#include "core/op/narrow_floats.h"
+#include "kernels/factories.h"
+#include "kernels/onednn/onednn_op.h"
+#include "kernels/common/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+using onednn::Md;
+using onednn::Pd;
+
+// Stand-ins of equal size for a plain move; kNone when there is none.
+DType movedAs(DType dtype) {
+  switch (elementBytes(dtype)) {
+    case 4:
+      return dtype == DType::kF32 ? DType::kF32 : DType::kS32;
+    case 2:
+      return DType::kBf16;
+    case 1:
+      return DType::kU8;
+    default:
+      return DType::kNone;
+  }
+}
+
+bool describeBoth(const PrepareArgs& args, Md* from, Md* to) {
+  TensorDesc src = args.src[0], dst = args.dst[0];
+  if (src.dtype == dst.dtype) src.dtype = dst.dtype = movedAs(src.dtype);
+  return src.dtype != DType::kNone && onednn::toMd(src, from) && onednn::toMd(dst, to);
+}
+
+class ReorderOnednn final : public Kernel {
+ public:
+  explicit ReorderOnednn(const dnnl::engine& engine) : engine_(engine) {}
+
+  const char* name() const override { return "reorder_onednn"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    const DType from = args.src[0].dtype, to = args.dst[0].dtype;
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
+    if (from != to && !(isFloatDtype(from) && isFloatDtype(to))) return Verdict::no("dtype");
+    if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    Md src, dst;
+    return describeBoth(args, &src, &dst) ? Verdict::yes() : Verdict::no("layout");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const ThreadCountScope threads(args.target.threads);
+    Md from, to;
+    describeBoth(args, &from, &to);
+    const Pd pd = onednn::reorderPd(engine_, from, to, onednn::attributes({}));
+    if (onednn::isEmpty(pd) || onednn::isReference(pd)) {
+      *reason = "no-fast-implementation";
+      return nullptr;
+    }
+    auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);
+    op->src = args.src;
+    op->dst = args.dst;
+    op->packed.assign(args.src.size(), false);
+    op->bindSrc(DNNL_ARG_FROM, 0, from);
+    op->bindDst(DNNL_ARG_TO, 0, to);
+    op->finish();
+    return op;
+  }
+
+ private:
+  dnnl::engine engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeReorderOnednn(const dnnl::engine& engine) {
+  return std::make_unique<ReorderOnednn>(engine);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,224 @@
+// The recurrent half of LSTM (Hochreiter & Schmidhuber 1997, with forget gates) and GRU (Cho et al., arXiv:1406.1078, the
+// form in which the reset gate scales the product): what depends on the inputs alone was one matrix product before.
+// Hidden units are the lanes of vectors. The weights of one block of units stand in the order in which they are read,
+// all gates of a unit together, so that a step goes through them once for up to four rows, from the second-level cache
+// where they fit, and the gates never leave registers.
+//
+// Declines: device, dtype, post-ops, empty, weights (not constant).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/recurrent/recurrent_simd.cpp"
+#include "kernels/common/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/partial_vector-inl.h"
+#include "kernels/recurrent/recurrent_job.h"
+#include "kernels/common/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+// Units [unit, unit + lanes) of kRows rows in one step. kSplit sums side by side where few rows leave the multipliers idle.
+template <int kGates, int kRows, int kSplit>
+HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before, std::int64_t before_row,
+                            std::int64_t row, std::int64_t unit) {
+  const F32 d;
+  VF sum[kSplit][kRows][kGates];
+  for (int s = 0; s < kSplit; ++s) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int g = 0; g < kGates; ++g) sum[s][r][g] = hn::Zero(d);
+    }
+  }
+  const float* weights = at.weights + unit * job.units * kGates;
+  const float* h = before + row * before_row;
+  std::int64_t k = 0;
+  const auto multiply = [&](std::int64_t at_k, int s) HWY_ATTR {
+    for (int g = 0; g < kGates; ++g) {
+      const VF w = hn::Load(d, weights + (at_k * kGates + g) * job.lanes);
+      for (int r = 0; r < kRows; ++r) sum[s][r][g] = hn::MulAdd(hn::Set(d, h[r * before_row + at_k]), w, sum[s][r][g]);
+    }
+  };
+  for (; k + kSplit <= job.units; k += kSplit) {
+    for (int s = 0; s < kSplit; ++s) multiply(k + s, s);
+  }
+  for (; k < job.units; ++k) multiply(k, 0);
+  const std::int64_t count = std::min(job.lanes, job.units - unit);
+  for (int r = 0; r < kRows; ++r) {
+    const float* gates = at.gates + step * job.gates_step + (row + r) * job.gates_row + unit;
+    float* y = at.y + step * job.y_step + (row + r) * job.y_row + unit;
+    VF hidden[kGates], given[kGates];
+    for (int g = 0; g < kGates; ++g) {
+      hidden[g] = sum[0][r][g];
+      for (int s = 1; s < kSplit; ++s) hidden[g] = hn::Add(hidden[g], sum[s][r][g]);
+      given[g] = loadFirst(gates + g * job.units, count);
+    }
+    if constexpr (kGates == 4) {
+      float* c = at.c + (row + r) * job.units + unit;
+      const VF in = sigmoidV(d, hn::Add(given[0], hidden[0])), forget = sigmoidV(d, hn::Add(given[1], hidden[1]));
+      const VF fresh = tanhV(d, hn::Add(given[2], hidden[2])), out = sigmoidV(d, hn::Add(given[3], hidden[3]));
+      const VF state = hn::MulAdd(forget, loadFirst(c, count), hn::Mul(in, fresh));
+      storeFirst(state, c, count);
+      storeFirst(hn::Mul(out, tanhV(d, state)), y, count);
+    } else {
+      const VF bias = at.hidden_bias != nullptr ? loadFirst(at.hidden_bias + unit, count) : hn::Zero(d);
+      const VF reset = sigmoidV(d, hn::Add(given[0], hidden[0])), keep = sigmoidV(d, hn::Add(given[1], hidden[1]));
+      const VF fresh = tanhV(d, hn::MulAdd(reset, hn::Add(hidden[2], bias), given[2]));
+      const VF last = loadFirst(h + r * before_row + unit, count);
+      storeFirst(hn::MulAdd(keep, last, hn::NegMulAdd(keep, fresh, fresh)), y, count);
+    }
+  }
+}
+
+template <int kGates>
+void advanceBlocks(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before, std::int64_t before_row,
+                   std::int64_t begin, std::int64_t end) {
+  for (std::int64_t block = begin; block < end; ++block) {
+    const std::int64_t unit = block * job.lanes;
+    std::int64_t row = 0;
+#if HWY_TARGET <= HWY_AVX3
+    for (; row + 4 <= job.rows; row += 4) advanceRows<kGates, 4, 1>(job, at, step, before, before_row, row, unit);
+#endif
+    for (; row + 2 <= job.rows; row += 2) advanceRows<kGates, 2, 1>(job, at, step, before, before_row, row, unit);
+    for (; row < job.rows; ++row) advanceRows<kGates, 1, 2>(job, at, step, before, before_row, row, unit);
+  }
+}
+
+// Blocks [begin, end) of units in one step; `before` holds the hidden state before it.
+void advance(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before, std::int64_t before_row,
+             std::int64_t begin, std::int64_t end) {
+  if (job.cell == RecurrentCell::kLstm) {
+    advanceBlocks<4>(job, at, step, before, before_row, begin, end);
+  } else {
+    advanceBlocks<3>(job, at, step, before, before_row, begin, end);
+  }
+}
+
+std::int64_t unitsOfBlock() { return static_cast<std::int64_t>(hn::Lanes(F32())); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <fmt/format.h>
+
+#include "kernels/factories.h"
+#include "kernels/common/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(advance);
+HWY_EXPORT(unitsOfBlock);
+
+using Advance = void (*)(const RecurrentJob&, const RecurrentOperands&, std::int64_t, const float*, std::int64_t, std::int64_t, std::int64_t);
+
+class RecurrentOp final : public PreparedOp {
+ public:
+  RecurrentJob job;
+  Advance advance_blocks = nullptr;
+  WeightCache::Packed weights;
+  std::int64_t blocks = 0, grain = 1;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
+    RecurrentOperands at;
+    at.gates = static_cast<const float*>(from[0]);
+    at.weights = static_cast<const float*>(weights->data());
+    at.h = static_cast<const float*>(from[2]);
+    at.hidden_bias = static_cast<const float*>(from[4]);
+    at.y = static_cast<float*>(to[0]);
+    if (job.cell == RecurrentCell::kLstm) {
+      at.c = static_cast<float*>(to[1]);
+      std::memcpy(at.c, from[3], static_cast<std::size_t>(job.rows * job.units) * sizeof(float));
+    }
+    const float* before = at.h;
+    std::int64_t before_row = job.units;
+    for (std::int64_t s = 0; s < job.steps; ++s) {
+      const std::int64_t step = job.reverse ? job.steps - 1 - s : s;
+      parallelFor(blocks, grain, threads, [&](std::int64_t begin, std::int64_t end, int) { advance_blocks(job, at, step, before, before_row, begin, end); });
+      before = at.y + step * job.y_step;
+      before_row = job.y_row;
+    }
+  }
+};
+
+void packRecurrent(const RecurrentJob& job, std::int64_t gates, const TensorDesc& desc, const float* w, void* packed) {
+  const std::int64_t blocks = (job.units + job.lanes - 1) / job.lanes;
+  float* to = static_cast<float*>(packed);
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    for (std::int64_t k = 0; k < job.units; ++k) {
+      for (std::int64_t gate = 0; gate < gates; ++gate) {
+        for (std::int64_t lane = 0; lane < job.lanes; ++lane) {
+          const std::int64_t unit = block * job.lanes + lane;
+          *to++ = unit < job.units ? w[(gate * job.units + unit) * desc.strides[0] + k * desc.strides[1]] : 0.0f;
+        }
+      }
+    }
+  }
+}
+
+class RecurrentSimd final : public Kernel {
+ public:
+  const char* name() const override { return "recurrent_simd"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    for (const TensorDesc& src : args.src) {
+      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+    }
+    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
+    if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    return args.constant[1] != nullptr && args.src[1].block == 0 ? Verdict::yes() : Verdict::no("weights");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
+    auto op = std::make_unique<RecurrentOp>();
+    const bool is_lstm = args.spec.stringOr("cell", "") == "lstm";
+    const int time = static_cast<int>(args.spec.intOr("time_axis", 0)), batch = 1 - time;
+    op->dst = args.dst;
+    for (const TensorDesc& src : args.src) op->src.push_back(src.absent() ? src : contiguousDesc(src.dtype, src.dims));
+    op->src[1] = args.src[1];
+    op->packed = {false, true, false, false, false};
+    RecurrentJob& job = op->job;
+    job.cell = is_lstm ? RecurrentCell::kLstm : RecurrentCell::kGru;
+    const TensorDesc &y = op->dst[0], &gates = op->src[0];
+    job.steps = y.dims[time];
+    job.rows = y.dims[batch];
+    job.units = y.dims[2];
+    job.reverse = args.spec.intOr("reverse", 0) != 0;
+    job.gates_step = gates.strides[time];
+    job.gates_row = gates.strides[batch];
+    job.y_step = y.strides[time];
+    job.y_row = y.strides[batch];
+    job.lanes = IPEX_SELECT_TARGET(unitsOfBlock, args.target.isa)();
+    op->advance_blocks = IPEX_SELECT_TARGET(advance, args.target.isa);
+    op->threads = args.target.threads;
+    op->blocks = (job.units + job.lanes - 1) / job.lanes;
+    const std::int64_t gate_count = is_lstm ? 4 : 3, products = job.rows * job.units * gate_count;
+    op->grain = grainFor(products);  // a block's vectors
+    op->flops = 2 * job.steps * products * job.units;
+    const auto* w = static_cast<const float*>(args.constant[1]);
+    op->weights = args.weights->getOrPack(w, fmt::format("recurrent {} {} strides {} lanes {}", gate_count, args.src[1].dims.str(), args.src[1].strides.str(), job.lanes),
+                                          static_cast<std::size_t>(op->blocks * job.units * gate_count * job.lanes) * sizeof(float),
+                                          [&](void* packed) { packRecurrent(job, gate_count, args.src[1], w, packed); });
+    return op;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeRecurrentSimd() { return std::make_unique<RecurrentSimd>(); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

@@ -1,0 +1,20 @@
+// Max pooling as windows per axis: what pool_max_simd.cpp hands to the code of one instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "core/op/tensor_view.h"
+#include "kernels/common/pool_axis.h"
+
+namespace ipex_studio {
+
+// Images as [planes, H, W, inner]: inner is C for channels-last, the block for blocked.
+struct PoolMaxJob {
+  DType dtype = DType::kF32;
+  AxisWindows rows = AxisWindows::single(), columns;
+  std::int64_t in_height = 1, in_width = 1, out_height = 1, out_width = 1, inner = 1;
+
+  std::int64_t lineElements() const { return in_width * inner; }
+};
+
+}  // namespace ipex_studio

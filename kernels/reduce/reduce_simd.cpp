@@ -1,0 +1,285 @@
+// Mean, sum, max and min over any axes of an f32 tensor in row-major, channels-last or channel-blocked layout; global
+// average pooling is the important case. Blocked sources give blocked results where dims are kept.
+//
+// Declines: device, dtype, post-ops, empty.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/reduce/reduce_simd.cpp"
+#include "kernels/common/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/common/loop_nest.h"
+#include "kernels/reduce/reduce_job.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+struct Sum {
+  static float start() { return 0; }
+  static HWY_INLINE VF join(VF a, VF v) { return hn::Add(a, v); }
+  static HWY_INLINE float joinOne(float a, float v) { return a + v; }
+  static HWY_INLINE float joinLanes(VF v) { return hn::GetLane(hn::SumOfLanes(F32(), v)); }
+};
+
+// The library's maximum over lanes drops NaN.
+template <class Op>
+HWY_INLINE float joinLanesOneByOne(VF v) {
+  const F32 d;
+  HWY_ALIGN float parts[hn::MaxLanes(d)];
+  hn::Store(v, d, parts);
+  float total = parts[0];
+  for (std::size_t l = 1; l < hn::Lanes(d); ++l) total = Op::joinOne(total, parts[l]);
+  return total;
+}
+
+struct Highest {
+  static float start() { return -std::numeric_limits<float>::infinity(); }
+  static HWY_INLINE VF join(VF a, VF v) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, v)); }
+  static HWY_INLINE float joinOne(float a, float v) { return a != a || a > v ? a : v; }
+  static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Highest>(v); }
+};
+struct Lowest {
+  static float start() { return std::numeric_limits<float>::infinity(); }
+  static HWY_INLINE VF join(VF a, VF v) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, v)); }
+  static HWY_INLINE float joinOne(float a, float v) { return a != a || a < v ? a : v; }
+  static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Lowest>(v); }
+};
+
+// One value from `count` neighbours.
+template <class Op>
+float reduceRun(const float* x, std::int64_t count) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  VF a = hn::Set(d, Op::start()), b = a, c = a, e = a;
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    a = Op::join(a, hn::LoadU(d, x + i));
+    b = Op::join(b, hn::LoadU(d, x + i + lanes));
+    c = Op::join(c, hn::LoadU(d, x + i + 2 * lanes));
+    e = Op::join(e, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= count; i += lanes) a = Op::join(a, hn::LoadU(d, x + i));
+  float total = Op::joinLanes(Op::join(Op::join(a, b), Op::join(c, e)));
+  for (; i < count; ++i) total = Op::joinOne(total, x[i]);
+  return total;
+}
+
+// Wide rows: one after the other, as they lie in memory, joined into y (which stays in the first-level cache).
+template <class Op>
+void reduceWideRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float *a = x + r * stride, *b = a + stride, *c = b + stride, *e = c + stride;
+    std::int64_t i = 0;
+    for (; i + lanes <= width; i += lanes) {
+      const VF ab = Op::join(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+      const VF ce = Op::join(hn::LoadU(d, c + i), hn::LoadU(d, e + i));
+      hn::StoreU(Op::join(hn::LoadU(d, y + i), Op::join(ab, ce)), d, y + i);
+    }
+    for (; i < width; ++i) y[i] = Op::joinOne(y[i], Op::joinOne(Op::joinOne(a[i], b[i]), Op::joinOne(c[i], e[i])));
+  }
+  for (; r < rows; ++r) {
+    const float* a = x + r * stride;
+    std::int64_t i = 0;
+    for (; i + lanes <= width; i += lanes) hn::StoreU(Op::join(hn::LoadU(d, y + i), hn::LoadU(d, a + i)), d, y + i);
+    for (; i < width; ++i) y[i] = Op::joinOne(y[i], a[i]);
+  }
+}
+
+// Narrow rows: `width` neighbours each from `rows` rows, sums held in registers; joins into y.
+template <class Op>
+void reduceRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= width; i += lanes) {
+    // Four sums: additions have a latency of four cycles, and short chains round less.
+    VF a = hn::LoadU(d, y + i), start = hn::Set(d, Op::start());
+    VF b = start, c = start, e = start;
+    const float* at = x + i;
+    std::int64_t r = 0;
+    for (; r + 4 <= rows; r += 4, at += 4 * stride) {
+      a = Op::join(a, hn::LoadU(d, at));
+      b = Op::join(b, hn::LoadU(d, at + stride));
+      c = Op::join(c, hn::LoadU(d, at + 2 * stride));
+      e = Op::join(e, hn::LoadU(d, at + 3 * stride));
+    }
+    for (; r < rows; ++r, at += stride) a = Op::join(a, hn::LoadU(d, at));
+    hn::StoreU(Op::join(Op::join(a, b), Op::join(c, e)), d, y + i);
+  }
+  for (; i < width; ++i) {
+    for (std::int64_t r = 0; r < rows; ++r) y[i] = Op::joinOne(y[i], x[r * stride + i]);
+  }
+}
+
+template <class Op>
+void reduceItems(const ReduceJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t item = begin; item < end; ++item) {
+    const std::int64_t outer = item / job.pieces, piece = item % job.pieces;
+    const std::int64_t first = piece * job.piece_width, width = std::min(job.piece_width, job.inner - first);
+    const float* from = x + job.kept.offset(0, outer, job.kept.loops()) + first;
+    float* to = y + job.kept.offset(1, outer, job.kept.loops()) + (job.inner_reduced ? 0 : first);
+    const std::int64_t values = job.inner_reduced ? 1 : width;
+    std::fill(to, to + values, Op::start());
+    for (std::int64_t p = 0; p < job.outer_positions; ++p) {
+      const float* at = from + job.reduced.offset(0, p, job.reduced.loops());
+      if (job.inner_reduced) {
+        for (std::int64_t r = 0; r < job.rows; ++r) {
+          *to = Op::joinOne(*to, reduceRun<Op>(at + r * job.row_stride, job.inner));
+        }
+      } else if (width > kReduceNarrow) {
+        reduceWideRows<Op>(at, job.rows, job.row_stride, width, to);
+      } else {
+        reduceRows<Op>(at, job.rows, job.row_stride, width, to);
+      }
+    }
+    for (std::int64_t i = 0; i < values; ++i) to[i] *= job.factor;
+  }
+}
+
+void runReduce(const ReduceJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
+  switch (job.mode) {
+    case ReduceMode::kSum:
+      return reduceItems<Sum>(job, x, y, begin, end);
+    case ReduceMode::kMax:
+      return reduceItems<Highest>(job, x, y, begin, end);
+    case ReduceMode::kMin:
+      return reduceItems<Lowest>(job, x, y, begin, end);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/factories.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/reduce_axes.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(runReduce);
+
+using ReduceRun = void (*)(const ReduceJob&, const float*, float*, std::int64_t, std::int64_t);
+
+class ReduceOp final : public PreparedOp {
+ public:
+  ReduceJob job;
+  ReduceRun run = nullptr;
+  std::int64_t items = 0, grain = 1;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
+    parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      run(job, static_cast<const float*>(from[0]), static_cast<float*>(to[0]), begin, end);
+    });
+  }
+};
+
+// Moves one loop of the nest.
+void takeLoop(const LoopNest& from, int loop, LoopNest* to) {
+  to->size.push_back(from.size[loop]);
+  to->stride.resize(from.stride.size());
+  for (std::size_t t = 0; t < from.stride.size(); ++t) to->stride[t].push_back(from.stride[t][loop]);
+}
+
+void planLoops(const LoopNest& nest, std::int64_t threads, ReduceJob* job) {
+  const int last = nest.loops() - 1;
+  job->inner = nest.size[last];
+  job->inner_reduced = nest.stride[1][last] == 0 && nest.size[last] > 1;
+  job->piece_width = job->inner;
+  int row_loop = -1;
+  for (int loop = 0; loop < last; ++loop) {
+    if (nest.stride[1][loop] == 0) row_loop = loop;
+  }
+  job->kept.stride.resize(2);
+  job->reduced.stride.resize(2);
+  for (int loop = 0; loop < last; ++loop) {
+    if (loop == row_loop) continue;
+    takeLoop(nest, loop, nest.stride[1][loop] == 0 ? &job->reduced : &job->kept);
+  }
+  if (row_loop >= 0) {
+    job->rows = nest.size[row_loop];
+    job->row_stride = nest.stride[0][row_loop];
+  }
+  job->outer_positions = job->reduced.count();
+  // Where there are fewer outer items than threads, long rows of kept values are shared in pieces.
+  if (!job->inner_reduced && job->kept.count() < threads) {
+    const std::int64_t share = (job->inner + threads - 1) / threads;
+    job->piece_width = std::min(job->inner, std::max(kReduceNarrow, (share + 15) / 16 * 16));
+  }
+  job->pieces = (job->inner + job->piece_width - 1) / job->piece_width;
+}
+
+class ReduceSimd final : public Kernel {
+ public:
+  const char* name() const override { return "reduce_simd"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    if (args.src[0].dtype != DType::kF32 || args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
+    return args.src[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    auto op = build(args, args.src[0]);
+    if (!op) op = build(args, contiguousDesc(DType::kF32, args.src[0].dims));
+    if (!op) *reason = "layout";
+    return op;
+  }
+
+ private:
+  static std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const TensorDesc& x) {
+    const std::vector<bool> reduced = reducedAxes(args.spec, x.dims.rank);
+    const bool keepdim = args.spec.intOr("keepdim", 0) != 0;
+    TensorDesc y = contiguousDesc(DType::kF32, args.dst[0].dims);
+    if (x.block > 0) {
+      const bool full_blocks = x.dims[1] % x.block == 0;
+      if (!full_blocks && (reduced[1] || !keepdim)) return nullptr;
+      if (!reduced[1] && keepdim) y = blockedDesc(DType::kF32, y.dims, x.block);
+    }
+    LoopNest nest;
+    if (!makeLoopNest({x, spreadResult(x, y, reduced, keepdim)}, &nest)) return nullptr;
+    const int last = nest.loops() - 1;
+    const bool inner_kept = nest.stride[1][last] != 0;
+    if (nest.stride[0][last] != 1 || (inner_kept && nest.stride[1][last] != 1)) return nullptr;
+
+    auto op = std::make_unique<ReduceOp>();
+    planLoops(nest, args.target.threads, &op->job);
+    const std::string mode = args.spec.stringOr("mode", "mean");
+    op->job.mode = mode == "max" ? ReduceMode::kMax : mode == "min" ? ReduceMode::kMin : ReduceMode::kSum;
+    if (mode == "mean") op->job.factor = static_cast<float>(double(y.dims.count()) / double(x.dims.count()));
+    op->src = {x};
+    op->dst = {y};
+    op->packed = {false};
+    op->run = IPEX_SELECT_TARGET(runReduce, args.target.isa);
+    op->items = op->job.kept.count() * op->job.pieces;
+    op->grain = grainFor(nest.count() / std::max<std::int64_t>(1, op->items) / 4);
+    op->threads = args.target.threads;
+    op->flops = x.dims.count();
+    return op;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeReduceSimd() { return std::make_unique<ReduceSimd>(); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

@@ -1,0 +1,149 @@
+// What squeeze-and-excitation does to pixels, sums and products with gates, once per Highway target.
+#if defined(IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H
+#undef IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H
+#else
+#define IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/common/partial_vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+// Adds the sums of kVectors vectors of channels, `stride` from pixel to pixel, times `factor` to `mean`. In several parts:
+// additions have a latency of four cycles, and short chains round less.
+template <int kVectors, class Load>
+HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stride, float factor, const Load& load, float* mean) {
+  const F32 d;
+  constexpr int kParts = 8 / kVectors;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  VF sum[kParts][kVectors];
+  for (auto& part : sum) {
+    for (VF& value : part) value = hn::Zero(d);
+  }
+  std::int64_t p = 0;
+  for (; p + kParts <= pixels; p += kParts) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kParts; ++i) {
+      const float* const at = x + (p + i) * stride;
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Add(sum[i][v], load(at + v * kLanes));
+    }
+  }
+  for (; p < pixels; ++p) {
+    for (int v = 0; v < kVectors; ++v) sum[0][v] = hn::Add(sum[0][v], load(x + p * stride + v * kLanes));
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+    for (int step = kParts / 2; step > 0; step /= 2) {
+      for (int i = 0; i < step; ++i) sum[i][v] = hn::Add(sum[i][v], sum[i + step][v]);
+    }
+    hn::StoreU(hn::MulAdd(sum[0][v], hn::Set(d, factor), hn::LoadU(d, mean + v * kLanes)), d, mean + v * kLanes);
+  }
+}
+
+// Sums of `width` channels side by side over `pixels`, times `factor`, some pixels at a time: short chains round less. Few
+// where they are not in the second-level cache, so that memory is read nearly as it lies.
+void sumSides(const float* x, std::int64_t width, std::int64_t pixels, std::int64_t stride, float factor, float* mean) {
+  const F32 d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kCachedFloats = 512 << 10, kFewPixels = 16, kManyPixels = 128;
+  const std::int64_t together = pixels * stride <= kCachedFloats ? kManyPixels : kFewPixels;
+  const auto whole = [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); };
+  std::fill(mean, mean + width, 0.0f);
+  for (std::int64_t p = 0; p < pixels; p += together, x += together * stride) {
+    const std::int64_t some = std::min(together, pixels - p);
+    std::int64_t c = 0;
+    for (; c + 2 * kLanes <= width; c += 2 * kLanes) sumPixels<2>(x + c, some, stride, factor, whole, mean + c);
+    for (; c + kLanes <= width; c += kLanes) sumPixels<1>(x + c, some, stride, factor, whole, mean + c);
+    const std::int64_t rest = width - c;
+    if (rest == 0) continue;
+    HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
+    const auto first = [rest](const float* from) HWY_ATTR { return loadFirst(from, rest); };
+    sumPixels<1>(x + c, some, stride, factor, first, lanes);
+    for (std::int64_t i = 0; i < rest; ++i) mean[c + i] += lanes[i];
+  }
+}
+
+// The sum of `count` neighbours, times `factor`.
+float sumRun(const float* x, std::int64_t count, float factor) {
+  const F32 d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  const auto whole = [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); };
+  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
+  sumPixels<1>(x, count / kLanes, kLanes, 1.0f, whole, lanes);
+  float sum = 0;
+  for (std::int64_t i = count / kLanes * kLanes; i < count; ++i) sum += x[i];
+  return (sum + hn::GetLane(hn::SumOfLanes(d, hn::Load(d, lanes)))) * factor;
+}
+
+// Rows of x times the gates of their channels.
+struct ScaledRows {
+  const float* x = nullptr;
+  float* y = nullptr;
+  std::int64_t rows = 0, stride = 0, y_stride = 0;
+  const float* gate = nullptr;
+};
+
+// The next kVectors vectors of D of all rows; gates stay in registers.
+template <class D, int kVectors>
+HWY_INLINE void scaleColumns(ScaledRows* at) {
+  const D d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  hn::Vec<D> gate[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) gate[v] = hn::LoadU(d, at->gate + v * kLanes);
+  for (std::int64_t r = 0; r < at->rows; ++r) {
+    const float* const x = at->x + r * at->stride;
+    float* const y = at->y + r * at->y_stride;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(hn::Mul(hn::LoadU(d, x + v * kLanes), gate[v]), d, y + v * kLanes);
+  }
+  at->x += kVectors * kLanes;
+  at->y += kVectors * kLanes;
+  at->gate += kVectors * kLanes;
+}
+
+// Narrow rows: gates stay in registers through all of them. Others go one by one, as they lie in memory.
+void scaleRows(const ScaledRows& all, std::int64_t width) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(F32());
+  const std::int64_t together = width <= 4 * kLanes ? all.rows : 1;
+  for (std::int64_t r = 0; r < all.rows; r += together) {
+    ScaledRows at = all;
+    at.x += r * all.stride;
+    at.y += r * all.y_stride;
+    at.rows = std::min(together, all.rows - r);
+    std::int64_t rest = width;
+    for (; rest >= 4 * kLanes; rest -= 4 * kLanes) scaleColumns<F32, 4>(&at);
+    for (; rest >= 2 * kLanes; rest -= 2 * kLanes) scaleColumns<F32, 2>(&at);
+    for (; rest >= kLanes; rest -= kLanes) scaleColumns<F32, 1>(&at);
+    for (; rest >= 8; rest -= 8) scaleColumns<hn::CappedTag<float, 8>, 1>(&at);
+    for (; rest >= 4; rest -= 4) scaleColumns<hn::CappedTag<float, 4>, 1>(&at);
+    for (; rest > 0; --rest) scaleColumns<hn::CappedTag<float, 1>, 1>(&at);
+  }
+}
+
+void scaleRun(const float* x, float gate, std::int64_t count, float* y) {
+  const F32 d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  const VF factor = hn::Set(d, gate);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factor), d, y + i);
+  for (; i < count; ++i) y[i] = x[i] * gate;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,268 @@
+#include "kernels/torch/plans/plan_cache.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "core/plan/batch_rows.h"
+#include "core/runtime/machine_facts.h"
+#include "kernels/kernel_list.h"
+#include "kernels/onednn/onednn_version.h"
+#include "kernels/torch/plans/plan_cache_entry.h"
+
+namespace ipex_studio {
+namespace {
+
+// The library keeps every primitive it ever made up to this number, plans or no plans.
+constexpr int kLibraryPrimitives = 256;
+
+std::atomic<std::size_t> budget_bytes{kDefaultPlanBudgetBytes};
+std::atomic<std::size_t> live_caches{0};
+
+void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& elapsed) {
+  if (profile.steps.size() != plan.steps().size()) {
+    profile.steps = plan.steps();
+    profile.dispatches = plan.dispatches();
+    profile.begin_ns.assign(plan.steps().size(), {});
+    profile.elapsed_ns.assign(plan.steps().size(), {});
+  }
+  for (std::size_t step = 0; step < begin.size(); ++step) {
+    profile.begin_ns[step].push_back(begin[step]);
+    profile.elapsed_ns[step].push_back(elapsed[step]);
+  }
+}
+
+// The first rows of a fresh row-major tensor; 0: it stays whole.
+void keepRows(at::Tensor& tensor, std::int64_t rows) {
+  if (rows == 0) return;
+  c10::SmallVector<std::int64_t, 8> sizes(tensor.sizes().begin(), tensor.sizes().end());
+  sizes[0] = rows;
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);  // no trip through the dispatcher
+}
+
+}  // namespace
+
+const KernelList& processKernels() {
+  static const std::unique_ptr<KernelList> kernels = [] {
+    limitPrimitiveCache(kLibraryPrimitives);
+    return makeKernelList();
+  }();
+  return *kernels;
+}
+
+void setPlanBudget(std::size_t bytes) { budget_bytes = bytes; }
+
+// --- PlanCache -------------------------------------------------------------------------------------------------------
+
+PlanCache::PlanCache(PlanSpec spec, std::vector<at::Tensor> constants)
+    : spec_(std::move(spec)), constants_(std::move(constants)) {
+  bool fits = constants_.size() == spec_.constants.size();
+  for (std::size_t c = 0; fits && c < constants_.size(); ++c) {
+    fits = constants_[c].defined() && constants_[c].is_contiguous() && descOf(constants_[c]) == spec_.constants[c];
+  }
+  if (!fits) throw Error(ExitCode::kBadModel, "The plan inside this file does not fit its weights; export the model again.");
+  for (const PlanSpec::Input& input : spec_.inputs) int_inputs_ += input.is_int ? 1 : 0;
+  table_ = new Table({});
+  ++live_caches;
+}
+
+PlanCache::~PlanCache() {
+  Table* table = table_;
+  for (Entry* entry : table->entries) release(entry);
+  delete table;
+  freeRetired();
+  --live_caches;
+}
+
+void PlanCache::release(Entry* entry) const {
+  if (entry->users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete entry;
+}
+
+PlanCache::Entry* PlanCache::find(const Signature& signature) const {
+  const Table& table = *table_.load();
+  const std::size_t mask = table.slots.size() - 1;
+  for (std::size_t at = signature.hash & mask; table.slots[at] != nullptr; at = (at + 1) & mask) {
+    Entry* entry = table.slots[at];
+    if (entry->hash == signature.hash && signature.matches(spec_, *entry)) return entry;
+  }
+  return nullptr;
+}
+
+// Readers announce themselves before they look at the table and until they hold the entry; what a writer took out of
+// the table is freed only when it has since seen no reader. Sequentially consistent on purpose: a reader that the
+// writer did not see comes after the new table.
+PlanCache::Entry* PlanCache::hold(const Signature& signature) const {
+  readers_.fetch_add(1);
+  Entry* entry = find(signature);
+  if (entry != nullptr) {
+    entry->users.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t now = clock_.load(std::memory_order_relaxed);
+    if (entry->last_use.load(std::memory_order_relaxed) != now) entry->last_use.store(now, std::memory_order_relaxed);
+  }
+  readers_.fetch_sub(1);
+  return entry;
+}
+
+PlanCache::Entry* PlanCache::compile(const Signature& signature) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return compileLocked(signature);
+}
+
+PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
+  if (Entry* entry = hold(signature)) return entry;  // another thread was faster
+  auto entry = std::make_unique<Entry>();
+  entry->request = makeRequest(signature);
+  entry->node = signature.node;
+  entry->hash = signature.hash;
+  entry->padded_inputs = signature.padded_inputs;
+  if (signature.padded_inputs != 0) {
+    entry->padded = signature.padded;
+    entry->proven = std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(signature.padded));
+    const std::vector<bool> is_batch = batchInputs(signature);
+    for (std::size_t i = 0; i < is_batch.size(); ++i) entry->padded_bytes += is_batch[i] ? entry->request.tensor_inputs[i].bytes() : 0;
+  }
+  WeightCache& weights = weightsOf(signature.node);
+  const std::size_t packed_bytes = weights.bytes();
+  choose(entry->request, weights);
+  const bool tried = weights.bytes() != packed_bytes;
+  entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
+  // Not for every size that comes: what only other weights are packed from is made once for all of them.
+  if (tried) weights.releaseUnused();
+  plan_bytes += entry->bytes();
+  entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
+  entry->users = 2;  // the table and the caller
+  entry->last_use = ++clock_;
+  std::vector<Entry*> entries = table_.load()->entries;
+  entries.push_back(entry.get());
+  dropOverBudget(entries, entry.get());
+  retired_tables_.push_back(table_.exchange(new Table(std::move(entries))));
+  freeRetired();
+  return entry.release();
+}
+
+// Sets `choices` and `slices`.
+void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
+  TunedPlan known;
+  if (value_hook_) return;  // slices, and steps that compute several nodes, would hide values
+  if (!choices_.empty()) {
+    TuneOptions from_record;
+    from_record.mode = TuneMode::kOff;
+    from_record.libraries = tuningLibraries();
+    known = tunePlan(spec_, request, processKernels(), choices_, weights, from_record);
+  }
+  if (known.entries.empty() && tuning_) {
+    known = tuning_->choose(spec_, request, processKernels(), weights, measured_.insert(request.target.threads).second);
+    for (const TuningEntry& entry : known.entries) choices_.put(known.key, entry);
+  }
+  request.choices = std::move(known.choices);
+  request.slices = std::move(known.slices);
+} catch (const std::bad_alloc&) {
+  // Candidates side by side need more memory than the plan.
+}
+
+void PlanCache::dropOverBudget(std::vector<Entry*>& entries, const Entry* newest) {
+  std::size_t own = 0;
+  for (const Entry* entry : entries) own += entry->bytes();
+  const std::size_t budget = budget_bytes;
+  const std::size_t share = budget / std::max<std::size_t>(1, live_caches);
+  std::size_t total = plan_bytes;
+  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) { return a->last_use > b->last_use; });
+  while (entries.size() > 1 && total > budget && own > share && entries.back() != newest) {
+    const std::size_t freed = std::min(own, entries.back()->bytes());
+    own -= freed;
+    total -= std::min(total, freed);
+    retired_entries_.push_back(entries.back());
+    entries.pop_back();
+  }
+}
+
+void PlanCache::freeRetired() {
+  if (readers_.load() != 0) return;  // with the next signature, or in the destructor
+  for (Table* table : retired_tables_) delete table;
+  for (Entry* entry : retired_entries_) release(entry);
+  retired_tables_.clear();
+  retired_entries_.clear();
+}
+
+PlanRequest PlanCache::makeRequest(const Signature& signature) const {
+  static const std::string isa = machineFacts().isa;
+  PlanRequest request;
+  request.target.threads = signature.threads;
+  request.target.isa = isa;
+  std::size_t next_tensor = 0, next_int = 0;
+  for (const PlanSpec::Input& input : spec_.inputs) {
+    request.tensor_inputs.push_back(input.is_int ? TensorDesc() : descOf(*signature.tensors[next_tensor++]));
+    request.int_inputs.push_back(input.is_int ? signature.ints[next_int++] : 0);
+  }
+  request.constants = constantData();
+  if (signature.padded_inputs == 0) return request;
+  return withSamples(std::move(request), batchInputs(signature), signature.padded);
+}
+
+std::vector<const void*> PlanCache::constantData() const {
+  std::vector<const void*> data;
+  for (const at::Tensor& constant : constants_) data.push_back(constant.data_ptr());
+  return data;
+}
+
+WeightCache& PlanCache::weightsOf(int node) {
+  takePrepared();
+  const auto [found, fresh] = weights_.try_emplace(node);
+  if (fresh) {
+    for (const WeightCache::Entry& entry : prepared_) found->second.put(entry.source, entry.form, entry.buffer);
+  }
+  return found->second;
+}
+
+std::size_t PlanCache::packedBytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& [node, weights] : weights_) bytes += weights.bytes();
+  return bytes;
+}
+
+PlanCache::Sizes PlanCache::sizes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Sizes sizes;
+  for (const Entry* entry : table_.load()->entries) {
+    ++sizes.plans;
+    sizes.instances += entry->instances;
+    sizes.bytes += entry->bytes();
+  }
+  return sizes;
+}
+
+void PlanCache::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results) {
+  at::internal::lazy_init_num_threads();
+  Signature signature(*this, tensors, ints);
+  Entry* entry = buckets_.empty() || value_hook_ ? nullptr : holdBucket(signature);
+  if (entry == nullptr) entry = hold(signature);
+  Lease lease(*this, entry != nullptr ? entry : compile(signature));
+  Running& running = lease.running();
+  const bool pads = signature.padded_inputs != 0 && signature.samples() < signature.padded;
+  std::size_t next_tensor = 0;
+  for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
+    if (spec_.inputs[i].is_int) continue;
+    const at::Tensor& tensor = *signature.tensors[next_tensor];
+    const bool pad = pads && signature.isPadded(next_tensor);
+    ++next_tensor;
+    running.inputs[i] = pad ? running.pad(i, lease.entry().request.tensor_inputs[i], tensor) : tensor.data_ptr();
+  }
+  const std::vector<TensorDesc>& outputs = lease.plan().outputs();
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    results[o] = emptyTensor(outputs[o]);
+    running.outputs[o] = results[o].data_ptr();
+    if (pads) keepRows(results[o], lease.entry().output_rows[o] * signature.samples());
+  }
+  if (profile_) {
+    std::vector<std::int64_t> begin(lease.plan().steps().size()), elapsed(begin.size());
+    running.instance.runTimed(running.inputs.data(), running.outputs.data(), begin.data(), elapsed.data());
+    append(*profile_, lease.plan(), begin, elapsed);
+  } else if (value_hook_) {
+    running.instance.runObserved(running.inputs.data(), running.outputs.data(), value_hook_);
+  } else {
+    running.instance.run(running.inputs.data(), running.outputs.data());
+  }
+}
+
+}  // namespace ipex_studio

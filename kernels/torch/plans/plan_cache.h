@@ -1,0 +1,143 @@
+// PlanCache: compiled plans of one PlanSpec, one per input signature, with their idle instances.
+//
+// A warm run takes no lock and allocates nothing but its results: signatures are found in an immutable hash table, and
+// instances wait in slots that are taken and given back by one atomic exchange each. Only a new signature locks.
+//
+// Threads whose processors lie in one memory node (core/runtime/core_sets.h) get plans with weights of that node: packed by the
+// first of them that runs, so that the system puts the pages there.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <torch/script.h>
+
+#include "core/plan/plan.h"
+#include "core/plan/prepared_weights.h"
+#include "core/record/records_json.h"
+#include "kernels/torch/plans/tuning.h"
+
+namespace ipex_studio {
+
+// The process's kernels: one oneDNN engine for all plans, as oneDNN advises.
+const KernelList& processKernels();
+
+// Samples of plan steps while somebody profiles.
+struct PlanProfile {
+  std::vector<StepRecord> steps;
+  std::vector<DispatchRecord> dispatches;
+  std::vector<std::vector<std::int64_t>> begin_ns;    // per step, per run; steady clock
+  std::vector<std::vector<std::int64_t>> elapsed_ns;  // per step, per run
+};
+
+// Arenas and prepared operations of all plan caches of the process together. Once they hold more, each cache drops the
+// signatures it has not used for the longest time until it is back to its even share. Packed weights are not counted:
+// their number does not depend on the signatures.
+constexpr std::size_t kDefaultPlanBudgetBytes = std::size_t{256} << 20;
+void setPlanBudget(std::size_t bytes);
+
+// Thread-safe: runs may overlap; each takes an instance (arena) of its own, idle ones are kept for the next run. A plan
+// that is dropped while it runs lives until its last run ends.
+class PlanCache {
+ public:
+  // `constants` must be row-major and match spec.constants. Throws Error(kBadModel) where they do not.
+  PlanCache(PlanSpec spec, std::vector<at::Tensor> constants);
+  ~PlanCache();
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
+
+  // tensors: per tensor input in order; ints: per integer input in order. results: one per output of the spec, set to
+  // fresh row-major tensors.
+  void run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results);
+
+  // While set, runs append their step times. Null ends profiling. Only the thread that runs may set it.
+  void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
+
+  // Where a call's batch (axis 0 of the first input, and of all that have as many rows) lies between them, it runs on the
+  // plan of the next larger one, on copies of the inputs with rows of zeros behind, and gets the first rows of the results:
+  // few plans then serve all sizes. Only where this is proven not to change a result (core/plan/batch_rows.h); others get
+  // plans of their own. Ascending, each >= 1 and at most kMostBatch; empty: off. Not while runs are under way.
+  static constexpr std::int64_t kMostBatch = 1 << 16;
+  void setBatchBuckets(std::vector<std::int64_t> buckets);
+  const std::vector<std::int64_t>& batchBuckets() const { return buckets_; }
+
+  // While set, runs show it their values, at their own sizes. An empty one ends that. Only the thread that runs may set it.
+  void setValueHook(ValueHook hook) { value_hook_ = std::move(hook); }
+
+  // How signatures that come from now on choose their kernels; the first of them for each number of threads may be
+  // measured. Not while runs are under way.
+  void setTuning(c10::intrusive_ptr<Tuning> tuning) { tuning_ = std::move(tuning); }
+  // What was chosen for the signatures so far, as text that readTuning understands. A text that does not fit this
+  // machine, or nothing at all, has no effect.
+  std::string tuningRecord() const { return dumpJson(choices_.toJson(false)); }
+  void readTuning(const std::string& record) { choices_.readText(record); }
+
+  // Where one of them knows this spec with these constants, its weights are taken instead of being packed, on every memory
+  // node. Before the first run; they are looked at then.
+  void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { prepared_files_ = std::move(files); }
+  // What is packed now, for such a file. `keep` holds the memory.
+  PreparedRegion packedRegion(std::vector<WeightCache::Packed>* keep) const;
+
+  const PlanSpec& spec() const { return spec_; }
+  const std::vector<at::Tensor>& constants() const { return constants_; }
+  std::size_t packedBytes() const;  // on all memory nodes
+
+  struct Sizes {
+    std::size_t plans = 0;      // signatures kept
+    std::size_t instances = 0;  // arenas of them, idle or running
+    std::size_t bytes = 0;      // what the budget counts
+  };
+  Sizes sizes() const;
+
+ private:
+  struct Entry;
+  struct Table;
+  struct Running;
+  class Lease;
+  struct Signature;
+
+  Entry* find(const Signature& signature) const;
+  Entry* hold(const Signature& signature) const;   // null: not compiled yet
+  Entry* compile(const Signature& signature);      // held
+  Entry* compileLocked(const Signature& signature);
+  // plan_cache_buckets.cpp
+  Entry* holdBucket(Signature& signature);
+  Entry* proveBucket(Signature& signature, std::int64_t bucket);
+  std::vector<bool> batchInputs(const Signature& signature) const;
+  void dropOverBudget(std::vector<Entry*>& entries, const Entry* newest);
+  void freeRetired();
+  void release(Entry* entry) const;
+  PlanRequest makeRequest(const Signature& signature) const;
+  void choose(PlanRequest& request, WeightCache& weights);
+  std::vector<const void*> constantData() const;
+  void takePrepared();
+  WeightCache& weightsOf(int node);
+
+  PlanSpec spec_;
+  std::vector<std::int64_t> buckets_;
+  std::vector<at::Tensor> constants_;
+  std::size_t int_inputs_ = 0;
+  std::map<int, WeightCache> weights_;            // by memory node; guarded by mutex_
+  std::vector<std::shared_ptr<const PreparedWeights>> prepared_files_;  // not looked at yet
+  std::vector<WeightCache::Entry> prepared_;      // taken from one of them; in all of weights_
+  std::shared_ptr<PlanProfile> profile_;
+  ValueHook value_hook_;
+  c10::intrusive_ptr<Tuning> tuning_;             // null: only what choices_ holds
+  MemoryTuningStore choices_;
+  std::set<std::int32_t> measured_;               // numbers of threads; guarded by mutex_
+
+  std::atomic<Table*> table_;
+  mutable std::atomic<std::int32_t> readers_{0};  // threads between reading table_ and holding an entry
+  mutable std::mutex mutex_;                      // writers: guards what follows
+  std::atomic<std::uint64_t> clock_{1};           // advances with each new signature
+  std::vector<Table*> retired_tables_;
+  std::vector<Entry*> retired_entries_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,53 @@
+// Region: a static part of a graph as one TorchScript object. `ipex_studio::region(region, tensors, sizes)` runs it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/custom_class.h>
+#include <torch/script.h>
+
+#include "core/plan/value_source.h"
+#include "kernels/torch/plans/plan_cache.h"
+
+namespace ipex_studio {
+
+// Saved as (plan text, constants, library version, what was chosen by measuring, batch buckets). Prepared state is never saved: it is
+// made for the machine that loads; choices that were measured elsewhere are left aside there.
+class Region : public torch::CustomClassHolder, public ValueSource {
+ public:
+  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>>;
+  // What a file holds as that, without buckets where it has none; throws Error(kBadModel) when it was written by a version that kept something else.
+  static State stateFrom(const c10::IValue& saved);
+
+  // Throws Error(kBadModel) when the text or the constants are damaged.
+  Region(const std::string& plan_text, std::vector<at::Tensor> constants);
+
+  PlanCache& plans() { return plans_; }
+  State state() const;
+  void readTuning(const std::string& record) { plans_.readTuning(record); }
+  void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { plans_.setPrepared(std::move(files)); }
+  // What is packed now, as TorchScript can hand it on: what it is for (preparedMachine, PreparedRegion::id), constant, its
+  // CRC and offset of each, form of each, bytes of each.
+  using Packed = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::vector<std::string>, std::vector<at::Tensor>>;
+  Packed packed() const;
+  // Throws Error(kBadModel) when they are not ascending numbers from 1 to PlanCache::kMostBatch.
+  void setBatchBuckets(std::vector<std::int64_t> buckets) { plans_.setBatchBuckets(std::move(buckets)); }
+  void setTuning(const c10::intrusive_ptr<Tuning>& tuning) { plans_.setTuning(tuning); }
+
+  void setValueHook(ValueHook hook) override { plans_.setValueHook(std::move(hook)); }
+  const PlanSpec& planSpec() const override { return plans_.spec(); }
+
+  // From start to stop every run records its steps. stop returns them as JSON: {"steps": [StepRecord], "dispatches":
+  // [DispatchRecord], "begin_ns": [per step [per run]], "elapsed_ns": likewise}, steady clock; "{}" when nothing ran.
+  // Not while other threads run the region.
+  void startProfile();
+  std::string stopProfile();
+
+ private:
+  PlanCache plans_;
+  std::shared_ptr<PlanProfile> profile_;
+};
+
+}  // namespace ipex_studio
