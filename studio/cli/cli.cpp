@@ -11,9 +11,9 @@
 
 #include "core/base/error.h"
 #include "studio/cli/commands.h"
-#include "studio/protocol.h"
-#include "studio/session_precision.h"
-#include "studio/session_worker.h"
+#include "studio/protocol/protocol.h"
+#include "studio/job/session_precision.h"
+#include "studio/job/session_worker.h"
 
 namespace ipex_studio {
 namespace {

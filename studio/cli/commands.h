@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "studio/cli/command_line.h"
-#include "studio/session_job.h"
-#include "studio/window.h"
+#include "studio/flags/command_line.h"
+#include "studio/job/session_job.h"
+#include "studio/window/window.h"
 
 namespace ipex_studio {
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "studio/graph_layout.h"
-#include "studio/snapshot_index.h"
+#include "studio/canvas/graph_layout.h"
+#include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {

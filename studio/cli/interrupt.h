@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-#include "studio/process.h"
+#include "studio/job/process.h"
 
 namespace ipex_studio {
 

@@ -9,8 +9,8 @@
 #include "studio/cli/graph_print.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/progress.h"
-#include "studio/session_files.h"
-#include "studio/snapshot_index.h"
+#include "studio/job/session_files.h"
+#include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {

@@ -12,10 +12,10 @@
 #include "profiler/run_table.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
-#include "studio/session_database.h"
-#include "studio/session_files.h"
-#include "studio/session_request.h"
-#include "studio/session_worker.h"
+#include "studio/job/session_database.h"
+#include "studio/job/session_files.h"
+#include "studio/job/session_request.h"
+#include "studio/job/session_worker.h"
 
 namespace ipex_studio {
 namespace {

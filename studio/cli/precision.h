@@ -1,9 +1,9 @@
 // What run, quantize and tune share about lower precision.
 #pragma once
 
-#include "studio/cli/command_line.h"
+#include "studio/flags/command_line.h"
 #include "studio/cli/progress.h"
-#include "studio/session_precision.h"
+#include "studio/job/session_precision.h"
 
 namespace ipex_studio {
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "studio/snapshot_index.h"
+#include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "studio/session_job.h"
+#include "studio/job/session_job.h"
 
 namespace ipex_studio {
 

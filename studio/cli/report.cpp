@@ -8,7 +8,7 @@
 #include "profiler/export_html.h"
 #include "profiler/export_json.h"
 #include "studio/cli/commands.h"
-#include "studio/session_files.h"
+#include "studio/job/session_files.h"
 
 namespace ipex_studio {
 namespace {

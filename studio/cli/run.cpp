@@ -12,10 +12,10 @@
 #include "studio/cli/interrupt.h"
 #include "studio/cli/precision.h"
 #include "studio/cli/progress.h"
-#include "studio/session_database.h"
-#include "studio/session_files.h"
-#include "studio/session_worker.h"
-#include "studio/snapshot_index.h"
+#include "studio/job/session_database.h"
+#include "studio/job/session_files.h"
+#include "studio/job/session_worker.h"
+#include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {

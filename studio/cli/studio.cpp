@@ -9,10 +9,10 @@
 #include "core/record/records_json.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
-#include "studio/session.h"
-#include "studio/session_worker.h"
-#include "studio/settings.h"
-#include "studio/snapshot_tables.h"
+#include "studio/session/session.h"
+#include "studio/job/session_worker.h"
+#include "studio/window/settings.h"
+#include "studio/snapshot/snapshot_tables.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/record/records.h"
-#include "studio/protocol.h"
+#include "studio/protocol/protocol.h"
 
 namespace ipex_studio {
 

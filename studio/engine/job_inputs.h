@@ -6,7 +6,7 @@
 
 #include "core/model/model.h"
 #include "core/model/read_inputs.h"
-#include "studio/protocol.h"
+#include "studio/protocol/protocol.h"
 
 namespace ipex_studio {
 

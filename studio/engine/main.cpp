@@ -10,7 +10,7 @@
 #include "core/torch/torch_error.h"
 #include "kernels/onednn/onednn_version.h"
 #include "studio/engine/jobs.h"
-#include "studio/sandbox.h"
+#include "studio/protocol/sandbox.h"
 
 namespace ipex_studio {
 namespace {

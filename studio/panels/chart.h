@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "studio/widgets.h"
+#include "studio/ui/widgets.h"
 
 namespace ipex_studio {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/graph_canvas.h"
+#include "studio/canvas/graph_canvas.h"
 
 namespace ipex_studio {
 namespace {

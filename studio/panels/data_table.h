@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "studio/selection.h"
-#include "studio/widgets.h"
+#include "studio/ui/selection.h"
+#include "studio/ui/widgets.h"
 
 namespace ipex_studio {
 

@@ -8,11 +8,11 @@
 #include <numeric>
 #include <optional>
 
-#include "studio/graph_canvas.h"
+#include "studio/canvas/graph_canvas.h"
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
-#include "studio/snapshot_memory.h"
+#include "studio/snapshot/snapshot_memory.h"
 
 namespace ipex_studio {
 namespace {

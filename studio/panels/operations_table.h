@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "studio/snapshot_index.h"
+#include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
 

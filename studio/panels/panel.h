@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "studio/commands.h"
-#include "studio/selection.h"
-#include "studio/snapshot.h"
-#include "studio/widgets.h"
+#include "studio/snapshot/commands.h"
+#include "studio/ui/selection.h"
+#include "studio/snapshot/snapshot.h"
+#include "studio/ui/widgets.h"
 
 namespace ipex_studio {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/snapshot_precision.h"
+#include "studio/snapshot/snapshot_precision.h"
 
 namespace ipex_studio {
 namespace {

@@ -9,7 +9,7 @@
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
 #include "studio/panels/pareto_plot.h"
-#include "studio/snapshot_precision.h"
+#include "studio/snapshot/snapshot_precision.h"
 
 namespace ipex_studio {
 namespace {

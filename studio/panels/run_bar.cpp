@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/imgui_compat.h"
-#include "studio/panels/export_dialog.h"
-#include "studio/panels/flags_dialog.h"
-#include "studio/panels/inputs_dialog.h"
+#include "studio/ui/imgui_compat.h"
+#include "studio/panels/dialogs/export_dialog.h"
+#include "studio/panels/dialogs/flags_dialog.h"
+#include "studio/panels/dialogs/inputs_dialog.h"
 #include "studio/panels/panel_list.h"
 #include "studio/panels/run_result.h"
 #include "studio/panels/welcome.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/imgui_compat.h"
+#include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"
-#include "studio/text_diff.h"
+#include "studio/snapshot/text_diff.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "studio/graph_canvas.h"
+#include "studio/canvas/graph_canvas.h"
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel_list.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/panels/file_dialog.h"
+#include "studio/panels/dialogs/file_dialog.h"
 
 namespace ipex_studio {
 

@@ -13,7 +13,7 @@
 
 #include "core/runtime/machine_facts.h"
 #include "profiler/database.h"
-#include "studio/cli/command_line.h"
+#include "studio/flags/command_line.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/progress.h"
 #include "tests/cli/program.h"

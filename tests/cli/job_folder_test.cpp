@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "studio/session_files.h"
+#include "studio/job/session_files.h"
 #include "tests/cli/program.h"
 
 namespace ipex_studio::testing {

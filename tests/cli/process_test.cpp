@@ -1,5 +1,5 @@
 // The process boundary: engines that die, hang or lie, and what the studio says about it.
-#include "studio/process.h"
+#include "studio/job/process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // A request that measures no longer than a test needs.
 #pragma once
 
-#include "studio/session_job.h"
+#include "studio/job/session_job.h"
 
 namespace ipex_studio::testing {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "studio/session.h"
+#include "studio/session/session.h"
 #include "tests/cli/program.h"
 #include "tests/cli/quick_request.h"
 

@@ -1,5 +1,5 @@
 // What a sandboxed process can and cannot do, and the two known attacks by model files.
-#include "studio/sandbox.h"
+#include "studio/protocol/sandbox.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The session and its jobs in this process; the engine is the real one.
-#include "studio/session.h"
+#include "studio/session/session.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

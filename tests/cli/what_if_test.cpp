@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "profiler/statistics.h"
-#include "studio/session.h"
-#include "studio/session_prepared.h"
-#include "studio/session_turns.h"
+#include "studio/session/session.h"
+#include "studio/job/session_prepared.h"
+#include "studio/job/session_turns.h"
 #include "tests/cli/program.h"
 #include "tests/cli/quick_session.h"
 

@@ -14,8 +14,8 @@
 
 #include "core/plan/prepared_weights.h"
 #include "studio/cli/commands.h"
-#include "studio/session.h"
-#include "studio/window.h"
+#include "studio/session/session.h"
+#include "studio/window/window.h"
 #include "tests/cli/program.h"
 #include "tests/cli/quick_session.h"
 #include "tests/cli/samples.h"

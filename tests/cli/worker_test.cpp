@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "studio/session.h"
-#include "studio/session_worker.h"
+#include "studio/session/session.h"
+#include "studio/job/session_worker.h"
 #include "tests/cli/program.h"
 #include "tests/cli/quick_request.h"
 #include "tests/cli/samples.h"

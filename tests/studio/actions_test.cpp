@@ -7,10 +7,10 @@
 #include <set>
 #include <thread>
 
-#include "studio/app.h"
-#include "studio/app_actions.h"
-#include "studio/panels/inputs_dialog.h"
-#include "studio/settings.h"
+#include "studio/window/app.h"
+#include "studio/window/app_actions.h"
+#include "studio/panels/dialogs/inputs_dialog.h"
+#include "studio/window/settings.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
 

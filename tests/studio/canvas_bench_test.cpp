@@ -11,9 +11,9 @@
 #include <random>
 #include <thread>
 
-#include "studio/app.h"
-#include "studio/graph_search.h"
-#include "studio/panels/graph_scene.h"
+#include "studio/window/app.h"
+#include "studio/snapshot/graph_search.h"
+#include "studio/panels/graph/graph_scene.h"
 #include "tests/goal.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"

@@ -1,5 +1,5 @@
 // The canvas without a window: culling, level of detail, clicks, and the spatial index.
-#include "studio/graph_canvas.h"
+#include "studio/canvas/graph_canvas.h"
 #include "tests/goal.h"
 
 #include <gtest/gtest.h>

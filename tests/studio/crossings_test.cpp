@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "studio/graph_layout.h"
+#include "studio/canvas/graph_layout.h"
 
 namespace ipex_studio {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "studio/window.h"
+#include "studio/window/window.h"
 #include "tests/goal.h"
 #include "tests/studio/display.h"
 #include "tests/studio/synthetic_job.h"

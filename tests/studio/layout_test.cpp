@@ -1,5 +1,5 @@
 // Properties of the layered layout: no overlaps, same bytes, cancel, size, and time.
-#include "studio/graph_layout.h"
+#include "studio/canvas/graph_layout.h"
 #include "tests/goal.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "studio/imgui_compat.h"
+#include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio::testing {
 

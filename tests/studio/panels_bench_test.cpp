@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "studio/app.h"
+#include "studio/window/app.h"
 #include "tests/goal.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"

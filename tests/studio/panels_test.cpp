@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "studio/app.h"
-#include "studio/panels/graph_scene.h"
-#include "studio/window.h"
+#include "studio/window/app.h"
+#include "studio/panels/graph/graph_scene.h"
+#include "studio/window/window.h"
 #include "tests/goal.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"

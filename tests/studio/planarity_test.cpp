@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "studio/graph_layout_internal.h"
+#include "studio/canvas/graph_layout_internal.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "studio/snapshot_report.h"
-#include "studio/text_base64.h"
+#include "studio/snapshot/snapshot_report.h"
+#include "studio/protocol/text_base64.h"
 #include "tests/studio/synthetic_job.h"
 
 namespace ipex_studio {

@@ -1,12 +1,12 @@
 // Indexes and advice over synthetic jobs, and text made fit for display.
-#include "studio/snapshot.h"
+#include "studio/snapshot/snapshot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "studio/selection.h"
+#include "studio/ui/selection.h"
 #include "tests/studio/synthetic_job.h"
 
 namespace ipex_studio {

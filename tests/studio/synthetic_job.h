@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "studio/snapshot.h"
+#include "studio/snapshot/snapshot.h"
 
 namespace ipex_studio::testing {
 

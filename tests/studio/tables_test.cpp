@@ -9,12 +9,12 @@
 
 #include "core/base/error.h"
 #include "core/record/tuning_store.h"
-#include "studio/overrides.h"
+#include "studio/snapshot/overrides.h"
 #include "studio/panels/operations_table.h"
-#include "studio/snapshot_memory.h"
-#include "studio/snapshot_precision.h"
-#include "studio/snapshot_tables.h"
-#include "studio/window.h"
+#include "studio/snapshot/snapshot_memory.h"
+#include "studio/snapshot/snapshot_precision.h"
+#include "studio/snapshot/snapshot_tables.h"
+#include "studio/window/window.h"
 #include "tests/goal.h"
 #include "tests/studio/synthetic_job.h"
 

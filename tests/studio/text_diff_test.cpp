@@ -1,5 +1,5 @@
 // Side-by-side text: every line once on its side, in order, and equal lines opposite each other.
-#include "studio/text_diff.h"
+#include "studio/snapshot/text_diff.h"
 
 #include <gtest/gtest.h>
 

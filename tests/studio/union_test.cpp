@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "studio/panels/graph_scene.h"
+#include "studio/panels/graph/graph_scene.h"
 #include "tests/studio/synthetic_job.h"
 
 namespace ipex_studio {

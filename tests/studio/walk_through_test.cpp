@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "studio/window.h"
+#include "studio/window/window.h"
 #include "tests/goal.h"
 #include "tests/studio/display.h"
 #include "tests/studio/synthetic_job.h"

@@ -1,5 +1,5 @@
 // The real window, under Xvfb where there is no display: screenshots have the right size and a picture in them.
-#include "studio/window.h"
+#include "studio/window/window.h"
 
 #include <GLFW/glfw3.h>
 #include <gmock/gmock.h>

@@ -1,0 +1,195 @@
+// A canvas for large graphs on ImDrawList: pan, zoom, fit, minimap, hover, click; draws only what is in view, and of
+// that only what can be read at the zoom. Knows no models: it draws a neutral scene and tells what was clicked.
+#pragma once
+
+#include <imgui.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "studio/ui/fonts.h"
+#include "studio/canvas/graph_layout.h"
+#include "studio/ui/theme.h"
+
+namespace ipex_studio {
+
+// How a node stands to the graph it is compared with. Drawn as a sign, never as a colour alone.
+enum class CanvasMark : std::uint8_t { kNone, kAdded, kRemoved, kChanged };
+
+// Coordinates are in pixels at 100 % zoom and scale 1. Strings are fit for display (see displayText).
+struct CanvasNode {
+  LayoutPoint corner;
+  LayoutSize size;
+  std::string title;
+  std::string facts;        // second line
+  std::string corner_text;  // at the right of the title: a time
+  KindGroup group = KindGroup::kOther;
+  std::int8_t tint = -1;  // colour of the strip: of Theme::kinds; -1: that of the group
+  CanvasMark mark = CanvasMark::kNone;
+  float heat = 0;           // 0..1: length of the bar at the lower edge
+  bool heat_is_bad = false;  // the bar tells an error, not a time
+  bool hatched = false;     // left to the interpreter
+  bool folded = false;      // a module whose nodes are not shown
+};
+
+struct CanvasEdge {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  std::string label;        // a shape
+  std::string long_label;   // with dtype and layout; drawn where there is room
+  std::string cost;         // non-empty: drawn thick with this text
+  std::int32_t value = -1;  // edges with the same one carry the same value
+};
+
+// A box behind the nodes of an open module, and how much of it is its title.
+constexpr float kFrameHead = 15;
+struct CanvasFrame {
+  LayoutPoint low;
+  LayoutPoint high;
+  std::string title;
+  std::int32_t module = -1;
+};
+
+// Which things touch which cell of a grid over the scene.
+class SpatialIndex {
+ public:
+  struct Box {
+    float left, top, right, bottom;
+  };
+  void build(const std::vector<Box>& boxes, float width, float height);
+  // Ascending, unique indexes of boxes in cells that `view` touches.
+  void query(const Box& view, std::vector<std::int32_t>* found) const;
+
+ private:
+  struct Cells {
+    std::int32_t left, top, right, bottom;
+  };
+  Cells cellsOf(const Box& box) const;
+
+  std::int32_t columns_ = 0;
+  std::int32_t rows_ = 0;
+  std::vector<std::int32_t> begin_;
+  std::vector<std::int32_t> items_;
+};
+
+// Immutable once finished; made off the drawing thread.
+struct CanvasScene {
+  std::vector<CanvasNode> nodes;
+  std::vector<CanvasEdge> edges;
+  std::vector<CanvasFrame> frames;
+  Layout layout;  // routes and points of the edges, and the size
+  SpatialIndex node_index;
+  SpatialIndex edge_index;
+  std::vector<std::int32_t> edges_of_begin;  // edges_of[edges_of_begin[n] .. edges_of_begin[n + 1]): edges at node n
+  std::vector<std::int32_t> edges_of;
+
+  // Takes over a layout of exactly these nodes and edges, and builds the indexes.
+  void finish(Layout result);
+  // Builds the indexes over nodes that have their corners and edges that have their routes.
+  void index();
+};
+
+struct CanvasResult {
+  std::int32_t clicked = -1;         // node
+  std::int32_t double_clicked = -1;  // node
+  std::int32_t hovered = -1;         // node
+  std::int32_t clicked_edge = -1;
+  std::int32_t hovered_edge = -1;
+  std::int32_t clicked_frame = -1;  // its head
+  bool clicked_ground = false;
+};
+
+class GraphCanvas {
+ public:
+  // Draws into the next `size` pixels of the current ImGui window. `selected` is ascending.
+  CanvasResult draw(const char* id, ImVec2 size, const CanvasScene& scene, const std::vector<std::int32_t>& selected,
+                    const Theme& theme, const Fonts& fonts, float scale);
+
+  // The following take effect with the next draw.
+  void requestFit() { request_ = Request::kFit; }
+  // The top of the graph, as large as lets what stands there be seen from side to side; never above 100 %.
+  void requestStart() { request_ = Request::kStart; }
+  void zoomTo(const std::vector<std::int32_t>& nodes) { zoom_to_ = nodes; }
+  // All edges that carry this value (CanvasEdge::value) stand out, with the nodes that read it; -1: none.
+  void trace(std::int32_t value) { traced_ = value; }
+  std::int32_t traced() const { return traced_; }
+  void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
+  // By shares of the view.
+  void pan(float right, float down) { pan_ = {pan_.x + right, pan_.y + down}; }
+  // A point of the scene moved: keep it where it is on the screen.
+  void follow(LayoutPoint from, LayoutPoint to);
+
+  // Two canvases over one layout share their view.
+  void lookLike(const GraphCanvas& other) {
+    centre_ = other.centre_;
+    start_ = other.start_;
+    start_zoom_ = other.start_zoom_;
+    zoom_ = other.zoom_;
+    request_ = other.request_;
+  }
+  void showMinimap(bool show) { show_minimap_ = show; }
+
+  // Nothing has moved the view since requestStart().
+  bool atStart() const { return zoom_ == start_zoom_ && centre_.x == start_.x && centre_.y == start_.y; }
+  float zoom() const { return zoom_; }
+  void setZoom(float zoom);
+  LayoutPoint centre() const { return centre_; }
+  // What the last draw put on the screen, for tests and for the frame budget.
+  struct Drawn {
+    std::int32_t nodes = 0;
+    std::int32_t edges = 0;
+    std::int32_t texts = 0;
+  };
+  const Drawn& drawn() const { return drawn_; }
+
+ private:
+  enum class Request { kNone, kFit, kStart };
+  struct View;
+
+  void applyRequests(const CanvasScene& scene, ImVec2 size, float scale);
+  void applyStart(const CanvasScene& scene, ImVec2 size, float scale);
+  static float startOfWide(const CanvasScene& scene, float width, float height);
+  void applyReveal(const CanvasScene& scene, ImVec2 size, float scale);
+  void applyZoomTo(const CanvasScene& scene, ImVec2 size, float scale);
+  void handleInput(ImVec2 origin, ImVec2 size, float scale, bool hovered, bool active);
+  void resolveClick(const View& view, ImVec2 mouse, CanvasResult* result);
+  bool drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool hovered);
+  void drawFrames(const View& view, ImVec2 mouse, bool hovered);
+  void drawEdges(const View& view, const std::vector<std::int32_t>& selected, const CanvasResult& result);
+  void drawEdge(const View& view, std::int32_t edge, ImU32 color, float thickness);
+  void drawPortal(const View& view, std::int32_t edge, ImU32 color, float thickness);
+  void drawEdgeLabels(const View& view);
+  void drawNodes(const View& view, const std::vector<std::int32_t>& selected, std::int32_t hovered);
+  void drawFarNodes(const View& view, const std::vector<std::int32_t>& selected);
+  void drawNode(const View& view, std::int32_t n, bool selected, bool hovered);
+  void drawNodeTexts(const View& view, const CanvasNode& node, ImVec2 low, ImVec2 high, float zoom);
+  std::int32_t nodeAt(const View& view, ImVec2 mouse);
+  std::int32_t edgeAt(const View& view, ImVec2 mouse);
+
+  LayoutPoint centre_;  // of the view, in the scene
+  LayoutPoint start_;   // where requestStart() put it
+  float start_zoom_ = 1;
+  float zoom_ = 1;
+  Request request_ = Request::kStart;
+  LayoutPoint pan_;     // shares of the view, not applied yet
+  std::vector<std::int32_t> reveal_;
+  std::vector<std::int32_t> zoom_to_;
+  std::int32_t traced_ = -1;
+  std::int32_t frame_at_ = -1;  // whose head is under the mouse
+  std::vector<SpatialIndex::Box> frame_boxes_;  // open modules as drawn
+  std::vector<SpatialIndex::Box> texts_taken_;  // where edges cannot be labelled
+  Drawn drawn_;
+  std::vector<std::int32_t> visible_nodes_;
+  std::vector<std::int32_t> visible_edges_;
+  bool show_minimap_ = true;
+  bool dragging_minimap_ = false;
+  bool dragged_ = false;
+};
+
+// Draws `text` cut with "…" where it does not fit into `width` pixels; returns the width used.
+float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, float width, ImU32 color,
+                     const std::string& text);
+
+}  // namespace ipex_studio

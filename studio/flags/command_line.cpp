@@ -1,0 +1,317 @@
+#include "studio/flags/command_line.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "core/base/error.h"
+#include "studio/flags/flags.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr char kMainExamples[] = R"(
+Examples:
+  ipex-studio model.pt                               open the studio on a model
+  ipex-studio run model.pt -o fast.pt                optimize, verify, measure, export
+  ipex-studio run model.pt --input x:8x3x224x224     with a batch of 8
+  ipex-studio run model.pt --precision fp32,bf16,int8 --data images/
+  ipex-studio run bert.pt --input ids:1x128:int64[0,30521] --input mask:1x128:int64[1,1]
+  ipex-studio show model.pt --after fold-batch-norm  the graph after one pass
+  ipex-studio inspect model.pt                       what is in a file, without running it
+  ipex-studio compare profile.db 1 2                 two recorded runs side by side
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 bad or refused model, 4 accuracy below the bar,
+5 unsupported here, 6 database, 128+n the engine was ended by signal n.
+
+Each command explains itself: ipex-studio run --help
+)";
+
+constexpr char kRunExamples[] = R"(
+Examples:
+  ipex-studio run resnet50.pt -o fast.pt                     export in `compiled` form
+  ipex-studio run resnet50.pt -o fast.pt --form portable     for stock PyTorch, no library of ours
+  ipex-studio run vad.pt --input x:1x512 --input sr=16000 --reset reset_states
+  ipex-studio run net.pt --input x:1..32x3x224x224           verified at batch 1, 16 and 32
+  ipex-studio run net.pt --inputs samples.npz --json > result.json
+
+Baseline and optimized run in two processes that take turns, so that both see the same noise.
+An export is written only when the results are right.
+)";
+
+constexpr char kTuneExamples[] = R"(
+Examples:
+  ipex-studio tune net.pt --data images/ --max-drop 0.005 -o fast.pt
+  ipex-studio tune bert.pt --data sentences.npz --min-sqnr 35 -o fast.pt   without labels
+
+What is tried: every operation alone in INT8, then whole assignments that are fastest for what they disturb, casts and
+reorders included. Each is timed and judged on the data. What is slower here in INT8 stays as it is. Interrupted searches
+go on where they were.
+)";
+
+constexpr char kShowExamples[] = R"(
+Examples:
+  ipex-studio show model.pt                          after all passes
+  ipex-studio show model.pt --before fold-batch-norm
+  ipex-studio show model.pt --format svg > graph.svg
+)";
+
+void addModel(CLI::App& app, CommandLine& line, const char* text = "A TorchScript file.") {
+  app.add_option("MODEL", line.model, text)->required()->type_name("FILE");
+}
+
+void addDatabase(CLI::App& app, CommandLine& line) {
+  app.add_option("--db", line.database,
+                 "Where to record; else $XDG_DATA_HOME/ipex-studio/profile.db (~/.local/share when that is not set).")
+      ->type_name("FILE");
+}
+
+void addJson(CLI::App& app, CommandLine& line) {
+  app.add_flag("--json", line.json, "One JSON object on stdout; messages go to stderr.");
+}
+
+CLI::App* addCommand(CLI::App& app, CommandLine& line, CommandKind kind, const char* name, const char* text) {
+  CLI::App* command = app.add_subcommand(name, text);
+  command->callback([&line, kind] { line.kind = kind; });
+  return command;
+}
+
+void addWorkerFlag(CLI::App& app, CommandLine& line, const char* group) {
+  app.add_option("--worker", line.worker,
+                 "Run the model by this command, which starts an ipex-studio elsewhere: \"ssh host ipex-studio\". The paths of model, inputs, "
+                 "data and metric are that machine's, all others this one's. No shell reads the words.")
+      ->type_name("COMMAND")
+      ->group(group);
+}
+
+void addMeasuringCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* run = addCommand(app, line, CommandKind::kRun, "run",
+                             "Optimize, verify, measure against the baseline, record and export a model");
+  addModel(*run, line, "A TorchScript file, or ssh://host/path/model.pt on another machine.");
+  run->add_option("-o,--output", line.output, "Write the optimized model there; without it no file is written.")
+      ->type_name("FILE");
+  addExportFlags(*run, line);
+  run->footer(kRunExamples);
+  CLI::App* bench =
+      addCommand(app, line, CommandKind::kBench, "bench", "Measure a model, baseline against optimized, and record it");
+  addModel(*bench, line);
+  for (CLI::App* command : {run, bench}) {
+    addDatabase(*command, line);
+    addJson(*command, line);
+    addModelFlags(*command, line);
+    addMeasureFlags(*command, line);
+    addRewriteFlags(*command, line);
+    addDataFlags(*command, line, false);
+    addRecipeFlag(*command, line);
+    addCalibrationFlags(*command, line);
+    addMetricFlag(*command, line);
+    addCosineFlag(*command, line);
+    addWorkerFlag(*command, line, kSharedGroup);
+  }
+}
+
+void addPrecisionCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* calibrate = addCommand(app, line, CommandKind::kCalibrate, "calibrate", "Run data through a model and write a recipe for INT8");
+  addModel(*calibrate, line);
+  calibrate->add_option("-o,--output", line.output, "Write the recipe there.")->required()->type_name("FILE.json");
+  addDataFlags(*calibrate, line, true);
+
+  CLI::App* quantize = addCommand(app, line, CommandKind::kQuantize, "quantize", "Write a model in INT8, from a recipe or from data");
+  addModel(*quantize, line);
+  quantize->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
+  addDataFlags(*quantize, line, false);
+  addRecipeFlag(*quantize, line);
+  addMetricFlag(*quantize, line);
+
+  CLI::App* tune = addCommand(app, line, CommandKind::kTune, "tune", "Find the fastest precision of each operation within a budget of accuracy");
+  addModel(*tune, line);
+  tune->add_option("--precision", line.precision, "auto.")->check(CLI::IsMember({"auto"}))->group(kDataGroup);
+  tune->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
+  tune->add_option("--save-recipe", line.save_recipe, "Write the recipe with all decisions there.")->type_name("FILE.json");
+  tune->add_option("--max-drop", line.max_drop, "How much of the metric may be lost: 0.01 is one percent of the samples.")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  tune->add_option("--min-sqnr", line.min_sqnr_db, "Where the data has no labels: the least SQNR of the results against FP32.")
+      ->type_name("DB")
+      ->check(CLI::Range(0.0, 200.0))
+      ->capture_default_str();
+  tune->add_option("--time-budget", line.time_budget_s, "Search no longer than about so long.")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  addDataFlags(*tune, line, true);
+  addRecipeFlag(*tune, line);
+  addMetricFlag(*tune, line);
+  tune->footer(kTuneExamples);
+  for (CLI::App* command : {quantize, tune}) {
+    addCosineFlag(*command, line);
+    addExportFlags(*command, line);
+  }
+  for (CLI::App* command : {calibrate, quantize, tune}) {
+    addCalibrationFlags(*command, line);
+    addModelFlags(*command, line);
+    addDatabase(*command, line);
+    command->add_option("--threads", line.measure.threads, "0: all usable cores.")->check(CLI::Range(0, 4096))->group(kMeasureGroup);
+    command->add_option("--seed", line.measure.seed, "Which samples are drawn.")->group(kMeasureGroup);
+    addJson(*command, line);
+    addWorkerFlag(*command, line, kSharedGroup);
+  }
+}
+
+void addLookingCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* show = addCommand(app, line, CommandKind::kShow, "show", "Print the graph before or after a pass");
+  addModel(*show, line);
+  auto* after =
+      show->add_option("--after", line.after, "The graph after this pass; else after all.")->type_name("PASS");
+  show->add_option("--before", line.before, "The graph before this pass.")->type_name("PASS")->excludes(after);
+  show->add_option("--format", line.format, "txt, dot, svg or json.")
+      ->check(CLI::IsMember({"txt", "dot", "svg", "json"}))
+      ->capture_default_str();
+  addModelFlags(*show, line);
+  addRewriteFlags(*show, line);
+  show->footer(kShowExamples);
+
+  CLI::App* passes = addCommand(app, line, CommandKind::kPasses, "passes", "List all passes in their order");
+  addJson(*passes, line);
+
+  CLI::App* inspect = addCommand(app, line, CommandKind::kInspect, "inspect",
+                                 "Say what is in a model file, without running anything from it");
+  addModel(*inspect, line);
+  addJson(*inspect, line);
+
+  CLI::App* verify = addCommand(app, line, CommandKind::kVerify, "verify",
+                                "Compare the results of an optimized model with those of its original");
+  addModel(*verify, line, "The original.");
+  verify->add_option("OPTIMIZED", line.other, "The file to be checked against it.")->required()->type_name("FILE");
+  addJson(*verify, line);
+  addModelFlags(*verify, line);
+  verify->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "int8"}))
+      ->capture_default_str();
+  addCosineFlag(*verify, line);
+  verify->add_option("--threads", line.measure.threads, "0: all usable cores.")
+      ->check(CLI::Range(0, 4096))
+      ->group(kMeasureGroup);
+  verify->add_option("--seed", line.measure.seed, "Seed of the made-up inputs.")->group(kMeasureGroup);
+}
+
+void addDatabaseCommands(CLI::App& app, CommandLine& line) {
+  CLI::App* compare = addCommand(app, line, CommandKind::kCompare, "compare", "Set two recorded runs side by side");
+  compare->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
+  compare->add_option("RUN", line.runs, "The numbers of two runs.")->required()->expected(2)->type_name("N N");
+  addJson(*compare, line);
+
+  CLI::App* report = addCommand(app, line, CommandKind::kReport, "report",
+                                "Write a recorded job as one file: HTML, CSV, JSON or a Chrome trace");
+  report->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
+  report
+      ->add_option("-o,--output", line.output,
+                   "Its end says what it is: .html a report with charts, .csv the steps, .json "
+                   "the numbers as run --json prints them, .trace.json for Perfetto or chrome://tracing.")
+      ->required()
+      ->type_name("FILE");
+  report->add_option("--job", line.job, "The number of a job; else the newest.")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+
+  CLI::App* db = app.add_subcommand("db", "Bring recorded runs together, or throw old ones away");
+  db->require_subcommand(1);
+  CLI::App* import = addCommand(*db, line, CommandKind::kImport, "import", "Take over the runs of another database");
+  import->add_option("FROM", line.other, "The database to read.")->required()->type_name("FILE");
+  addDatabase(*import, line);
+  CLI::App* prune = addCommand(*db, line, CommandKind::kPrune, "prune", "Remove the oldest jobs");
+  prune->add_option("--keep", line.keep_jobs, "Keep so many of the newest jobs.")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  prune->add_option("--keep-mb", line.keep_mb, "Keep as many as fit into a file of so many MB.")
+      ->type_name("MB")
+      ->check(CLI::NonNegativeNumber);
+  addDatabase(*prune, line);
+
+  CLI::App* completion = addCommand(app, line, CommandKind::kCompletion, "completion",
+                                    "Print the completion script for a shell: source <(ipex-studio completion bash)");
+  addCommand(app, line, CommandKind::kWorker, "worker", "Serve one model over standard input and output; what --worker and ssh:// start");
+  completion->add_option("SHELL", line.shell, "bash or zsh.")->required()->check(CLI::IsMember({"bash", "zsh"}));
+}
+
+// A window with nothing open makes sense to a person and to a script.
+bool canWelcome(const CommandLine& line) {
+  const bool display = std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+  return display && !line.json && !line.csv;
+}
+
+void addStudio(CLI::App& app, CommandLine& line) {
+  app.add_option("FILE", line.model, "A model to open in the studio, also as ssh://host/path/model.pt, or a profile.db of recorded runs.");
+  app.add_option("--screenshot", line.screenshot, "Do not stay open: write what the window shows as PNG.")
+      ->type_name("FILE.png")
+      ->group(kWindowGroup);
+  app.add_option("--report", line.report, "Do not stay open: write what the window shows as one HTML file.")
+      ->type_name("FILE.html")
+      ->group(kWindowGroup);
+  app.add_option("--script", line.script, "Do not stay open: do what this file says, step by step.")
+      ->type_name("FILE")
+      ->group(kWindowGroup);
+  app.add_option("--panel", line.panel, "Show this panel alone.")->type_name("NAME")->group(kWindowGroup);
+  auto* json = app.add_flag("--json", line.json, "No window: print what the panel shows (else operations) as JSON.")
+                   ->group(kWindowGroup);
+  app.add_flag("--csv", line.csv, "No window: print what the panel shows (else operations) as CSV.")
+      ->excludes(json)
+      ->group(kWindowGroup);
+  app.add_option("--size", line.size, "Size of the window in pixels.")
+      ->type_name("WxH")
+      ->capture_default_str()
+      ->group(kWindowGroup);
+  app.add_option("--scale", line.scale, "How large everything is drawn, 0.5 to 4; without it as the display asks.")
+      ->type_name("FACTOR")
+      ->check(CLI::Range(0.5, 4.0))
+      ->group(kWindowGroup);
+  app.add_option("--theme", line.theme, "dark, light or contrast; without it the one chosen last.")
+      ->check(CLI::IsMember({"dark", "light", "contrast"}))
+      ->group(kWindowGroup);
+  addWorkerFlag(app, line, kSharedGroup);
+  addDatabase(app, line);
+  addModelFlags(app, line);
+  addMeasureFlags(app, line);
+  addRewriteFlags(app, line);
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
+  auto app = std::make_unique<CLI::App>(
+      "Open a TorchScript model, see pass by pass what an optimizer does to it, make it measurably faster on this CPU "
+      "without losing accuracy, and take the result away.",
+      "ipex-studio");
+  app->set_version_flag("--version", "ipex-studio " IPEX_STUDIO_VERSION);
+  app->require_subcommand(0, 1);
+  app->footer(kMainExamples);
+  addStudio(*app, line);
+  addMeasuringCommands(*app, line);
+  addPrecisionCommands(*app, line);
+  addLookingCommands(*app, line);
+  addDatabaseCommands(*app, line);
+  return app;
+}
+
+std::optional<int> parseCommandLine(int argc, char** argv, CommandLine& line) {
+  const auto app = makeApp(line);
+  try {
+    app->parse(argc, argv);
+    if (line.kind == CommandKind::kStudio && line.model.empty() && !canWelcome(line)) {
+      std::cerr << "ipex-studio: which file? Give a model (.pt) or a profile.db, or one of the commands of --help.\n";
+      return static_cast<int>(ExitCode::kUsage);
+    }
+    return std::nullopt;
+  } catch (const CLI::Success& success) {
+    return app->exit(success);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "ipex-studio: " << error.what()
+              << (std::string(error.what()).find('.') == std::string::npos ? "." : "") << " Try --help.\n";
+    return static_cast<int>(ExitCode::kUsage);
+  }
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,202 @@
+#include "studio/job/session_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "core/base/affix.h"
+#include "core/runtime/machine_facts.h"
+#include "core/plan/prepared_weights.h"
+
+namespace ipex_studio {
+namespace {
+
+namespace fs = std::filesystem;
+
+// So large that what is written fills huge pages of the page cache, on kernels that have them for files.
+constexpr std::size_t kChunk = 8 << 20;
+constexpr const char* kJobFolderPrefix = "ipex-studio-";
+
+std::string folderOf(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+[[noreturn]] void cannotWrite(const std::string& path, int code) {
+  throw Error(ExitCode::kFailure, fmt::format("Cannot write {} ({}).", path, std::strerror(code)));
+}
+
+void writeAll(int fd, const char* bytes, std::size_t count, const std::string& target) {
+  while (count > 0) {
+    const ssize_t written = ::write(fd, bytes, count);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) cannotWrite(target, written < 0 ? errno : ENOSPC);
+    bytes += written;
+    count -= static_cast<std::size_t>(written);
+  }
+}
+
+// Only a plain file that is really there: the engine may have left a link to something else.
+UniqueFd openPlainFile(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw Error(ExitCode::kFailure, "The engine did not leave a file that could be exported.");
+  }
+  return fd;
+}
+
+// From byte `at` on; all there are, or `bytes`.
+void copyAll(int source, int target, const std::string& target_path, std::int64_t at = 0,
+             std::int64_t bytes = std::numeric_limits<std::int64_t>::max()) {
+  std::vector<char> chunk(kChunk);
+  while (bytes > 0) {
+    const ssize_t count = ::pread(source, chunk.data(), static_cast<std::size_t>(std::min<std::int64_t>(kChunk, bytes)), at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) cannotWrite(target_path, errno);
+    if (count == 0) return;
+    writeAll(target, chunk.data(), static_cast<std::size_t>(count), target_path);
+    at += count;
+    bytes -= count;
+  }
+}
+
+// Calls `fill` with a new file beside `target`, then puts it in target's place.
+void replaceFile(const std::string& target, const std::function<void(int fd)>& fill, mode_t mode = 0666) {
+  std::string temporary = target + ".XXXXXX";
+  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd) cannotWrite(target, errno);
+  try {
+    fill(fd.get());
+    // mkstemp made it private; a file the user asked for follows the umask.
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::fchmod(fd.get(), mode & ~mask);
+    if (::fsync(fd.get()) != 0) cannotWrite(target, errno);
+    if (::rename(temporary.c_str(), target.c_str()) != 0) cannotWrite(target, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  const UniqueFd folder(::open(folderOf(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) ::fsync(folder.get());
+}
+
+// A folder itself, never what a link names.
+UniqueFd openFolder(const std::string& path) { return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); }
+
+// Removes the job folders in `base` that are ours and whose programs are gone.
+void removeAbandoned(const fs::path& base) {
+  constexpr std::time_t kYoung = 60;  // seconds: just made, perhaps not yet locked
+  std::error_code ignored;
+  for (fs::directory_iterator at(base, ignored), end; at != end; at.increment(ignored)) {
+    const std::string name = at->path().filename().string();
+    if (!startsWith(name, kJobFolderPrefix) || name.size() != std::strlen(kJobFolderPrefix) + 6) continue;
+    const UniqueFd folder = openFolder(at->path().string());
+    struct stat status {};
+    if (!folder || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    if (std::time(nullptr) - status.st_mtime < kYoung || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    fs::remove_all(at->path(), ignored);
+  }
+}
+
+}  // namespace
+
+CheckedModel checkModel(const std::string& path) {
+  CheckedModel model;
+  model.path = path;
+  model.fd.reset(openModelFile(path));
+  model.report = inspectPtFile(model.fd.get(), path, InspectOptions{true, false});
+  model.machine = machineFacts();
+  return model;
+}
+
+JobFolder::JobFolder() {
+  const char* base = std::getenv("TMPDIR");
+  const fs::path parent = fs::absolute(base != nullptr && *base != '\0' ? base : "/tmp");
+  path_ = (parent / kJobFolderPrefix).string() + "XXXXXX";
+  if (::mkdtemp(path_.data()) == nullptr) {
+    throw Error(ExitCode::kFailure, fmt::format("Cannot make a folder for temporary files as {} ({}); set TMPDIR to a "
+                                                "writable folder.",
+                                                path_, std::strerror(errno)));
+  }
+  lock_ = openFolder(path_);
+  if (lock_) ::flock(lock_.get(), LOCK_EX | LOCK_NB);
+  removeAbandoned(parent);
+}
+
+JobFolder::~JobFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+UniqueFd openExportFile(const JobFolder& folder) {
+  UniqueFd file(::open((folder.path() + "/export.pt").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) throw Error(ExitCode::kFailure, fmt::format("Cannot write to {}; set TMPDIR to another folder.", folder.path()));
+  return file;
+}
+
+void checkOutputPath(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    throw Error(ExitCode::kUsage, fmt::format("{} is a directory; -o takes the name of a file.", path));
+  }
+  const std::string folder = folderOf(path);
+  if (!fs::is_directory(folder, ignored)) {
+    throw Error(ExitCode::kUsage, fmt::format("The directory {} does not exist; make it first.", folder));
+  }
+  if (::access(folder.c_str(), W_OK) != 0) {
+    throw Error(ExitCode::kUsage, fmt::format("The directory {} is not writable; choose another with -o.", folder));
+  }
+}
+
+void moveExport(int source, std::int64_t bytes, const std::string& target) {
+  replaceFile(target, [&](int fd) {
+    copyAll(source, fd, target, 0, bytes);
+    // The copy is checked, not the original, which the engine could still change.
+    try {
+      inspectPtFile(fd, target, InspectOptions{false, false});
+    } catch (const Error& error) {
+      throw Error(ExitCode::kFailure,
+                  fmt::format("The engine wrote a damaged file; nothing was exported. {}", error.what()));
+    }
+  });
+}
+
+void movePreparedWeights(int source, std::int64_t begin, const std::string& target) {
+  const auto fill = [&](int fd) {
+    copyAll(source, fd, target, begin);
+    PreparedWeights::check(fd, target);
+  };
+  replaceFile(target, fill, 0644);
+}
+
+void copyDumps(const std::string& source, const std::string& target) {
+  std::error_code code;
+  fs::create_directories(target, code);
+  if (code) cannotWrite(target, code.value());
+  for (const auto& entry : fs::directory_iterator(source, code)) {
+    if (entry.path().extension() != ".ir") continue;
+    const UniqueFd file = openPlainFile(entry.path().string());
+    const std::string path = (fs::path(target) / entry.path().filename()).string();
+    replaceFile(path, [&](int fd) { copyAll(file.get(), fd, path); });
+  }
+}
+
+void writeFileAtomically(const std::string& path, const std::string& text) {
+  replaceFile(path, [&](int fd) { writeAll(fd, text.data(), text.size(), path); });
+}
+
+}  // namespace ipex_studio

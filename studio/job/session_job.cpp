@@ -1,0 +1,367 @@
+#include "studio/job/session_job.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "core/plan/prepared_weights.h"
+#include "core/record/records_json.h"
+#include "profiler/statistics.h"
+#include "studio/job/session_job_side.h"
+#include "studio/job/session_prepared.h"
+#include "studio/job/session_request.h"
+
+namespace ipex_studio {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMostProfileIterations = 50;
+constexpr double kProfile_s = 1.0;
+
+// Where the stages of a job begin on the progress bar.
+constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = kTurnsBegin, kMeasureEnd = kTurnsEnd;
+
+std::int64_t unixNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+ModelRecord modelRecord(const CheckedModel& model) {
+  ModelRecord record;
+  record.path = model.path;
+  record.sha256 = model.report.sha256;
+  record.file_bytes = model.report.file_bytes;
+  return record;
+}
+
+const json& recordOf(const json& message) {
+  const auto found = message.find("record");
+  if (found == message.end()) unexpectedMessage("record");
+  return *found;
+}
+
+}  // namespace
+
+ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
+                   const Cancellation& cancellation)
+    : model_(model), request_(request), events_(events), cancellation_(cancellation) {
+  prepare(nullptr);
+  if (with_baseline) baseline_ = startEngine("baseline");
+  startOthers();
+}
+
+ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before,
+                   std::unique_ptr<PreparedEngine> prepared, JobEvents& events, const Cancellation& cancellation)
+    : model_(model), request_(request), before_(std::move(before)), events_(events), cancellation_(cancellation) {
+  IPEX_CHECK(before_ && before_->optimized_ && !before_->job_.runs.empty(), "there is nothing to measure against");
+  prepare(std::move(prepared));
+  baseline_ = std::move(before_->optimized_);
+  const RunRecord& was = before_->job_.runs.back();
+  RunRecord run;
+  run.variant = "before";
+  run.device = was.device;
+  run.precision = was.precision;
+  run.threads = was.threads;
+  run.instances = was.instances;
+  run.load_ns = was.load_ns;
+  run.compile_ns = was.compile_ns;
+  run.tune_ns = was.tune_ns;
+  run.first_run_ns = was.first_run_ns;
+  run.peak_rss_bytes = was.peak_rss_bytes;
+  run.coverage = was.coverage;
+  run.accuracy = was.accuracy;  // judged when it was new
+  baseline_->run = std::move(run);
+  baseline_->wall_ns = baseline_->cpu_ns = 0;
+}
+
+// Checks what is asked for and starts the engine that does it, or takes the one that waits.
+void ModelJob::prepare(std::unique_ptr<PreparedEngine> prepared) {
+  checkRequest(request_);
+  const bool waits = prepared && prepared->fits(request_, threads()) && prepared->wait();
+  if (!waits) prepared.reset();
+  folder_ = waits ? std::move(prepared->folder) : std::make_unique<JobFolder>();
+  job_.command = request_.command;
+  job_.started_unix_ns = unixNow();
+  job_.model = modelRecord(model_);
+  job_.machine = model_.machine;
+  job_.decisions = request_.decisions;
+  const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, *folder_, threads());
+  json options = toJson(described);
+  for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"}) options.erase(internal);
+  options["optimize"].erase("tuning_record");
+  job_.options = dumpJson(options);
+  if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_->path() + "/dump");
+  export_ = waits ? std::move(prepared->export_file) : openExportFile(*folder_);
+  optimized_ = waits ? sideOf(std::move(prepared->process), "optimized") : startEngine("optimized");
+  if (!waits) return;
+  for (const json& message : prepared->said) absorb(*optimized_, message);
+}
+
+void ModelJob::startOthers() {
+  for (const Precision precision : request_.also) {
+    others_.push_back(startEngine("optimized"));
+    others_.back()->run.precision = precisionName(precision);
+  }
+}
+
+bool ModelJob::isOther(const Side& side) const {
+  return std::any_of(others_.begin(), others_.end(), [&](const auto& other) { return other.get() == &side; });
+}
+
+ModelJob::~ModelJob() = default;
+
+std::int32_t ModelJob::threads() const {
+  const MeasureOptions& measure = request_.measure;
+  return measure.threads > 0 ? measure.threads : std::max(1, model_.machine.cores / std::max(1, measure.instances));
+}
+
+std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
+  EngineStart start = engineStart(model_, request_, *folder_, threads());
+  if (!optimized_) start.export_fd = export_.get();
+  return sideOf(std::make_unique<EngineProcess>(start, cancellation_), variant);
+}
+
+std::unique_ptr<ModelJob::Side> ModelJob::sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const {
+  auto side = std::make_unique<Side>(std::move(engine), variant);
+  side->run.device = request_.optimize.device;
+  const std::string name = variant;
+  side->run.precision = precisionName(name == "baseline" ? Precision::kFp32 : request_.optimize.precision);
+  side->run.threads = threads();
+  side->run.instances = request_.measure.instances;
+  return side;
+}
+
+double ModelJob::elapsed_s() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
+void ModelJob::progress(const std::string& stage, double fraction) {
+  const double eta_s = fraction > 0.1 ? elapsed_s() * (1 - fraction) / fraction : -1;
+  events_.onProgress(stage, fraction, eta_s);
+}
+
+void ModelJob::absorb(Side& side, const json& message) {
+  const std::string type = messageText(message, "type");
+  // The history of passes is that of the engine whose result is kept.
+  const bool passes = type == "frozen" || type == "pass" || type == "remark";
+  if (passes && &side != optimized_.get()) return;
+  if (type == "progress") {
+    const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
+    const bool timed = message.find("timed") != message.end() && messageBool(message, "timed");
+    if (!timed) events_.onTimed(false);  // one timed block after another is not looked at in between
+    progress(messageText(message, "stage", 200),
+             side.progress_begin + fraction * (side.progress_end - side.progress_begin));
+    if (timed) events_.onTimed(true);
+  } else if (type == "log") {
+    events_.onLog(messageText(message, "text", 4000), messageText(message, "level", 20) == "warning");
+  } else if (type == "hello") {
+    job_.machine.libtorch = messageText(message, "libtorch", 100);
+    job_.machine.onednn = messageText(message, "onednn", 100);
+  } else if (type == "model") {
+    // Only what the engine alone knows; path, hash and size are ours.
+    ModelRecord record = recordFromJson<ModelRecord>(recordOf(message));
+    if (&side != optimized_.get()) return;
+    job_.model.nodes = record.nodes;
+    job_.model.inputs = std::move(record.inputs);
+    if (!record.origins.empty()) job_.model.origins = std::move(record.origins);
+  } else if (type == "frozen") {
+    job_.frozen = std::make_shared<const GraphSnapshot>(recordFromJson<GraphSnapshot>(recordOf(message)));
+    events_.onRecord(job_);
+  } else if (type == "pass") {
+    job_.passes.push_back(recordFromJson<PassRecord>(recordOf(message)));
+    if (job_.passes.back().changed) events_.onRecord(job_);
+  } else if (type == "remark") {
+    job_.remarks.push_back(recordFromJson<Remark>(recordOf(message)));
+  } else if (type == "step") {
+    side.run.steps.push_back(recordFromJson<StepRecord>(recordOf(message)));
+  } else if (type == "tuning") {
+    if (&side == optimized_.get() || isOther(side)) tuning_.read(message);
+  } else if (type == "dispatch") {
+    side.run.dispatches.push_back(recordFromJson<DispatchRecord>(recordOf(message)));
+  } else {
+    unexpectedMessage(type);
+  }
+}
+
+json ModelJob::expect(Side& side, const char* type) {
+  while (true) {
+    json message = side.process->receive();
+    if (messageText(message, "type") == type) return message;
+    absorb(side, message);
+  }
+}
+
+void ModelJob::load(Side& side, bool only_rewrite) {
+  const bool is_baseline = &side == baseline_.get();
+  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, *folder_, threads());
+  job.measure = request_.measure;
+  job.measure.threads = threads();
+  job.optimize_only = only_rewrite;
+  job.tune_budget_s = request_.tune_budget_s;
+  if (isOther(side)) job.optimize.precision = precisionFromName(side.run.precision).value_or(Precision::kFp32);
+  if (isOther(side) || is_baseline) job.optimize.dump_directory.clear();
+  if (job.optimize.precision != Precision::kInt8) job.optimize.quantization_recipe.clear();
+  if (is_baseline) job.optimize.tuning_record.clear();
+  const bool beside = is_baseline || isOther(side);
+  if (beside && job.inputs_path.empty() && job.data.path.empty()) {
+    // Exactly the inputs that the other engine settled on.
+    job.inputs.clear();
+    for (const InputRecord& input : job_.model.inputs) job.inputs.push_back(inputText(input));
+  }
+  side.process->send(toJson(job));
+  const json ready = expect(side, "ready");
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  side.run.load_ns = messageInteger(ready, "load_ns", 0, kMax);
+  side.run.compile_ns = messageInteger(ready, "compile_ns", 0, kMax);
+  side.run.first_run_ns = messageInteger(ready, "first_run_ns", 0, kMax);
+  side.run.tune_ns = messageInteger(ready, "tune_ns", 0, kMax);
+  // As asked for, or as --hint chose; the other engine gets the same.
+  request_.measure.threads = static_cast<std::int32_t>(messageInteger(ready, "threads", 1, 1 << 16));
+  request_.measure.instances = static_cast<std::int32_t>(messageInteger(ready, "instances", 1, 1 << 16));
+  request_.measure.hint = Hint::kNone;
+  side.run.threads = request_.measure.threads;
+  side.run.instances = request_.measure.instances;
+  side.run.coverage.nodes = std::clamp(messageNumber(ready, "coverage_nodes"), 0.0, 1.0);
+}
+
+void ModelJob::keepDumps() const {
+  if (!request_.optimize.dump_directory.empty()) copyDumps(folder_->path() + "/dump", request_.optimize.dump_directory);
+}
+
+void ModelJob::optimize(bool only_rewrite) {
+  optimized_->progress_begin = kOptimizeBegin;
+  optimized_->progress_end = only_rewrite ? 1.0 : kOptimizeEnd;
+  progress("start", kOptimizeBegin);
+  try {
+    load(*optimized_, only_rewrite);
+  } catch (const Error&) {
+    keepDumps();  // among them the reproducer of a pass that failed
+    throw;
+  }
+  keepDumps();
+  events_.onRecord(job_);
+}
+
+// The engines that are measured beside the optimized one.
+void ModelJob::loadBeside() {
+  std::vector<Side*> beside;
+  for (const auto& other : others_) beside.push_back(other.get());
+  if (baseline_ && !before_) beside.push_back(baseline_.get());
+  const double share = (kBaselineEnd - kOptimizeEnd) / static_cast<double>(std::max<std::size_t>(1, beside.size()));
+  double begin = kOptimizeEnd;
+  for (Side* side : beside) {
+    side->progress_begin = begin;
+    side->progress_end = begin += share;
+    load(*side, false);
+  }
+}
+
+void ModelJob::measure() {
+  loadBeside();
+  std::vector<Side*> sides{optimized_.get()};
+  for (const auto& other : others_) sides.push_back(other.get());
+  if (baseline_) sides.push_back(baseline_.get());
+  takeTurns(std::move(sides));
+  std::vector<Side*> judged{baseline_.get()};
+  for (const auto& other : others_) judged.push_back(other.get());
+  judged.push_back(optimized_.get());
+  for (Side* side : judged) {
+    if (side == nullptr) continue;
+    side->run.cpu_per_wall = side->wall_ns > 0 ? static_cast<double>(side->cpu_ns) / side->wall_ns : 0;
+    const double median_s = std::max(1e-9, static_cast<double>(median(side->run.latency_ns)) * 1e-9);
+    side->progress_begin = side->progress_end = kMeasureEnd;
+    if (side == optimized_.get()) side->progress_end = 1;
+    const auto profile_iterations = static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations}));
+    if (!before_) finish(*side, profile_iterations);
+    // What it is measured against was judged when it was new; the verdict comes before the details.
+    if (before_ && side == optimized_.get()) finish(*side, 0, false);
+    job_.runs.push_back(side->run);
+    if (!before_ || side != optimized_.get()) continue;
+    events_.onMeasured(job_);
+    finish(*side, profile_iterations);
+    job_.runs.back() = side->run;
+  }
+  baseline_.reset();
+  before_.reset();
+  others_.clear();
+  events_.onRecord(job_);
+}
+
+void ModelJob::verify() {
+  optimized_->progress_begin = kOptimizeEnd;
+  optimized_->progress_end = 1;
+  finish(*optimized_, 0);
+  job_.runs.push_back(optimized_->run);
+  events_.onRecord(job_);
+}
+
+void ModelJob::addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs) {
+  job_.sensitivities = std::move(sensitivities);
+  job_.tradeoffs = std::move(tradeoffs);
+}
+
+json ModelJob::answerTo(Side& side, const FinishRequest& request) {
+  side.process->send(toJson(request));
+  json result = expect(side, "result");
+  events_.onTimed(false);
+  return result;
+}
+
+void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
+  FinishRequest request;
+  request.profile_iterations = profile_iterations;
+  request.evaluate = evaluate && (!request_.data.path.empty() || !request_.also.empty());
+  request.stay = &side == optimized_.get();
+  const json result = answerTo(side, request);
+  side.run.peak_rss_bytes = messageInteger(result, "peak_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());
+  RunRecord profiled = recordFromJson<RunRecord>(recordOf(result));
+  if (!profiled.steps.empty()) side.run.steps = std::move(profiled.steps);
+  if (!profiled.dispatches.empty()) side.run.dispatches = std::move(profiled.dispatches);
+  side.run.step_times = std::move(profiled.step_times);
+  side.run.coverage.time = std::clamp(profiled.coverage.time, 0.0, 1.0);
+  side.run.node_accuracy = std::move(profiled.node_accuracy);
+  if (evaluate) {
+    side.run.metrics = std::move(profiled.metrics);
+    side.run.export_bytes = std::max<std::int64_t>(0, profiled.export_bytes);
+  }
+  checkRecord(side.run);
+  if (isOther(side)) side.run.accuracy = std::move(profiled.accuracy);
+  if (&side != optimized_.get()) return;
+  side.run.accuracy = std::move(profiled.accuracy);
+  accurate_ = side.run.accuracy.pass;
+  // What passes by a person's own rule is said each time.
+  const bool own_rule = accurate_ && request_.optimize.min_cosine > 0 && side.run.precision != "fp32";
+  if (own_rule) events_.onLog(fmt::format("Results pass: {}.", side.run.accuracy.text), false);
+}
+
+std::string ModelJob::accuracySentence() const {
+  if (accurate_ || job_.runs.empty()) return "";
+  return fmt::format(
+      "The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS "
+      "help to find the rewrite that causes it{}.",
+      job_.runs.back().accuracy.text, job_.runs.back().precision == "fp32" ? "" : "; --min-cosine X lets results pass that you have judged yourself");
+}
+
+void ModelJob::exportTo(const std::string& path, ExportForm form, bool prepared) {
+  if (!accurate_) throw Error(ExitCode::kAccuracy, accuracySentence());
+  checkForm(request_, form);
+  events_.onProgress("export", 0.99, -1);
+  FinishRequest request;
+  request.export_form = form;
+  request.prepared = prepared;
+  request.stay = true;
+  const json result = answerTo(*optimized_, request);
+  const std::int64_t bytes = messageInteger(result, "model_bytes", 0, std::numeric_limits<std::int64_t>::max());
+  moveExport(export_.get(), bytes, path);
+  if (prepared) movePreparedWeights(export_.get(), bytes, path + kPreparedSuffix);
+}
+
+}  // namespace ipex_studio

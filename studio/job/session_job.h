@@ -1,0 +1,158 @@
+// One job on one model: engines are started, optimize, take turns, export. Shared by the command line and the window.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record/options.h"
+#include "core/record/records.h"
+#include "core/record/tuning_store.h"
+#include "studio/job/process.h"
+#include "studio/protocol/protocol.h"
+#include "studio/job/session_files.h"
+
+namespace ipex_studio {
+
+// What is asked for. Paths as the user wrote them.
+struct JobRequest {
+  std::string command = "run";          // "run", "bench", "studio": goes into the record
+  std::vector<std::string> inputs;      // texts of --input
+  std::vector<std::string> remembered;  // the same, from an earlier run on this model
+  std::string inputs_path;              // --inputs
+  std::string reset_method;
+  OptimizeOptions optimize;  // dump_directory: the user's
+  std::vector<Precision> also;  // measured beside optimize.precision, each in an engine of its own
+  DataRequest data;             // --data, what the results are judged on; paths as the user wrote them
+  CalibrationRequest calibration;
+  SearchRequest search;
+  std::vector<DecisionRecord> decisions;  // that `optimize` holds; for the record
+  MeasureOptions measure;
+  bool force_precision = false;  // also where this machine emulates it
+  bool trust = false;        // no sandbox
+  bool use_landlock = true;  // false: as on a kernel without it
+  bool remote = false;       // the model and all paths are those of a worker's machine
+  std::vector<PrecisionAbility> abilities;  // of that machine; empty: not known yet
+  double silence_s = 600;
+  // Of what is measured against a version before: from its beginning to the verdict. Turns end when that is clear, or then; 0: as
+  // `measure` says.
+  double decide_within_s = 0;
+  double tune_budget_s = 0;  // that measuring kernels may take; 0: as the mode says
+};
+
+// What happens meanwhile; called on the thread that runs the job.
+class JobEvents {
+ public:
+  virtual ~JobEvents() = default;
+  // `fraction` of the whole job, 0..1; `eta_s` is negative while unknown.
+  virtual void onProgress(const std::string& /*stage*/, double /*fraction*/, double /*eta_s*/) {}
+  virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
+  // The record has grown by something worth showing.
+  virtual void onRecord(const JobRecord& /*job*/) {}
+  // Of a job with a version before: both latencies and the verdict are there, the times of single steps follow.
+  virtual void onMeasured(const JobRecord& /*job*/) {}
+  // From now on something is timed, or no longer: nothing else should run on this machine, and no news can be looked at.
+  virtual void onTimed(bool /*timed*/) {}
+  // Did anything of this program run between two times (ns) of the steady clock?
+  virtual bool disturbed(double /*begin_ns*/, double /*end_ns*/) { return false; }
+  // How far a calibration or search is, as its state file has it.
+  virtual void onState(const std::string& /*text*/) {}
+};
+
+// Throws Error(kUnsupported) for a device or precision that this version or machine cannot do, Error(kUsage) for texts
+// of --input that cannot be read and for impossible numbers. Needs no engine.
+void checkRequest(const JobRequest& request);
+
+// Throws Error(kUnsupported) for an export that this version cannot write.
+void checkForm(const JobRequest& request, ExportForm form);
+
+// "x:1x3x224x224:float32" or "rate=16000": what --input takes.
+std::string inputText(const InputRecord& input);
+
+class PreparedEngine;
+
+// Not thread-safe; everything happens on the thread that made it. Every function throws Error; after that only the
+// destructor may be called.
+class ModelJob {
+ public:
+  // Starts the engines, which load their libraries while the caller goes on. `with_baseline`: a second engine measures
+  // the default freeze.
+  ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
+           const Cancellation& cancellation);
+  // What `request` gives is measured against what `before` gave, as the variant "before"; its engine, which waits since, is
+  // taken over. Of the same model, after measure(), with as many threads and instances. `prepared`: computes what `request` asks
+  // for, where it fits; may be null.
+  ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before, std::unique_ptr<PreparedEngine> prepared,
+           JobEvents& events, const Cancellation& cancellation);
+  ~ModelJob();
+
+  // Rewrites, plans and runs once. `only_rewrite`: stops after the passes.
+  void optimize(bool only_rewrite = false);
+  // All engines in turns; then per-step times and accuracy.
+  void measure();
+  // Instead of measure(): accuracy alone.
+  void verify();
+  // What a search found goes into the record.
+  void addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs);
+  // Writes the optimized model. After measure(); throws Error(kAccuracy) when the results are not right.
+  // `prepared`: and beside it its weights as this machine's kernels read them; of the compiled form.
+  void exportTo(const std::string& path, ExportForm form, bool prepared = false);
+
+  const JobRecord& job() const { return job_; }
+  // What the engine measured to choose kernels; not checked beyond its form.
+  const MemoryTuningStore& tuning() const { return tuning_; }
+  bool accurate() const { return accurate_; }
+  // Why not, as a sentence.
+  std::string accuracySentence() const;
+
+ private:
+  struct Side;
+
+  void prepare(std::unique_ptr<PreparedEngine> prepared);
+  std::unique_ptr<Side> startEngine(const char* variant);
+  std::unique_ptr<Side> sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const;
+  void startOthers();
+  void loadBeside();
+  void takeTurns(std::vector<Side*> sides);
+  bool turnsAreEnough(int turns) const;
+  std::vector<std::int64_t> undisturbed(const TurnResult& result);
+  bool isOther(const Side& side) const;
+  void load(Side& side, bool only_rewrite);
+  void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
+  void finish(Side& side, int profile_iterations, bool evaluate = true);
+  // Asks for it, and waits for the answer.
+  nlohmann::json answerTo(Side& side, const FinishRequest& request);
+  // The next message that is not progress, log or record; checks its type.
+  nlohmann::json expect(Side& side, const char* type);
+  void absorb(Side& side, const nlohmann::json& message);
+  void progress(const std::string& stage, double fraction);
+  void keepDumps() const;
+  std::int32_t threads() const;
+  double elapsed_s() const;
+
+  const CheckedModel& model_;
+  JobRequest request_;
+  std::unique_ptr<ModelJob> before_;  // whose engine is the one beside; else that measures the default freeze
+  JobEvents& events_;
+  const Cancellation& cancellation_;
+  std::unique_ptr<JobFolder> folder_;
+  UniqueFd export_;  // shared with the optimized engine
+  JobRecord job_;
+  MemoryTuningStore tuning_;
+  std::unique_ptr<Side> baseline_;
+  std::vector<std::unique_ptr<Side>> others_;  // of JobRequest::also
+  std::unique_ptr<Side> optimized_;
+  bool accurate_ = true;
+  std::size_t disturbed_ = 0;  // samples that were taken while the window was drawn
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+// Names and summaries of all passes, in order.
+std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& cancellation);
+
+// Compares the results of two files, worst output first. `request`: inputs, reset method, threads, seed, trust.
+std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
+                                        const JobRequest& request, JobEvents& events, const Cancellation& cancellation);
+
+}  // namespace ipex_studio

@@ -1,0 +1,27 @@
+// One engine of a job with what it has given so far.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/record/records.h"
+#include "studio/job/process.h"
+#include "studio/job/session_job.h"
+
+namespace ipex_studio {
+
+// Where the turns are on the progress bar of a job.
+constexpr double kTurnsBegin = 0.40, kTurnsEnd = 0.85;
+
+struct ModelJob::Side {
+  Side(std::unique_ptr<EngineProcess> engine, const char* variant) : process(std::move(engine)) { run.variant = variant; }
+
+  std::unique_ptr<EngineProcess> process;
+  RunRecord run;
+  std::int64_t wall_ns = 0;
+  std::int64_t cpu_ns = 0;
+  double progress_begin = 0;  // the engine's own 0..1 lies between these
+  double progress_end = 0;
+};
+
+}  // namespace ipex_studio

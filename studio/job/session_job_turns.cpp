@@ -1,0 +1,104 @@
+// Turns: the engines of a job are timed one after the other, again and again, so that a slow drift of the machine favours none.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "studio/job/session_job_side.h"
+#include "studio/job/session_request.h"
+#include "studio/job/session_turns.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr int kTurns = 10;  // per variant, at least; the interval resamples turns
+constexpr int kMostTurns = 40;
+constexpr double kLongestTurn_s = 0.3;
+constexpr int kMostRepeats = 2;  // of a turn that the window was drawn over
+// Longer than OpenMP threads spin after their last parallel region, so that the next turn has the cores for itself.
+constexpr auto kPause = std::chrono::milliseconds(20);
+// That what follows the turns takes of the time for a verdict: comparing results.
+constexpr double kVerdict_s = 0.3;
+
+}  // namespace
+
+void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iterations) {
+  for (int attempt = 0;; ++attempt) {
+    std::this_thread::sleep_for(kPause);
+    events_.onTimed(true);
+    side.process->send(toJson(Turn{index, seconds, iterations}));
+    const TurnResult result = turnResultFromJson(expect(side, "samples"));
+    events_.onTimed(false);
+    if (result.latency_ns.empty()) unexpectedMessage("samples");
+    if (index < 0) {
+      side.run.warmup_iterations += static_cast<std::int32_t>(std::min<std::size_t>(result.latency_ns.size(), 1 << 30));
+      return;
+    }
+    std::vector<std::int64_t> samples = undisturbed(result);
+    disturbed_ += result.latency_ns.size() - samples.size();
+    if (samples.empty() && attempt < kMostRepeats) continue;
+    // Who looks all the time gets times of a machine that is looked at.
+    if (samples.empty()) samples = result.latency_ns;
+    side.run.latency_ns.insert(side.run.latency_ns.end(), samples.begin(), samples.end());
+    side.run.turn.insert(side.run.turn.end(), samples.size(), index);
+    side.wall_ns += result.wall_ns;
+    side.cpu_ns += result.cpu_ns;
+    return;
+  }
+}
+
+// Samples of a turn that nothing of this program ran beside.
+std::vector<std::int64_t> ModelJob::undisturbed(const TurnResult& result) {
+  const auto begin = static_cast<double>(result.begin_ns);
+  if (!model_.worker.empty() || !events_.disturbed(begin, begin + static_cast<double>(result.wall_ns))) return result.latency_ns;
+  std::vector<std::int64_t> kept;
+  if (request_.measure.instances > 1) return kept;  // they ran side by side
+  double at = begin;
+  for (const std::int64_t ns : result.latency_ns) {
+    if (!events_.disturbed(at, at + static_cast<double>(ns))) kept.push_back(ns);
+    at += static_cast<double>(ns);
+  }
+  return kept;
+}
+
+void ModelJob::takeTurns(std::vector<Side*> sides) {
+  const MeasureOptions& options = request_.measure;
+  for (Side* side : sides) {
+    progress("warm up " + side->run.variant, kTurnsBegin);
+    if (options.warmup_s > 0) takeTurn(*side, -1, options.warmup_s, 0);
+  }
+  const bool decides = request_.decide_within_s > 0 && before_ && options.iterations == 0;
+  double turn_s = std::min(kLongestTurn_s, options.duration_s / kTurns);
+  auto turns = options.iterations > 0 ? static_cast<int>(std::min<std::int64_t>(kTurns, options.iterations))
+                                      : std::max(kTurns, static_cast<int>(std::lround(options.duration_s / std::max(turn_s, 1e-9))));
+  if (decides) {
+    // Short ones where there is little time left: the interval lives of their number.
+    const double left_s = request_.decide_within_s - kVerdict_s - elapsed_s();
+    turn_s = std::clamp(left_s / (kTurns * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(), 0.001, turn_s);
+    turns = kMostTurns;
+  }
+  std::int64_t iterations_left = options.iterations;
+  for (int turn = 0; turn < turns; ++turn) {
+    if (decides && turnsAreEnough(turn)) break;
+    progress("measure", kTurnsBegin + (kTurnsEnd - kTurnsBegin) * turn / turns);
+    const std::int64_t iterations = iterations_left / (turns - turn);
+    iterations_left -= iterations;
+    for (Side* side : sides) takeTurn(*side, turn, turn_s, iterations);
+    // Who goes first changes, so that a slow drift of the machine favours nobody.
+    std::reverse(sides.begin(), sides.end());
+  }
+  if (disturbed_ > 0) events_.onLog(fmt::format("{} samples were taken while the window was drawn; they do not count.", disturbed_), false);
+  disturbed_ = 0;
+}
+
+bool ModelJob::turnsAreEnough(int turns) const {
+  if (turns < kLeastTurnsToDecide) return false;
+  const RunRecord& before = baseline_->run;
+  const RunRecord& after = optimized_->run;
+  if (elapsed_s() > request_.decide_within_s - kVerdict_s) return true;
+  return isDecided({before.latency_ns, before.turn}, {after.latency_ns, after.turn});
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,71 @@
+// Jobs that answer with one result: the list of passes, the comparison of two files.
+#include <algorithm>
+
+#include "core/runtime/machine_facts.h"
+#include "core/record/records_json.h"
+#include "studio/job/session_request.h"
+
+namespace ipex_studio {
+namespace {
+
+using nlohmann::json;
+
+// `events` may be null.
+json runToResult(EngineProcess& engine, const EngineJob& job, JobEvents* events) {
+  engine.send(toJson(job));
+  while (true) {
+    json message = engine.receive();
+    const std::string type = messageText(message, "type");
+    if (type == "result") return message;
+    if (events == nullptr) continue;
+    if (type == "progress") {
+      events->onProgress(messageText(message, "stage", 200), std::clamp(messageNumber(message, "fraction"), 0.0, 1.0),
+                         -1);
+    } else if (type == "log") {
+      events->onLog(messageText(message, "text", 4000), messageText(message, "level", 20) == "warning");
+    }
+  }
+}
+
+const json& resultList(const json& result, const char* name) {
+  const auto found = result.find(name);
+  if (found == result.end() || !found->is_array()) unexpectedMessage("result");
+  return *found;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& cancellation) {
+  const JobFolder folder;
+  EngineStart start;
+  start.program = engineProgram();
+  start.job_folder = folder.path();
+  EngineProcess engine(start, cancellation);
+  EngineJob job;
+  job.kind = JobKind::kPasses;
+  const json result = runToResult(engine, job, nullptr);
+  std::vector<std::pair<std::string, std::string>> passes;
+  for (const json& pass : resultList(result, "passes")) {
+    passes.emplace_back(messageText(pass, "name", 200), messageText(pass, "summary", 2000));
+  }
+  return passes;
+}
+
+std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
+                                        const JobRequest& request, JobEvents& events,
+                                        const Cancellation& cancellation) {
+  checkRequest(request);
+  const JobFolder folder;
+  if (!original.worker.empty() || !candidate.worker.empty()) throw Error(ExitCode::kUnsupported, "Two files are compared on this machine only; run ipex-studio verify on the worker's.");
+  EngineStart start = engineStart(original, request, folder, request.measure.threads > 0 ? request.measure.threads : usableCores());
+  start.other_fd = candidate.fd.get();
+  EngineProcess engine(start, cancellation);
+  const json result =
+      runToResult(engine, engineJob(JobKind::kVerify, original, request, folder, start.threads), &events);
+  std::vector<AccuracyRecord> records;
+  for (const json& record : resultList(result, "accuracy")) records.push_back(recordFromJson<AccuracyRecord>(record));
+  if (records.empty()) unexpectedMessage("result");
+  return records;
+}
+
+}  // namespace ipex_studio

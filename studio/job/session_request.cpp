@@ -1,0 +1,178 @@
+#include "studio/job/session_request.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "core/runtime/machine_facts.h"
+#include "studio/protocol/sandbox.h"
+
+namespace ipex_studio {
+namespace {
+
+// Only the outline: names and values are the engine's business.
+void checkInputText(const std::string& text) {
+  const std::size_t cut = text.find_first_of(":=");
+  if (cut == std::string::npos || cut == 0 || cut + 1 == text.size()) {
+    throw Error(ExitCode::kUsage, fmt::format("--input {} is neither NAME:1x3x224x224 nor NAME=VALUE.", text));
+  }
+  if (text[cut] == '=') return;
+  const std::size_t end = text.find_first_of(":[", cut + 1);
+  const std::string shape = text.substr(cut + 1, end == std::string::npos ? end : end - cut - 1);
+  const bool plain = std::all_of(shape.begin(), shape.end(),
+                                 [](unsigned char c) { return std::isdigit(c) != 0 || c == 'x' || c == '.'; });
+  if (!plain) {
+    throw Error(ExitCode::kUsage, fmt::format("--input {}: the sizes \"{}\" must look like 1x3x224x224.", text, shape));
+  }
+}
+
+void checkDevice(const std::string& device) {
+  if (device == "cpu") return;
+  if (device == "xpu" || device.rfind("xpu:", 0) == 0) {
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("--device {}: this version runs on no Intel GPU; use --device cpu.", device));
+  }
+  throw Error(ExitCode::kUsage, fmt::format("--device {} is unknown; use cpu or xpu.", device));
+}
+
+}  // namespace
+
+EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request) {
+  const MachineFacts facts = machineFacts();
+  EngineLimits limits;
+  limits.silence_s = request.silence_s;
+  // Address space, not memory: stacks and heaps of threads are reserved long before they are used.
+  if (facts.memory_bytes > 0) {
+    limits.memory_bytes = facts.memory_bytes + (std::int64_t{4} << 30) + std::int64_t{facts.cores} * (128 << 20);
+  }
+  const std::int64_t model_bytes = model != nullptr ? model->report.file_bytes : 0;
+  limits.file_bytes = std::max<std::int64_t>(std::int64_t{1} << 30, 4 * model_bytes);
+  const double day_s = 86400;
+  limits.cpu_s = static_cast<std::int64_t>(std::max(facts.cores, 1) * (day_s + 4 * request.measure.duration_s));
+  return limits;
+}
+
+std::string absolutePath(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::vector<std::string> readablePaths(const JobRequest& request) {
+  std::vector<std::string> paths;
+  if (request.remote) return paths;
+  if (!request.inputs_path.empty()) paths.push_back(absolutePath(request.inputs_path));
+  const std::string data = absolutePath(request.data.path);
+  if (data.empty()) return paths;
+  paths.push_back(data);
+  // Labels of MNIST's form lie beside the images.
+  const std::size_t images = data.rfind("images");
+  if (images != std::string::npos && images > data.rfind('/')) {
+    std::string labels = data;
+    labels.replace(images, 6, "labels");
+    const std::size_t dims = labels.rfind("idx3");
+    if (dims != std::string::npos) labels.replace(dims, 4, "idx1");
+    const bool packed = labels.size() > 3 && labels.compare(labels.size() - 3, 3, ".gz") == 0;
+    paths.push_back(labels);
+    paths.push_back(packed ? labels.substr(0, labels.size() - 3) : labels + ".gz");
+  }
+  const std::string metric = absolutePath(request.data.metric);
+  if (!metric.empty() && ::access(metric.c_str(), R_OK) == 0) paths.push_back(metric);
+  return paths;
+}
+
+EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder, std::int32_t threads) {
+  EngineStart start;
+  start.worker = model.worker;
+  start.model_path = model.path;
+  if (!model.worker.empty()) start.model_sha256 = model.report.sha256;
+  if (start.worker.empty()) start.program = engineProgram();
+  start.model_fd = model.fd.get();
+  start.readable = readablePaths(request);
+  start.job_folder = folder.path();
+  start.threads = threads;
+  start.sandbox = !request.trust;
+  start.use_landlock = request.use_landlock;
+  start.limits = limitsFor(&model, request);
+  return start;
+}
+
+EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                    std::int32_t threads) {
+  EngineJob job;
+  job.kind = kind;
+  job.model_name = model.path;
+  job.inputs = request.inputs;
+  job.guessed = request.remembered;
+  job.inputs_path = request.remote ? request.inputs_path : absolutePath(request.inputs_path);
+  job.reset_method = request.reset_method;
+  job.optimize = request.optimize;
+  if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
+  job.measure = request.measure;
+  job.measure.threads = threads;
+  job.job_folder = folder.path();
+  job.data = request.data;
+  if (!request.remote) job.data.path = absolutePath(request.data.path);
+  const std::string metric = absolutePath(request.data.metric);
+  if (!request.remote && !metric.empty() && ::access(metric.c_str(), R_OK) == 0) job.data.metric = metric;
+  job.calibration = request.calibration;
+  job.search = request.search;
+  return job;
+}
+
+std::string whyNotPrecision(Precision precision, const JobRequest& request) {
+  if (request.force_precision) return "";
+  const std::vector<PrecisionAbility> abilities = request.remote ? request.abilities : ownAbilities();
+  const auto found = std::find_if(abilities.begin(), abilities.end(), [&](const PrecisionAbility& ability) { return ability.precision == precision; });
+  if (found == abilities.end() || found->lacks.empty()) return "";
+  return fmt::format("{} {}, slower than FP32; use --precision fp32, or add --force-precision to do it all the same",
+                     request.remote ? "the worker's" : "this", found->lacks);
+}
+
+void checkForm(const JobRequest& request, ExportForm form) {
+  if (form == ExportForm::kCompiled || request.optimize.precision != Precision::kFp16) return;
+  throw Error(ExitCode::kUnsupported, "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or --precision bf16.");
+}
+
+void unexpectedMessage(const std::string& type) {
+  throw Error(ExitCode::kFailure,
+              fmt::format("The engine sent a malformed message: \"{}\" is not expected here.", type.substr(0, 40)));
+}
+
+void checkRequest(const JobRequest& request) {
+  checkDevice(request.optimize.device);
+  const std::string why = whyNotPrecision(request.optimize.precision, request);
+  if (!why.empty()) {
+    throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(request.optimize.precision), why));
+  }
+  for (const Precision precision : request.also) {
+    const std::string why_not = whyNotPrecision(precision, request);
+    if (!why_not.empty()) throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(precision), why_not));
+  }
+  const std::string& data = request.data.path;
+  if (!request.remote && !data.empty() && ::access(data.c_str(), R_OK) != 0) {
+    throw Error(ExitCode::kUsage, fmt::format("--data {}: there is no such readable file or folder.", data));
+  }
+  for (const std::string& text : request.inputs) checkInputText(text);
+  if (request.remote && !request.optimize.dump_directory.empty()) {
+    throw Error(ExitCode::kUnsupported, "--dump: graphs cannot be dumped from a worker; run ipex-studio there.");
+  }
+  const bool may_write = request.trust || (request.use_landlock && landlockVersion() > 0);
+  if (!request.optimize.dump_directory.empty() && !may_write) {
+    throw Error(ExitCode::kUnsupported,
+                "--dump: this kernel has no Landlock, so a sandboxed engine may write no files; "
+                "add --trust if you trust the model.");
+  }
+  if (!request.remote && !request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
+    throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
+  }
+}
+
+std::string inputText(const InputRecord& input) {
+  // A tensor's description ends in its dtype, a scalar's has no colon.
+  const bool tensor = input.description.find(':') != std::string::npos;
+  return input.name + (tensor ? ":" : "=") + input.description;
+}
+
+}  // namespace ipex_studio

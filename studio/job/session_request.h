@@ -1,0 +1,35 @@
+// What a request becomes on its way to an engine: checked, bounded, written down as a job. Used by the session's own
+// files.
+#pragma once
+
+#include <string>
+
+#include "studio/protocol/protocol.h"
+#include "studio/job/session_job.h"
+
+namespace ipex_studio {
+
+// Memory, CPU time and file sizes that no honest job reaches. `model` may be null.
+EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request);
+
+// Empty stays empty.
+std::string absolutePath(const std::string& path);
+
+// Files and folders beside the model that an engine must read for the request.
+std::vector<std::string> readablePaths(const JobRequest& request);
+
+// Everything an engine for this model starts with, but for what only one kind of job needs.
+EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder, std::int32_t threads);
+
+// Dumps go to the folder "dump" inside `folder`.
+EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                    std::int32_t threads);
+
+// Why the machine that runs the request does not compute so, as a clause; empty where it does, where emulation is asked
+// for, and as long as a worker has not said what it can do.
+std::string whyNotPrecision(Precision precision, const JobRequest& request);
+
+// Throws Error(kFailure): the engine sent something that does not belong there.
+[[noreturn]] void unexpectedMessage(const std::string& type);
+
+}  // namespace ipex_studio

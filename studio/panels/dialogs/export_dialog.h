@@ -1,0 +1,37 @@
+// The dialog that exports: where to, in which form and precision, and whether the file's results were right.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "studio/panels/dialogs/file_dialog.h"
+#include "studio/panels/panel.h"
+
+namespace ipex_studio {
+
+class ExportDialog {
+ public:
+  explicit ExportDialog(const Ui& ui) : ui_(ui), browser_(ui) {}
+  // To be called in the window that draws it.
+  void open(const StudioSnapshot& snapshot);
+  void draw(const StudioSnapshot& snapshot, Commands& commands);
+  bool settled() const { return browser_.settled(); }
+
+ private:
+  void drawForm(const StudioSnapshot& snapshot);
+  void drawPrecision(const StudioSnapshot& snapshot);
+  void drawResult(const StudioSnapshot& snapshot) const;
+  std::string remeasured(const StudioSnapshot& snapshot) const;
+  ExportCommand command() const;
+
+  const Ui& ui_;
+  FileDialog browser_;
+  std::array<char, 1024> path_{};
+  ExportForm form_ = ExportForm::kCompiled;
+  std::optional<Precision> precision_;
+  std::optional<bool> tuned_;
+  bool prepared_ = false;
+  bool opening_ = false;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,25 @@
+// The dialog for what has no widget of its own: flags of the command line, for the next run.
+#pragma once
+
+#include <array>
+
+#include "studio/snapshot/commands.h"
+#include "studio/snapshot/snapshot.h"
+#include "studio/ui/widgets.h"
+
+namespace ipex_studio {
+
+class FlagsDialog {
+ public:
+  explicit FlagsDialog(const Ui& ui) : ui_(ui) {}
+  // To be called in the window that draws it. Begins with what is in force.
+  void open(const StudioSnapshot& snapshot);
+  void draw(const StudioSnapshot& snapshot, Commands& commands);
+
+ private:
+  const Ui& ui_;
+  std::array<char, 2048> words_{};
+  bool opening_ = false;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,157 @@
+// See inputs_dialog.h.
+#include "studio/panels/dialogs/inputs_dialog.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "studio/ui/imgui_compat.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr const char* kDtypes[] = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8",
+                                   "bool"};
+constexpr std::size_t kMostInputs = 64;
+
+// "1x3x224x224", also with ranges: "1..32x3x224x224".
+bool isShape(const std::string& text) {
+  bool digit = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+      digit = true;
+    } else if (c == 'x' && digit) {
+      digit = false;
+    } else if (c == '.' && i + 1 < text.size() && text[i + 1] == '.' && digit) {
+      digit = false;
+      ++i;
+    } else {
+      return false;
+    }
+  }
+  return digit;
+}
+
+}  // namespace
+
+InputChoice inputChoice(const InputRecord& input) {
+  InputChoice choice;
+  choice.name = displayText(input.name, 60);
+  const std::string text = displayText(input.description, 90);
+  const std::size_t colon = text.find(':');
+  choice.scalar = colon == std::string::npos && text.find('x') == std::string::npos;
+  choice.shape = text.substr(0, colon);
+  if (choice.scalar) return choice;
+  choice.dtype = colon == std::string::npos ? "float32" : text.substr(colon + 1);
+  const std::size_t open = choice.dtype.find('[');
+  if (open == std::string::npos) return choice;
+  const std::size_t close = choice.dtype.find(']', open);
+  choice.range = choice.dtype.substr(open + 1, close == std::string::npos ? close : close - open - 1);
+  choice.dtype.resize(open);
+  return choice;
+}
+
+std::string inputArgument(const InputChoice& choice) {
+  if (choice.scalar) return choice.name + "=" + choice.shape;
+  return choice.name + ":" + choice.shape + ":" + choice.dtype + (choice.range.empty() ? "" : "[" + choice.range + "]");
+}
+
+std::string inputProblem(const InputChoice& choice) {
+  if (choice.shape.empty()) return "Say a shape such as 1x3x224x224, or a value.";
+  if (choice.scalar) return {};
+  if (!isShape(choice.shape)) return "A shape is numbers with x between them: 1x3x224x224, or 1..32x3x224x224.";
+  const bool known = std::any_of(std::begin(kDtypes), std::end(kDtypes),
+                                 [&](const char* dtype) { return choice.dtype == dtype; });
+  if (!known) return "The type is one of float32, float64, float16, bfloat16, int64, int32, int8, uint8, bool.";
+  if (!choice.range.empty() && choice.range.find(',') == std::string::npos)
+    return "A range is the smallest and the largest value: 0,30521.";
+  return {};
+}
+
+void InputsDialog::open(const std::vector<InputRecord>& inputs) {
+  rows_.clear();
+  for (std::size_t i = 0; i < std::min(inputs.size(), kMostInputs); ++i) {
+    Row row;
+    row.choice = inputChoice(inputs[i]);
+    setField(&row.shape, row.choice.shape);
+    setField(&row.dtype, row.choice.dtype);
+    setField(&row.range, row.choice.range);
+    rows_.push_back(std::move(row));
+  }
+  opening_ = true;
+}
+
+InputChoice InputsDialog::edited(const Row& row) const {
+  InputChoice choice = row.choice;
+  choice.shape = row.shape.data();
+  choice.dtype = row.dtype.data();
+  choice.range = row.range.data();
+  return choice;
+}
+
+std::vector<std::string> InputsDialog::arguments() const {
+  std::vector<std::string> texts;
+  for (const Row& row : rows_) texts.push_back(inputArgument(edited(row)));
+  return texts;
+}
+
+void InputsDialog::drawRow(Row* row, float width) {
+  const float left = ImGui::GetCursorPosX();
+  const float y = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(y + std::floor(ui_.px(6)));
+  fittedLabel(ui_, ui_.theme.text, row->choice.name, width * 0.24F - ui_.px(10));
+  const auto field = [&](const char* id, const char* hint, float at, float size, char* text, std::size_t room) {
+    ImGui::SetCursorPos({left + width * at, y});
+    ImGui::SetNextItemWidth(width * size - ui_.px(8));
+    ImGui::InputTextWithHint(id, hint, text, room);
+  };
+  ImGui::PushFont(ui_.fonts.mono);
+  field("##shape", row->choice.scalar ? "value" : "1x3x224x224", 0.24F, row->choice.scalar ? 0.76F : 0.36F,
+        row->shape.data(), row->shape.size());
+  if (!row->choice.scalar) {
+    field("##dtype", "float32", 0.6F, 0.18F, row->dtype.data(), row->dtype.size());
+    field("##range", "low,high", 0.78F, 0.22F, row->range.data(), row->range.size());
+  }
+  ImGui::PopFont();
+  const std::string problem = inputProblem(edited(*row));
+  if (problem.empty()) return;
+  ImGui::SetCursorPosX(left + width * 0.24F);
+  paragraph(ui_.theme.warning, problem);
+}
+
+bool InputsDialog::draw() {
+  if (opening_) ImGui::OpenPopup("Inputs");
+  opening_ = false;
+  bool start = false;
+  if (beginDialog(ui_, "Inputs", 640)) {
+    label(ui_.theme.text, "What to run the model with", ui_.fonts.strong);
+    paragraph(ui_.theme.dim,
+              "Random values of these shapes and types. A range such as 1..32 in a shape is verified at several sizes.");
+    ImGui::Dummy({1, ui_.px(4)});
+    const float width = ImGui::GetContentRegionAvail().x;
+    const float left = ImGui::GetCursorPosX();
+    const char* const heads[] = {"name", "shape or value", "type", "values from, to"};
+    const float at[] = {0, 0.24F, 0.6F, 0.78F};
+    for (int h = 0; h < 4; ++h) {
+      if (h > 0) ImGui::SameLine(left + width * at[h], 0);
+      label(ui_.theme.dim, heads[h], ui_.fonts.head);
+    }
+    bool good = !rows_.empty();
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      ImGui::PushID(static_cast<int>(r));
+      drawRow(&rows_[r], width);
+      ImGui::PopID();
+      good = good && inputProblem(edited(rows_[r])).empty();
+    }
+    ImGui::Dummy({1, ui_.px(6)});
+    start = confirmButton(ui_, "start", "Optimize with these", good);
+    ImGui::SameLine();
+    const bool close = button(ui_, "close", "Close", ButtonLook::kPlain);
+    if (start || close || keyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+    endDialog();
+  }
+  return start;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,223 @@
+// See graph_pane.h.
+#include "studio/panels/graph/graph_pane.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ipex_studio {
+
+bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
+  if (scene_ && key_ == wanted) return true;
+  std::shared_ptr<const GraphScene> scene = ui_.scenes->get(side_, wanted);
+  if (!scene) return false;
+  if (scene_ && follow) {
+    // Who has not looked elsewhere goes on seeing the beginning while the graph grows.
+    const bool grew = wanted.index != key_.index || !(wanted.fold == key_.fold);
+    if (grew && selected_.empty() && canvas_.atStart()) {
+      canvas_.requestStart();
+    } else {
+      followAnchor(*scene, wanted);
+    }
+  }
+  // Its first picture: what the view was taken over from may have been another layout.
+  if (!scene_ && canvas_.atStart()) canvas_.requestStart();
+  canvas_.trace(-1);
+  scene_ = std::move(scene);
+  key_ = wanted;
+  selection_generation_ = ~0ULL;
+  return true;
+}
+
+// The anchor is the selected node nearest to the middle of the view, else any node nearest to it. Scrubbing moves
+// nothing; folding, and news of a running job, do.
+void GraphPane::followAnchor(const GraphScene& fresh, const SceneKey& key) {
+  if (key.index == key_.index && key.fold == key_.fold) return;
+  const LayoutPoint middle = canvas_.centre();
+  std::int32_t anchor = -1;
+  float nearest = 1e30F;
+  const auto consider = [&](std::int32_t n) {
+    const CanvasNode& node = scene_->canvas.nodes[n];
+    const float dx = node.corner.x + node.size.width / 2 - middle.x;
+    const float dy = node.corner.y + node.size.height / 2 - middle.y;
+    if (dx * dx + dy * dy >= nearest) return;
+    nearest = dx * dx + dy * dy;
+    anchor = n;
+  };
+  for (const std::int32_t n : selected_) consider(n);
+  if (anchor < 0) {
+    for (std::size_t n = 0; n < scene_->canvas.nodes.size(); ++n) consider(static_cast<std::int32_t>(n));
+  }
+  if (anchor < 0) return;
+  // Any node of the old graph that the anchor stood for tells where it is now.
+  const GraphIndex& now = key.index->graphs[key.picture.graph];
+  for (std::size_t n = 0; n < scene_->canvas_node.size(); ++n) {
+    if (scene_->canvas_node[n] != anchor) continue;
+    for (const std::int32_t match : nodesOf(now, graph().nodes[n].origins)) {
+      const std::int32_t to = fresh.canvas_node[match];
+      if (to < 0) continue;
+      const CanvasNode& was = scene_->canvas.nodes[anchor];
+      const CanvasNode& is = fresh.canvas.nodes[to];
+      canvas_.follow({was.corner.x + was.size.width / 2, was.corner.y},
+                     {is.corner.x + is.size.width / 2, is.corner.y});
+      return;
+    }
+  }
+}
+
+void GraphPane::syncSelection(const Selection& selection) {
+  if (selection_generation_ != selection.generation()) {
+    selection_generation_ = selection.generation();
+    selected_.clear();
+    for (const std::int32_t n : nodesOf(key_.index->graphs[key_.picture.graph], selection.origins())) {
+      if (scene_->canvas_node[n] >= 0) selected_.push_back(scene_->canvas_node[n]);
+    }
+    std::sort(selected_.begin(), selected_.end());
+    selected_.erase(std::unique(selected_.begin(), selected_.end()), selected_.end());
+  }
+  if (reveal_generation_ != selection.revealGeneration()) {
+    reveal_generation_ = selection.revealGeneration();
+    canvas_.reveal(selected_);
+  }
+}
+
+void GraphPane::draw(Selection& selection, ModuleFold* fold) {
+  syncSelection(selection);
+  const CanvasResult result = canvas_.draw("canvas", ImGui::GetContentRegionAvail(), scene_->canvas, selected_,
+                                           ui_.theme, ui_.fonts, ui_.scale);
+  handle(result, selection, fold);
+}
+
+std::int32_t GraphPane::moduleOf(std::int32_t n) const {
+  if (scene_->module[n] >= 0) return scene_->module[n];
+  const std::int32_t node = scene_->graph_node[n];
+  if (node < 0) return -1;
+  const std::int32_t slot = scene_->all->stages[key_.picture.graph].slot_of_node[node];
+  return slot < 0 ? -1 : scene_->all->module_of_slot[slot];
+}
+
+void GraphPane::selectNode(std::int32_t n, Selection& selection, bool reveal) const {
+  const std::int32_t node = scene_->graph_node[n];
+  if (node >= 0) {
+    selection.select(graph().nodes[node].origins, reveal);
+    return;
+  }
+  std::vector<OriginId> origins;
+  for (std::size_t inner = 0; inner < scene_->canvas_node.size(); ++inner) {
+    if (scene_->canvas_node[inner] != n) continue;
+    const auto& more = graph().nodes[inner].origins;
+    origins.insert(origins.end(), more.begin(), more.end());
+  }
+  if (!origins.empty()) selection.select(std::move(origins), reveal);
+}
+
+void GraphPane::handle(const CanvasResult& result, Selection& selection, ModuleFold* fold) {
+  if (result.clicked_ground) {
+    selection.clear();
+    canvas_.trace(-1);
+  }
+  if (result.double_clicked >= 0) {
+    const std::int32_t module = scene_->module[result.double_clicked];
+    if (module >= 0) {
+      fold->setClosed(scene_->all->modules[module].path, false);
+    } else {
+      canvas_.zoomTo({result.double_clicked});
+    }
+  } else if (result.clicked >= 0) {
+    canvas_.trace(-1);
+    // Reveal: the other side shall move to its counterpart. This side has it in view already.
+    selectNode(result.clicked, selection, true);
+  }
+  if (result.clicked_frame >= 0) {
+    const std::int32_t module = scene_->canvas.frames[result.clicked_frame].module;
+    fold->setClosed(scene_->all->modules[module].path, true);
+  }
+  if (result.clicked_edge >= 0) {
+    const std::int32_t value = scene_->canvas.edges[result.clicked_edge].value;
+    canvas_.trace(canvas_.traced() == value ? -1 : value);
+  }
+  if (result.hovered >= 0) showNodeTooltip(result.hovered);
+  if (result.hovered_edge >= 0) showEdgeTooltip(result.hovered_edge);
+}
+
+void GraphPane::showNodeTooltip(std::int32_t n) const {
+  const CanvasNode& node = scene_->canvas.nodes[n];
+  std::string text = node.title;
+  const std::int32_t index = scene_->graph_node[n];
+  if (index >= 0) text += "\n" + displayText(graph().nodes[index].kind, 80);
+  if (!node.facts.empty()) text += "\n" + node.facts;
+  if (!node.corner_text.empty()) text += "\n" + node.corner_text;
+  if (node.hatched) text += "\nleft to the interpreter";
+  if (index >= 0 && graph().nodes[index].origins.size() > 1)
+    text += fmt::format("\nmade of {} original nodes", graph().nodes[index].origins.size());
+  if (node.mark == CanvasMark::kAdded) text += "\nadded: the other side does not have it";
+  if (node.mark == CanvasMark::kRemoved) text += "\nremoved: the other side does not have it";
+  if (node.mark == CanvasMark::kChanged) text += "\nchanged against the other side";
+  if (node.folded) text += "\nDouble-click, or +, to unfold";
+  tooltip(text);
+}
+
+void GraphPane::showEdgeTooltip(std::int32_t e) const {
+  const CanvasEdge& edge = scene_->canvas.edges[e];
+  std::string text;
+  if (edge.value >= 0 && static_cast<std::size_t>(edge.value) < graph().values.size()) {
+    const GraphValue& value = graph().values[edge.value];
+    text = "%" + displayText(value.name, 80) + "\n" + displayText(value.type, 160);
+  }
+  if (!edge.cost.empty()) text += (text.empty() ? "" : "\n") + edge.cost + ", paid here";
+  const auto users = std::count_if(scene_->canvas.edges.begin(), scene_->canvas.edges.end(),
+                                   [&](const CanvasEdge& other) { return other.value == edge.value; });
+  if (edge.value >= 0) text += fmt::format("\nread by {} node{}", users, users == 1 ? "" : "s");
+  if (!text.empty()) tooltip(text + "\nClick to mark all who read it");
+}
+
+void GraphPane::step(Selection& selection, bool to_users) const {
+  if (selected_.empty()) return;
+  const CanvasScene& canvas = scene_->canvas;
+  const std::int32_t from = selected_.front();
+  std::int32_t best = -1;
+  for (std::int32_t i = canvas.edges_of_begin[from]; i < canvas.edges_of_begin[from + 1]; ++i) {
+    const CanvasEdge& edge = canvas.edges[canvas.edges_of[i]];
+    const std::int32_t other = to_users ? edge.to : edge.from;
+    if ((to_users ? edge.from : edge.to) != from) continue;
+    // Inputs and outputs are nobody's origin, so they cannot be selected.
+    if (scene_->graph_node[other] < 0 && scene_->module[other] < 0) continue;
+    if (best < 0) best = other;
+  }
+  if (best >= 0) selectNode(best, selection, true);
+}
+
+void GraphPane::foldSelected(ModuleFold* fold, bool close) const {
+  for (const std::int32_t n : selected_) {
+    const std::int32_t folded = scene_->module[n];
+    if (!close && folded >= 0) fold->setClosed(scene_->all->modules[folded].path, false);
+    if (!close) continue;
+    const std::int32_t module = folded >= 0 ? scene_->all->modules[folded].parent : moduleOf(n);
+    if (module >= 0) fold->setClosed(scene_->all->modules[module].path, true);
+  }
+}
+
+void GraphPane::act(Selection& selection, ModuleFold* fold, bool active) {
+  if (!scene_ || !active) return;
+  if (selection.take("graph.producer")) step(selection, false);
+  if (selection.take("graph.consumer")) step(selection, true);
+  if (selection.take("graph.fold")) foldSelected(fold, true);
+  if (selection.take("graph.unfold")) foldSelected(fold, false);
+  if (selection.take("graph.fold-all")) {
+    for (const UnionModule& module : scene_->all->modules)
+      if (module.parent < 0) fold->setClosed(module.path, true);
+  }
+  if (selection.take("graph.unfold-all")) {
+    for (const UnionModule& module : scene_->all->modules) fold->setClosed(module.path, false);
+  }
+  if (selection.take("graph.trace") && !selected_.empty()) {
+    const CanvasScene& canvas = scene_->canvas;
+    for (const CanvasEdge& edge : canvas.edges) {
+      if (edge.from != selected_.front()) continue;
+      canvas_.trace(canvas_.traced() == edge.value ? -1 : edge.value);
+      break;
+    }
+  }
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,54 @@
+// One side of the graph panel: a canvas, the scene on it, and what the mouse and the keys do there.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "studio/canvas/graph_canvas.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/graph/scene_service.h"
+
+namespace ipex_studio {
+
+class GraphPane {
+ public:
+  GraphPane(const Ui& ui, std::int32_t side) : ui_(ui), side_(side) {}
+
+  // Takes over the scene for `wanted` once it is ready; `follow`: keeps what the user looks at where it is on the screen
+  // (of two canvases with one view only one may do that). False while the scene is not there yet.
+  bool refresh(const SceneKey& wanted, bool follow);
+  void forget() { scene_ = nullptr; }
+  // Draws into the rest of the current window. Foldings go into `fold`.
+  void draw(Selection& selection, ModuleFold* fold);
+  // What the user asked for by key or palette; `active`: this side answers those that go to one side.
+  void act(Selection& selection, ModuleFold* fold, bool active);
+
+  const GraphScene* scene() const { return scene_.get(); }
+  const SceneKey& key() const { return key_; }
+  GraphCanvas& canvas() { return canvas_; }
+  const std::vector<std::int32_t>& selected() const { return selected_; }
+
+ private:
+  const GraphSnapshot& graph() const { return *key_.index->graphs[key_.picture.graph].graph; }
+  void followAnchor(const GraphScene& fresh, const SceneKey& key);
+  void syncSelection(const Selection& selection);
+  void handle(const CanvasResult& result, Selection& selection, ModuleFold* fold);
+  void showNodeTooltip(std::int32_t n) const;
+  void showEdgeTooltip(std::int32_t e) const;
+  void selectNode(std::int32_t n, Selection& selection, bool reveal) const;
+  void step(Selection& selection, bool to_users) const;
+  void foldSelected(ModuleFold* fold, bool close) const;
+  // The module that a canvas node stands for or sits in; -1: none.
+  std::int32_t moduleOf(std::int32_t n) const;
+
+  const Ui& ui_;
+  const std::int32_t side_;
+  GraphCanvas canvas_;
+  std::shared_ptr<const GraphScene> scene_;
+  SceneKey key_;  // of scene_
+  std::uint64_t selection_generation_ = ~0ULL;
+  std::uint64_t reveal_generation_ = 0;
+  std::vector<std::int32_t> selected_;  // canvas nodes, ascending
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,389 @@
+// The canvases: the graph before and after any pass side by side, with one selection.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "studio/snapshot/graph_search.h"
+#include "studio/panels/graph/graph_pane.h"
+#include "studio/panels/panel_list.h"
+#include "studio/panels/welcome.h"
+
+namespace ipex_studio {
+namespace {
+
+enum class Arrangement { kBefore, kSplit, kAfter };
+constexpr std::array<const char*, 3> kArrangements = {"before", "split", "after"};
+
+constexpr float kSearchPoints = 170, kLeastSearchPoints = 110;
+constexpr float kRoomyHeadPoints = 440;  // per side; below that only what matters most is said
+constexpr float kSplitPoints = 660;
+constexpr float kLegendPoints = 26;
+
+class GraphPanel : public Panel {
+ public:
+  explicit GraphPanel(const Ui& ui) : ui_(ui), panes_{GraphPane(ui, 0), GraphPane(ui, 1)} {}
+  const char* name() const override { return "graph"; }
+  const char* title() const override { return "Graph"; }
+  PanelPlace place() const override { return PanelPlace::kCentre; }
+  bool settled() const override { return settled_; }
+
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    settled_ = true;
+    const JobIndex& index = *snapshot.index;
+    if (index.stages.empty()) {
+      panelHead(ui_, "Graph");
+      drawEmpty(snapshot, selection, commands);
+      return;
+    }
+    const float width = ImGui::GetWindowWidth();
+    // Side by side needs room; what was chosen by hand stays.
+    if (!arrangement_chosen_) {
+      arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit : index.stages.size() < 2 ? Arrangement::kBefore : Arrangement::kAfter;
+    }
+    act(selection);
+    drawHead(index, selection);
+    const float height = ImGui::GetWindowHeight() - ImGui::GetCursorPosY() - std::floor(ui_.px(kLegendPoints));
+    const float half = std::floor(width / 2);
+    panes_[0].canvas().showMinimap(arrangement_ != Arrangement::kSplit);
+    if (arrangement_ == Arrangement::kSplit) {
+      // Both sides have one layout, and so one view; the right one moves the left one in the next frame.
+      drawPane(0, {half, height}, snapshot, selection);
+      panes_[1].canvas().lookLike(panes_[0].canvas());
+      ImGui::SameLine(0, 0);
+      const ImVec2 at = ImGui::GetCursorScreenPos();
+      drawPane(1, {width - half, height}, snapshot, selection);
+      ImGui::GetWindowDrawList()->AddLine({at.x, ImGui::GetWindowPos().y}, {at.x, at.y + height}, ui_.theme.line);
+      if (panes_[1].scene() != nullptr) panes_[0].canvas().lookLike(panes_[1].canvas());
+    } else {
+      const int side = arrangement_ == Arrangement::kBefore ? 0 : 1;
+      drawPane(side, {width, height}, snapshot, selection);
+      panes_[1 - side].canvas().lookLike(panes_[side].canvas());
+    }
+    drawLegend();
+  }
+
+ private:
+  void drawEmpty(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) const {
+    if (snapshot.status.state == JobState::kWorking) {
+      emptyState(ui_, "Reading the model", "The graph appears here as soon as it is loaded and frozen.");
+    } else if (snapshot.status.state == JobState::kFailed) {
+      emptyState(
+          ui_, "There is no graph to show",
+          snapshot.status.message.empty() ? "The log below says why." : displayText(snapshot.status.message, 400));
+    } else if (snapshot.status.state != JobState::kEmpty) {
+      emptyState(ui_, "The model is open", "Press Optimize: its graph appears here, and what each pass does to it.");
+    } else {
+      drawWelcome(ui_, selection, commands);
+    }
+  }
+
+  static std::int32_t stageOf(int side, const JobIndex& index, const Selection& selection) {
+    const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
+    const std::int32_t after =
+        selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
+    if (side == 1) return after;
+    return selection.before_is_previous ? std::max(after - 1, 0) : std::clamp(selection.before_stage, 0, last);
+  }
+
+  bool isRoomy(float width) const { return width >= ui_.px(kRoomyHeadPoints) * (arrangement_ == Arrangement::kSplit ? 2 : 1); }
+
+  static std::string headText(int side, const JobIndex& index, const Selection& selection, bool numbered) {
+    const std::int32_t stage = stageOf(side, index, selection);
+    const std::string name = stage > 0 && numbered ? fmt::format("{} · {}", stage, index.stages[stage].name)
+                             : std::string(stage >= 0 ? index.stages[stage].name : "–");
+    return (side == 0 ? "Before: " : "After: ") + name;
+  }
+
+  // The side that answers when only one can.
+  GraphPane& mainPane() { return panes_[arrangement_ == Arrangement::kBefore ? 0 : 1]; }
+
+  void act(Selection& selection) {
+    for (std::size_t a = 0; a < kArrangements.size(); ++a) {
+      if (!selection.take(std::string("view.") + kArrangements[a])) continue;
+      arrangement_ = static_cast<Arrangement>(a);
+      arrangement_chosen_ = true;
+    }
+    for (int c = 0; c < kColorings; ++c) {
+      if (selection.take(std::string("color.") + colorByName(static_cast<ColorBy>(c))))
+        color_by_ = static_cast<ColorBy>(c);
+    }
+    if (selection.take("compare.frozen")) selection.before_is_previous = false;
+    if (selection.take("compare.previous")) selection.before_is_previous = true;
+    if (selection.take("graph.search")) focus_search_ = true;
+    if (selection.take("graph.next-hit")) findNext(1, selection);
+    if (selection.take("graph.previous-hit")) findNext(-1, selection);
+    const bool fit = selection.take("graph.fit");
+    const bool zoom_to = selection.take("graph.zoom-selection");
+    const bool full = selection.take("graph.100");
+    const bool in = selection.take("graph.zoom-in");
+    const bool out = selection.take("graph.zoom-out");
+    constexpr float kStep = 0.25F;  // of the view
+    const float right = (selection.take("graph.right") ? kStep : 0) - (selection.take("graph.left") ? kStep : 0);
+    const float down = (selection.take("graph.down") ? kStep : 0) - (selection.take("graph.up") ? kStep : 0);
+    for (GraphPane& pane : panes_) {
+      GraphCanvas& canvas = pane.canvas();
+      if (right != 0 || down != 0) canvas.pan(right, down);
+      if (fit) canvas.requestFit();
+      if (zoom_to) canvas.zoomTo(pane.selected());
+      if (full) canvas.setZoom(1);
+      if (in) canvas.setZoom(canvas.zoom() * 1.25F);
+      if (out) canvas.setZoom(canvas.zoom() / 1.25F);
+      pane.act(selection, &fold_, &pane == &mainPane());
+    }
+  }
+
+  // From both ends towards the middle; what finds no room is left out, least important first.
+  void drawHead(const JobIndex& index, Selection& selection) {
+    panelHead(ui_, "");
+    const ImVec2 after_head = ImGui::GetCursorPos();
+    const float width = ImGui::GetWindowWidth();
+    const bool split = arrangement_ == Arrangement::kSplit;
+    const float view_left = drawViewButtons(width, selection);
+    drawSearch(selection, isRoomy(width) ? kSearchPoints : kLeastSearchPoints);
+    float left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(8);
+    const float room = split ? std::floor(width / 2) : view_left;
+    const std::string color = std::string("Colour: ") + colorByName(color_by_) + " ▼";
+    if (left + buttonSize(ui_, color, ui_.fonts.head).x < room) {
+      ImGui::SetCursorPos({left, std::floor(ui_.px(5))});
+      if (button(ui_, "color", color, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("color by");
+      if (ImGui::IsItemHovered()) tooltip("What the strip, the corner and the bar of each node tell.");
+      left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x;
+    }
+    drawColorMenu();
+    if (arrangement_ != Arrangement::kAfter) drawBeforeHead(left, room, index, selection);
+    if (arrangement_ != Arrangement::kBefore) {
+      const float from = split ? std::floor(width / 2) + ui_.px(14) : left + ui_.px(14);
+      ImGui::SetCursorPos({from, std::floor((ui_.px(kHeadPoints) - ui_.fonts.head->FontSize) / 2)});
+      if (view_left - from > ui_.px(60)) {
+        fittedLabel(ui_, ui_.theme.dim, headText(1, index, selection, isRoomy(width)), view_left - from - ui_.px(8), ui_.fonts.head);
+      }
+    }
+    ImGui::SetCursorPos(after_head);
+  }
+
+  void drawBeforeHead(float left, float right, const JobIndex& index, Selection& selection) {
+    const std::string head = headText(0, index, selection, isRoomy(ImGui::GetWindowWidth()));
+    std::string text = head + " ▼";
+    float size = buttonSize(ui_, text, ui_.fonts.head).x;
+    if (size > right - left) {
+      text = "Before ▼";
+      size = buttonSize(ui_, text, ui_.fonts.head).x;
+    }
+    if (right - left > size) {
+      ImGui::SetCursorPos({right - size - ui_.px(2), std::floor(ui_.px(5))});
+      if (button(ui_, "before", text, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("compare with");
+      if (ImGui::IsItemHovered()) tooltip(head + "\nWhat the graph at the right is compared with.");
+    }
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
+    if (ImGui::BeginPopup("compare with")) {
+      for (const bool previous : {false, true}) {
+        const char* choice = previous ? "the graph before this pass" : "the frozen graph";
+        const bool chosen = selection.before_is_previous == previous;
+        if (button(ui_, choice, choice, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet)) {
+          selection.before_is_previous = previous;
+          ImGui::CloseCurrentPopup();
+        }
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopStyleVar();
+  }
+
+  void drawColorMenu() {
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
+    if (ImGui::BeginPopup("color by")) {
+      for (int c = 0; c < kColorings; ++c) {
+        const auto choice = static_cast<ColorBy>(c);
+        if (button(ui_, colorByName(choice), colorByName(choice),
+                   choice == color_by_ ? ButtonLook::kChosen : ButtonLook::kQuiet)) {
+          color_by_ = choice;
+          ImGui::CloseCurrentPopup();
+        }
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopStyleVar();
+  }
+
+  // Returns where they begin.
+  float drawViewButtons(float width, Selection& selection) {
+    float x = width - ui_.px(8);
+    const auto placeLeft = [&](const std::string& text) {
+      x -= buttonSize(ui_, text, ui_.fonts.head).x - ui_.px(8);
+      ImGui::SetCursorPos({x, std::floor(ui_.px(5))});
+    };
+    const std::string percent = fmt::format("{:.0f} %", mainPane().canvas().zoom() * 100);
+    if (isRoomy(width)) {
+      placeLeft(percent);
+      if (button(ui_, "zoom", percent, ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.100");
+      if (ImGui::IsItemHovered())
+        tooltip("Zoom. Click for 100 %; Ctrl and the wheel zoom, the wheel scrolls, dragging pans.");
+    }
+    placeLeft("fit");
+    if (button(ui_, "fit", "fit", ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.fit");
+    if (ImGui::IsItemHovered()) tooltip("Show the whole graph (F). Z zooms to what is selected.");
+    for (std::size_t a = kArrangements.size(); a-- > 0;) {
+      placeLeft(kArrangements[a]);
+      const bool chosen = arrangement_ == static_cast<Arrangement>(a);
+      if (button(ui_, kArrangements[a], kArrangements[a], chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
+                 ui_.fonts.head)) {
+        arrangement_ = static_cast<Arrangement>(a);
+        arrangement_chosen_ = true;
+      }
+    }
+    return x;
+  }
+
+  void drawSearch(Selection& selection, float points) {
+    ImGui::SetCursorPos({ui_.px(10), std::floor(ui_.px(5))});
+    const float width = ui_.px(points);
+    ImGui::SetNextItemWidth(width);
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
+    if (focus_search_) ImGui::SetKeyboardFocusHere();
+    focus_search_ = false;
+    const bool entered = ImGui::InputTextWithHint("##search", "search nodes  /", search_.data(), search_.size(),
+                                                  ImGuiInputTextFlags_EnterReturnsTrue);
+    ImGui::PopStyleVar();
+    const GraphScene* scene = mainPane().scene();
+    if (search_[0] == 0 || scene == nullptr) return;
+    const GraphSnapshot* graph = mainPane().key().index->graphs[mainPane().key().picture.graph].graph.get();
+    if (searched_ != graph) finder_.read(*graph);
+    searched_ = graph;
+    const auto& hits = finder_.find(search_.data());
+    const std::string count = hits.empty() ? "none" : fmt::format("{}", hits.size());
+    ImFont* font = ui_.fonts.head;
+    const float count_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, count.c_str()).x;
+    const ImVec2 high = ImGui::GetItemRectMax();
+    ImGui::GetWindowDrawList()->AddText(font, font->FontSize,
+                                        {std::floor(high.x - count_width - ui_.px(8)),
+                                         std::floor(ImGui::GetItemRectMin().y + ui_.px(4))},
+                                        hits.empty() ? ui_.theme.warning : ui_.theme.dim, count.c_str());
+    if (!entered) return;
+    ImGui::SetKeyboardFocusHere(-1);
+    findNext(ImGui::GetIO().KeyShift ? -1 : 1, selection);
+  }
+
+  // The next hit after the last one; folded modules around it open.
+  void findNext(int direction, Selection& selection) {
+    const auto& hits = finder_.hits();
+    const GraphScene* scene = mainPane().scene();
+    if (hits.empty() || scene == nullptr) return;
+    const auto place = std::lower_bound(hits.begin(), hits.end(), last_hit_);
+    std::size_t next = 0;
+    if (direction > 0) {
+      const auto after = place != hits.end() && *place == last_hit_ ? place + 1 : place;
+      next = after == hits.end() ? 0 : static_cast<std::size_t>(after - hits.begin());
+    } else {
+      next = place == hits.begin() ? hits.size() - 1 : static_cast<std::size_t>(place - hits.begin()) - 1;
+    }
+    last_hit_ = hits[next];
+    const SceneKey& key = mainPane().key();
+    const std::int32_t slot = scene->all->stages[key.picture.graph].slot_of_node[last_hit_];
+    for (std::int32_t m = slot < 0 ? -1 : scene->all->module_of_slot[slot]; m >= 0; m = scene->all->modules[m].parent)
+      if (scene->canvas_node[last_hit_] >= 0 && scene->module[scene->canvas_node[last_hit_]] >= 0)
+        fold_.setClosed(scene->all->modules[m].path, false);
+    selection.select(key.index->graphs[key.picture.graph].graph->nodes[last_hit_].origins, true);
+  }
+
+  void drawPane(int side, ImVec2 size, const StudioSnapshot& snapshot, Selection& selection) {
+    GraphPane& pane = panes_[side];
+    const JobIndex& index = *snapshot.index;
+    const std::int32_t stage = stageOf(side, index, selection);
+    const std::int32_t graph = stage < 0 ? -1 : index.stages[stage].graph;
+    if (graph < 0) {
+      pane.forget();
+    } else {
+      SceneKey wanted;
+      wanted.job = snapshot.job;
+      wanted.index = snapshot.index;
+      wanted.fold = fold_;
+      const std::int32_t other = stageOf(1 - side, index, selection);
+      wanted.picture = {graph, stage, other < 0 ? -1 : index.stages[other].graph, side == 0, stage > 0, color_by_};
+      const bool follow = side == 0 || arrangement_ != Arrangement::kSplit;
+      settled_ = pane.refresh(wanted, follow) && settled_;
+    }
+    if (beginArea(ui_, side == 0 ? "before" : "after", size, ui_.theme.ground, {0, 0},
+                  ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse)) {
+      if (side == 1 && index.stages.size() < 2) {
+        drawNotOptimized(snapshot);
+      } else if (pane.scene() != nullptr) {
+        pane.draw(selection, &fold_);
+      } else {
+        emptyState(ui_, "Arranging the graph", "One moment.");
+      }
+    }
+    endArea();
+  }
+
+  void drawNotOptimized(const StudioSnapshot& snapshot) const {
+    if (snapshot.status.state == JobState::kWorking) {
+      emptyState(ui_, "Waiting for the first pass",
+                 "The graph after each pass appears here while the model is optimized.");
+    } else if (snapshot.status.state == JobState::kRecorded) {
+      emptyState(ui_, "No passes were recorded",
+                 "This run measured the model as it is. ipex-studio run MODEL.pt records every pass.");
+    } else {
+      emptyState(ui_, "Not optimized yet",
+                 "Press Optimize: the graph after every pass appears here, with the time of each operation.");
+    }
+  }
+
+  // One line below the canvases: what the colours and signs mean.
+  void drawLegend() {
+    const float top = ImGui::GetWindowHeight() - std::floor(ui_.px(kLegendPoints));
+    const float right = ImGui::GetWindowWidth() - ui_.px(13);
+    const float text_y = top + std::floor((ui_.px(kLegendPoints) - ui_.fonts.head->FontSize) / 2);
+    ImGui::SetCursorPos({0, top});
+    hairline(ui_);
+    const GraphScene* scene = mainPane().scene();
+    if (scene == nullptr) return;
+    float x = ui_.px(13);
+    const auto put = [&](ImU32 swatch_color, const std::string& sign, const std::string& text) {
+      ImFont* font = ui_.fonts.head;
+      const float text_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.c_str()).x;
+      if (x + ui_.px(15) + text_width > right) return;
+      ImGui::SetCursorPos({x, text_y});
+      if (sign.empty()) {
+        swatch(ui_, swatch_color);
+      } else {
+        label(swatch_color, sign, font);
+      }
+      ImGui::SetCursorPos({x + ui_.px(15), text_y});
+      label(ui_.theme.dim, text, font);
+      x += ui_.px(15 + 16) + text_width;
+    };
+    for (const LegendEntry& entry : scene->legend)
+      put(entry.tint < 0 ? ui_.theme.faint : ui_.theme.kinds[static_cast<std::size_t>(entry.tint)], "", entry.text);
+    const auto& nodes = scene->canvas.nodes;
+    const auto any = [&](CanvasMark mark) {
+      return std::any_of(nodes.begin(), nodes.end(), [&](const CanvasNode& node) { return node.mark == mark; });
+    };
+    if (color_by_ == ColorBy::kTime && std::any_of(nodes.begin(), nodes.end(), [](const CanvasNode& node) {
+          return node.heat > 0;
+        }))
+      put(ui_.theme.warning, "_", "bar: time against the slowest");
+    if (any(CanvasMark::kAdded)) put(ui_.theme.good, "+", "added");
+    if (any(CanvasMark::kChanged)) put(ui_.theme.warning, "~", "changed");
+  }
+
+  const Ui& ui_;
+  std::array<GraphPane, 2> panes_;
+  ModuleFold fold_;
+  ColorBy color_by_ = ColorBy::kTime;
+  Arrangement arrangement_ = Arrangement::kSplit;
+  bool arrangement_chosen_ = false;
+  std::array<char, 128> search_{};
+  bool focus_search_ = false;
+  GraphSearch finder_;
+  const GraphSnapshot* searched_ = nullptr;
+  std::int32_t last_hit_ = -1;
+  bool settled_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> makeGraphPanel(const Ui& ui) { return std::make_unique<GraphPanel>(ui); }
+
+}  // namespace ipex_studio

@@ -1,0 +1,130 @@
+// What panels ask the session to do: tagged values, collected while a frame is drawn and handed over after it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/record/options.h"
+#include "studio/snapshot/overrides.h"
+
+namespace ipex_studio {
+
+// Open a model (.pt) or a database of recorded runs (.db).
+struct OpenCommand {
+  std::string path;
+};
+
+// Optimize, verify and measure the open model with these choices.
+struct OptimizeCommand {
+  Precision precision = Precision::kFp32;
+  std::int32_t threads = 0;         // 0: all usable cores
+  std::vector<std::string> inputs;  // texts of --input; empty: as given or guessed before
+};
+
+// End the running job; what was recorded is kept.
+struct CancelCommand {};
+
+// What to do with a model that can touch files or run code of others.
+enum class TrustAnswer { kSandbox, kTrust, kRefuse };
+struct TrustCommand {
+  TrustAnswer answer = TrustAnswer::kRefuse;
+};
+
+// Write the optimized model to `path` and compare the file's results with the model's. What is wished for and is not what
+// was measured last is optimized and measured first.
+struct ExportCommand {
+  std::string path;
+  ExportForm form = ExportForm::kCompiled;
+  std::optional<Precision> precision;  // nothing: as measured
+  std::optional<bool> tuned;           // kernels measured on this machine; nothing: as measured
+  bool prepared = false;               // beside a compiled export its weights as this machine's kernels read them
+};
+
+enum class TuneGoal {
+  kCalibrate,  // see which values occur in data: a recipe for INT8
+  kQuantize,   // a recipe, then optimize, judge and measure in INT8
+  kSearch,     // the fastest precision of each operation within a budget
+  kKernels,    // measure kernels and layouts at length
+};
+
+// Goes on with what was interrupted unless `restart`.
+struct TuneCommand {
+  TuneGoal goal = TuneGoal::kCalibrate;
+  std::string data;         // file or folder; kKernels needs none
+  std::string preprocess;   // a TOML file; empty: pixels to 0..1
+  std::string metric;       // empty: by the data
+  std::string recipe;       // a file to take instead of calibrating; empty: none
+  std::string save_recipe;  // empty: kept in the session alone
+  std::string method = "auto";
+  std::int64_t samples = 0;  // 0: all
+  double max_drop = 0.01;
+  double min_sqnr_db = 30;
+  double time_budget_s = 600;
+  bool restart = false;
+};
+
+// A picture as OpenGL reads it: RGBA, top row first.
+struct Picture {
+  int width = 0;
+  int height = 0;
+  std::vector<std::uint8_t> rgba;
+};
+
+// Write what is on the screen; the path's end says how: .png or .html.
+struct ReportCommand {
+  std::string path;
+  std::string panel;                    // the tab in front
+  std::vector<std::string> selected;    // names of what is selected
+  std::shared_ptr<const Picture> picture;
+};
+
+// Write what a panel shows to `path`; its end says how: .csv or .json.
+struct SaveTableCommand {
+  std::string panel;
+  std::string path;
+};
+
+// Show another recorded job of the database.
+struct ShowJobCommand {
+  std::int64_t job = 0;
+};
+
+// Set recorded runs side by side, the first as the measure; fewer than two: nothing is compared any more.
+struct CompareCommand {
+  std::vector<std::int64_t> runs;
+};
+
+// Decide against the optimizer; `measure`: at once against what was decided before, both in turns.
+struct OverrideCommand {
+  Overrides next;
+  bool measure = false;
+};
+
+// Take the last decision back, or make it again.
+struct StepOverridesCommand {
+  bool redo = false;
+};
+
+// Flags of `ipex-studio run` for the open model, which is optimized with them at once; they replace those before.
+struct FlagsCommand {
+  std::string words;
+};
+
+using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
+                             CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand, FlagsCommand>;
+
+// Filled by panels on the drawing thread, emptied by the window after each frame.
+class Commands {
+ public:
+  void post(Command command);
+  std::vector<Command> take();
+
+ private:
+  std::vector<Command> queue_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,62 @@
+// See snapshot.h.
+#include "studio/snapshot/snapshot.h"
+
+#include "core/base/error.h"
+
+namespace ipex_studio {
+namespace {
+
+// The index points into the record, so both live and die together.
+struct IndexedJob {
+  std::shared_ptr<const JobRecord> job;
+  std::shared_ptr<const JobIndex> index;
+};
+
+SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const JobIndex> index, SnapshotParts parts,
+                     const SnapshotPtr& previous) {
+  auto snapshot = std::make_shared<StudioSnapshot>();
+  snapshot->revision = previous ? previous->revision + 1 : 1;
+  snapshot->job = std::move(job);
+  snapshot->index = std::move(index);
+  snapshot->status = std::move(parts.status);
+  snapshot->choices = std::move(parts.choices);
+  snapshot->peaks = parts.peaks;
+  snapshot->history = parts.history ? std::move(parts.history) : std::make_shared<const RunHistory>();
+  snapshot->comparison = std::move(parts.comparison);
+  snapshot->precisions = std::move(parts.precisions);
+  snapshot->tunings = std::move(parts.tunings);
+  snapshot->overrides = std::move(parts.overrides);
+  snapshot->work = std::move(parts.work);
+  snapshot->tries = std::make_shared<const std::vector<WhatIf>>(std::move(parts.tries));
+  snapshot->log = std::make_shared<const std::vector<LogLine>>(std::move(parts.log));
+  return snapshot;
+}
+
+}  // namespace
+
+std::string pressOptimize(const StudioSnapshot& snapshot) {
+  switch (snapshot.status.state) {
+    case JobState::kEmpty:
+      return "Open a model (Ctrl+O) and press Optimize";
+    case JobState::kRecorded:
+      return "These are recorded runs; open the model itself and press Optimize";
+    default:
+      return "Press Optimize";
+  }
+}
+
+SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous) {
+  if (!job) job = std::make_shared<const JobRecord>();
+  auto indexed = std::make_shared<IndexedJob>();
+  indexed->job = job;
+  indexed->index = buildJobIndex(*job);
+  std::shared_ptr<const JobIndex> index(indexed, indexed->index.get());
+  return assemble(std::move(job), std::move(index), std::move(parts), previous);
+}
+
+SnapshotPtr withStatus(const SnapshotPtr& previous, SnapshotParts parts) {
+  IPEX_CHECK(previous != nullptr, "withStatus needs a previous snapshot");
+  return assemble(previous->job, previous->index, std::move(parts), previous);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,134 @@
+// What the window shows at one instant: an immutable value made off the drawing thread and swapped in whole.
+//
+// A session makes one with makeSnapshot(job, …) when records arrived, and with withStatus(previous, …) when only the
+// progress or the log moved on: the indexes, which take time to build, are then shared with the previous snapshot.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/record/records.h"
+#include "core/record/tuning_store.h"
+#include "profiler/comparison.h"
+#include "studio/snapshot/commands.h"
+#include "studio/snapshot/snapshot_index.h"
+#include "studio/snapshot/snapshot_peaks.h"
+#include "studio/snapshot/snapshot_work.h"
+
+namespace ipex_studio {
+
+enum class JobState {
+  kEmpty,     // nothing is open
+  kReady,     // a model is open, nothing was optimized yet
+  kRecorded,  // recorded runs are open, the model is not at hand: nothing can be started
+  kWorking,
+  kDone,
+  kFailed,
+  kCancelled,
+};
+
+struct JobStatus {
+  JobState state = JobState::kEmpty;
+  std::string stage;     // "measure baseline"; set while kWorking
+  double fraction = -1;  // of the whole job, 0..1; negative: unknown
+  double eta_s = -1;     // negative: unknown
+  std::string message;   // one sentence: why it failed, or where the export went
+};
+
+enum class LogLevel { kInfo, kWarning, kError };
+
+struct LogLine {
+  double time_s = 0;  // since the program began
+  LogLevel level = LogLevel::kInfo;
+  std::string text;
+};
+
+// A precision chip of the run bar.
+struct PrecisionChoice {
+  Precision precision = Precision::kFp32;
+  bool available = true;
+  std::string reason;  // why not, as a sentence: "This CPU has no BF16 instructions."
+};
+
+// What may be chosen in the run bar, and what is in force.
+struct RunChoices {
+  std::vector<PrecisionChoice> precisions;
+  Precision precision = Precision::kFp32;
+  std::int32_t threads = 1;
+  std::int32_t max_threads = 1;
+};
+
+// What was recorded before, and what of it stands side by side.
+struct RunHistory {
+  std::vector<JobSummary> jobs;   // newest first
+  std::int64_t shown_job = 0;     // whose record the snapshot holds; 0: it is not recorded (yet)
+  std::string message;            // why there is none, as a sentence; empty otherwise
+};
+
+struct StudioSnapshot {
+  std::uint64_t revision = 0;             // rises by one with each snapshot of a session
+  std::shared_ptr<const JobRecord> job;   // never null; empty record when nothing is open
+  std::shared_ptr<const JobIndex> index;  // never null
+  JobStatus status;
+  RunChoices choices;
+  MachinePeaks peaks;  // of the machine that ran; unknown when it is another one
+  std::shared_ptr<const RunHistory> history;  // never null
+  std::shared_ptr<const RunSet> comparison;   // null: nothing is compared
+  std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is but one
+  std::shared_ptr<const std::vector<TuningEntry>> tunings;  // of steps, measured on machines like this; null: none
+  OverrideState overrides;
+  WorkState work;
+  std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
+  std::shared_ptr<const std::vector<LogLine>> log;  // never null
+};
+
+using SnapshotPtr = std::shared_ptr<const StudioSnapshot>;
+
+// Everything that stands beside the records in a snapshot.
+struct SnapshotParts {
+  JobStatus status;
+  RunChoices choices;
+  MachinePeaks peaks;
+  std::shared_ptr<const RunHistory> history;  // may be null: none
+  std::shared_ptr<const RunSet> comparison;
+  std::shared_ptr<const RunSet> precisions;
+  std::shared_ptr<const std::vector<TuningEntry>> tunings;
+  OverrideState overrides;
+  WorkState work;
+  std::vector<WhatIf> tries;
+  std::vector<LogLine> log;
+};
+
+// How a sentence on what to press begins: "Press Optimize", or what comes first where only recorded runs are open.
+std::string pressOptimize(const StudioSnapshot& snapshot);
+
+// Builds the indexes: tens of milliseconds for a large job, so call it on a session's thread. `job` may be null.
+// Trusts neither ids nor strings in the records. `previous` may be null; its revision is counted on.
+SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous);
+
+// The same records with other parts. Cheap.
+SnapshotPtr withStatus(const SnapshotPtr& previous, SnapshotParts parts);
+
+// Where the window gets its snapshots from: the session, or a test. All functions are called from the drawing thread,
+// return at once and do not throw.
+class SnapshotSource {
+ public:
+  virtual ~SnapshotSource() = default;
+  // Never null. The same pointer until something changed.
+  virtual SnapshotPtr latest() = 0;
+  // `wake` may be called from any thread whenever latest() has changed; an empty function ends that. After this call
+  // returned, the previous function is not called any more.
+  virtual void setWakeup(std::function<void()> wake) = 0;
+  virtual void post(Command command) = 0;
+  // Something is being timed: only input is worth a frame. It ends with a call of `wake`.
+  virtual bool timed() { return false; }
+  // A frame was drawn between two times of nowNs(); `more`: other work for the window goes on. What is timed meanwhile does not count.
+  virtual void drew(std::int64_t /*begin_ns*/, std::int64_t /*end_ns*/, bool /*more*/) {}
+  // False while a posted command has not been dealt with.
+  virtual bool idle() { return true; }
+};
+
+}  // namespace ipex_studio

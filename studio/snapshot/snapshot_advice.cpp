@@ -1,0 +1,271 @@
+// See snapshot_advice.h.
+#include "studio/snapshot/snapshot_advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/runtime/machine_facts.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::size_t kMostAdvice = 8;
+// Below these shares of the run a hint is not worth anyone's time.
+constexpr double kLeastShare = 0.005;
+constexpr double kLeastUnattributed = 0.05;
+constexpr double kMostSpread = 0.1;  // half of the median's interval, against the median
+
+struct RowGroup {
+  std::int32_t count = 0;
+  double total_ns = 0;
+  std::vector<OriginId> origins;
+
+  void add(const OperationRow& row) {
+    ++count;
+    total_ns += row.time.p50_ns;
+    origins.insert(origins.end(), row.origins.begin(), row.origins.end());
+  }
+};
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+const char* plural(std::int32_t count) { return count == 1 ? "" : "s"; }
+
+void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
+  if (index.optimized.run == nullptr || index.optimized.run->accuracy.pass) return;
+  const AccuracyRecord& accuracy = index.optimized.run->accuracy;
+  std::string text = accuracy.text.empty() ? fmt::format("max relative error {:.2g}", accuracy.max_rel)
+                                           : displayText(accuracy.text, 200);
+  advice->push_back({Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
+}
+
+// Something else ran meanwhile: what follows is worth less.
+void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
+  const TimeStatistics& latency = index.optimized.latency;
+  if (latency.samples < 2 || latency.p50_ns <= 0) return;
+  const double spread = latency.half_width_ns / latency.p50_ns;
+  if (spread < kMostSpread) return;
+  advice->push_back({Advice::Tone::kWarning,
+                     fmt::format("Times are uncertain by ±{:.0f} %: something else used the machine. Close it and measure again.", spread * 100), "Show", {},
+                     "latency", {}, "run.optimize", "Measure again"});
+}
+
+void adviseOnInterpreter(const JobIndex& index, std::vector<Advice>* advice) {
+  RowGroup group;
+  for (const OperationRow& row : index.optimized.rows) {
+    if (row.step < 0) group.add(row);
+  }
+  const double latency_ns = index.optimized.latency.p50_ns;
+  if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kLeastShare) return;
+  advice->push_back({Advice::Tone::kWarning,
+                     fmt::format("{} node{} stayed with the interpreter: {} ({}).", group.count, plural(group.count),
+                                 formatTime(group.total_ns), percent(group.total_ns / latency_ns)),
+                     "Show", std::move(group.origins), "operations", {}, "", ""});
+}
+
+void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
+  RowGroup group;
+  for (const OperationRow& row : index.optimized.rows) {
+    if (row.step >= 0 && row.group == KindGroup::kReorder) group.add(row);
+  }
+  const double latency_ns = index.optimized.latency.p50_ns;
+  if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kLeastShare) return;
+  advice->push_back(
+      {Advice::Tone::kWarning,
+       fmt::format("{} reorder{} cost{} {} ({}).", group.count, plural(group.count), group.count == 1 ? "s" : "",
+                   formatTime(group.total_ns), percent(group.total_ns / latency_ns)),
+       "Show", std::move(group.origins), "operations", {}, "", ""});
+}
+
+// "nhwc" of "channels-last": what plans call the layouts that measuring tries.
+std::string planLayout(const std::string& layout) {
+  if (layout == "channels-last") return "nhwc";
+  if (layout == "row-major") return "nchw";
+  return layout.compare(0, 8, "blocked-") == 0 ? "nChw" + layout.substr(8) + "c" : layout;
+}
+
+struct StepCandidates {
+  const StepRecord* step = nullptr;
+  const DispatchRecord* chosen = nullptr;
+  std::vector<const DispatchRecord*> timed;
+};
+
+std::map<std::int32_t, StepCandidates> candidatesOf(const RunRecord& run) {
+  std::map<std::int32_t, StepCandidates> all;
+  for (const StepRecord& step : run.steps) all[step.index].step = &step;
+  for (const DispatchRecord& dispatch : run.dispatches) {
+    const auto at = all.find(dispatch.step);
+    if (at == all.end() || dispatch.elapsed_ns <= 0) continue;
+    at->second.timed.push_back(&dispatch);
+    if (dispatch.chosen) at->second.chosen = &dispatch;
+  }
+  return all;
+}
+
+// Another kernel for a step, to be pinned and measured.
+Advice pinAdvice(const StepCandidates& at, const DispatchRecord& other, std::string text) {
+  Advice advice{Advice::Tone::kHint, std::move(text), "Show", at.step->origins, "kernels", {}, "", "Try it"};
+  advice.try_it.pins.push_back({at.step->spec, at.step->dst_shape, other.kernel, other.layout, displayText(at.step->name, 80)});
+  return advice;
+}
+
+// The costliest reorder whose reader has a kernel that takes what is there, for less than the two cost now.
+void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
+  const RunIndex& run = index.optimized;
+  if (run.run == nullptr || run.latency.p50_ns <= 0) return;
+  const auto candidates = candidatesOf(*run.run);
+  double most_ns = kLeastShare * run.latency.p50_ns;
+  std::optional<Advice> best;
+  for (const OperationRow& row : run.rows) {
+    if (row.step < 0 || row.group != KindGroup::kReorder) continue;
+    const StepRecord& reorder = run.run->steps[static_cast<std::size_t>(row.step)];
+    const auto reader = candidates.find(reorder.last_use);
+    if (reader == candidates.end() || reader->second.chosen == nullptr) continue;
+    for (const DispatchRecord* other : reader->second.timed) {
+      if (other->chosen || planLayout(other->layout) != reorder.src_layout) continue;
+      const double saved_ns = row.time.p50_ns + static_cast<double>(reader->second.chosen->elapsed_ns - other->elapsed_ns);
+      if (saved_ns <= most_ns) continue;
+      most_ns = saved_ns;
+      best = pinAdvice(reader->second, *other,
+                       fmt::format("{} in {} would need no reorder before it: about {} less ({}).", displayText(reader->second.step->name, 48),
+                                   displayText(reorder.src_layout, 24), formatTime(saved_ns), percent(saved_ns / run.latency.p50_ns)));
+    }
+  }
+  if (best) advice->push_back(std::move(*best));
+}
+
+// The kernel that lost the most by measuring alone against the chosen one: what surrounds it decided otherwise.
+void adviseOnKernels(const JobIndex& index, std::vector<Advice>* advice) {
+  const RunIndex& run = index.optimized;
+  if (run.run == nullptr || run.latency.p50_ns <= 0) return;
+  double most_ns = kLeastShare * run.latency.p50_ns;
+  std::optional<Advice> best;
+  for (const auto& [number, at] : candidatesOf(*run.run)) {
+    if (at.chosen == nullptr || at.step->kind == "reorder") continue;
+    for (const DispatchRecord* other : at.timed) {
+      const auto saved_ns = static_cast<double>(at.chosen->elapsed_ns - other->elapsed_ns);
+      if (saved_ns <= most_ns) continue;
+      most_ns = saved_ns;
+      best = pinAdvice(at, *other,
+                       fmt::format("Alone, {} is {} faster on {} than what the plan took.", displayText(other->kernel, 40), formatTime(saved_ns),
+                                   displayText(at.step->name, 48)));
+    }
+  }
+  if (best) advice->push_back(std::move(*best));
+}
+
+// Precisions that this machine computes natively and that were not tried.
+void adviseOnPrecision(const JobRecord& job, const JobIndex& index, std::vector<Advice>* advice) {
+  const RunRecord* run = index.optimized.run;
+  if (run == nullptr || run->precision != "fp32" || !run->accuracy.pass) return;
+  const auto& features = job.machine.features;
+  const auto has = [&](const char* word) {
+    return std::any_of(features.begin(), features.end(), [&](const std::string& name) { return name.find(word) != std::string::npos; });
+  };
+  if (hasBf16(job.machine.isa)) {
+    Advice bf16{Advice::Tone::kGood, "This CPU computes BF16 natively; it was not tried.", "", {}, "", {}, "", "Try BF16"};
+    bf16.try_it.precisions.push_back({"*", "bf16"});
+    advice->push_back(std::move(bf16));
+  }
+  if (job.sensitivities.empty()) {
+    advice->push_back({Advice::Tone::kGood, has("vnni") ? "INT8 is native here (VNNI) and needs data to calibrate on." : "INT8 needs data to calibrate on; without VNNI it gains less here.",
+                       "", {}, "", {}, "tune.quantize", "Calibrate…"});
+  }
+}
+
+void adviseOnSlowest(const JobIndex& index, std::vector<Advice>* advice) {
+  const RunIndex& run = index.optimized.run != nullptr ? index.optimized : index.baseline;
+  std::vector<const OperationRow*> rows;
+  for (const OperationRow& row : run.rows) {
+    if (row.time.p50_ns > 0) rows.push_back(&row);
+  }
+  if (rows.size() < 4 || run.latency.p50_ns <= 0) return;
+  std::partial_sort(rows.begin(), rows.begin() + 3, rows.end(), [](const OperationRow* a, const OperationRow* b) {
+    return a->time.p50_ns != b->time.p50_ns ? a->time.p50_ns > b->time.p50_ns : a < b;
+  });
+  double total_ns = 0;
+  for (std::size_t i = 0; i < 3; ++i) total_ns += rows[i]->time.p50_ns;
+  advice->push_back({Advice::Tone::kHint,
+                     fmt::format("The slowest three operations take {} of the run, first {} with {}.",
+                                 percent(total_ns / run.latency.p50_ns), displayText(rows[0]->name, 48),
+                                 formatTime(rows[0]->time.p50_ns)),
+                     "Show", rows[0]->origins, "operations", {}, "", ""});
+}
+
+struct Declines {
+  std::int32_t count = 0;
+  const Remark* first = nullptr;
+};
+
+void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
+  std::map<std::pair<std::string, std::string>, Declines> groups;
+  for (const Remark& remark : job.remarks) {
+    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand") continue;
+    Declines& group = groups[{remark.pass, remark.reason}];
+    if (group.count++ == 0) group.first = &remark;
+  }
+  std::vector<const Declines*> order;
+  for (const auto& [key, group] : groups) order.push_back(&group);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Declines* a, const Declines* b) { return a->count > b->count; });
+  if (order.size() > 2) order.resize(2);
+  for (const Declines* group : order) {
+    std::string why = displayText(group->first->text.empty() ? group->first->reason : group->first->text, 140);
+    if (!why.empty() && why.back() != '.') why += '.';
+    const std::string often = group->count > 1 ? fmt::format(" {} times", group->count) : std::string();
+    advice->push_back({Advice::Tone::kHint,
+                       fmt::format("{} declined{}: {}", displayText(group->first->pass, 48), often, why), "Show",
+                       group->first->origins, "remarks", {}, "", ""});
+  }
+}
+
+void adviseOnInputs(const JobRecord& job, std::vector<Advice>* advice) {
+  std::string guessed;
+  for (const InputRecord& input : job.model.inputs) {
+    if (!input.guessed || guessed.size() > 80) continue;
+    guessed += (guessed.empty() ? "" : ", ") + displayText(input.name, 24) + " " + formatShape(input.description);
+  }
+  if (guessed.empty()) return;
+  advice->push_back(
+      {Advice::Tone::kHint, fmt::format("The inputs are a guess ({}).", guessed), "", {}, "", {}, "run.inputs", "Set them…"});
+}
+
+void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
+  const RunIndex& run = index.optimized;
+  if (run.rows.empty() || run.latency.p50_ns <= 0) return;
+  const double share = run.unattributed_ns / run.latency.p50_ns;
+  if (share < kLeastUnattributed) return;
+  advice->push_back(
+      {Advice::Tone::kWarning,
+       fmt::format("{} of the run ({}) belong to no operation.", formatTime(run.unattributed_ns), percent(share)),
+       "Show",
+       {},
+       "operations",
+       {},
+       "",
+       ""});
+}
+
+}  // namespace
+
+std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
+  std::vector<Advice> advice;
+  adviseOnAccuracy(index, &advice);
+  adviseOnNoise(index, &advice);
+  adviseOnInterpreter(index, &advice);
+  adviseOnReorders(index, &advice);
+  adviseOnLayouts(index, &advice);
+  adviseOnKernels(index, &advice);
+  adviseOnSlowest(index, &advice);
+  adviseOnPrecision(job, index, &advice);
+  adviseOnDeclines(job, &advice);
+  adviseOnUnattributed(index, &advice);
+  adviseOnInputs(job, &advice);
+  if (advice.size() > kMostAdvice) advice.resize(kMostAdvice);
+  return advice;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,13 @@
+// "What to do next": sentences with a number and a link, derived from what was recorded.
+#pragma once
+
+#include <vector>
+
+#include "studio/snapshot/snapshot_index.h"
+
+namespace ipex_studio {
+
+// At most eight, the most worthwhile first. `index` has everything but the advice.
+std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index);
+
+}  // namespace ipex_studio

@@ -1,0 +1,142 @@
+// Indexes over a JobRecord, so that drawing a frame only looks things up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/record/records.h"
+#include "profiler/statistics.h"
+#include "studio/snapshot/overrides.h"
+#include "studio/snapshot/snapshot_timeline.h"
+
+namespace ipex_studio {
+
+// What a node or step is, coarsely: decides its colour, its strip and the word in tables.
+enum class KindGroup : std::uint8_t {
+  kConvolution,
+  kLinear,
+  kAttention,
+  kPooling,
+  kNormalization,
+  kElementwise,
+  kEmbedding,
+  kReorder,
+  kInputOutput,
+  kOther,
+};
+constexpr int kKindGroups = 10;
+// From "aten::conv2d", "ipex_studio::convolution", "convolution", "reorder" …
+KindGroup kindGroup(const std::string& kind);
+const char* kindGroupName(KindGroup group);  // "convolution"
+
+// Median (nearest rank, as in reports) with a distribution-free 95 % interval; zeros when there are no samples.
+struct TimeStatistics {
+  double p50_ns = 0;
+  double half_width_ns = 0;  // half of the interval's width
+  std::int64_t samples = 0;
+};
+TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns);
+
+// One row of the operations table: a plan step, or a node that stayed with the interpreter.
+struct OperationRow {
+  std::int32_t step = -1;  // index into RunRecord::steps; -1: interpreter
+  std::string name;
+  std::string kind;  // without namespace
+  KindGroup group = KindGroup::kOther;
+  std::string kernel;  // what ran: implementation, else kernel, else "interpreter"
+  std::string layout;  // "nchw→nChw16c", or one name where both agree
+  std::string output;  // "1x256x56x56"
+  std::string precision;
+  std::vector<OriginId> origins;
+  TimeStatistics time;
+  double share = 0;         // of the whole run, 0..1
+  double gflops_per_s = 0;  // 0: unknown
+  double baseline_ns = 0;   // the same origins in the baseline run; 0: unknown
+};
+
+// One measured variant, digested.
+struct RunIndex {
+  const RunRecord* run = nullptr;  // into the JobRecord the index was made of
+  TimeStatistics latency;
+  std::vector<OperationRow> rows;  // in order of execution
+  std::unordered_map<OriginId, std::vector<std::int32_t>> rows_of_origin;
+  double steps_ns = 0;         // sum of medians
+  double unattributed_ns = 0;  // latency minus that sum; may be negative by noise
+  std::vector<TimelineTrack> tracks;  // one per instance; empty when no begins were recorded
+};
+
+// One graph that was recorded, with its nodes by origin.
+struct GraphIndex {
+  std::shared_ptr<const GraphSnapshot> graph;
+  std::unordered_map<OriginId, std::vector<std::int32_t>> nodes_of_origin;
+  std::vector<std::int32_t> users_of_value;  // count per value
+};
+
+// One position of the pass history: the frozen graph (position 0) and each pass after it.
+struct Stage {
+  std::int32_t pass = -1;   // index into JobRecord::passes; -1: frozen
+  std::string name;         // "frozen", "fold-batch-norm"
+  std::int32_t graph = -1;  // index into JobIndex::graphs: the graph as it stands then; -1: none
+};
+
+// A sentence for "What to do next".
+struct Advice {
+  enum class Tone { kGood, kHint, kWarning };
+  Tone tone = Tone::kHint;
+  std::string text;
+  std::string link;               // text of the link; empty: none
+  std::vector<OriginId> origins;  // what the link selects
+  std::string tab;                // panel that the link brings to the front; empty: none
+  Overrides try_it;               // decisions that would follow it, added to those in force; empty: none
+  std::string action;             // what the window offers for it instead: a name of app_actions.h; empty: nothing
+  std::string offer;              // text of the link that does either
+};
+
+struct JobIndex {
+  std::vector<GraphIndex> graphs;
+  std::vector<Stage> stages;        // empty when no graph was recorded
+  std::int32_t default_stage = -1;  // the last one that still shows operations, not whole regions; -1: none
+  RunIndex baseline;                // run is null when not measured
+  RunIndex optimized;
+  Interval speedup;  // optimized over baseline; value is 0 when not measured
+  std::vector<Advice> advice;
+  std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
+  std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins
+};
+
+// `job` must outlive the index.
+std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job);
+
+// The rows of `run` that share an origin with `origins`; unique, in order of execution.
+std::vector<std::int32_t> rowsOf(const RunIndex& run, const std::vector<OriginId>& origins);
+// The nodes of `graph` that share an origin with `origins`; unique, ascending.
+std::vector<std::int32_t> nodesOf(const GraphIndex& graph, const std::vector<OriginId>& origins);
+// The remarks that share an origin with `origins`; unique, in order.
+std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<OriginId>& origins);
+
+// "12.3 ms", "870 µs", "1.24 s"; `decimals` digits after the point.
+std::string formatTime(double ns, int decimals = 2);
+// "2.17 ± 0.01 ms": a median and half of its interval in one unit.
+std::string formatSpread(const TimeStatistics& time);
+// "0.8 ms unattributed (1.2 %)": what no operation explains of `of_ns`. Timing each operation costs a little, so that together
+// they may take longer than a run; then that is said.
+std::string unattributedText(double ns, double of_ns);
+// Why a kernel was not taken, in words: "no-fast-implementation" as "the library has no fast one for this". Codes that are not
+// known lose their hyphens.
+std::string kernelReason(const std::string& code);
+// "97.5 MB", "12.4 kB", "1.2 GB".
+std::string formatBytes(std::int64_t bytes);
+// "1x64x56x56" and "Float(1, 64, 56, 56)" as "1×64×56×56"; other text as it is.
+std::string formatShape(const std::string& text);
+// An input's description: "1x3x224x224:float32" as "1×3×224×224 f32".
+std::string formatInput(const std::string& description);
+// For display: control characters become spaces, at most `max_bytes` bytes, cut at a character with "…".
+std::string displayText(const std::string& text, std::size_t max_bytes = 160);
+// ASCII letters as small ones, for searching.
+std::string lowered(std::string text);
+
+}  // namespace ipex_studio

@@ -1,0 +1,223 @@
+// Text that snapshots and panels share: kind groups, times, shapes, and strings made fit for display.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "studio/snapshot/snapshot_index.h"
+
+namespace ipex_studio {
+namespace {
+
+struct KindWord {
+  std::string_view word;
+  KindGroup group;
+};
+
+// Searched in order; the first word that occurs in the kind decides.
+constexpr KindWord kKindWords[] = {
+    {"reorder", KindGroup::kReorder},
+    {"quantize", KindGroup::kReorder},
+    {"cast", KindGroup::kReorder},
+    {"to_mkldnn", KindGroup::kReorder},
+    {"to_dense", KindGroup::kReorder},
+    {"contiguous", KindGroup::kReorder},
+    {"attention", KindGroup::kAttention},
+    {"softmax", KindGroup::kAttention},
+    {"conv", KindGroup::kConvolution},
+    {"squeeze_excite", KindGroup::kConvolution},
+    {"expand_depthwise", KindGroup::kConvolution},
+    {"embedding", KindGroup::kEmbedding},
+    {"gather", KindGroup::kEmbedding},
+    {"index_select", KindGroup::kEmbedding},
+    {"linear", KindGroup::kLinear},
+    {"matmul", KindGroup::kLinear},
+    {"addmm", KindGroup::kLinear},
+    {"baddbmm", KindGroup::kLinear},
+    {"bmm", KindGroup::kLinear},
+    {"einsum", KindGroup::kLinear},
+    {"lstm", KindGroup::kLinear},
+    {"gru", KindGroup::kLinear},
+    {"norm", KindGroup::kNormalization},
+    {"pool", KindGroup::kPooling},
+    {"upsample", KindGroup::kPooling},
+    {"interpolate", KindGroup::kPooling},
+    {"resize", KindGroup::kPooling},
+    {"reduce", KindGroup::kPooling},
+    {"mean", KindGroup::kPooling},
+    {"pointwise", KindGroup::kElementwise},
+    {"relu", KindGroup::kElementwise},
+    {"gelu", KindGroup::kElementwise},
+    {"silu", KindGroup::kElementwise},
+    {"elu", KindGroup::kElementwise},
+    {"mish", KindGroup::kElementwise},
+    {"sigmoid", KindGroup::kElementwise},
+    {"tanh", KindGroup::kElementwise},
+    {"hardswish", KindGroup::kElementwise},
+    {"clamp", KindGroup::kElementwise},
+    {"dropout", KindGroup::kElementwise},
+    {"add", KindGroup::kElementwise},
+    {"sub", KindGroup::kElementwise},
+    {"mul", KindGroup::kElementwise},
+    {"div", KindGroup::kElementwise},
+    {"pow", KindGroup::kElementwise},
+    {"exp", KindGroup::kElementwise},
+    {"log", KindGroup::kElementwise},
+    {"sqrt", KindGroup::kElementwise},
+    {"erf", KindGroup::kElementwise},
+    {"neg", KindGroup::kElementwise},
+    {"abs", KindGroup::kElementwise},
+    {"masked_fill", KindGroup::kElementwise},
+    {"where", KindGroup::kElementwise},
+    {"param", KindGroup::kInputOutput},
+    {"return", KindGroup::kInputOutput},
+    {"graph_input", KindGroup::kInputOutput},
+    {"graph_output", KindGroup::kInputOutput},
+    {"hardtanh", KindGroup::kElementwise},
+};
+
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
+constexpr std::string_view kTimes = "\xC3\x97";
+
+bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+}  // namespace
+
+KindGroup kindGroup(const std::string& kind) {
+  const std::size_t colon = kind.rfind("::");
+  const std::string_view word = std::string_view(kind).substr(colon == std::string::npos ? 0 : colon + 2);
+  if (word.size() > 64) return KindGroup::kOther;
+  if (word == "expand" || word == "slice" || word == "select" || word == "permute") return KindGroup::kOther;
+  for (const KindWord& entry : kKindWords) {
+    if (word.find(entry.word) != std::string_view::npos) return entry.group;
+  }
+  return KindGroup::kOther;
+}
+
+const char* kindGroupName(KindGroup group) {
+  constexpr std::array<const char*, kKindGroups> kNames = {"convolution",   "linear",      "attention", "pooling",
+                                                           "normalization", "elementwise", "embedding", "reorder",
+                                                           "input/output",  "other"};
+  return kNames[static_cast<std::size_t>(group)];
+}
+
+std::string formatTime(double ns, int decimals) {
+  if (!std::isfinite(ns)) return "–";
+  const double magnitude = std::abs(ns);
+  if (magnitude >= 1e9) return fmt::format("{:.{}f} s", ns / 1e9, decimals);
+  if (magnitude >= 1e5) return fmt::format("{:.{}f} ms", ns / 1e6, decimals);
+  return fmt::format("{:.{}f} µs", ns / 1e3, decimals > 1 ? 1 : decimals);
+}
+
+std::string kernelReason(const std::string& code) {
+  static constexpr std::pair<std::string_view, const char*> kReasons[] = {
+      {"dtype", "not for these types of values"},
+      {"layout", "not for this layout"},
+      {"no-fast-implementation", "the library has no fast one for this"},
+      {"post-ops", "cannot do what follows it"},
+      {"not-depthwise", "for depthwise convolutions only"},
+      {"depthwise", "not for depthwise convolutions"},
+      {"not-one-pixel", "for results of one pixel only"},
+      {"one-row", "not for a single row"},
+      {"rows", "for few rows only"},
+      {"transposed", "not for transposed matrices"},
+      {"weights-layout", "not for weights that lie like this"},
+      {"weights-not-packed", "for packed weights only"},
+      {"algorithm", "Winograd would not be exact enough, or does not fit"},
+      {"shape", "not for these sizes"},
+      {"strided", "not for strided tensors"},
+      {"slower", "slower in the plan"}};
+  for (const auto& [known, words] : kReasons) {
+    if (code == known) return words;
+  }
+  std::string words = displayText(code, 120);
+  const bool plain = std::all_of(words.begin(), words.end(), [](unsigned char c) { return std::islower(c) != 0 || c == '-'; });
+  if (plain) std::replace(words.begin(), words.end(), '-', ' ');
+  return words;
+}
+
+std::string unattributedText(double ns, double of_ns) {
+  if (ns < 0) return fmt::format("operations one by one take {:.1f} % longer", -ns / of_ns * 100);
+  return fmt::format("{} unattributed ({:.1f} %)", formatTime(ns, 1), ns / of_ns * 100);
+}
+
+std::string formatSpread(const TimeStatistics& time) {
+  if (!std::isfinite(time.p50_ns) || !std::isfinite(time.half_width_ns)) return "–";
+  if (time.p50_ns >= 1e9) return fmt::format("{:.2f} ± {:.2f} s", time.p50_ns / 1e9, time.half_width_ns / 1e9);
+  if (time.p50_ns >= 1e5) return fmt::format("{:.2f} ± {:.2f} ms", time.p50_ns / 1e6, time.half_width_ns / 1e6);
+  return fmt::format("{:.1f} ± {:.1f} µs", time.p50_ns / 1e3, time.half_width_ns / 1e3);
+}
+
+std::string formatShape(const std::string& text) {
+  std::string shape = displayText(text, 96);
+  const std::size_t open = shape.find('(');
+  const std::size_t close = shape.find(')', open == std::string::npos ? 0 : open);
+  if (open != std::string::npos && close != std::string::npos && shape.compare(0, open, "Tensor") != 0) {
+    // "Float(1, 64, 56, 56, strides=[…])": only the sizes stand before the first word.
+    std::string sizes;
+    for (const char c : shape.substr(open + 1, close - open - 1)) {
+      if (std::isalpha(static_cast<unsigned char>(c)) != 0) break;
+      if (c != ' ') sizes += c;
+    }
+    while (!sizes.empty() && sizes.back() == ',') sizes.pop_back();
+    for (char& c : sizes) c = c == ',' ? 'x' : c;
+    if (!sizes.empty()) shape = sizes;
+  }
+  std::string out;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const bool between = shape[i] == 'x' && i > 0 && i + 1 < shape.size() &&
+                         std::isdigit(static_cast<unsigned char>(shape[i - 1])) != 0 &&
+                         (std::isdigit(static_cast<unsigned char>(shape[i + 1])) != 0 || shape[i + 1] == '*');
+    if (between) {
+      out += kTimes;
+    } else {
+      out += shape[i];
+    }
+  }
+  return out;
+}
+
+std::string formatBytes(std::int64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  if (bytes >= 1000000000) return fmt::format("{:.1f} GB", number / 1e9);
+  if (bytes >= 1000000) return fmt::format("{:.1f} MB", number / 1e6);
+  return fmt::format("{:.1f} kB", number / 1e3);
+}
+
+std::string formatInput(const std::string& description) {
+  std::string text = description;
+  constexpr std::pair<const char*, const char*> kShort[] = {
+      {":float32", " f32"}, {":float64", " f64"}, {":int64", " i64"}, {":int32", " i32"}, {":bfloat16", " bf16"}};
+  for (const auto& [from, to] : kShort) {
+    const std::size_t at = text.find(from);
+    if (at != std::string::npos) text.replace(at, std::string(from).size(), to);
+  }
+  return formatShape(text);
+}
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string displayText(const std::string& text, std::size_t max_bytes) {
+  std::size_t length = text.size();
+  const bool cut = length > max_bytes;
+  if (cut) {
+    length = max_bytes > kEllipsis.size() ? max_bytes - kEllipsis.size() : 0;
+    while (length > 0 && isContinuation(text[length])) --length;
+  }
+  std::string out(text, 0, length);
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) c = ' ';
+  }
+  if (cut) out += kEllipsis;
+  return out;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,75 @@
+// See snapshot_timeline.h.
+#include "studio/snapshot/snapshot_timeline.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ipex_studio {
+namespace {
+
+// A day: later begins are not believed.
+constexpr std::int64_t kLongest_ns = 86'400'000'000'000;
+
+void finishTrack(TimelineTrack* track) {
+  std::vector<TimeSlice>& slices = track->slices;
+  std::sort(slices.begin(), slices.end(), [](const TimeSlice& a, const TimeSlice& b) {
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.row < b.row;
+  });
+  std::int64_t end = 0;
+  std::size_t kept = 0;
+  for (const TimeSlice& slice : slices) {
+    TimeSlice cut = slice;
+    cut.begin_ns = std::max(cut.begin_ns, end);
+    if (cut.end_ns <= cut.begin_ns) continue;
+    end = cut.end_ns;
+    slices[kept++] = cut;
+  }
+  slices.resize(kept);
+  track->busy_ns.reserve(kept + 1);
+  track->busy_ns.push_back(0);
+  for (const TimeSlice& slice : slices) track->busy_ns.push_back(track->busy_ns.back() + slice.end_ns - slice.begin_ns);
+}
+
+}  // namespace
+
+std::size_t TimelineTrack::firstEndingAfter(std::int64_t at_ns) const {
+  const auto found = std::upper_bound(slices.begin(), slices.end(), at_ns,
+                                      [](std::int64_t at, const TimeSlice& slice) { return at < slice.end_ns; });
+  return static_cast<std::size_t>(found - slices.begin());
+}
+
+std::int64_t TimelineTrack::unattributed_ns(std::int64_t from_ns, std::int64_t to_ns) const {
+  const std::int64_t low = std::max(from_ns, begin_ns());
+  const std::int64_t high = std::min(to_ns, end_ns());
+  if (high <= low) return 0;
+  const auto busyUntil = [&](std::int64_t at) {
+    const std::size_t i = firstEndingAfter(at);
+    const std::int64_t part = i < slices.size() ? std::max<std::int64_t>(0, at - slices[i].begin_ns) : 0;
+    return busy_ns[i] + part;
+  };
+  return high - low - (busyUntil(high) - busyUntil(low));
+}
+
+std::vector<TimelineTrack> timelineTracks(const RunRecord& run, const std::vector<std::int32_t>& row_of_time) {
+  std::map<std::int32_t, TimelineTrack> tracks;
+  for (std::size_t t = 0; t < run.step_times.size() && t < row_of_time.size(); ++t) {
+    const StepTime& time = run.step_times[t];
+    if (row_of_time[t] < 0 || time.begin_ns.size() != time.elapsed_ns.size() || time.begin_ns.empty()) continue;
+    TimelineTrack& track = tracks[time.thread];
+    for (std::size_t i = 0; i < time.begin_ns.size(); ++i) {
+      const std::int64_t begin = time.begin_ns[i];
+      const std::int64_t elapsed = time.elapsed_ns[i];
+      if (begin < 0 || begin > kLongest_ns || elapsed <= 0 || elapsed > kLongest_ns) continue;
+      track.slices.push_back({begin, begin + elapsed, row_of_time[t]});
+    }
+  }
+  std::vector<TimelineTrack> result;
+  for (auto& [thread, track] : tracks) {
+    track.thread = thread;
+    finishTrack(&track);
+    if (!track.slices.empty()) result.push_back(std::move(track));
+  }
+  return result;
+}
+
+}  // namespace ipex_studio

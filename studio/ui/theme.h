@@ -1,0 +1,44 @@
+// Colours and measures of everything that is drawn. Three themes; text on its ground has at least 4.5 : 1.
+#pragma once
+
+#include <imgui.h>
+
+#include <array>
+#include <string>
+
+#include "studio/snapshot/snapshot_index.h"
+
+namespace ipex_studio {
+
+struct Theme {
+  ImU32 ground;  // behind the canvas
+  ImU32 panel;
+  ImU32 raised;  // buttons, hovered rows
+  ImU32 node;    // faces of nodes on the canvas
+  ImU32 line;    // hairlines, borders
+  ImU32 text;
+  ImU32 dim;        // secondary text
+  ImU32 faint;      // edges, disabled text
+  ImU32 selection;  // ground of what is selected
+  ImU32 accent;
+  ImU32 on_accent;  // text on accent
+  ImU32 good;
+  ImU32 warning;
+  ImU32 bad;
+  std::array<ImU32, kKindGroups> kinds;
+
+  ImU32 kind(KindGroup group) const { return kinds[static_cast<std::size_t>(group)]; }
+};
+
+// "dark", "light" or "contrast"; throws Error(kUsage) for anything else.
+Theme themeByName(const std::string& name);
+
+// Writes the theme into the current ImGui context's style, with all sizes multiplied by `scale`.
+void applyTheme(const Theme& theme, float scale);
+
+// `color` with its alpha multiplied by `alpha` (0..1).
+ImU32 withAlpha(ImU32 color, float alpha);
+// Between two colours: 0 gives `a`, 1 gives `b`.
+ImU32 mixColors(ImU32 a, ImU32 b, float t);
+
+}  // namespace ipex_studio

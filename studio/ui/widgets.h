@@ -1,0 +1,90 @@
+// The few widgets all panels are made of, and what they need to draw. Text always goes in as data, never as a format.
+#pragma once
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/record/options.h"
+#include "studio/ui/fonts.h"
+#include "studio/ui/theme.h"
+
+namespace ipex_studio {
+
+class SceneService;
+
+// Lives as long as the window; theme and fonts change only between frames.
+struct Ui {
+  Theme theme{};
+  Fonts fonts;
+  float scale = 1;
+  SceneService* scenes = nullptr;
+  std::function<void()> wake;  // asks for another frame, from any thread; may be empty
+  const std::vector<std::string>* recent = nullptr;  // files opened before, the newest first
+
+  float px(float points) const { return points * scale; }
+};
+
+// One line of text in a colour, at the cursor.
+void label(ImU32 color, const std::string& text, ImFont* font = nullptr);
+// Wrapped at the right edge of the window.
+void paragraph(ImU32 color, const std::string& text);
+// One line that ends with "…" at `width` pixels; the whole text as a tooltip when it was cut.
+void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width, ImFont* font = nullptr);
+// One line whose right end is `right` pixels from the window's left edge.
+void labelRight(ImU32 color, const std::string& text, float right, ImFont* font = nullptr);
+
+// Wrapped to `width` pixels, with links (none where empty) after the last word; which of them was clicked, -1: none.
+int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<std::string>& links, float width);
+
+// Accent-coloured text that is clicked. `id` tells equal texts apart.
+bool link(const Ui& ui, const char* id, const std::string& text);
+
+enum class ButtonLook { kPlain, kPrimary, kQuiet, kChosen };
+bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, bool enabled = true,
+            ImFont* font = nullptr);
+ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font = nullptr);
+
+// What an input field holds from now on, cut to its size.
+template <std::size_t N>
+void setField(std::array<char, N>* field, const std::string& text) {
+  field->fill(0);
+  std::copy_n(text.begin(), std::min(text.size(), N - 1), field->begin());
+}
+
+// As the chips say it: "BF16".
+const char* precisionLabel(Precision precision);
+
+// The head of a panel: semibold dim text over a hairline, 34 points high, over the width of the window.
+// Leaves the cursor below it.
+void panelHead(const Ui& ui, const std::string& text);
+constexpr float kHeadPoints = 34;
+
+// A hairline over the width of the window at the cursor.
+void hairline(const Ui& ui);
+// A small filled square, as tall as the text's lower-case letters; stands for a kind or a state.
+void swatch(const Ui& ui, ImU32 color);
+// A tooltip for the item before, with plain text.
+void tooltip(const std::string& text);
+// What an empty panel says: one headline and what to do next, in the middle of the window.
+void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next);
+
+// A dialog in the middle of the window that keeps the rest from being used: drawn between the two, and closed by Escape. Arrow
+// keys go from field to field and button to button, Tab from field to field, Space and Enter press.
+// False: it is not open; endDialog() must follow only where it is. `width` in points.
+bool beginDialog(const Ui& ui, const char* id, float width);
+void endDialog();
+// The button that a dialog is there for: Enter presses it, too, unless keys have gone to another.
+bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled);
+// A line of a dialog: dim text at the left, and the width that is left for what stands at its right.
+float dialogLine(const Ui& ui, const std::string& text, float points = 120);
+
+// A child window filled with `color`; returns whether to draw into it, endArea() must follow either way.
+bool beginArea(const Ui& ui, const char* id, ImVec2 size, ImU32 color, ImVec2 padding, ImGuiWindowFlags flags = 0);
+void endArea();
+
+}  // namespace ipex_studio

@@ -1,0 +1,393 @@
+// See app.h.
+#include "studio/window/app.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "studio/window/app_actions.h"
+#include "studio/ui/imgui_compat.h"
+#include "studio/panels/graph/scene_service.h"
+#include "studio/snapshot/snapshot_tables.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr float kTopPoints = 56;
+constexpr float kTabPoints = 36;
+constexpr float kLeftPoints = 300, kLeastLeft = 232;
+constexpr float kRightPoints = 360, kLeastRight = 250;
+constexpr float kBottomPoints = 300, kLeastBottom = 212;
+constexpr float kLeastForAll = 1100;  // the width in points for passes, graph and inspector side by side
+constexpr float kGrip = 6;
+// What is left of a hidden part: enough to bring it back by mouse.
+constexpr float kRailPoints = 22;
+constexpr float kLeastScale = 0.75F;
+constexpr float kMostScale = 4;
+constexpr float kScaleStep = 1.15F;
+
+// What the style asks for, less on small windows.
+float wanted(float dragged, float preferred, float window, float share, float least) {
+  if (dragged >= 0) return std::clamp(dragged, least, std::max(least, window * 0.6F));
+  return std::clamp(window * share, least, preferred);
+}
+
+}  // namespace
+
+void App::check(const AppOptions& options) {
+  themeByName(options.theme);
+  if (options.panel.empty()) return;
+  const Ui ui;
+  std::string names;
+  for (const auto& panel : makePanels(ui)) {
+    if (options.panel == panel->name()) return;
+    names += (names.empty() ? "" : ", ") + std::string(panel->name());
+  }
+  throw Error(ExitCode::kUsage,
+              "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
+}
+
+App::App(const AppOptions& options, std::function<void()> wake)
+    : settings_(options.settings), display_scale_(std::clamp(options.scale, 0.5F, kMostScale)) {
+  check(options);
+  ui_.theme = themeByName(options.theme);
+  ui_.scale = settings_.scale > 0 ? settings_.scale : display_scale_;
+  applyTheme(ui_.theme, ui_.scale);
+  ui_.fonts = loadFonts(ui_.scale);
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.ConfigInputTextCursorBlink = false;
+  // The advances that size nodes are known only once the atlas is built.
+  unsigned char* pixels = nullptr;
+  int width = 0;
+  int height = 0;
+  io.Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
+  ui_.wake = wake;
+  ui_.recent = &settings_.recent;
+  scenes_ = std::make_unique<SceneService>(textMetrics(ui_.fonts, ui_.scale), std::move(wake));
+  ui_.scenes = scenes_.get();
+  panels_ = makePanels(ui_);
+  for (const auto& panel : panels_) {
+    if (options.panel == panel->name()) alone_ = panel.get();
+  }
+}
+
+App::~App() = default;
+
+bool App::settled() const {
+  return !scenes_->busy() && dialogs_.settled() &&
+         std::all_of(panels_.begin(), panels_.end(), [](const auto& panel) { return panel->settled(); });
+}
+
+bool App::prepareFrame() {
+  const float wanted = settings_.scale > 0 ? settings_.scale : display_scale_;
+  if (wanted == ui_.scale) return false;
+  ui_.scale = wanted;
+  applyTheme(ui_.theme, ui_.scale);
+  ui_.fonts = loadFonts(ui_.scale);
+  return true;
+}
+
+// Actions that belong to the window itself.
+void App::act(const StudioSnapshot& snapshot) {
+  for (const char* theme : {"dark", "light", "contrast"}) {
+    if (!selection_.take(std::string("theme.") + theme)) continue;
+    settings_.theme = theme;
+    ui_.theme = themeByName(theme);
+    applyTheme(ui_.theme, ui_.scale);
+  }
+  if (selection_.take("scale.larger")) settings_.scale = std::min(ui_.scale * kScaleStep, kMostScale);
+  if (selection_.take("scale.smaller")) settings_.scale = std::max(ui_.scale / kScaleStep, kLeastScale);
+  if (selection_.take("scale.reset")) settings_.scale = 0;
+  if (selection_.take("panel.passes")) settings_.hide_left = !settings_.hide_left;
+  if (selection_.take("panel.inspector")) settings_.hide_right = !std::exchange(folded_right_, false) && !settings_.hide_right;
+  if (selection_.take("panel.bottom")) settings_.hide_bottom = !settings_.hide_bottom;
+  constexpr float kSizeStep = 40;
+  const auto resize = [&](const char* more, const char* less, float* size, float preferred, float least) {
+    const float step = (selection_.take(more) ? kSizeStep : 0) - (selection_.take(less) ? kSizeStep : 0);
+    if (step != 0) *size = std::max((*size >= 0 ? *size : preferred) + step, least);
+  };
+  resize("panel.passes-wider", "panel.passes-narrower", &settings_.left, kLeftPoints, kLeastLeft);
+  resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kLeastRight);
+  resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kLeastBottom);
+  // What only one tab can do brings it to the front.
+  constexpr std::pair<const char*, const char*> kOfTabs[] = {{"override.", "precision"}, {"scope.", "precision"},   {"point.", "precision"},
+                                                             {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"},
+                                                             {"runs.", "compare"},       {"remarks.", "remarks"},  {"operations.", "operations"}};
+  for (const auto& [beginning, tab] : kOfTabs) {
+    if (!selection_.wants(beginning)) continue;
+    selection_.front_panel = tab;
+    settings_.hide_bottom = false;
+  }
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab || !selection_.take(std::string("tab.") + panel->name())) continue;
+    selection_.front_panel = panel->name();
+    settings_.hide_bottom = false;
+  }
+  // Beside the tables, in the current folder.
+  for (const char* ending : {"html", "png"}) {
+    if (selection_.take(std::string("report.") + ending)) report_ = reportOf(snapshot, tableFileName(snapshot, "report") + "." + ending);
+  }
+  std::error_code ignored;
+  if (!snapshot.work.file.empty() && snapshot.work.file != opened_) {
+    opened_ = snapshot.work.file;
+    rememberRecent(&settings_, opened_.find("://") != std::string::npos ? opened_ : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
+  }
+  scrub(snapshot);
+}
+
+ReportCommand App::reportOf(const StudioSnapshot& snapshot, const std::string& path) const {
+  constexpr std::size_t kMostNames = 50;
+  ReportCommand command;
+  command.path = path;
+  command.panel = alone_ != nullptr ? alone_->name() : tab_;
+  const RunIndex& run = snapshot.index->optimized;
+  for (const std::int32_t r : rowsOf(run, selection_.origins())) {
+    if (command.selected.size() < kMostNames) command.selected.push_back(run.rows[static_cast<std::size_t>(r)].name);
+  }
+  return command;
+}
+
+void App::scrub(const StudioSnapshot& snapshot) {
+  const auto last = static_cast<std::int32_t>(snapshot.index->stages.size()) - 1;
+  if (last < 1) return;
+  const std::int32_t before =
+      selection_.after_stage < 0 ? snapshot.index->default_stage : std::min(selection_.after_stage, last);
+  std::int32_t shown = before;
+  if (selection_.take("pass.previous")) --shown;
+  if (selection_.take("pass.next")) ++shown;
+  if (selection_.take("pass.first")) shown = 1;
+  if (selection_.take("pass.last")) shown = last;
+  if (shown != before) selection_.after_stage = std::clamp(shown, 1, last);
+}
+
+Panel* App::panelAt(PanelPlace place) const {
+  for (const auto& panel : panels_) {
+    if (panel->place() == place) return panel.get();
+  }
+  return nullptr;
+}
+
+void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(size);
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                 ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                                 ImGuiWindowFlags_NoScrollWithMouse;
+  ImGui::Begin("studio", nullptr, flags);
+  const bool popup = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
+  // Outside dialogs arrows scrub and letters act.
+  ImGui::GetIO().ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
+  if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive() && !popup) selection_.clear();
+  const Action* action = popup ? nullptr : pressedAction(ImGui::GetIO().WantTextInput);
+  if (action != nullptr) selection_.request(action->name);
+  act(snapshot);
+  if (alone_ != nullptr) {
+    if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
+      alone_->draw(snapshot, selection_, commands);
+    }
+    endArea();
+  } else {
+    drawAll(snapshot, commands, size);
+  }
+  selection_.front_panel.clear();
+  dialogs_.draw(snapshot, selection_, commands);
+  if (!selection_.front_panel.empty()) tab_ = std::exchange(selection_.front_panel, {});
+  palette_.draw(selection_);
+  selection_.ageRequests();
+  ImGui::End();
+}
+
+void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size) {
+  const float points_wide = size.x / ui_.scale;
+  const float points_high = size.y / ui_.scale;
+  const auto extent = [&](bool hidden, float dragged, float preferred, float window, float share, float least) {
+    return std::floor(ui_.px(hidden ? kRailPoints : wanted(dragged, preferred, window, share, least)));
+  };
+  WindowSettings& set = settings_;
+  if (!selection_.front_panel.empty()) set.hide_bottom = false;
+  // A small window starts with the graph, what is slow and what to do about it; the rest is a click away.
+  if (!drawn_) folded_right_ = points_wide < kLeastForAll;
+  drawn_ = true;
+  bool hide_right = set.hide_right || folded_right_;
+  const float left = extent(set.hide_left, set.left, kLeftPoints, points_wide, 0.206F, kLeastLeft);
+  const float right = extent(hide_right, set.right, kRightPoints, points_wide, 0.2F, kLeastRight);
+  const float bottom = extent(set.hide_bottom, set.bottom, kBottomPoints, points_high, 0.31F, kLeastBottom);
+  const float top = std::floor(ui_.px(kTopPoints));
+  const float middle = std::max(size.y - top - bottom, ui_.px(80));
+  const float centre = std::max(size.x - left - right, ui_.px(120));
+  constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  const auto area = [&](PanelPlace place, ImVec2 at, ImVec2 room) {
+    Panel* panel = panelAt(place);
+    ImGui::SetCursorPos(at);
+    if (beginArea(ui_, panel->name(), room, ui_.theme.panel, {0, 0}, kStill))
+      panel->draw(snapshot, selection_, commands);
+    endArea();
+  };
+  area(PanelPlace::kTop, {0, 0}, {size.x, top});
+  if (!set.hide_left) area(PanelPlace::kLeft, {0, top}, {left, middle});
+  area(PanelPlace::kCentre, {left, top}, {centre, middle});
+  if (!hide_right) area(PanelPlace::kRight, {left + centre, top}, {right, middle});
+  ImGui::SetCursorPos({0, top + middle});
+  if (!set.hide_bottom) {
+    if (beginArea(ui_, "bottom", {size.x, bottom}, ui_.theme.panel, {0, 0}, kStill)) drawBottom(snapshot, commands);
+    endArea();
+  }
+
+  const float grip = ui_.px(kGrip);
+  // Each grip draws the hairline in its middle.
+  ImGui::SetCursorPos({0, top - 1});
+  hairline(ui_);
+  const float moved_left = splitter("left", {left - grip / 2, top}, {grip, middle}, true, &set.hide_left);
+  const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true, &hide_right);
+  const float moved_bottom = splitter("bottom", {0, top + middle - grip / 2}, {size.x, grip}, false, &set.hide_bottom);
+  if (moved_left != 0 && !set.hide_left) set.left = (left + moved_left) / ui_.scale;
+  if (moved_right != 0 && !hide_right) set.right = (right - moved_right) / ui_.scale;
+  if (moved_bottom != 0 && !set.hide_bottom) set.bottom = (bottom - moved_bottom) / ui_.scale;
+  rail("left rail", "Passes (Ctrl+1)", {0, top}, {left - grip / 2, middle}, &set.hide_left);
+  rail("right rail", "Inspector (Ctrl+3)", {left + centre + grip / 2, top}, {right - grip / 2, middle},
+       &hide_right);
+  rail("bottom rail", "Tables and charts (Ctrl+2)", {0, top + middle + grip / 2},
+       {size.x, bottom - grip / 2}, &set.hide_bottom);
+  if (hide_right == (set.hide_right || folded_right_)) return;
+  set.hide_right = hide_right;
+  folded_right_ = false;
+}
+
+// What stands where a hidden part was: its name, and a click brings it back.
+void App::rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden) {
+  if (!*hidden) return;
+  ImGui::SetCursorPos(at);
+  if (beginArea(ui_, id, size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
+    if (ImGui::InvisibleButton("show", size)) *hidden = false;
+    const bool hovered = ImGui::IsItemHovered();
+    if (hovered) {
+      ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+      tooltip(std::string("Show: ") + what);
+    }
+    ImFont* font = ui_.fonts.head;
+    const ImVec2 corner = ImGui::GetWindowPos();
+    const bool wide = size.x > size.y;
+    const std::string text = wide ? what : "+";
+    ImGui::GetWindowDrawList()->AddText(
+        font, font->FontSize,
+        {corner.x + std::floor(wide ? ui_.px(13) : (size.x - font->FontSize * 0.6F) / 2),
+         corner.y + std::floor(wide ? (size.y - font->FontSize) / 2 : ui_.px(9))},
+        hovered ? ui_.theme.text : ui_.theme.dim, text.c_str());
+  }
+  endArea();
+}
+
+float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide) {
+  // A child window of its own lies above its neighbours and gets the mouse.
+  ImGui::SetCursorPos(at);
+  ImGui::PushID(id);
+  float moved = 0;
+  if (ImGui::BeginChild("splitter", size, false, ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollbar)) {
+    const ImVec2 corner = ImGui::GetWindowPos();
+    const ImVec2 low = vertical ? ImVec2(corner.x + std::floor(size.x / 2), corner.y)
+                                : ImVec2(corner.x, corner.y + std::floor(size.y / 2));
+    const ImVec2 high = vertical ? ImVec2(low.x + 1, low.y + size.y) : ImVec2(low.x + size.x, low.y + 1);
+    ImGui::GetWindowDrawList()->AddRectFilled(low, high, ui_.theme.line);
+    ImGui::InvisibleButton("grip", size);
+    if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
+      ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+    }
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) *hide = !*hide;
+    if (ImGui::IsItemActive()) moved = vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y;
+  }
+  ImGui::EndChild();
+  ImGui::PopID();
+  return moved;
+}
+
+void App::stepTab(int step) {
+  std::vector<const Panel*> tabs;
+  std::size_t front = 0;
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab) continue;
+    if (tab_ == panel->name()) front = tabs.size();
+    tabs.push_back(panel.get());
+  }
+  const auto count = static_cast<int>(tabs.size());
+  tab_ = tabs[static_cast<std::size_t>((static_cast<int>(front) + step + count) % count)]->name();
+}
+
+// What a tab takes beside its name: less where many tabs stand in a small window.
+float App::tabPadding(float width) const {
+  const ImFont* font = ui_.fonts.head;
+  float names = 0;
+  int count = 0;
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab) continue;
+    names += font->CalcTextSizeA(font->FontSize, 1e6F, 0, panel->title()).x;
+    ++count;
+  }
+  return std::clamp((width - names) / static_cast<float>(std::max(count, 1)), ui_.px(6), ui_.px(28));
+}
+
+void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
+  if (selection_.take("tab.next")) stepTab(1);
+  if (selection_.take("tab.previous")) stepTab(-1);
+  if (!selection_.front_panel.empty()) tab_ = selection_.front_panel;
+  const float height = std::floor(ui_.px(kTabPoints));
+  const ImVec2 window = ImGui::GetWindowPos();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float padding = tabPadding(ImGui::GetWindowWidth());
+  ImFont* font = ui_.fonts.head;
+  float x = 0;
+  Panel* front = nullptr;
+  for (const auto& panel : panels_) {
+    if (panel->place() != PanelPlace::kBottomTab) continue;
+    const bool chosen = tab_ == panel->name();
+    if (chosen) front = panel.get();
+    const std::string title = panel->title();
+    const float text_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, title.c_str()).x;
+    const ImVec2 extent = {std::floor(text_width + padding), height};
+    ImGui::SetCursorPos({x, 0});
+    if (ImGui::InvisibleButton(panel->name(), extent)) tab_ = panel->name();
+    const bool hovered = ImGui::IsItemHovered();
+    const ImU32 ink = chosen || hovered ? ui_.theme.text : ui_.theme.dim;
+    list->AddText(font, font->FontSize,
+                  {window.x + x + std::floor(padding / 2), window.y + std::floor((height - font->FontSize) / 2)}, ink,
+                  title.c_str());
+    if (chosen)
+      list->AddRectFilled({window.x + x, window.y + height - ui_.px(2)}, {window.x + x + extent.x, window.y + height},
+                          ui_.theme.accent);
+    x += extent.x;
+  }
+  list->AddLine({window.x, window.y + height - 1}, {window.x + ImGui::GetWindowWidth(), window.y + height - 1},
+                ui_.theme.line);
+  if (front == nullptr) return;
+  drawSaveLinks(snapshot, *front, x, commands);
+  ImGui::SetCursorPos({0, height});
+  constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (beginArea(ui_, front->name(), {0, 0}, ui_.theme.panel, {0, 0}, kStill))
+    front->draw(snapshot, selection_, commands);
+  endArea();
+}
+
+// At the right of the tabs: what the front one shows, as a file beside the model's name in the current folder.
+void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands) {
+  const auto save = [&](const char* ending) {
+    commands.post(SaveTableCommand{front.name(), tableFileName(snapshot, front.name()) + ending});
+  };
+  const bool csv = selection_.take("tab.save-csv");
+  const bool json = selection_.take("tab.save-json");
+  if (csv) save(".csv");
+  if (json) save(".json");
+  const float width = ImGui::GetWindowWidth();
+  if (tabs_end + ui_.px(130) > width) return;
+  ImGui::SetCursorPos({width - ui_.px(120), std::floor(ui_.px(6))});
+  if (button(ui_, "save csv", "CSV", ButtonLook::kQuiet, true, ui_.fonts.head)) save(".csv");
+  if (ImGui::IsItemHovered()) tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".csv");
+  ImGui::SameLine(0, 0);
+  if (button(ui_, "save json", "JSON", ButtonLook::kQuiet, true, ui_.fonts.head)) save(".json");
+  if (ImGui::IsItemHovered()) tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".json");
+}
+
+}  // namespace ipex_studio

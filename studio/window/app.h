@@ -1,0 +1,82 @@
+// The studio without its window: theme, fonts, panels and their arrangement, drawn into whatever ImGui context is
+// current. window.cpp puts a real window around it; tests run it with none.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "studio/window/app_dialogs.h"
+#include "studio/window/app_palette.h"
+#include "studio/panels/panel.h"
+#include "studio/window/settings.h"
+
+namespace ipex_studio {
+
+struct AppOptions {
+  float scale = 1;
+  std::string theme = "dark";
+  std::string panel;  // one of the panels' names: it alone is drawn; empty: all
+  WindowSettings settings;  // sizes, and what is hidden
+};
+
+class App {
+ public:
+  // Throws what the constructor would throw, without needing a context.
+  static void check(const AppOptions& options);
+
+  // Needs a current ImGui context and fills its font atlas. `wake` is called from another thread when a new frame would
+  // look different. Throws Error(kUsage) for an unknown theme or panel.
+  App(const AppOptions& options, std::function<void()> wake);
+  ~App();
+
+  // To be called before ImGui::NewFrame: a change of scale takes effect here. True: the font atlas is another one.
+  bool prepareFrame();
+  // Draws over the whole display, which has been cleared to theme().panel; to be called between ImGui::NewFrame and
+  // ImGui::Render.
+  void frame(const StudioSnapshot& snapshot, Commands& commands);
+  // True when the next frame, given the same snapshot and no input, would look the same.
+  bool settled() const;
+
+  // What is on the screen, but for its picture.
+  ReportCommand reportOf(const StudioSnapshot& snapshot, const std::string& path) const;
+  // What is to be written about this frame, once its picture is there; nothing most of the time.
+  std::optional<ReportCommand> takeReport() { return std::exchange(report_, std::nullopt); }
+
+  Selection& selection() { return selection_; }
+  // As it stands now; what the user chose, not what was derived from the window's size.
+  const WindowSettings& settings() const { return settings_; }
+  const Theme& theme() const { return ui_.theme; }
+
+ private:
+  void act(const StudioSnapshot& snapshot);
+  void scrub(const StudioSnapshot& snapshot);
+  void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
+  void drawBottom(const StudioSnapshot& snapshot, Commands& commands);
+  void drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands);
+  void stepTab(int step);
+  float tabPadding(float width) const;
+  float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide);
+  void rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden);
+  Panel* panelAt(PanelPlace place) const;
+
+  Ui ui_;
+  Selection selection_;
+  WindowSettings settings_;
+  const float display_scale_;
+  Palette palette_{ui_};
+  AppDialogs dialogs_{ui_};
+  std::optional<ReportCommand> report_;
+  std::unique_ptr<SceneService> scenes_;
+  std::vector<std::unique_ptr<Panel>> panels_;
+  bool drawn_ = false;
+  bool folded_right_ = false;  // the inspector, by itself for want of room
+  Panel* alone_ = nullptr;
+  std::string tab_ = "operations";
+  std::string opened_;  // the file that the last snapshot had open
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,30 @@
+// The command palette and the sheet of shortcuts: the list of actions, to search and to look at.
+#pragma once
+
+#include <array>
+
+#include "studio/ui/selection.h"
+#include "studio/ui/widgets.h"
+
+namespace ipex_studio {
+
+class Palette {
+ public:
+  explicit Palette(const Ui& ui) : ui_(ui) {}
+  // Draws what is open over everything else; opens on "palette" and "shortcuts". What is chosen is requested.
+  void draw(Selection& selection);
+  bool open() const { return open_; }
+
+ private:
+  void drawPalette(Selection& selection);
+  void drawShortcuts();
+  bool drawRow(const char* title, const char* keys, bool chosen, float width) const;
+
+  const Ui& ui_;
+  bool open_ = false;
+  bool focus_ = false;
+  std::array<char, 96> query_{};
+  int chosen_ = 0;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,83 @@
+// Drives the window from a file, one line a step: for tests, pictures and walk-throughs.
+//
+//   open PATH            a model or a database of recorded runs
+//   wait settled         until nothing is under way and the layouts are done
+//   wait SECONDS
+//   wait KEY VALUE       until what `expect` would ask of findings, tradeoffs, decisions or tries is so
+//   scrub PASS           a pass by name or number
+//   select WORDS         the first node after that pass that contains all words
+//   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
+//   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
+//                        blocked (frames of ours over 100 ms), export (done, failed …); message, recipe, kernel (of what is
+//                        selected) contain VALUE; findings, tradeoffs, decisions, tries are at least so many
+//   screenshot FILE.png
+//   report FILE          what is on the screen, as .html or .png
+//   trust ANSWER         sandbox, trust or refuse
+//   export FILE [FORM] [PRECISION] [untuned] [prepared]
+//   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method, samples,
+//                        drop, sqnr, budget, restart
+//   flags WORDS          flags of `ipex-studio run` for the open model, which is optimized with them
+//   load NAME            the decisions of a point of the precision plot
+//
+// Empty lines and lines that begin with # are skipped. Durations are seconds.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "studio/window/frame_watchdog.h"
+#include "studio/ui/selection.h"
+#include "studio/snapshot/snapshot.h"
+
+namespace ipex_studio {
+
+// Steps that ask the session for work, as commands. `line`: for messages. Throw Error(kUsage).
+Command trustStep(const std::string& rest, int line);
+Command exportStep(const std::string& rest, int line);
+Command tuneStep(const std::string& rest, int line);
+Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
+// What `expect` may ask about work; nothing for other keys. `good`: it is as `value` says.
+std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value, bool* good);
+
+class Script {
+ public:
+  // Throws Error(kUsage) naming the line for anything that is not a step, Error(kUsage) when the file cannot be read.
+  static Script read(const std::string& path);
+  static Script parse(const std::string& text);
+
+  // What a frame looked like when it was drawn.
+  struct Frame {
+    const StudioSnapshot& snapshot;
+    Selection& selection;
+    const FrameStatistics& statistics;
+    bool settled;  // nothing under way, layouts done, for some frames
+    std::function<void(Command)> post;
+    std::function<void(const std::string& path)> screenshot;
+    std::function<void(const std::string& path)> report;
+  };
+  // Takes as many steps as this frame allows; false: all are done. Throws Error(kFailure) when an expectation is not met
+  // or a wait takes more than ten minutes.
+  bool advance(const Frame& frame);
+
+ private:
+  struct Step {
+    int line = 0;
+    std::string verb;
+    std::string rest;
+  };
+  bool run(const Step& step, const Frame& frame);
+  bool wait(const Step& step, const Frame& frame);
+  void scrub(const Step& step, const Frame& frame) const;
+  void select(const Step& step, const Frame& frame) const;
+  void expect(const Step& step, const Frame& frame) const;
+
+  std::vector<Step> steps_;
+  std::size_t next_ = 0;
+  bool fresh_ = true;  // the step has not been looked at yet
+  std::chrono::steady_clock::time_point since_;
+};
+
+}  // namespace ipex_studio
