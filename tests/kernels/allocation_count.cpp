@@ -1,4 +1,4 @@
-#include "allocation_count.h"
+#include "tests/kernels/allocation_count.h"
 
 #include <atomic>
 #include <cstdlib>

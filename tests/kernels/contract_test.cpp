@@ -2,8 +2,8 @@
 // read where they lie, reasons for declining, and that executing allocates nothing of ours.
 #include <gtest/gtest.h>
 
-#include "allocation_count.h"
-#include "harness.h"
+#include "tests/kernels/allocation_count.h"
+#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
 #include "kernels/common/parallel.h"
 

@@ -37,7 +37,7 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 #include <chrono>
 
-#include "fma_peak.h"
+#include "tests/kernels/fma_peak.h"
 
 namespace ipex_studio::kernel_test {
 

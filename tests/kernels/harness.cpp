@@ -1,4 +1,4 @@
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 #include <algorithm>
 #include <cmath>

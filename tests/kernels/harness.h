@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cases.h"
+#include "tests/kernels/cases.h"
 #include "core/op/kernel.h"
 
 namespace ipex_studio::kernel_test {

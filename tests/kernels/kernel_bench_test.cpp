@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "core/runtime/machine_facts.h"
-#include "fma_peak.h"
-#include "harness.h"
+#include "tests/kernels/fma_peak.h"
+#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
 #include "kernels/common/parallel.h"
 

@@ -2,7 +2,7 @@
 // sets and with results in the memory of a dying source, against the reference.
 #include <gtest/gtest.h>
 
-#include "harness.h"
+#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
 
 namespace ipex_studio::kernel_test {

@@ -1,5 +1,5 @@
 // Layers of networks that people run, as shapes: what the speed of convolutions and linear layers is judged by.
-#include "cases.h"
+#include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

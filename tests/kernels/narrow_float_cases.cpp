@@ -1,5 +1,5 @@
 // BF16 and FP16 operands, sums in FP32. The tolerance is one rounding of the result: 2^-8 or 2^-11 of its size.
-#include "cases.h"
+#include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

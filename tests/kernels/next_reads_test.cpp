@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/runtime/machine_facts.h"
-#include "harness.h"
+#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
 #include "kernels/common/parallel.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "random_spec.h"
+#include "tests/core/op/random_spec.h"
 
 namespace ipex_studio {
 namespace {

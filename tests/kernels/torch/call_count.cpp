@@ -1,4 +1,4 @@
-#include "call_count.h"
+#include "tests/kernels/torch/call_count.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

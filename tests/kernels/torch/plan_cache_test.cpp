@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "call_count.h"
+#include "tests/kernels/torch/call_count.h"
 #include "core/torch/tensor_bridge.h"
 #include "core/runtime/core_sets.h"
 #include "core/base/error.h"

@@ -1,0 +1,135 @@
+// Regions in the branches of conditions: whichever is taken gives what eager gives, whatever aliases what.
+#include <gtest/gtest.h>
+
+#include "tests/core/graph/script_models.h"
+
+namespace ipex_studio {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's names
+
+OptimizedModel expectSameBothWays(const std::string& body) {
+  const Module module = scriptModule("def forward(self, x):\n" + body, {{"w", weight({4})}});
+  return expectSame(module, {Inputs{at::randn({2, 4})}, Inputs{at::randn({1, 4})}, Inputs{at::randn({3, 4})}});
+}
+
+TEST(BranchRegions, TheBranchThatWasSeenIsARegion) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = torch.tanh(x)\n"
+      "    if x.size(0) > 1:\n        y = torch.relu(y) * 2.0 + self.w\n"
+      "    else:\n        y = torch.sigmoid(y) - self.w\n"
+      "    return torch.exp(y)\n");
+  EXPECT_EQ(regionsIn(result.module), 3);  // before, the branch that the example took, behind
+}
+
+TEST(BranchRegions, BranchesInBranches) {
+  const OptimizedModel result = expectSameBothWays(
+      "    if x.size(0) > 1:\n        y = torch.relu(x) * 2.0\n"
+      "        if x.size(0) < 3:\n            y = torch.tanh(y + self.w)\n"
+      "        y = y - self.w\n"
+      "    else:\n        y = x * self.w\n"
+      "    return y\n");
+  EXPECT_GE(regionsIn(result.module), 2);
+}
+
+TEST(BranchRegions, ViewsAndWritesAcrossBranches) {
+  expectSameBothWays(
+      "    y = x * 2.0\n"
+      "    if x.size(0) > 1:\n        z = y[0:1]\n"
+      "    else:\n        z = y\n"
+      "    z.add_(1.0)\n    return torch.relu(y), z\n");
+  expectSameBothWays(
+      "    y = torch.tanh(x)\n    v = y[0]\n"
+      "    if x.size(0) > 1:\n        y.mul_(self.w)\n        r = torch.exp(y) + v\n        y.add_(r)\n"
+      "    else:\n        r = y - self.w\n"
+      "    return y, v, r\n");
+  expectSameBothWays(
+      "    if x.size(0) > 1:\n        y = torch.relu(x)\n        r = (y, y[0:1] * 2.0, y)\n"
+      "    else:\n        r = (x, torch.exp(x), x * 1.0)\n"
+      "    a, b, c = r\n    return a + 1.0, b, c\n");
+}
+
+TEST(BranchRegions, ChecksDoNotSplitThem) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = torch.tanh(x) * 2.0\n"
+      "    assert x.size(0) < 9, '{} rows are too many'.format(x.size(0))\n"
+      "    y = torch.relu(y) + self.w\n"
+      "    assert y.size(1) == 4\n"
+      "    return torch.exp(y) * self.w\n");
+  EXPECT_EQ(regionsIn(result.module), 1);
+  EXPECT_ANY_THROW(result.module.get_method("forward")({at::randn({10, 4})}));
+}
+
+TEST(BranchRegions, BehindACheckASizeIsKnown) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    n = x.size(1)\n"
+      "    before = n * 2\n"
+      "    assert n == 4, 'expected 4, got {}'.format(n)\n"
+      "    a, b = self.u.split([x.size(-1), 8])\n"
+      "    return torch.linear(torch.tanh(x), a) + torch.linear(x, b)[:, :4], before\n",
+      {{"u", weight({12, 4})}});
+  OptimizedModel result = expectSame(module, {Inputs{at::randn({2, 4})}, Inputs{at::randn({3, 4})}});
+  EXPECT_EQ(regionsIn(result.module), 1);
+  const std::string text = result.rewritten.get_method("forward").graph()->toString(false);
+  EXPECT_EQ(text.find("aten::split"), std::string::npos) << text;
+  EXPECT_ANY_THROW(result.module.get_method("forward")({at::randn({2, 5})}));
+  expectSameBothWays(
+      "    if x.size(0) > 1:\n        assert x.size(0) == 2 or x.size(0) == 3\n        if x.size(0) != 2:\n            x = x * 2.0\n"
+      "    return torch.tanh(x) * x.size(0)\n");
+}
+
+TEST(BranchRegions, ArgumentsThatMayBeOneTensor) {
+  const Module module = scriptModule(
+      "def forward(self, q, k):\n"
+      "    y = torch.tanh(q) * self.w\n"
+      "    if q is k:\n        y = torch.relu(y)\n"
+      "    else:\n        y = y + torch.exp(k)\n"
+      "    y = y * 2.0 + self.w\n"
+      "    if k is not q:\n        y = y - k\n"
+      "    return torch.sigmoid(y)\n",
+      {{"w", weight({4})}});
+  const at::Tensor x = at::randn({2, 4});
+  const OptimizedModel result = expectSame(module, {{x, at::randn({2, 4})}, {x, x}, {at::randn({3, 4}), at::randn({3, 4})}});
+  EXPECT_EQ(regionsIn(result.module), 2);
+  expectSame(module, {{x, at::randn({1, 4})}, {x, x}});
+}
+
+TEST(BranchRegions, LoopsOfFewRoundsAreWrittenOut) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = torch.tanh(x)\n"
+      "    sizes = [x.size(0)] + list(x.size()[1:])\n"
+      "    count = sizes[0]\n"
+      "    for i in range(len(sizes) - 1):\n        count *= sizes[i + 1]\n        y = torch.relu(y + i) * self.w\n"
+      "    assert count != 1, 'one value: {}'.format(sizes)\n"
+      "    return torch.exp(y) * count\n");
+  EXPECT_EQ(regionsIn(result.module), 1);
+}
+
+TEST(BranchRegions, CallsWithAndWithoutOptionalArguments) {
+  const Module module = scriptModule(
+      "def forward(self, x, mask: Optional[Tensor] = None):\n"
+      "    y = torch.tanh(x) * self.w\n"
+      "    if mask is not None:\n        y = y.masked_fill(mask, 0.5)\n"
+      "    y = torch.relu(y) + self.w\n"
+      "    if mask is not None:\n        y = y + mask\n"
+      "    return y * 3.0\n",
+      {{"w", weight({4})}});
+  const at::Tensor x = at::randn({2, 4});
+  const Inputs without{x, torch::jit::IValue()}, with{x, x > 0};
+  const OptimizedModel result = expectSame(module, {without, with, without});
+  EXPECT_GE(regionsIn(result.module), 1);
+  expectSame(module, {with, without});
+}
+
+TEST(BranchRegions, LoopsAreLeftToTheInterpreter) {
+  const OptimizedModel result = expectSameBothWays(
+      "    y = x\n"
+      "    for i in range(x.size(0)):\n        y = torch.cat([y, torch.relu(y[i:]) * self.w])\n"
+      "        if i > 0:\n            y = torch.tanh(y) + self.w\n"
+      "    return y\n");
+  EXPECT_EQ(regionsIn(result.module), 0);
+}
+
+}  // namespace
+}  // namespace ipex_studio

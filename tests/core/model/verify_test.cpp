@@ -1,0 +1,101 @@
+// The judge itself: what it must accept, what it must refuse, and what it compares with.
+#include "core/model/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/core/graph/script_models.h"
+
+namespace ipex_studio {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's names
+
+AccuracyRecord worst(const IValue& actual, const IValue& expected) { return compareOutputs(actual, expected, nullptr)[0]; }
+
+IValue tuple(std::vector<IValue> values) { return c10::ivalue::Tuple::create(std::move(values)); }
+
+TEST(Verify, AcceptsRoundingOnly) {
+  const at::Tensor x = at::randn({100});
+  EXPECT_TRUE(worst(x, x).pass);
+  EXPECT_TRUE(worst(x + x.abs().max() * 9e-5, x).pass);
+  EXPECT_FALSE(worst(x + x.abs().max() * 1.2e-4, x).pass);
+  EXPECT_TRUE(worst(at::zeros({0}), at::zeros({0})).pass);
+  EXPECT_EQ(worst(x, x).output, -1);
+}
+
+TEST(Verify, RefusesOtherKindsOfResults) {
+  const at::Tensor x = at::randn({4});
+  EXPECT_FALSE(worst(x.reshape({2, 2}), x).pass);
+  EXPECT_FALSE(worst(x.to(at::kDouble), x).pass);
+  EXPECT_FALSE(worst(tuple({x}), tuple({x, x})).pass);
+  EXPECT_FALSE(worst(tuple({x, x + 1}), tuple({x, x})).pass);
+  EXPECT_FALSE(worst(at::arange(4), at::arange(4) + 1).pass);
+  EXPECT_TRUE(worst(at::arange(4), at::arange(4)).pass);
+  EXPECT_FALSE(worst(tuple({x, 3}), tuple({x, 4})).pass);
+  EXPECT_FALSE(worst(tuple({x, true}), tuple({x, false})).pass);
+  EXPECT_TRUE(worst(tuple({x, 3, 0.5, false}), tuple({x, 3, 0.5, false})).pass);
+}
+
+TEST(Verify, NotANumber) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  const at::Tensor special = at::tensor({1.0, nan, infinity, -infinity});
+  EXPECT_TRUE(worst(special, special).pass);
+  EXPECT_FALSE(worst(special, at::tensor({1.0, 2.0, infinity, -infinity})).pass);
+  EXPECT_FALSE(worst(at::tensor({1.0, 2.0}), at::tensor({1.0, nan})).pass);
+  EXPECT_FALSE(worst(at::tensor({1.0, infinity}), at::tensor({1.0, -infinity})).pass);
+}
+
+TEST(Verify, ReferenceIsDoublePrecisionWherePossible) {
+  const auto reference = [](const Module& module, const Inputs& inputs) {
+    Module candidate = module.deepcopy();
+    const std::vector<AccuracyRecord> records = verifyModule(module, candidate, {inputs}, "");
+    EXPECT_TRUE(records[0].pass) << records[0].text;
+    return records[0].reference;
+  };
+  const at::Tensor x = at::randn({4, 8});
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.softmax(torch.linear(x, self.w), -1).mean([1])\n", {{"w", weight({8, 8})}}), {x}), "fp64");
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.sum(x, [0], dtype=6) + torch.zeros([8], dtype=6)\n"), {x}), "fp64");
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return {'twice': x * 2, 'both': torch.relu(x)}\n"), {x}), "fp64");
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.ones([3]), x * 2\n"), {x}), "eager");
+  // Indices stay what they are.
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.index_select(x, 0, self.rows)\n", {}, {{"rows", at::tensor({2, 0})}}), {x}), "fp64");
+}
+
+TEST(Verify, ViewsAndWritesAmongResults) {
+  const at::Tensor x = at::randn({2, 3});
+  for (const char* source : {"def forward(self, x):\n    y = torch.relu(x)\n    return y, y.t(), y[0], y.view([-1])\n",
+                             "def forward(self, x):\n    x.mul_(2)\n    return x, x + 1\n"}) {
+    const Module module = scriptModule(source);
+    Module candidate = module.deepcopy();
+    const at::Tensor given = x.clone();
+    for (const AccuracyRecord& record : verifyModule(module, candidate, {{given}}, "")) EXPECT_TRUE(record.pass) << record.text;
+    EXPECT_TRUE(at::equal(given, x));
+  }
+}
+
+TEST(Verify, TheCosineThatIsNeededCanBeChosen) {
+  const at::Tensor reference = at::tensor({3.0f, 4.0f}), result = at::tensor({4.0f, 3.0f});  // 0.96
+  const auto passes = [&](const AccuracyRule& rule) { return compareOutputs(result, reference, nullptr, rule)[0]; };
+  EXPECT_FALSE(passes(Precision::kInt8).pass);
+  EXPECT_FALSE(passes({Precision::kInt8, 0.97}).pass);
+  EXPECT_TRUE(passes({Precision::kInt8, 0.95}).pass);
+  EXPECT_TRUE(passes({Precision::kBf16, 0.95}).pass);
+  EXPECT_FALSE(passes({Precision::kFp32, 0.95}).pass);
+  EXPECT_NE(passes({Precision::kInt8, 0.95}).text.find("0.95 was asked for"), std::string::npos);
+  EXPECT_NE(passes(Precision::kInt8).text.find("0.99 is needed"), std::string::npos);
+}
+
+TEST(Verify, FindsAWrongCandidate) {
+  const Module module = scriptModule("def forward(self, x):\n    return torch.relu(x), x + 1\n");
+  Module wrong = scriptModule("def forward(self, x):\n    return torch.relu(x), x + 1.01\n");
+  const std::vector<AccuracyRecord> records = verifyModule(module, wrong, {{at::randn({3})}}, "");
+  EXPECT_FALSE(records[0].pass);
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_TRUE(records[1].pass);
+  EXPECT_FALSE(records[2].pass);
+}
+
+}  // namespace
+}  // namespace ipex_studio

@@ -1,0 +1,35 @@
+// An interpreter of plan specs that knows nothing of layouts or arenas.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "tests/core/plan/random_plan.h"
+
+namespace ipex_studio::testing {
+
+// Moves every result of every step at random, by up to `relative` of the result's largest value.
+struct Noise {
+  double relative = 0;
+  std::uint64_t seed = 0;
+};
+
+// Runs node by node with the last kernel of each kind's list, on dense copies. Empty when a shape does not fit.
+std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& ints,
+                                             const std::vector<Tensor>& constants, const KernelList& kernels, const Noise& noise = {});
+
+// What a plan for these inputs is asked for; `channels_last`: those of four dimensions lie so.
+PlanRequest requestFor(const RandomPlan& plan, const std::vector<Tensor>& inputs, bool channels_last, int threads);
+
+// Empty, or what differs by more than 2e-4 of a result's largest value.
+std::string difference(const std::vector<std::vector<float>>& actual, const std::vector<Tensor>& expected);
+
+// Does rounding explain how far `actual` is from `expected`? A step whose sums of some hundred terms are added in another
+// order is off by about 2^-20 of its largest value, and what follows may magnify that (a normalization of nearly equal
+// values tenfold); so each result may be off by eight times as much as noise of that size in every step moves it.
+bool withinRounding(const RandomPlan& plan, const std::vector<Tensor>& inputs, const KernelList& kernels,
+                    const std::vector<std::vector<float>>& actual, const std::vector<Tensor>& expected);
+
+}  // namespace ipex_studio::testing

@@ -1,0 +1,82 @@
+// What a model is run on: values by flags and from files, ranges of sizes, state.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/studio/cli/program.h"
+
+namespace ipex_studio::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class InputsOfRuns : public ::testing::Test {
+ protected:
+  Outcome run(const std::string& model, std::vector<std::string> more) const {
+    std::vector<std::string> arguments{"run", modelFile(model), "--iterations", "10", "--threads", "1", "--warmup", "0", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return pit_.run(arguments);
+  }
+  // The graph's first lines, with the sizes that were seen.
+  std::string graph(const std::string& model, std::vector<std::string> more) const {
+    std::vector<std::string> arguments{"show", modelFile(model), "--after", "frozen"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome show = pit_.run(arguments);
+    EXPECT_EQ(show.code, 0) << show.err;
+    return show.out;
+  }
+
+  Sandpit pit_;
+};
+
+TEST_F(InputsOfRuns, FilesOfEveryForm) {
+  EXPECT_THAT(graph("small.pt", {"--inputs", modelFile("inputs.pt")}), HasSubstr("Float(1, 3, 16, 16,"));
+  // By position from a tuple, by name from archives and dicts, the rest from flags.
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("tuple_of_two.pt")}), ::testing::AllOf(HasSubstr("Float(5, 6,"), HasSubstr("Long(5,")));
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("two.npz")}), ::testing::AllOf(HasSubstr("Float(5, 6,"), HasSubstr("Long(5,")));
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("x.npy"), "--input", "ids:5:int64[0,9]"}), HasSubstr("Float(5, 6,"));
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("first_of_two.pt"), "--input", "ids:2:int64[0,9]"}), HasSubstr("Float(2, 6,"));
+}
+
+TEST_F(InputsOfRuns, IntsFloatsBoolsAndNone) {
+  const Outcome none = run("options.pt", {"--input", "x:2x6", "--input", "count=3", "--input", "scale=0.5", "--input", "flag=true", "--input", "mask=None"});
+  EXPECT_EQ(none.code, 0) << none.err;
+  EXPECT_EQ(json::parse(none.out)["runs"][1]["accuracy"]["pass"], true);
+  EXPECT_THAT(graph("options.pt", {"--input", "x:2x6", "--input", "count=3", "--input", "scale=0.5", "--input", "flag=False", "--input", "mask:6x6"}),
+              HasSubstr("Float(6, 6,"));
+}
+
+TEST_F(InputsOfRuns, RangesAreVerifiedAtBothEndsAndBetween) {
+  const Outcome fits = run("not_three.pt", {"--input", "x:1..2x6", "--instances", "2"});
+  EXPECT_EQ(fits.code, 0) << fits.err;
+  EXPECT_EQ(json::parse(fits.out)["runs"][1]["instances"], 2);
+  // The model fails at a batch of three: the middle of one range, the upper end of another.
+  for (const char* range : {"x:1..5x6", "x:1..3x6"}) {
+    const Outcome refused = run("not_three.pt", {"--input", range});
+    EXPECT_EQ(refused.code, 1) << range;
+    EXPECT_THAT(refused.err, ::testing::EndsWith("ipex-studio: The model failed while running: ValueError: three rows.\n"));
+  }
+}
+
+TEST_F(InputsOfRuns, StateIsVerifiedAsASequence) {
+  const Outcome reset = run("counter.pt", {"--input", "x:2x6", "--preserve", "restart", "--reset", "restart"});
+  EXPECT_EQ(reset.code, 0) << reset.err;
+  EXPECT_EQ(json::parse(reset.out)["runs"][1]["accuracy"]["pass"], true);
+}
+
+// Without a reset the two versions count from different numbers, so their results differ.
+TEST_F(InputsOfRuns, WrongResultsAreNotExported) {
+  const Outcome wrong = run("counter.pt", {"--input", "x:2x6", "-o", pit_.path("fast.pt")});
+  EXPECT_EQ(wrong.code, 4);
+  EXPECT_EQ(json::parse(wrong.out)["runs"][1]["accuracy"]["pass"], false);
+  EXPECT_THAT(wrong.err, HasSubstr("ipex-studio: The optimized model is not accurate enough ("));
+  EXPECT_THAT(wrong.err, HasSubstr("nothing was exported."));
+  EXPECT_FALSE(fs::exists(pit_.path("fast.pt")));
+}
+
+}  // namespace
+}  // namespace ipex_studio::testing

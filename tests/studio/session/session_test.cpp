@@ -1,0 +1,193 @@
+// The session and its jobs in this process; the engine is the real one.
+#include "studio/session/session.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <atomic>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "core/runtime/machine_facts.h"
+#include "studio/cli/commands.h"
+#include "tests/studio/cli/program.h"
+#include "tests/studio/session/quick_session.h"
+#include "tests/goal.h"
+
+namespace ipex_studio::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+TEST(ModelJob, ExportsWithoutLandlockThroughTheOpenDescriptor) {
+  const Sandpit pit;
+  const CheckedModel model = checkModel(modelFile("small.pt"));
+  JobRequest request = quickRequest();
+  request.use_landlock = false;
+  JobEvents events;
+  const Cancellation cancellation;
+  ModelJob job(model, request, false, events, cancellation);
+  job.optimize();
+  job.measure();
+  EXPECT_TRUE(job.accurate());
+  for (const ExportForm form : {ExportForm::kCompiled, ExportForm::kPortable}) {
+    job.exportTo(pit.path("fast.pt"), form);
+    EXPECT_NO_THROW(checkModel(pit.path("fast.pt")));
+  }
+  request.optimize.dump_directory = pit.path("dumps");
+  EXPECT_THROW(checkRequest(request), Error);
+}
+
+TEST(Inputs, TextsOfRecordsAreWhatTheFlagTakes) {
+  EXPECT_EQ(inputText({"x", "1x3x224x224:float32", false}), "x:1x3x224x224:float32");
+  EXPECT_EQ(inputText({"rate", "16000", false}), "rate=16000");
+  EXPECT_EQ(inputText({"mask", "None", true}), "mask=None");
+}
+
+TEST(Export, NeverReplacesAFileByADamagedOne) {
+  const Sandpit pit;
+  writeFileAtomically(pit.path("fast.pt"), "old");
+  writeFileAtomically(pit.path("garbage"), "no model at all");
+  const UniqueFd garbage(::open(pit.path("garbage").c_str(), O_RDONLY));
+  EXPECT_THROW(moveExport(garbage.get(), 1 << 20, pit.path("fast.pt")), Error);
+  EXPECT_EQ(readText(pit.path("fast.pt")), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(pit.path()), fs::directory_iterator()), 3) << "a copy was left behind";
+}
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionOptions optionsFor(const std::string& file) const { return quickOptions(file, pit_); }
+
+  // The first snapshot in another state than kWorking.
+  static SnapshotPtr settled(Session& session) {
+    for (int i = 0; i < 6000; ++i) {
+      const SnapshotPtr snapshot = session.latest();
+      if (snapshot->status.state != JobState::kWorking) return snapshot;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "the session never settled";
+    return session.latest();
+  }
+
+  Sandpit pit_;
+};
+
+TEST_F(SessionTest, OptimizesExportsAndRecords) {
+  Session session(optionsFor(modelFile("small.pt")));
+  std::atomic<int> wakes{0};
+  session.setWakeup([&] { ++wakes; });
+  EXPECT_EQ(session.latest()->status.state, JobState::kWorking);
+  const SnapshotPtr done = settled(session);
+  ASSERT_EQ(done->status.state, JobState::kDone) << done->status.message;
+  EXPECT_EQ(done->job->runs.size(), 2u);
+  EXPECT_FALSE(done->index->stages.empty());
+  EXPECT_GT(wakes, 3);
+
+  session.post(ExportCommand{pit_.path("fast.pt"), ExportForm::kPortable, {}, {}});
+  for (int i = 0; i < 1000 && !fs::exists(pit_.path("fast.pt")); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
+  EXPECT_EQ(Database::open(pit_.path("studio.db"), OpenMode::kReadOnly).jobs().size(), 1u);
+  session.setWakeup({});
+}
+
+TEST_F(SessionTest, OpensRecordedRunsWithoutAModel) {
+  {
+    Session session(optionsFor(modelFile("small.pt")));
+    ASSERT_EQ(settled(session)->status.state, JobState::kDone);
+  }
+  Session session(optionsFor(pit_.path("studio.db")));
+  const SnapshotPtr recorded = settled(session);
+  EXPECT_EQ(recorded->status.state, JobState::kRecorded);
+  EXPECT_EQ(recorded->job->runs.size(), 2u);
+}
+
+TEST_F(SessionTest, FailuresAreShownAndLeaveItUsable) {
+  Session session(optionsFor(modelFile("truncated.pt")));
+  const SnapshotPtr failed = settled(session);
+  EXPECT_EQ(failed->status.state, JobState::kFailed);
+  EXPECT_THAT(failed->status.message, HasSubstr("is cut short"));
+  session.post(OpenCommand{modelFile("small.pt")});
+  for (int i = 0; i < 3000 && session.latest()->status.state != JobState::kDone; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(session.latest()->status.state, JobState::kDone) << session.latest()->status.message;
+}
+
+TEST_F(SessionTest, CancelEndsTheJobAtOnce) {
+  SessionOptions options = optionsFor(modelFile("endless.pt"));
+  options.request.inputs = {"x:4x4"};
+  Session session(std::move(options));
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  const auto begin = std::chrono::steady_clock::now();
+  session.post(CancelCommand{});
+  EXPECT_EQ(settled(session)->status.state, JobState::kCancelled);
+  expectWithin("end of a cancelled job", secondsSince(begin), 1, "s");
+}
+
+// Ctrl-C in the terminal that a window was opened from.
+TEST_F(SessionTest, InterruptClosesTheWindowAndLeavesNothingBehind) {
+  const std::string folder = pit_.path("tmp-of-window");
+  fs::create_directory(folder);
+  const char* before = std::getenv("TMPDIR");
+  const std::string restored = before != nullptr ? before : "";
+  ::setenv("TMPDIR", folder.c_str(), 1);
+  CommandLine line;
+  line.model = modelFile("endless.pt");
+  line.database = pit_.path("studio.db");
+  line.inputs = {"x:4x4"};
+  bool worked = false, closed = false;
+  const int code = openStudio(line, [&](const WindowOptions& options, SnapshotSource& source) {
+    for (int i = 0; i < 1000 && !worked; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      worked = !fs::is_empty(folder) && source.latest()->status.state == JobState::kWorking;
+    }
+    std::atomic<bool> woken{false};
+    source.setWakeup([&woken] { woken = true; });
+    ::kill(::getpid(), SIGINT);
+    for (int i = 0; i < 500 && !closed; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      closed = woken && !options.after_frame({});
+    }
+    source.setWakeup({});
+    return 0;
+  });
+  restored.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", restored.c_str(), 1);
+  EXPECT_TRUE(worked);
+  EXPECT_TRUE(closed);
+  EXPECT_EQ(code, static_cast<int>(kInterrupted));
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST(Hint, ChoosesInstancesAndThreadsAndSaysSo) {
+  const int cores = usableCores();
+  for (const std::string goal : {"latency", "throughput"}) {
+    const Sandpit pit;
+    const Outcome outcome = pit.run({"bench", modelFile("small.pt"), "--hint", goal, "--iterations", "20", "--warmup", "0", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("--hint " + goal + ": "));
+    EXPECT_THAT(outcome.err, HasSubstr("1 x " + std::to_string(cores) + " threads"));
+    const nlohmann::json runs = nlohmann::json::parse(outcome.out)["runs"];
+    ASSERT_EQ(runs.size(), 2u);
+    for (const nlohmann::json& run : runs) {
+      EXPECT_LE(run["threads"].get<int>() * run["instances"].get<int>(), cores);
+      EXPECT_EQ(run["threads"], runs[0]["threads"]);
+      EXPECT_EQ(run["instances"], runs[0]["instances"]);
+    }
+    if (goal == "latency") {
+      EXPECT_EQ(runs[0]["instances"], 1);
+    }
+  }
+  const Sandpit pit;
+  EXPECT_EQ(pit.run({"bench", modelFile("small.pt"), "--hint", "latency", "--threads", "1"}).code, 2);
+  EXPECT_EQ(pit.run({"bench", modelFile("small.pt"), "--hint", "speed"}).code, 2);
+}
+
+}  // namespace
+}  // namespace ipex_studio::testing

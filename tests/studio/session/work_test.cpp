@@ -1,0 +1,260 @@
+// What the window does with a model and the real engine: trust, tune, pin, take over a point, export and verify, report. Driven
+// by scripts as people would, off-screen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/plan/prepared_weights.h"
+#include "studio/cli/commands.h"
+#include "studio/session/session.h"
+#include "studio/window/window.h"
+#include "tests/studio/cli/program.h"
+#include "tests/studio/session/quick_session.h"
+#include "tests/studio/cli/samples.h"
+#include "tests/studio/display.h"
+
+namespace ipex_studio::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class WindowTestWork : public ::testing::Test {
+ protected:
+  // What the script's last `expect` complains of; empty: it went through.
+  std::string walk(const std::string& model, const std::string& script, const std::function<void(CommandLine&)>& change = {}) const {
+    const Display display;
+    EXPECT_TRUE(display.ready()) << "install the package xvfb";
+    CommandLine line;
+    line.model = model;
+    line.database = pit_.path("studio.db");
+    line.script = pit_.path("script.txt");
+    line.size = "1400x900";
+    line.measure.threads = 1;
+    line.measure.warmup_s = 0.01;
+    line.measure.iterations = 20;
+    if (change) change(line);
+    std::ofstream(line.script) << script << "expect blocked 0\n";
+    try {
+      openStudio(line, runWindow);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  const Sandpit pit_;
+};
+
+TEST_F(WindowTestWork, DangerousModelsWaitForAnAnswer) {
+  const std::string model = modelFile("write_on_load.pt");
+  EXPECT_EQ(walk(model, "wait settled\nexpect state ready\nexpect findings 1\ntrust refuse\nwait settled\nexpect state empty\n"), "");
+  EXPECT_FALSE(fs::exists(victimFile()));
+  // In the sandbox it can do no harm, whatever it tries.
+  EXPECT_EQ(walk(model, "wait settled\ntrust sandbox\nwait settled\nexpect findings 0\n"), "");
+  EXPECT_FALSE(fs::exists(victimFile()));
+}
+
+TEST_F(WindowTestWork, ExportsAreReadAgainAndCompared) {
+  const std::string fast = pit_.path("fast.pt"), plain = pit_.path("plain.pt"), page = pit_.path("page.html"), picture = pit_.path("page.png");
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexport " + fast + " prepared\nwait settled\nexpect export done\nexport " + plain +
+                                            " portable untuned\nwait settled\nexpect export done\nexport " + pit_.path("no/such.pt") +
+                                            "\nwait settled\nexpect export failed\nexpect message does not exist\nselect linear\nreport " + page +
+                                            "\nreport " + picture + "\nwait settled\n"),
+            "");
+  EXPECT_NO_THROW(checkModel(fast));
+  EXPECT_NO_THROW(checkModel(plain));
+  EXPECT_GT(fs::file_size(fast + kPreparedSuffix), 0U);
+  EXPECT_FALSE(fs::exists(plain + kPreparedSuffix));
+  const std::string html = readText(page);
+  EXPECT_THAT(html, HasSubstr("<h1>small.pt</h1>"));
+  EXPECT_THAT(html, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
+  EXPECT_THAT(html, ::testing::Not(HasSubstr("<script")));
+  EXPECT_THAT(html, ::testing::Not(HasSubstr("http")));
+  EXPECT_EQ(readText(picture).substr(1, 3), "PNG");
+}
+
+TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
+  const std::string data = writeSamples(pit_.path("data.npy"), 64), recipe = pit_.path("recipe.json");
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\ntune calibrate data=" + data + " save=" + recipe +
+                                            "\nwait settled\nexpect state done\nexpect recipe 64 samples\ntune quantize data=" + data +
+                                            " recipe=" + recipe + "\nwait settled\nexpect state done\nexpect recipe Taken from\ntune search data=" +
+                                            data + " budget=20 sqnr=1\ndo tab.precision\nwait settled\nexpect tradeoffs 2\nload fp32\nwait settled\n"
+                                            "expect decisions 1\ndo override.try\nwait settled\nexpect tries 1\nexpect tradeoffs 2\nexport " +
+                                            pit_.path("fast.pt") + "\nwait settled\nexpect export done\ndo override.undo\nwait settled\nload int8\n"
+                                            "wait settled\nexpect decisions 2\n"),
+            "");
+  EXPECT_TRUE(fs::exists(recipe));
+  EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
+  // Another window knows what was tried, and points can be taken over and measured in it.
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexpect tradeoffs 2\nexpect tries 1\nexpect recipe From the search of\n"
+                                        "load int8\nwait settled\nexpect decisions 2\ndo override.try\nwait settled\nexpect tries 2\nexpect tradeoffs 2\n"),
+            "");
+  // So does whoever asks without one.
+  const Outcome table = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--json"});
+  ASSERT_EQ(table.code, 0) << table.err;
+  int searched = 0, by_hand = 0;
+  const nlohmann::json shown = nlohmann::json::parse(table.out);
+  for (const nlohmann::json& tried : shown["tried"]) {
+    EXPECT_GT(tried["time_ms"].get<double>(), 0);
+    EXPECT_FALSE(tried["decisions"].get<std::string>().empty());
+    (tried["delta_ms"].is_null() ? searched : by_hand) += 1;
+  }
+  EXPECT_GE(searched, 2);
+  EXPECT_EQ(by_hand, 2);
+  const Outcome csv = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--csv"});
+  EXPECT_THAT(csv.out, HasSubstr("\r\n\r\nname,time_ms,delta_ms,"));
+  EXPECT_THAT(walk(modelFile("small.pt"), "wait settled\ntune search data=/nonexistent\nwait settled\nexpect state done\n"), HasSubstr("it is 'failed'"));
+}
+
+// Whatever the command line can do, the window can: the same flags, and wrong ones cost nothing.
+TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nflags --nonsense 3\nwait settled\nexpect state done\nexpect message cannot be used\n"
+                                        "flags -o /tmp/x.pt\nwait settled\nexpect message not chosen here\n"
+                                        "flags --instances 2 --no-winograd --disable fuse-activation --iterations 8\nwait settled\nexpect state done\n"
+                                        "do run.flags\nwait settled\n"),
+            "");
+  const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
+  const JobRecord job = database.job(database.jobs(1).front().id);
+  EXPECT_EQ(database.jobs().size(), 2U);
+  EXPECT_EQ(job.runs.back().instances, 2);
+  EXPECT_EQ(job.runs.back().threads, 1) << "as it was chosen before";
+  const nlohmann::json options = nlohmann::json::parse(job.options);
+  EXPECT_FALSE(options["optimize"]["allow_winograd"].get<bool>());
+  EXPECT_EQ(options["optimize"]["disabled_passes"], nlohmann::json::array({"fuse-activation"}));
+}
+
+// With keys alone: a step, its kernels, another one pinned; the plan then takes it.
+TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
+  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\ndo tab.kernels\nwait settled\ndo row.next\nwait settled\nexpect selected 1\n"
+                                        "do kernel.next\ndo kernel.pin\nwait settled\nexpect tries 1\nexpect decisions 1\nexpect state done\n"
+                                        "do override.undo\nwait settled\n",
+                 [](CommandLine& line) {
+                   line.inputs = {"x:1x3x64x64"};
+                   line.tune = "full";
+                 }),
+            "");
+  const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
+  const JobRecord tried = database.job(database.jobs(1).front().id);
+  EXPECT_EQ(tried.command, "what-if");
+  const auto pin = std::find_if(tried.decisions.begin(), tried.decisions.end(), [](const DecisionRecord& d) { return !d.kernel.empty(); });
+  ASSERT_NE(pin, tried.decisions.end());
+  int pinned = 0;
+  for (const StepRecord& step : tried.runs.back().steps) {
+    if (step.spec != pin->spec || step.dst_shape != pin->dst_shape) continue;
+    EXPECT_EQ(step.kernel, pin->kernel) << step.name;
+    ++pinned;
+  }
+  EXPECT_GE(pinned, 1);
+}
+
+class WorkTest : public ::testing::Test {
+ protected:
+  const Sandpit pit_;
+};
+
+TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
+  const std::string data = writeSamples(pit_.path("data.npy"), 2000);
+  TuneCommand search;
+  search.goal = TuneGoal::kSearch;
+  search.data = data;
+  search.min_sqnr_db = 1;
+  SessionOptions options;
+  options.file = modelFile("small.pt");
+  options.database_path = pit_.path("studio.db");
+  options.request = quickRequest();
+  {
+    Session session(options);
+    waitUntil(session, rests);
+    session.post(search);
+    // Some calibration or assignment is there, and it is stopped.
+    for (int i = 0; i < 6000 && !fs::exists(pit_.path("studio.db") + "." + session.latest()->job->model.sha256.substr(0, 16) + ".search"); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    session.post(CancelCommand{});
+    const SnapshotPtr stopped = waitUntil(session, rests);
+    EXPECT_EQ(stopped->status.state, JobState::kCancelled);
+    EXPECT_TRUE(stopped->work.tuning.search_waits);
+  }
+  // Another window finds it and goes on.
+  Session session(options);
+  EXPECT_TRUE(waitUntil(session, rests)->work.tuning.search_waits);
+  session.post(search);
+  const SnapshotPtr done = waitUntil(session, rests);
+  EXPECT_EQ(done->status.state, JobState::kDone) << done->status.message;
+  EXPECT_GE(done->job->tradeoffs.size(), 2U);
+  for (const TradeoffRecord& tried : done->job->tradeoffs) EXPECT_FALSE(tried.assignment.empty()) << tried.name;
+  EXPECT_FALSE(done->work.tuning.search_waits);
+}
+
+// A pin must reach the plan: the step then runs the pinned kernel, and the what-if says what it gave.
+TEST_F(WorkTest, PinnedKernelsRun) {
+  SessionOptions options;
+  options.file = modelFile("small.pt");
+  options.database_path = pit_.path("studio.db");
+  options.request = quickRequest();
+  options.request.inputs = {"x:1x3x64x64"};
+  options.request.optimize.tune = TuneMode::kFull;
+  Session session(options);
+  const SnapshotPtr first = waitUntil(session, rests);
+  ASSERT_EQ(first->status.state, JobState::kDone) << first->status.message;
+  ASSERT_TRUE(first->tunings);
+  const RunRecord& run = *first->index->optimized.run;
+  KernelPin pin;
+  for (const StepRecord& step : run.steps) {
+    for (const TuningEntry& entry : *first->tunings) {
+      if (!isTuningOf(entry.spec, step.spec, step.dst_shape)) continue;
+      for (const TuningCandidate& candidate : entry.candidates) {
+        if (candidate.reason.empty() && candidate.kernel != step.kernel) pin = {step.spec, step.dst_shape, candidate.kernel, candidate.dst, step.name};
+      }
+    }
+  }
+  ASSERT_FALSE(pin.kernel.empty()) << "no step has two kernels";
+  session.post(OverrideCommand{first->overrides.now.with(pin), true});
+  const SnapshotPtr tried = waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && !s.tries->empty(); });
+  ASSERT_EQ(tried->status.state, JobState::kDone) << tried->status.message;
+  const auto& steps = tried->index->optimized.run->steps;
+  EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [&](const StepRecord& step) {
+    return step.spec == pin.spec && step.dst_shape == pin.dst_shape && step.kernel == pin.kernel;
+  })) << pin.kernel << " for " << pin.spec;
+  EXPECT_LE(tried->tries->back().delta_low_ns, tried->tries->back().delta_high_ns);
+}
+
+// A window as the session is to it: news wake it unless something is timed.
+class WatchedWindow : public JobEvents {
+ public:
+  void onProgress(const std::string& stage, double, double) override {
+    if (stage.rfind("measure kernels", 0) != 0) return;
+    ++told_;
+    drawn_ += timed_ ? 0 : 1;
+  }
+  void onTimed(bool timed) override { timed_ = timed; }
+  int told_ = 0, drawn_ = 0;
+  bool timed_ = false;
+};
+
+// How far the tuning is is told while kernels are timed, and waits until they are: one frame says that it begins, none follows.
+TEST_F(WorkTest, TuningOfKernelsDrawsNothingByItself) {
+  JobRequest request = quickRequest();
+  request.inputs = {"x:1x3x512x512"};  // so that it takes a while
+  request.optimize.tune = TuneMode::kFull;
+  const Cancellation cancellation;
+  const CheckedModel model = checkModel(modelFile("small.pt"));
+  WatchedWindow window;
+  ModelJob job(model, request, false, window, cancellation);
+  job.optimize();
+  EXPECT_GE(window.told_, 2) << "how far it is";
+  EXPECT_LE(window.drawn_, 1);
+  job.measure();
+  EXPECT_FALSE(window.timed_);
+}
+
+}  // namespace
+}  // namespace ipex_studio::testing
