@@ -11,8 +11,16 @@ foreach(library ipex_studio_ops ipex_studio_operators)
 endforeach()
 target_include_directories(ipex_flags INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio>)
 
-install(TARGETS ipex_flags ipex_plan ipex_kernels ipex_studio_operators ipex_studio_ops ipex_engine EXPORT ipex_studioTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# The rooms' archives are for the linker of a static consumer; what programs load lies in the library folder itself.
+set(room_targets "")
+foreach(room ${IPEX_ROOMS})
+  ipex_room_target(target ${room})
+  if(TARGET ${target} AND room MATCHES "^(core|passes|kernels)" AND NOT room MATCHES "^kernels/torch/")
+    list(APPEND room_targets ${target})
+  endif()
+endforeach()
+install(TARGETS ipex_flags ${room_targets} ipex_studio_operators ipex_studio_ops ipex_engine EXPORT ipex_studioTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/ipex_studio LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT ipex_studioTargets NAMESPACE ipex_studio:: DESTINATION ${package_folder})
 install(FILES passes/optimize.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio/passes)
 install(FILES kernels/torch/loader/ops.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio/kernels/torch/loader)

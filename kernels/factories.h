@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include "core/op/kernel.h"
+
+namespace dnnl {
+struct engine;
+}
 
 namespace ipex_studio {
 

@@ -1,6 +1,7 @@
 #include "kernels/kernel_list.h"
 
 #include <map>
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "kernels/factories.h"
 

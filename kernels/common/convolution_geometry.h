@@ -1,23 +1,32 @@
 // Strides, padding and weights of (transposed) convolutions as oneDNN wants them.
 #pragma once
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "core/op/op_spec.h"
 #include "core/op/tensor_view.h"
-#include "kernels/onednn/onednn_compat.h"
 
 namespace ipex_studio {
 
+using Ints = std::vector<std::int64_t>;
+
+struct ConvolutionGeometry {
+  Ints stride, dilation, padding_begin, padding_end;  // dilation as oneDNN counts: 0 is dense
+};
+
 // `name`'s list for `spatial` dimensions; a missing list is all `otherwise`, a list of one counts for all.
-inline onednn::Ints spatialInts(const OpSpec& spec, const char* name, int spatial, std::int64_t otherwise) {
+inline Ints spatialInts(const OpSpec& spec, const char* name, int spatial, std::int64_t otherwise) {
   const std::vector<std::int64_t> list = spec.ints(name);
-  if (list.empty()) return onednn::Ints(spatial, otherwise);
-  if (list.size() == 1) return onednn::Ints(spatial, list[0]);
-  return onednn::Ints(list.begin(), list.end());
+  if (list.empty()) return Ints(spatial, otherwise);
+  if (list.size() == 1) return Ints(spatial, list[0]);
+  return Ints(list.begin(), list.end());
 }
 
 // padding_end defaults to padding. oneDNN counts dilation from 0.
-inline onednn::ConvolutionGeometry convolutionGeometry(const OpSpec& spec, int spatial) {
-  onednn::ConvolutionGeometry g;
+inline ConvolutionGeometry convolutionGeometry(const OpSpec& spec, int spatial) {
+  ConvolutionGeometry g;
   g.stride = spatialInts(spec, "stride", spatial, 1);
   g.dilation = spatialInts(spec, "dilation", spatial, 1);
   for (auto& d : g.dilation) d -= 1;

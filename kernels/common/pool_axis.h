@@ -21,7 +21,7 @@ struct AxisWindows {
 
 // Axis `s` of `spatial` of a pool (core/op/op_spec.h) from `in` places to `out`.
 inline AxisWindows poolWindows(const OpSpec& spec, int s, int spatial, std::int64_t in, std::int64_t out) {
-  const onednn::ConvolutionGeometry g = convolutionGeometry(spec, spatial);
+  const ConvolutionGeometry g = convolutionGeometry(spec, spatial);
   const std::int64_t kernel = spatialInts(spec, "kernel", spatial, 1)[s];
   const bool count_padding = spec.stringOr("mode", "max") == "avg";
   AxisWindows windows;

@@ -28,7 +28,7 @@ void packDepthwiseBias(std::int64_t channels, const float* data, void* packed) {
 
 void describeWindow(const OpSpec& spec, const TensorDesc& x, const Dims& weights, const Dims& dst, DepthwiseJob* job) {
   const int spatial = x.dims.rank - 2;
-  const onednn::ConvolutionGeometry geometry = convolutionGeometry(spec, spatial);
+  const ConvolutionGeometry geometry = convolutionGeometry(spec, spatial);
   job->images = x.dims[0];
   job->channels = weights[0];
   job->image_stride = x.strides[0];

@@ -61,7 +61,7 @@ std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, 
 GemmRows windowRows(const PrepareArgs& args) {
   const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
   const int spatial = x.dims.rank - 2;
-  const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
+  const ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
   GemmRows rows;
   rows.images = x.dims[0];
   rows.groups = args.spec.intOr("groups", 1);

@@ -282,7 +282,7 @@ class DepthwiseInt8 final : public Kernel {
  private:
   static void describeWindow(const PrepareArgs& args, const TensorDesc& x, Int8DepthwiseJob* job) {
     const int spatial = x.dims.rank - 2;
-    const onednn::ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
+    const ConvolutionGeometry geometry = convolutionGeometry(args.spec, spatial);
     job->images = x.dims[0];
     job->channels = x.dims[kChannelAxis];
     job->image_stride = x.strides[0];

@@ -53,9 +53,9 @@ class DeconvolutionOp final : public PreparedOp {
 };
 
 // output_padding lengthens the far side, which for oneDNN is less padding there.
-onednn::ConvolutionGeometry geometryOf(const OpSpec& spec, int spatial) {
-  onednn::ConvolutionGeometry g = convolutionGeometry(spec, spatial);
-  const onednn::Ints extra = spatialInts(spec, "output_padding", spatial, 0);
+ConvolutionGeometry geometryOf(const OpSpec& spec, int spatial) {
+  ConvolutionGeometry g = convolutionGeometry(spec, spatial);
+  const Ints extra = spatialInts(spec, "output_padding", spatial, 0);
   for (int axis = 0; axis < spatial; ++axis) g.padding_end[axis] -= extra[axis];
   return g;
 }

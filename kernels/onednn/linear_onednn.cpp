@@ -104,7 +104,7 @@ class LinearOnednn final : public Kernel {
       weights->dims = Dims{w.dims[0], w.dims[1], 1, 1};
       weights->strides = Dims{w.strides[0], w.strides[1], 1, 1};
       if (!onednn::toMd(pixels(x), x_md) || !onednn::toMd(pixels(dst), dst_md)) return Pd();
-      const onednn::ConvolutionGeometry geometry{{1, 1}, {0, 0}, {0, 0}, {0, 0}};
+      const ConvolutionGeometry geometry{{1, 1}, {0, 0}, {0, 0}, {0, 0}};
       return onednn::convolutionPd(engine_, *x_md, onednn::anyMd(weights->dims, w.dtype), bias, *dst_md, geometry,
                                    attr);
     }

@@ -9,13 +9,16 @@
 #include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
+#include <type_traits>
 #include <vector>
+
+#include "kernels/common/convolution_geometry.h"
 
 namespace ipex_studio::onednn {
 
 using Md = dnnl::memory::desc;
 using Pd = dnnl::primitive_desc_base;
-using Ints = dnnl::memory::dims;
+static_assert(std::is_same_v<Ints, dnnl::memory::dims>);
 
 #if DNNL_VERSION_MAJOR >= 3
 inline std::string mdRest(const Md&) { return {}; }  // 3.x knows no other layouts
@@ -154,10 +157,6 @@ Pd orEmpty(const Make& make) {
 constexpr bool kAllowEmpty = true;
 
 }  // namespace detail
-
-struct ConvolutionGeometry {
-  Ints stride, dilation, padding_begin, padding_end;  // dilation as oneDNN counts: 0 is dense
-};
 
 // bias may be a zero descriptor. Winograd: 2.6 has it for AVX-512 and calls for it by itself from batch 4 on; 3.2 and
 // later have none.

@@ -18,8 +18,8 @@ using onednn::Pd;
 constexpr int kFirstPoolPostOperand = 1;
 
 struct PoolGeometry {
-  onednn::Ints kernel;
-  onednn::ConvolutionGeometry window;
+  Ints kernel;
+  ConvolutionGeometry window;
   bool beyond_padding = false;  // ceil_mode added a window that reaches past the padding
 };
 

@@ -24,7 +24,7 @@ using torch::jit::Node;
 using torch::jit::Value;
 using Pair = std::pair<Value*, Value*>;
 
-constexpr int kMostNodes = 4000;
+constexpr int kMostGraphNodes = 4000;
 
 // The two arguments that the node asks about, the earlier one first; nullptr: none.
 Pair askedAbout(const Node* node, const Graph& graph) {
@@ -56,7 +56,7 @@ bool insertIdentityBranch(Graph& graph, PassContext& context) {
     questions.emplace_back(node, pair);
     if (!contains(pairs, pair)) pairs.push_back(pair);
   }
-  if (pairs.empty() || countNodes(graph) > kMostNodes || !rewriter.permit()) return false;
+  if (pairs.empty() || countNodes(graph) > kMostGraphNodes || !rewriter.permit()) return false;
   Node* const first = *graph.nodes().begin();
   Value* condition = nullptr;
   for (const auto& [a, b] : pairs) {

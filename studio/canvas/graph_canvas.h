@@ -188,8 +188,4 @@ class GraphCanvas {
   bool dragged_ = false;
 };
 
-// Draws `text` cut with "…" where it does not fit into `width` pixels; returns the width used.
-float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, float width, ImU32 color,
-                     const std::string& text);
-
 }  // namespace ipex_studio

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "studio/canvas/graph_canvas_view.h"
+#include "studio/ui/widgets.h"
 
 namespace ipex_studio {
 namespace {
@@ -73,27 +74,6 @@ ImVec2 textSize(ImFont* font, float pixels, const std::string& text) {
 }
 
 }  // namespace
-
-float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, float width, ImU32 color,
-                     const std::string& text) {
-  if (width <= 0 || text.empty()) return 0;
-  at = {std::floor(at.x), std::floor(at.y)};
-  const char* begin = text.data();
-  const char* end = begin + text.size();
-  const ImVec2 full = font->CalcTextSizeA(pixels, 1e6F, 0, begin, end);
-  if (full.x <= width) {
-    list->AddText(font, pixels, at, color, begin, end);
-    return full.x;
-  }
-  static constexpr char kDots[] = "\xE2\x80\xA6";
-  const float dots = font->CalcTextSizeA(pixels, 1e6F, 0, kDots).x;
-  const char* rest = nullptr;
-  const float used = font->CalcTextSizeA(pixels, std::max(width - dots, 1.F), 0, begin, end, &rest).x;
-  if (rest == nullptr || rest <= begin) return 0;
-  list->AddText(font, pixels, at, color, begin, rest);
-  list->AddText(font, pixels, {at.x + used, at.y}, color, kDots);
-  return used + dots;
-}
 
 void GraphCanvas::drawNodeTexts(const View& view, const CanvasNode& node, ImVec2 low, ImVec2 high, float zoom) {
   const float detail = view.detail();

@@ -31,15 +31,6 @@ int openStudio(const CommandLine& line, const WindowRunner& window);
 // The whole program but for main: parses, runs, prints errors as "ipex-studio: sentence" and returns the exit code.
 int runCommandLine(int argc, char** argv, const WindowRunner& window);
 
-// What --input, --disable, --threads … ask of a job.
-JobRequest jobRequest(const CommandLine& line, const char* command);
-
-// --form, and checked against --prepared. Throws Error(kUsage).
-ExportForm exportForm(const CommandLine& line);
-
-// --precision as typed: the last is what is exported, the others are measured beside it.
-std::vector<Precision> precisionsOf(const std::string& text);
-
 // "#!…"-free completion scripts made from the tree of commands and flags.
 std::string bashCompletion(const CLI::App& app);
 std::string zshCompletion(const CLI::App& app);

@@ -6,6 +6,7 @@
 
 #include "core/record/records_json.h"
 #include "studio/cli/commands.h"
+#include "studio/flags/job_request.h"
 #include "studio/cli/graph_print.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/progress.h"

@@ -11,6 +11,7 @@
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"
 #include "studio/cli/commands.h"
+#include "studio/flags/job_request.h"
 #include "studio/cli/interrupt.h"
 #include "studio/job/session_database.h"
 #include "studio/job/session_files.h"

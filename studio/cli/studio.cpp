@@ -8,6 +8,7 @@
 
 #include "core/record/records_json.h"
 #include "studio/cli/commands.h"
+#include "studio/flags/job_request.h"
 #include "studio/cli/interrupt.h"
 #include "studio/session/session.h"
 #include "studio/job/session_worker.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "studio/flags/command_line.h"
-#include "studio/cli/commands.h"
+#include "studio/flags/job_request.h"
 #include "studio/session/session.h"
 #include "studio/job/session_request.h"
 

@@ -10,28 +10,11 @@
 
 #include "core/record/records.h"
 #include "profiler/statistics.h"
+#include "studio/snapshot/kind_group.h"
 #include "studio/snapshot/overrides.h"
 #include "studio/snapshot/snapshot_timeline.h"
 
 namespace ipex_studio {
-
-// What a node or step is, coarsely: decides its colour, its strip and the word in tables.
-enum class KindGroup : std::uint8_t {
-  kConvolution,
-  kLinear,
-  kAttention,
-  kPooling,
-  kNormalization,
-  kElementwise,
-  kEmbedding,
-  kReorder,
-  kInputOutput,
-  kOther,
-};
-constexpr int kKindGroups = 10;
-// From "aten::conv2d", "ipex_studio::convolution", "convolution", "reorder" …
-KindGroup kindGroup(const std::string& kind);
-const char* kindGroupName(KindGroup group);  // "convolution"
 
 // Median (nearest rank, as in reports) with a distribution-free 95 % interval; zeros when there are no samples.
 struct TimeStatistics {

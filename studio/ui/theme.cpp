@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {

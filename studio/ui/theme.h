@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "studio/snapshot/snapshot_index.h"
+#include "studio/snapshot/kind_group.h"
 
 namespace ipex_studio {
 

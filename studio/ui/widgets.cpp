@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/canvas/graph_canvas.h"
+#include "studio/snapshot/snapshot_index.h"
 #include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
@@ -56,6 +56,27 @@ std::size_t endOfLine(const std::string& text, std::size_t begin, float width) {
 }
 
 }  // namespace
+
+float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, float width, ImU32 color,
+                     const std::string& text) {
+  if (width <= 0 || text.empty()) return 0;
+  at = {std::floor(at.x), std::floor(at.y)};
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const ImVec2 full = font->CalcTextSizeA(pixels, 1e6F, 0, begin, end);
+  if (full.x <= width) {
+    list->AddText(font, pixels, at, color, begin, end);
+    return full.x;
+  }
+  static constexpr char kDots[] = "\xE2\x80\xA6";
+  const float dots = font->CalcTextSizeA(pixels, 1e6F, 0, kDots).x;
+  const char* rest = nullptr;
+  const float used = font->CalcTextSizeA(pixels, std::max(width - dots, 1.F), 0, begin, end, &rest).x;
+  if (rest == nullptr || rest <= begin) return 0;
+  list->AddText(font, pixels, at, color, begin, rest);
+  list->AddText(font, pixels, {at.x + used, at.y}, color, kDots);
+  return used + dots;
+}
 
 void label(ImU32 color, const std::string& text, ImFont* font) {
   const FontScope scope(font);

@@ -29,6 +29,10 @@ struct Ui {
   float px(float points) const { return points * scale; }
 };
 
+// Draws `text` cut with "…" where it does not fit into `width` pixels; returns the width used.
+float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, float width, ImU32 color,
+                     const std::string& text);
+
 // One line of text in a colour, at the cursor.
 void label(ImU32 color, const std::string& text, ImFont* font = nullptr);
 // Wrapped at the right edge of the window.

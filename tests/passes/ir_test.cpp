@@ -1,4 +1,4 @@
-// Every case of every tests/passes/*.ir file is one test; IPEX_IR=FILE runs those of another file alone, such as one
+// Every case of every .ir file below tests/passes is one test; IPEX_IR=FILE runs those of another file alone, such as one
 // that --dump wrote.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ std::vector<IrCase> allCases() {
   const char* other = std::getenv("IPEX_IR");
   if (other != nullptr) return readCases(other);
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(IPEX_SOURCE_DIR "/tests/passes")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(IPEX_SOURCE_DIR "/tests/passes")) {
     if (entry.path().extension() == ".ir") files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
@@ -32,7 +32,7 @@ bool bless() {
   return wish != nullptr && std::string(wish) == "1";
 }
 
-class IrFile : public testing::TestWithParam<IrCase> {
+class IrFile : public ::testing::TestWithParam<IrCase> {
  protected:
   static void SetUpTestSuite() { loadOperators(); }
 };
@@ -42,8 +42,8 @@ TEST_P(IrFile, Holds) {
   EXPECT_TRUE(wrong.empty()) << GetParam().file << ": " << GetParam().title << "\n" << wrong;
 }
 
-INSTANTIATE_TEST_SUITE_P(Case, IrFile, testing::ValuesIn(allCases()),
-                         [](const testing::TestParamInfo<IrCase>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Case, IrFile, ::testing::ValuesIn(allCases()),
+                         [](const ::testing::TestParamInfo<IrCase>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace ipex_studio

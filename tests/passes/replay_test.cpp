@@ -17,7 +17,7 @@ namespace {
 using torch::jit::Graph;
 using torch::jit::Value;
 
-class Replay : public testing::Test {
+class Replay : public ::testing::Test {
  protected:
   void SetUp() override {
     loadOperators();

@@ -1,68 +1,61 @@
 #!/usr/bin/python3
-"""The allowed directions of #include between folders, and the few rules about what stands where.
-
-The table is the one of README.md, section Architecture. General libraries (fmt, json, CLI11 …) may go anywhere.
-"""
-import pathlib
+"""What stands where: #include lines are those that core/rooms.txt allows, rooms have no cycles and stay small."""
+import collections
+import graphlib
 import re
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TORCH = r"(torch/|ATen/|c10/)"
-ONEDNN = r"(dnnl|oneapi/)"
-TORCH_ROOMS = r"core/(torch|graph|lower|export|model|quantization|data)/"
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+import rooms
 
-# Folder (longest match wins) -> what it must not include.
-FORBIDDEN = {
-    "core": rf"^({TORCH}|{ONEDNN}|sqlite3|imgui|GLFW|{TORCH_ROOMS}|passes/|kernels/|profiler/|studio/)",
-    **{f"core/{room}": rf"^({ONEDNN}|sqlite3|imgui|GLFW|passes/|kernels/|profiler/|studio/)"
-       for room in ("torch", "graph", "lower", "export", "model", "quantization", "data")},
-    "passes": rf"^({ONEDNN}|sqlite3|imgui|GLFW|kernels/|profiler/|studio/)",
-    "kernels": rf"^({TORCH}|sqlite3|imgui|GLFW|{TORCH_ROOMS}|passes/|profiler/|studio/)",
-    "kernels/torch": r"^(sqlite3|imgui|GLFW|passes/|profiler/|studio/)",
-    "profiler": rf"^({TORCH}|{ONEDNN}|imgui|GLFW|{TORCH_ROOMS}|passes/|kernels/|studio/)",
-    "studio": rf"^({TORCH}|{ONEDNN}|sqlite3|{TORCH_ROOMS}|passes/|kernels/)",
-    "studio/engine": r"^(sqlite3|imgui|GLFW|profiler/)",
-    # The operator library has a public header of its own.
-    "samples": r"^(kernels/(?!torch/loader/)|profiler/|studio/|sqlite3|imgui|GLFW)",
-}
+ROOT = rooms.ROOT
+MOST_FILES = 40  # of code in one room
+SAMPLE_INCLUDES = re.compile(r"^(core/|passes/|kernels/torch/loader/|(?!kernels/|profiler/|studio/|sqlite3|imgui|GLFW))")
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md",
              "core", "passes", "kernels", "studio", "profiler", "tests", "samples"}
 
 
-def sources(folder):
-    return [path for pattern in ("*.h", "*.cpp") for path in (ROOT / folder).rglob(pattern)]
-
-
-def rule_for(path):
-    name = path.relative_to(ROOT).as_posix()
-    folders = [folder for folder in FORBIDDEN if name.startswith(folder + "/")]
-    return max(folders, key=len)
-
-
-def violations(path, forbidden):
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        found = INCLUDE.match(line)
-        if found and re.match(forbidden, found.group(1)):
-            yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-
-
 class Structure(unittest.TestCase):
-    def test_includes_follow_the_allowed_directions(self):
+    def test_includes_are_those_of_the_allowlist(self):
+        table = rooms.read_rooms()
         wrong = []
-        seen = 0
-        for folder in ("core", "passes", "kernels", "profiler", "studio", "samples"):
-            for path in sources(folder):
-                seen += 1
-                wrong += violations(path, FORBIDDEN[rule_for(path)])
-        self.assertGreater(seen, 100)
+        files = rooms.source_files()
+        for path in files:
+            room = table[rooms.room_of(path)]
+            wrong += [f"{path}:{number}: {included}" for number, included in rooms.includes_of(path)
+                      if rooms.forbidden(room, included)]
+        self.assertGreater(len(files), 500)
         self.assertEqual(wrong, [])
 
-    def test_the_check_sees_a_forbidden_arrow(self):
-        self.assertTrue(re.match(FORBIDDEN[rule_for(ROOT / "core/plan/plan.h")], "torch/script.h"))
-        self.assertTrue(re.match(FORBIDDEN["studio"], "core/model/model.h"))
-        self.assertFalse(re.match(FORBIDDEN["studio/engine"], "core/model/model.h"))
+    def test_the_check_sees_a_forbidden_include(self):
+        table = rooms.read_rooms()
+        self.assertTrue(rooms.forbidden(table["core/plan"], "torch/script.h"))
+        self.assertTrue(rooms.forbidden(table["core/plan"], "core/tune/tuner.h"))
+        self.assertTrue(rooms.forbidden(table["kernels/common"], "oneapi/dnnl/dnnl.hpp"))
+        self.assertTrue(rooms.forbidden(table["studio/cli"], "core/model/model.h"))
+        self.assertTrue(rooms.forbidden(table["studio/panels"], "sqlite3.h"))
+        self.assertFalse(rooms.forbidden(table["core/plan"], "core/plan/plan.h"))
+        self.assertFalse(rooms.forbidden(table["core/plan"], "fmt/format.h"))
+        self.assertFalse(rooms.forbidden(table["studio/engine"], "core/model/model.h"))
+
+    def test_a_damaged_allowlist_is_refused(self):
+        for text in ("core/base core/record", "a: b", "a:\na:", "a: | boost"):
+            with self.assertRaises(ValueError):
+                rooms.parse_rooms(text)
+
+    def test_rooms_have_no_cycles(self):
+        # A folder's root lists what stands in its rooms, which see its headers: only what is included counts.
+        arrows = {room.name: room.rooms for room in rooms.read_rooms().values()}
+        self.assertEqual(len(list(graphlib.TopologicalSorter(arrows).static_order())), len(arrows))
+
+    def test_every_folder_of_code_is_a_room_and_small(self):
+        sizes = collections.Counter(rooms.room_of(path) for path in rooms.source_files())
+        self.assertEqual(set(sizes) - set(rooms.read_rooms()), set())
+        self.assertEqual({room: size for room, size in sizes.items() if size > MOST_FILES}, {})
+
+    def test_samples_include_public_headers_only(self):
+        wrong = [f"{path}: {included}" for path in sorted((ROOT / "samples").rglob("*.cpp"))
+                 for _, included in rooms.includes_of(path.relative_to(ROOT)) if not SAMPLE_INCLUDES.match(included)]
+        self.assertEqual(wrong, [])
 
     def test_the_top_level_holds_nothing_else(self):
         names = {path.name for path in ROOT.iterdir()
@@ -74,8 +67,9 @@ class Structure(unittest.TestCase):
         for path in (ROOT / "passes").rglob("*.cpp"):
             verb = path.stem.split("_")[0]
             if verb in {"canonicalize", "fold", "fuse", "eliminate", "propagate", "insert"}:
-                if not (ROOT / "tests/passes" / f"{path.stem}.ir").exists():
-                    missing.append(path.name)
+                case = ROOT / "tests" / path.relative_to(ROOT).with_suffix(".ir")
+                if not case.exists():
+                    missing.append(case.relative_to(ROOT).as_posix())
         self.assertEqual(missing, [])
 
 

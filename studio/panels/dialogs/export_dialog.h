@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "studio/panels/dialogs/file_dialog.h"
-#include "studio/panels/panel.h"
+#include "studio/snapshot/commands.h"
+#include "studio/snapshot/snapshot.h"
+#include "studio/ui/widgets.h"
 
 namespace ipex_studio {
 

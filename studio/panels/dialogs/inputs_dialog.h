@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "studio/snapshot/commands.h"
-#include "studio/panels/panel.h"
+#include "studio/snapshot/snapshot.h"
+#include "studio/ui/widgets.h"
 
 namespace ipex_studio {
 

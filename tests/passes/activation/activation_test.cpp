@@ -41,7 +41,7 @@ constexpr Named kActivations[] = {
     {"softplus", "aten::softplus(%y, %one, %twenty)"},
 };
 
-class Activation : public testing::TestWithParam<std::tuple<Named, Named>> {};
+class Activation : public ::testing::TestWithParam<std::tuple<Named, Named>> {};
 
 TEST_P(Activation, IsFused) {
   const auto& [operation, activation] = GetParam();
@@ -71,7 +71,7 @@ TEST_P(Activation, IsFused) {
   EXPECT_EQ(runCase(test), "") << test.before;
 }
 
-INSTANTIATE_TEST_SUITE_P(Behind, Activation, testing::Combine(testing::ValuesIn(kOperations), testing::ValuesIn(kActivations)),
+INSTANTIATE_TEST_SUITE_P(Behind, Activation, ::testing::Combine(::testing::ValuesIn(kOperations), ::testing::ValuesIn(kActivations)),
                          [](const auto& info) { return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name; });
 
 }  // namespace
