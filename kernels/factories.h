@@ -51,14 +51,14 @@ std::unique_ptr<Kernel> makeAdaptivePoolWindows();
 std::unique_ptr<Kernel> makePoolMaxSimd();
 std::unique_ptr<Kernel> makePoolWindows();
 std::unique_ptr<Kernel> makeUpsampleSimd();
-std::unique_ptr<Kernel> makeWidened(const Kernel* wide);  // for u8 and s8
+std::unique_ptr<Kernel> makeWidened(const Kernel* wide);        // for u8 and s8
 std::unique_ptr<Kernel> makeWidenedFloats(const Kernel* wide);  // products of bf16 and f16
 std::unique_ptr<Kernel> makeConcatCopy();
 std::unique_ptr<Kernel> makeReorderCopy();
 std::unique_ptr<Kernel> makeCastCopy();
 std::unique_ptr<Kernel> makeEmbeddingCopy();
 std::unique_ptr<Kernel> makeEmbeddingBagSimd();
-std::unique_ptr<Kernel> makeEmbeddingRowsSimd();     // tables of u8 with a scale per row
+std::unique_ptr<Kernel> makeEmbeddingRowsSimd();  // tables of u8 with a scale per row
 std::unique_ptr<Kernel> makeEmbeddingBagRowsSimd();
 std::unique_ptr<Kernel> makeGatherCopy();
 std::unique_ptr<Kernel> makeGatherElementsCopy();

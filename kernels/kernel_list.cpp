@@ -46,7 +46,8 @@ class OrderedKernelList final : public KernelList {
     const Kernel* reduce_bytes = list(OpKind::kReduce, makeReduceBytesSimd());
     const Kernel* reduce = listBoth(OpKind::kReduce, makeReduceSimd());
     list(OpKind::kAdaptivePool, makeAdaptivePool("adaptive_pool_bytes", reduce_bytes, pool));
-    listBoth(OpKind::kAdaptivePool, makeAdaptivePool("adaptive_pool_even", reduce, pool));  // even windows, by one of the two above
+    listBoth(OpKind::kAdaptivePool,
+             makeAdaptivePool("adaptive_pool_even", reduce, pool));  // even windows, by one of the two above
     listBoth(OpKind::kAdaptivePool, makeAdaptivePoolWindows());
     list(OpKind::kLayerNorm, makeLayerNormSimd());
     list(OpKind::kGroupNorm, makeGroupNormSimd());

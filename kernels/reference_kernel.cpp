@@ -135,7 +135,8 @@ class ReferenceOp final : public PreparedOp {
     if (base >= 0) applyPostOps(spec, base, from, to[0]);
     for (std::size_t d = 0; d < dst.size(); ++d) {
       const DType dtype = dst[d].dtype;
-      const bool rounds = (dtype == DType::kU8 || dtype == DType::kS8) && spec.kind != OpKind::kCast && spec.kind != OpKind::kReorder;
+      const bool rounds =
+          (dtype == DType::kU8 || dtype == DType::kS8) && spec.kind != OpKind::kCast && spec.kind != OpKind::kReorder;
       for (std::int64_t i = 0; rounds && i < to[d].dims.count(); ++i) to[d].data[i] = roundedTo(dtype, to[d].data[i]);
       writeAll(dst[d], to[d].data, results[d]);
     }

@@ -2,10 +2,10 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/shape_analysis.h>
 
+#include "core/base/error.h"
 #include "core/export/decompose.h"
 #include "core/export/decompose_newer.h"
 #include "core/torch/torch_error.h"
-#include "core/base/error.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio {
@@ -19,7 +19,8 @@ void setDtypes(torch::jit::Graph& graph, const std::vector<std::optional<at::Sca
     for (torch::jit::Value* output : node->outputs()) {
       const auto dtype = place < dtypes.size() ? dtypes[place] : std::nullopt;
       ++place;
-      if (dtype && output->type()->kind() == c10::TypeKind::TensorType) output->setType(c10::TensorType::get()->withScalarType(*dtype));
+      if (dtype && output->type()->kind() == c10::TypeKind::TensorType)
+        output->setType(c10::TensorType::get()->withScalarType(*dtype));
     }
   }
 }

@@ -5,16 +5,16 @@
 
 #include <algorithm>
 
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/freed_memory.h"
 #include "core/graph/fused_op.h"
 #include "core/graph/graph_heap.h"
 #include "core/graph/pipeline.h"
 #include "core/lower/region_object.h"
 #include "core/lower/regions.h"
-#include "core/torch/torch_error.h"
-#include "core/base/clock.h"
-#include "core/base/error.h"
-#include "core/base/freed_memory.h"
 #include "core/quantization/sites.h"
+#include "core/torch/torch_error.h"
 #include "passes/pipeline.h"
 
 namespace ipex_studio {
@@ -22,7 +22,8 @@ namespace {
 
 void requireSupported(const OptimizeOptions& options) {
   if (options.device != "cpu") {
-    throw Error(ExitCode::kUnsupported, fmt::format("The device '{}' is not supported by this version; use --device cpu.", options.device));
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("The device '{}' is not supported by this version; use --device cpu.", options.device));
   }
   if (options.precision == Precision::kInt8 && options.quantization_recipe.empty()) {
     throw Error(ExitCode::kUsage, "INT8 needs a recipe: calibrate the model first (ipex-studio calibrate).");
@@ -41,8 +42,8 @@ void recordShapesOrSay(torch::jit::Module& module, const Inputs& example, std::v
 }
 
 // The last pass: it needs the module, since a region's object becomes an attribute of it.
-void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, const OptimizeOptions& options, Observer& observer,
-                 OptimizedModel& result) {
+void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, const OptimizeOptions& options,
+                 Observer& observer, OptimizedModel& result) {
   const auto graph = module.get_method("forward").graph();
   PassRecord record;
   record.index = index;
@@ -52,7 +53,8 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   const std::int64_t begin = nowNs();
   // Calibration is told which value a step writes by the numbers that its plan was made with.
   OriginTable numbers;
-  if (options.calibrate) result.calibration = std::make_shared<const CalibrationPlan>(planCalibration(*graph, origins, &numbers));
+  if (options.calibrate)
+    result.calibration = std::make_shared<const CalibrationPlan>(planCalibration(*graph, origins, &numbers));
   RegionResult regions = buildRegions(*graph, options.calibrate ? numbers : origins);
   if (options.calibrate) regions.remarks.clear();
   for (const auto& [name, object] : regions.attributes) module.register_attribute(name, object.type(), object);
@@ -68,12 +70,13 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   }
   for (const Remark& remark : regions.remarks) observer.onRemark(remark);
   observer.onPass(record);
-  result.coverage.nodes = regions.nodes_total == 0 ? 0 : static_cast<double>(regions.nodes_inside) / regions.nodes_total;
+  result.coverage.nodes =
+      regions.nodes_total == 0 ? 0 : static_cast<double>(regions.nodes_inside) / regions.nodes_total;
 }
 
 // All that is done to the graph; the plans of its regions come after it.
-void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled,
-                  OptimizedModel& result) {
+void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer,
+                  const std::function<bool()>& cancelled, OptimizedModel& result) {
   const GraphHeap heap;
   result.module = std::move(frozen.module);
   const auto graph = result.module.get_method("forward").graph();
@@ -104,7 +107,8 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
 
 }  // namespace
 
-FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example, const std::vector<std::string>& preserved) {
+FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example,
+                        const std::vector<std::string>& preserved) {
   const torch::NoGradGuard no_grad;
   const std::int64_t begin = nowNs();
   FrozenModel frozen;
@@ -114,7 +118,8 @@ FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example,
   return frozen;
 }
 
-OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled) {
+OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer,
+                             const std::function<bool()>& cancelled) {
   requireSupported(options);
   const torch::NoGradGuard no_grad;
   const std::int64_t begin = nowNs();
@@ -133,8 +138,8 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
   return result;
 }
 
-OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options, Observer& observer,
-                             const std::function<bool()>& cancelled) {
+OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options,
+                             Observer& observer, const std::function<bool()>& cancelled) {
   requireSupported(options);
   try {
     return optimizeModel(freezeModel(module, example, options.preserved_methods), options, observer, cancelled);

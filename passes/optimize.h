@@ -23,31 +23,34 @@ inline constexpr const char kLowerToPlanName[] = "lower-to-plan";
 inline constexpr const char kLowerToPlanSummary[] = "Turn each static part of the graph into one compiled plan.";
 
 struct OptimizedModel {
-  torch::jit::Module module;             // regions are single nodes; ready to run and to export as `compiled`
-  torch::jit::Module rewritten;          // after all passes, before regions: fused operators in plain TorchScript
+  torch::jit::Module module;     // regions are single nodes; ready to run and to export as `compiled`
+  torch::jit::Module rewritten;  // after all passes, before regions: fused operators in plain TorchScript
   std::vector<std::vector<OriginId>> rewritten_origins;  // of its nodes in order, without constants
-  std::vector<std::optional<at::ScalarType>> rewritten_dtypes;  // of its values, as allNodes has them; its graph says none
+  std::vector<std::optional<at::ScalarType>>
+      rewritten_dtypes;  // of its values, as allNodes has them; its graph says none
   std::vector<Origin> origins;
-  std::unordered_map<OriginId, at::Tensor> divisors;     // OriginTable::divisors()
-  GraphSnapshot frozen;                  // before any pass
-  int nodes = 0;                         // of the frozen graph
-  Coverage coverage;                     // nodes; time is filled by measuring
+  std::unordered_map<OriginId, at::Tensor> divisors;   // OriginTable::divisors()
+  GraphSnapshot frozen;                                // before any pass
+  int nodes = 0;                                       // of the frozen graph
+  Coverage coverage;                                   // nodes; time is filled by measuring
   std::shared_ptr<const CalibrationPlan> calibration;  // OptimizeOptions::calibrate; else null
-  torch::jit::IValue tuning;             // region_object.h: what regions measure when they first run; none where they do not
+  torch::jit::IValue tuning;  // region_object.h: what regions measure when they first run; none where they do not
   std::int64_t compile_ns = 0;
-  std::string preprocess;                // TOML (core/data/preprocess.h) that goes into exports as extra/preprocess.toml; empty: none
+  std::string preprocess;  // TOML (core/data/preprocess.h) that goes into exports as extra/preprocess.toml; empty: none
 };
 
 // What optimizeModel begins with, whatever is asked of it: frozen, and run once so that shapes are known. Who waits for a
 // decision may do it ahead. Of one use: rewriting changes the module.
 struct FrozenModel {
   torch::jit::Module module;
-  std::vector<Remark> remarks;     // on what could not be run
+  std::vector<Remark> remarks;  // on what could not be run
   std::int64_t elapsed_ns = 0;
 };
 // Throws Error, c10::Error. Not thread-safe on the same module, which stays as it is.
-FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example, const std::vector<std::string>& preserved);
-OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled = {});
+FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example,
+                        const std::vector<std::string>& preserved);
+OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer,
+                             const std::function<bool()>& cancelled = {});
 
 // Freezes, rewrites and plans. `example` gives the shapes seen first; other shapes work and are planned when they come.
 // `observer` gets passes, remarks, and plan steps. `cancelled` may be empty. Throws Error. Not thread-safe on the same

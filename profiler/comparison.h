@@ -46,8 +46,8 @@ struct RunSetRow {
 
 struct RunSet {
   std::vector<RunSummary> runs;
-  std::vector<Interval> ratio;             // median of the first / median of this: above 1, this one is faster
-  std::vector<RunSetRow> rows;             // largest change between the first and the last run first
+  std::vector<Interval> ratio;  // median of the first / median of this: above 1, this one is faster
+  std::vector<RunSetRow> rows;  // largest change between the first and the last run first
   std::vector<std::int64_t> unattributed_ns;
   bool same_model = true;
   bool same_machine = true;

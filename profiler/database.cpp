@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kApplicationId = 0x49504558;  // "IPEX"
 
 // kMigrations[i] takes a database from version i to i + 1. A released entry never changes.
-const char* const kMigrations[] = {kSchemaSql, kSchemaTuningSql, kSchemaPrecisionSql, kSchemaDecisionSql, kSchemaSlicesSql};
+const char* const kMigrations[] = {kSchemaSql, kSchemaTuningSql, kSchemaPrecisionSql, kSchemaDecisionSql,
+                                   kSchemaSlicesSql};
 constexpr std::int64_t kSchemaVersion = std::size(kMigrations);
 
 // Before 3.51.3 two connections that write in WAL mode at the same instant can corrupt the file

@@ -57,8 +57,8 @@ struct JobSummary {
 
 // What was tried on a model before.
 struct TriedBefore {
-  std::string options;                // JobRecord::options of the newest search; empty: there was none
-  std::int64_t started_unix_ns = 0;   // of that search
+  std::string options;               // JobRecord::options of the newest search; empty: there was none
+  std::int64_t started_unix_ns = 0;  // of that search
   std::vector<SensitivityRecord> sensitivities;
   std::vector<TradeoffRecord> tradeoffs;
   // What-ifs, oldest first: their decisions and two runs, "before" and "optimized", with latencies, turns and accuracy alone.
@@ -98,7 +98,8 @@ class Database {
   std::vector<JobSummary> jobs(std::int64_t limit = 1000, const std::string& sha256 = "") const;
   std::vector<RunSummary> runs(std::int64_t limit = 1000, const std::string& sha256 = "") const;
   // On a machine with the same CPU and ISA, and with as many threads and instances: other times cannot be set beside these.
-  TriedBefore tried(const std::string& sha256, const MachineFacts& machine, std::int32_t threads, std::int32_t instances) const;
+  TriedBefore tried(const std::string& sha256, const MachineFacts& machine, std::int32_t threads,
+                    std::int32_t instances) const;
 
   void rememberInputs(const std::string& sha256, const std::vector<InputRecord>& inputs);
   std::vector<InputRecord> rememberedInputs(const std::string& sha256) const;  // empty: none

@@ -12,7 +12,8 @@ double ms(double ns) { return ns / 1e6; }
 
 json metricsJson(const RunRecord& run) {
   json metrics = json::array();
-  for (const MetricRecord& metric : run.metrics) metrics.push_back({{"name", metric.name}, {"value", metric.value}, {"samples", metric.samples}});
+  for (const MetricRecord& metric : run.metrics)
+    metrics.push_back({{"name", metric.name}, {"value", metric.value}, {"samples", metric.samples}});
   return metrics;
 }
 

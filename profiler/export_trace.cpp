@@ -36,12 +36,9 @@ void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
     const StepRecord* step = found == steps.end() ? nullptr : found->second;
     nlohmann::json args = nlohmann::json::object();
     if (step) {
-      args = {{"kernel", step->kernel},
-              {"implementation", step->implementation},
-              {"layout", step->dst_layout},
-              {"shape", step->dst_shape},
-              {"slices", step->slices},
-              {"step", step->index}};
+      args = {{"kernel", step->kernel},     {"implementation", step->implementation},
+              {"layout", step->dst_layout}, {"shape", step->dst_shape},
+              {"slices", step->slices},     {"step", step->index}};
     }
     const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},",
                                          process, time.thread, quotedJson(step ? step->name : time.name),

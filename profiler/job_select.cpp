@@ -90,12 +90,13 @@ void selectPasses(Connection& connection, std::int64_t job_id, JobParts parts, J
 void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
   // A database that may not be written to stays as it was.
   const bool has_slices = connection.integer("PRAGMA user_version") >= kSlicesSchemaVersion;
-  Statement row(connection,
-                fmt::format("SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
-                            "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {} FROM plan_step "
-                            "WHERE run_id = ?1 ORDER BY position",
-                            has_slices ? "slices" : "1")
-                    .c_str());
+  Statement row(
+      connection,
+      fmt::format("SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
+                  "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {} FROM plan_step "
+                  "WHERE run_id = ?1 ORDER BY position",
+                  has_slices ? "slices" : "1")
+          .c_str());
   for (row.bind(run_id); row.next();) {
     StepRecord s;
     s.index = row.integer32(0);

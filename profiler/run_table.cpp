@@ -112,7 +112,10 @@ std::string variants(const JobRecord& job, std::size_t width, const Pen& pen) {
                          : "–"},
                     {megabytes(run.peak_rss_bytes)},
                     {compared ? accuracyText(run.accuracy.sqnr_db) : "–"},
-                    {!compared ? "" : ok ? "ok" : "too far off", ok ? Ink::kGood : Ink::kBad},
+                    {!compared ? ""
+                     : ok      ? "ok"
+                               : "too far off",
+                     ok ? Ink::kGood : Ink::kBad},
                     {run.coverage.time > 0 ? shareText(run.coverage.time) : "–"}});
   }
   return table(rows, {{6}, {7, 4}}, width, pen);

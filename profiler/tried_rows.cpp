@@ -15,15 +15,19 @@ constexpr std::int64_t kMostWhatIfs = 50;
 
 // Jobs on a model that ran under comparable conditions, newest first; `?1` to `?5` say which.
 std::string jobsThat(const char* condition) {
-  return "SELECT job.id, command, options, started_unix_ns FROM job JOIN model ON model.id = model_id JOIN machine ON machine.id = machine_id "
-         "WHERE sha256 = ?1 AND cpu = ?2 AND isa = ?3 AND EXISTS (SELECT 1 FROM run WHERE run.job_id = job.id AND variant = 'optimized' "
+  return "SELECT job.id, command, options, started_unix_ns FROM job JOIN model ON model.id = model_id JOIN machine ON "
+         "machine.id = machine_id "
+         "WHERE sha256 = ?1 AND cpu = ?2 AND isa = ?3 AND EXISTS (SELECT 1 FROM run WHERE run.job_id = job.id AND "
+         "variant = 'optimized' "
          "AND threads = ?4 AND instances = ?5) AND " +
          std::string(condition) + " ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?6";
 }
 
 // Latencies and the verdict, nothing of the steps.
 std::vector<RunRecord> outlinesOfRuns(Connection& connection, std::int64_t job_id) {
-  Statement row(connection, "SELECT id, variant, precision, threads, instances, latency_ns, turn FROM run WHERE job_id = ?1 ORDER BY position");
+  Statement row(connection,
+                "SELECT id, variant, precision, threads, instances, latency_ns, turn FROM run WHERE job_id = ?1 ORDER "
+                "BY position");
   Statement accuracy(connection, "SELECT sqnr_db, pass, text FROM accuracy WHERE run_id = ?1 AND position = 0");
   std::vector<RunRecord> runs;
   for (row.bind(job_id); row.next();) {
@@ -46,7 +50,8 @@ std::vector<RunRecord> outlinesOfRuns(Connection& connection, std::int64_t job_i
 
 }  // namespace
 
-TriedBefore Database::tried(const std::string& sha256, const MachineFacts& machine, std::int32_t threads, std::int32_t instances) const {
+TriedBefore Database::tried(const std::string& sha256, const MachineFacts& machine, std::int32_t threads,
+                            std::int32_t instances) const {
   TriedBefore before;
   Connection& connection = *connection_;
   const std::int64_t version = connection.integer("PRAGMA user_version");
@@ -63,7 +68,9 @@ TriedBefore Database::tried(const std::string& sha256, const MachineFacts& machi
     before.sensitivities = std::move(search.sensitivities);
     before.tradeoffs = std::move(search.tradeoffs);
     if (version < kDecisionSchemaVersion) return before;
-    Statement row(connection, jobsThat("command = 'what-if' AND EXISTS (SELECT 1 FROM decision WHERE decision.job_id = job.id)").c_str());
+    Statement row(
+        connection,
+        jobsThat("command = 'what-if' AND EXISTS (SELECT 1 FROM decision WHERE decision.job_id = job.id)").c_str());
     for (row.bind(sha256, machine.cpu, machine.isa, threads, instances, kMostWhatIfs); row.next();) {
       JobRecord job;
       job.command = row.text(1);

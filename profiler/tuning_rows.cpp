@@ -22,9 +22,12 @@ std::vector<std::string> layoutsFrom(const std::string& text) {
 }  // namespace
 
 void writeTunings(Connection& connection, const Tunings& entries, bool replace) {
-  Statement known(connection, "SELECT id FROM tuning WHERE spec = ?1 AND device = ?2 AND isa = ?3 AND libraries = ?4 AND threads = ?5");
+  Statement known(
+      connection,
+      "SELECT id FROM tuning WHERE spec = ?1 AND device = ?2 AND isa = ?3 AND libraries = ?4 AND threads = ?5");
   Statement remove(connection, "DELETE FROM tuning WHERE id = ?1");
-  Statement insert(connection, "INSERT INTO tuning (spec, device, isa, libraries, threads, effort) VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+  Statement insert(
+      connection, "INSERT INTO tuning (spec, device, isa, libraries, threads, effort) VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
   Statement candidate(connection, "INSERT INTO tuning_candidate VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
   for (const auto& [key, entry] : entries) {
     const bool here = known.bind(entry.spec, key.device, key.isa, key.libraries, key.threads).next();
@@ -37,7 +40,10 @@ void writeTunings(Connection& connection, const Tunings& entries, bool replace) 
     std::int64_t position = 0;
     for (const TuningCandidate& c : entry.candidates) {
       const std::string src = dumpJson(json(c.src));
-      candidate.bind(tuning, position++, c.node, c.kernel, c.kept, src, c.dst, c.implementation, c.elapsed_ns, c.max_error, c.reason).run();
+      candidate
+          .bind(tuning, position++, c.node, c.kernel, c.kept, src, c.dst, c.implementation, c.elapsed_ns, c.max_error,
+                c.reason)
+          .run();
     }
   }
 }
@@ -46,9 +52,10 @@ Tunings readTunings(Connection& connection, const std::string& device, const std
   Statement row(connection,
                 "SELECT id, spec, device, isa, libraries, threads, effort FROM tuning "
                 "WHERE (?1 = '' OR device = ?1) AND (?2 = '' OR isa = ?2) ORDER BY id DESC LIMIT ?3");
-  Statement candidate(connection,
-                      "SELECT node, kernel, kept, src, dst, implementation, elapsed_ns, max_error, reason FROM tuning_candidate "
-                      "WHERE tuning_id = ?1 ORDER BY position");
+  Statement candidate(
+      connection,
+      "SELECT node, kernel, kept, src, dst, implementation, elapsed_ns, max_error, reason FROM tuning_candidate "
+      "WHERE tuning_id = ?1 ORDER BY position");
   Tunings result;
   for (row.bind(device, isa, limit); row.next();) {
     TuningEntry entry{row.text(1), row.integer32(6), {}};

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <exception>
 
-#include "core/model/measure.h"
-#include "passes/optimize.h"
-#include "core/model/verify.h"
 #include "core/base/error.h"
+#include "core/model/measure.h"
+#include "core/model/verify.h"
+#include "passes/optimize.h"
 
 namespace {
 

@@ -37,7 +37,8 @@ int run(const char* path, const std::vector<std::string>& sizes) {
   for (const char* which : {"first", "second", "third"}) {
     const auto begin = Clock::now();
     const torch::jit::IValue result = model.forward(inputs);
-    std::printf("%s run: %.1f ms, result %s\n", which, milliseconds(begin), result.isTensor() ? c10::str(result.toTensor().sizes()).c_str() : result.tagKind().c_str());
+    std::printf("%s run: %.1f ms, result %s\n", which, milliseconds(begin),
+                result.isTensor() ? c10::str(result.toTensor().sizes()).c_str() : result.tagKind().c_str());
   }
   return 0;
 }

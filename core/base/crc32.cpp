@@ -28,7 +28,8 @@ __attribute__((target("pclmul,sse4.1"))) inline __m128i load(const std::uint8_t*
 
 // Folding by 64, then 16 bytes, then Barrett reduction (Gopal et al., "Fast CRC Computation for Generic Polynomials
 // Using PCLMULQDQ", 2009), bit-reflected. x: the 64 bytes before `data`, folded so far; `bytes` is a multiple of 16.
-__attribute__((target("pclmul,sse4.1"))) std::uint32_t reduceFolded(__m128i* x, const std::uint8_t* data, std::size_t bytes) {
+__attribute__((target("pclmul,sse4.1"))) std::uint32_t reduceFolded(__m128i* x, const std::uint8_t* data,
+                                                                    std::size_t bytes) {
   const __m128i by_64 = _mm_set_epi64x(kBy64High, kBy64Low);
   const __m128i by_16 = _mm_set_epi64x(0x00ccaa009e, 0x01751997d0);
   const __m128i by_8 = _mm_set_epi64x(0, 0x0163cd6124);
@@ -50,7 +51,8 @@ __attribute__((target("pclmul,sse4.1"))) std::uint32_t reduceFolded(__m128i* x, 
 }
 
 // `bytes` is a multiple of 16 and at least 64; crc before the final inversion.
-__attribute__((target("pclmul,sse4.1"))) std::uint32_t crcFolded(std::uint32_t crc, const std::uint8_t* data, std::size_t bytes) {
+__attribute__((target("pclmul,sse4.1"))) std::uint32_t crcFolded(std::uint32_t crc, const std::uint8_t* data,
+                                                                 std::size_t bytes) {
   __m128i x[4];
   for (int i = 0; i < 4; ++i) x[i] = load(data + 16 * i);
   x[0] = _mm_xor_si128(x[0], _mm_cvtsi32_si128(static_cast<int>(crc)));
@@ -59,13 +61,17 @@ __attribute__((target("pclmul,sse4.1"))) std::uint32_t crcFolded(std::uint32_t c
 
 __attribute__((target("vpclmulqdq,avx512f"))) inline __m512i foldWide(__m512i x, __m512i factors, __m512i next) {
   constexpr int kXor = 0x96;
-  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, factors, 0x00), _mm512_clmulepi64_epi128(x, factors, 0x11), next, kXor);
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, factors, 0x00),
+                                   _mm512_clmulepi64_epi128(x, factors, 0x11), next, kXor);
 }
 
 // The same by 256 bytes at first: the narrow products keep up with the caches, not with memory. At least 256 bytes.
-__attribute__((target("vpclmulqdq,avx512f"))) std::uint32_t crcFoldedWide(std::uint32_t crc, const std::uint8_t* data, std::size_t bytes) {
-  const __m512i by_256 = _mm512_set_epi64(kBy256High, kBy256Low, kBy256High, kBy256Low, kBy256High, kBy256Low, kBy256High, kBy256Low);
-  const __m512i by_64 = _mm512_set_epi64(kBy64High, kBy64Low, kBy64High, kBy64Low, kBy64High, kBy64Low, kBy64High, kBy64Low);
+__attribute__((target("vpclmulqdq,avx512f"))) std::uint32_t crcFoldedWide(std::uint32_t crc, const std::uint8_t* data,
+                                                                          std::size_t bytes) {
+  const __m512i by_256 =
+      _mm512_set_epi64(kBy256High, kBy256Low, kBy256High, kBy256Low, kBy256High, kBy256Low, kBy256High, kBy256Low);
+  const __m512i by_64 =
+      _mm512_set_epi64(kBy64High, kBy64Low, kBy64High, kBy64Low, kBy64High, kBy64Low, kBy64High, kBy64Low);
   __m512i x[4];
   for (int i = 0; i < 4; ++i) x[i] = _mm512_loadu_si512(data + 64 * i);
   x[0] = _mm512_xor_si512(x[0], _mm512_set_epi64(0, 0, 0, 0, 0, 0, 0, crc));
@@ -88,7 +94,8 @@ std::uint32_t crc32Update(std::uint32_t crc, const void* data, std::size_t bytes
   static const bool has_wide = has_pclmul && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f");
   if (has_pclmul && bytes >= 64 && engine != CrcEngine::kPortable) {
     const std::size_t whole = bytes / 16 * 16;
-    crc = ~(has_wide && whole >= 256 && engine == CrcEngine::kBest ? crcFoldedWide(~crc, src, whole) : crcFolded(~crc, src, whole));
+    crc = ~(has_wide && whole >= 256 && engine == CrcEngine::kBest ? crcFoldedWide(~crc, src, whole)
+                                                                   : crcFolded(~crc, src, whole));
     src += whole;
     bytes -= whole;
   }

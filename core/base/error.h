@@ -39,9 +39,9 @@ class Error : public std::runtime_error {
 }  // namespace ipex_studio
 
 // IPEX_CHECK(condition, "message") — on in every build type.
-#define IPEX_CHECK(condition, message)                                           \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
-      ::ipex_studio::checkFailed(__FILE__, __LINE__, #condition, (message));     \
-    }                                                                            \
+#define IPEX_CHECK(condition, message)                                       \
+  do {                                                                       \
+    if (!(condition)) {                                                      \
+      ::ipex_studio::checkFailed(__FILE__, __LINE__, #condition, (message)); \
+    }                                                                        \
   } while (false)

@@ -5,4 +5,5 @@
 
 // Reads and writes the allocator's settings by name, as its manual lists them; 0 when it did. Null in a process without
 // jemalloc (see ipex_allocator in CMakeLists.txt).
-extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value, std::size_t new_size) __attribute__((weak));
+extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value, std::size_t new_size)
+    __attribute__((weak));

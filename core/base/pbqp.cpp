@@ -30,7 +30,8 @@ double Pbqp::cost(const std::vector<int>& choice) const {
   double total = 0;
   for (std::size_t n = 0; n < nodes_.size(); ++n) total += nodes_[n][static_cast<std::size_t>(choice[n])];
   for (const Edge& edge : edges_) {
-    total += edge.costs[static_cast<std::size_t>(choice[edge.a]) * nodes_[edge.b].size() + static_cast<std::size_t>(choice[edge.b])];
+    total += edge.costs[static_cast<std::size_t>(choice[edge.a]) * nodes_[edge.b].size() +
+                        static_cast<std::size_t>(choice[edge.b])];
   }
   return total;
 }
@@ -53,7 +54,8 @@ class PbqpSolver {
     }
     Pbqp::Solution solution;
     solution.choice.assign(costs_.size(), 0);
-    for (auto node = order_.rbegin(); node != order_.rend(); ++node) solution.choice[*node] = best(*node, solution.choice);
+    for (auto node = order_.rbegin(); node != order_.rend(); ++node)
+      solution.choice[*node] = best(*node, solution.choice);
     solution.exact = exact_;
     if (!exact_) improve(solution.choice);
     solution.cost = problem_.cost(solution.choice);
@@ -80,7 +82,8 @@ class PbqpSolver {
       Pbqp::Edge& edge = edges_[side.edge];
       for (std::size_t i = 0; i < costs_[a].size(); ++i) {
         for (std::size_t j = 0; j < costs_[b].size(); ++j) {
-          edge.costs[edge.a == a ? i * costs_[b].size() + j : j * costs_[a].size() + i] += costs[i * costs_[b].size() + j];
+          edge.costs[edge.a == a ? i * costs_[b].size() + j : j * costs_[a].size() + i] +=
+              costs[i * costs_[b].size() + j];
         }
       }
       return;
@@ -163,7 +166,8 @@ class PbqpSolver {
   int best(int node, const std::vector<int>& choice) const {
     std::vector<double> costs = costs_[node];
     for (const Side& side : neighbours_[node]) {
-      for (std::size_t i = 0; i < costs.size(); ++i) costs[i] += at(side.edge, node, i, static_cast<std::size_t>(choice[side.other]));
+      for (std::size_t i = 0; i < costs.size(); ++i)
+        costs[i] += at(side.edge, node, i, static_cast<std::size_t>(choice[side.other]));
     }
     return static_cast<int>(leastIndex(costs));
   }
@@ -183,7 +187,8 @@ class PbqpSolver {
         std::vector<double> costs = problem_.nodes_[n];
         for (const Side& side : sides[n]) {
           const Pbqp::Edge& edge = problem_.edges_[side.edge];
-          const std::size_t width = problem_.nodes_[edge.b].size(), theirs = static_cast<std::size_t>(choice[side.other]);
+          const std::size_t width = problem_.nodes_[edge.b].size(),
+                            theirs = static_cast<std::size_t>(choice[side.other]);
           for (std::size_t i = 0; i < costs.size(); ++i) {
             costs[i] += edge.a == static_cast<int>(n) ? edge.costs[i * width + theirs] : edge.costs[theirs * width + i];
           }
@@ -197,11 +202,11 @@ class PbqpSolver {
   }
 
   const Pbqp& problem_;
-  std::vector<std::vector<double>> costs_;        // with what reductions added
-  std::vector<Pbqp::Edge> edges_;                 // those of the problem, then those that R2 made
+  std::vector<std::vector<double>> costs_;  // with what reductions added
+  std::vector<Pbqp::Edge> edges_;           // those of the problem, then those that R2 made
   std::vector<std::vector<Side>> neighbours_;
-  std::set<std::pair<int, int>> queue_;           // (degree, node) of what is left
-  std::vector<int> order_;                        // as taken out
+  std::set<std::pair<int, int>> queue_;  // (degree, node) of what is left
+  std::vector<int> order_;               // as taken out
   bool exact_ = true;
 };
 

@@ -19,7 +19,7 @@ class Pbqp {
   struct Solution {
     std::vector<int> choice;  // per node
     double cost = 0;
-    bool exact = true;        // false: a heuristic decided somewhere
+    bool exact = true;  // false: a heuristic decided somewhere
   };
 
   // At least one finite cost. Returns the node's number.

@@ -113,8 +113,8 @@ bool cpuHasShaInstructions() {
 }
 
 Sha256::Sha256(Engine engine)
-    : compress_(compressPortable),
-      state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {
+    : compress_(compressPortable), state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {
 #if defined(__x86_64__)
   if (engine == Engine::kBest && cpuHasShaInstructions()) compress_ = compressShaNi;
 #endif

@@ -16,7 +16,7 @@ class Sha256 {
 
   explicit Sha256(Engine engine = Engine::kBest);
   void update(const void* data, std::size_t bytes);
-  std::string hex();                       // finishes the digest, 64 lower-case digits; call once
+  std::string hex();  // finishes the digest, 64 lower-case digits; call once
 
  private:
   using Compress = void (*)(std::uint32_t* state, const std::uint8_t* blocks, std::size_t count);

@@ -32,7 +32,9 @@ std::vector<std::int64_t> drawOrder(std::int64_t size, const DataSetOptions& opt
   return order;
 }
 
-bool isFinite(const at::Tensor& tensor) { return !at::isFloatingType(tensor.scalar_type()) || tensor.isfinite().all().item<bool>(); }
+bool isFinite(const at::Tensor& tensor) {
+  return !at::isFloatingType(tensor.scalar_type()) || tensor.isfinite().all().item<bool>();
+}
 
 }  // namespace
 
@@ -58,14 +60,19 @@ DataBatch DataSet::batch(std::int64_t index) const {
     const DataSource::Sample sample = source_->read(number);
     columns.resize(sample.inputs.size());
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      const bool widens = options_.floats_as_fp32 && !source_->batched() && at::isFloatingType(sample.inputs[c].scalar_type());
+      const bool widens =
+          options_.floats_as_fp32 && !source_->batched() && at::isFloatingType(sample.inputs[c].scalar_type());
       const at::Tensor value = widens ? sample.inputs[c].to(at::kFloat) : sample.inputs[c];
       if (!isFinite(value)) {
-        throw Error(ExitCode::kUsage, fmt::format("Sample {} of {} holds NaN or infinity; repair it or leave it out.", number, path_));
+        throw Error(ExitCode::kUsage,
+                    fmt::format("Sample {} of {} holds NaN or infinity; repair it or leave it out.", number, path_));
       }
       if (!columns[c].empty() && !columns[c].front().sizes().equals(value.sizes())) {
-        throw Error(ExitCode::kUsage, fmt::format("Samples of {} differ in size ({} and {}); give --preprocess with a resize or crop, or --batch 1.", path_,
-                                                  c10::str(columns[c].front().sizes()), c10::str(value.sizes())));
+        throw Error(
+            ExitCode::kUsage,
+            fmt::format(
+                "Samples of {} differ in size ({} and {}); give --preprocess with a resize or crop, or --batch 1.",
+                path_, c10::str(columns[c].front().sizes()), c10::str(value.sizes())));
       }
       columns[c].push_back(value);
     }
@@ -82,12 +89,19 @@ DataBatch DataSet::batch(std::int64_t index) const {
 
 void DataSet::requireLabels() const {
   if (!labelled()) {
-    throw Error(ExitCode::kUsage, fmt::format("{} has no labels, which an accuracy needs; give data with labels, or --metric cosine, mse or sqnr.", path_));
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format(
+            "{} has no labels, which an accuracy needs; give data with labels, or --metric cosine, mse or sqnr.",
+            path_));
   }
   const std::set<std::int64_t> classes(labels_.begin(), labels_.end());
   if (classes.size() == 1) {
-    throw Error(ExitCode::kUsage,
-                fmt::format("All {} samples of {} are of one class, so an accuracy would say nothing; give data of every class.", labels_.size(), path_));
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format(
+            "All {} samples of {} are of one class, so an accuracy would say nothing; give data of every class.",
+            labels_.size(), path_));
   }
 }
 

@@ -24,19 +24,21 @@
 namespace ipex_studio {
 
 struct DataSetOptions {
-  Preprocess preprocess;       // images only
-  bool bytes_are_images = false;  // in .npy, .npz, .pt: uint8 of (N, C, H, W) or (N, H, W, C), C 1 or 3, are preprocessed
-  std::int64_t samples = 0;    // a subset of so many, drawn by `seed`; 0: all
+  Preprocess preprocess;  // images only
+  bool bytes_are_images =
+      false;                 // in .npy, .npz, .pt: uint8 of (N, C, H, W) or (N, H, W, C), C 1 or 3, are preprocessed
+  std::int64_t samples = 0;  // a subset of so many, drawn by `seed`; 0: all
   std::uint64_t seed = 0;
-  bool shuffle = false;        // false: the subset keeps the order of the data
-  std::int64_t batch = 1;      // samples per batch; a recorded case stays as it is
-  bool floats_as_fp32 = false; // numpy writes float64 unasked: floats of other widths become FP32, but not in a recorded case
+  bool shuffle = false;    // false: the subset keeps the order of the data
+  std::int64_t batch = 1;  // samples per batch; a recorded case stays as it is
+  bool floats_as_fp32 =
+      false;  // numpy writes float64 unasked: floats of other widths become FP32, but not in a recorded case
 };
 
 struct DataBatch {
-  Inputs inputs;               // by DataSet::names()
-  at::Tensor targets;          // int64 (batch) labels, or recorded results; undefined without
-  std::int64_t samples = 0;    // real ones: the last batch is filled up by repeating its last sample
+  Inputs inputs;             // by DataSet::names()
+  at::Tensor targets;        // int64 (batch) labels, or recorded results; undefined without
+  std::int64_t samples = 0;  // real ones: the last batch is filled up by repeating its last sample
 };
 
 // One source of samples. Private to core/data and its tests.

@@ -7,11 +7,11 @@
 #include <fstream>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/data/data_set.h"
 #include "core/data/idx_file.h"
 #include "core/data/image_file.h"
 #include "core/model/read_inputs.h"
-#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {
@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 4'000'000;
 
-[[noreturn]] void refuseDataSet(const std::string& path, const std::string& why) { throw Error(ExitCode::kUsage, fmt::format("The data set {} {}.", path, why)); }
+[[noreturn]] void refuseDataSet(const std::string& path, const std::string& why) {
+  throw Error(ExitCode::kUsage, fmt::format("The data set {} {}.", path, why));
+}
 
 at::Tensor scalar(std::int64_t value) { return at::scalar_tensor(value, at::kLong); }
 
@@ -83,7 +85,8 @@ class ImageTensor : public DataSource {
     return {wide.data_ptr<std::int64_t>(), wide.data_ptr<std::int64_t>() + wide.numel()};
   }
   Sample read(std::int64_t index) const override {
-    return {{preprocessImage(preprocess_, images_[index])}, labels_.defined() ? labels_[index].to(at::kLong) : at::Tensor()};
+    return {{preprocessImage(preprocess_, images_[index])},
+            labels_.defined() ? labels_[index].to(at::kLong) : at::Tensor()};
   }
 
  private:
@@ -109,7 +112,8 @@ std::unique_ptr<DataSource> openCifar(const std::string& path, const Preprocess&
   if (!file.read(static_cast<char*>(rows.data_ptr()), bytes)) refuseDataSet(path, "cannot be read");
   const at::Tensor labels = rows.select(1, 0);
   if (labels.max().item<std::int64_t>() > 9) refuseDataSet(path, "is no CIFAR-10 file: a label is greater than 9");
-  return std::make_unique<ImageTensor>(rows.narrow(1, 1, kCifarImage).view({-1, 3, 32, 32}), labels.contiguous(), preprocess);
+  return std::make_unique<ImageTensor>(rows.narrow(1, 1, kCifarImage).view({-1, 3, 32, 32}), labels.contiguous(),
+                                       preprocess);
 }
 
 // ".../t10k-images-idx3-ubyte.gz" -> ".../t10k-labels-idx1-ubyte.gz", whichever of them exists.
@@ -127,7 +131,8 @@ std::string labelsBeside(const std::string& images) {
 
 std::unique_ptr<DataSource> openIdx(const std::string& path, const Preprocess& preprocess) {
   at::Tensor images = readIdx(path);
-  if (images.dim() != 3) refuseDataSet(path, "holds no images (an IDX file of three dimensions is expected; labels are found beside it)");
+  if (images.dim() != 3)
+    refuseDataSet(path, "holds no images (an IDX file of three dimensions is expected; labels are found beside it)");
   const std::string beside = labelsBeside(path);
   at::Tensor labels = beside.empty() ? at::Tensor() : readIdx(beside);
   if (labels.defined() && (labels.dim() != 1 || labels.size(0) != images.size(0))) {
@@ -138,7 +143,9 @@ std::unique_ptr<DataSource> openIdx(const std::string& path, const Preprocess& p
 
 // --- tensors ---------------------------------------------------------------------------------------------------------
 
-bool isLabelName(const std::string& name) { return name == "labels" || name == "targets" || name == "target" || name == "y"; }
+bool isLabelName(const std::string& name) {
+  return name == "labels" || name == "targets" || name == "target" || name == "y";
+}
 
 bool isChannelCount(std::int64_t size) { return size == 1 || size == 3; }
 
@@ -151,9 +158,11 @@ at::Tensor byteImages(const at::Tensor& tensor) {
 
 class Tensors : public DataSource {
  public:
-  Tensors(const std::string& path, const NamedInputs& file, const DataSetOptions& options) : preprocess_(options.preprocess) {
+  Tensors(const std::string& path, const NamedInputs& file, const DataSetOptions& options)
+      : preprocess_(options.preprocess) {
     for (std::size_t i = 0; i < file.values.size(); ++i) {
-      if (!file.values[i].isTensor() || file.values[i].toTensor().dim() == 0) refuseDataSet(path, "holds something else than tensors of samples");
+      if (!file.values[i].isTensor() || file.values[i].toTensor().dim() == 0)
+        refuseDataSet(path, "holds something else than tensors of samples");
       at::Tensor tensor = file.values[i].toTensor();
       const bool last = i + 1 == file.values.size() && i > 0;
       const bool numbers = tensor.dim() == 1 && at::isIntegralType(tensor.scalar_type(), false);
@@ -168,9 +177,11 @@ class Tensors : public DataSource {
     }
     if (inputs_.empty()) refuseDataSet(path, "holds labels alone");
     for (const at::Tensor& tensor : inputs_) {
-      if (tensor.size(0) != inputs_.front().size(0)) refuseDataSet(path, "has tensors with different numbers of samples (their first dimension)");
+      if (tensor.size(0) != inputs_.front().size(0))
+        refuseDataSet(path, "has tensors with different numbers of samples (their first dimension)");
     }
-    if (labels_.defined() && labels_.size(0) != size()) refuseDataSet(path, fmt::format("has {} samples, but {} labels", size(), labels_.size(0)));
+    if (labels_.defined() && labels_.size(0) != size())
+      refuseDataSet(path, fmt::format("has {} samples, but {} labels", size(), labels_.size(0)));
   }
   std::int64_t size() const override { return inputs_.front().size(0); }
   std::vector<std::string> names() const override { return names_; }
@@ -181,7 +192,8 @@ class Tensors : public DataSource {
   Sample read(std::int64_t index) const override {
     Sample sample;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      sample.inputs.push_back(images_[i].defined() ? preprocessImage(preprocess_, images_[i][index]) : inputs_[i][index]);
+      sample.inputs.push_back(images_[i].defined() ? preprocessImage(preprocess_, images_[i][index])
+                                                   : inputs_[i][index]);
     }
     if (labels_.defined()) sample.target = labels_[index];
     return sample;
@@ -214,8 +226,8 @@ class RecordedCases : public DataSource {
 
 // The file that stands for a folder: CIFAR-10's or MNIST's test images.
 std::optional<std::string> standingFor(const fs::path& folder) {
-  for (const char* name : {"test_batch.bin", "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz", "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz",
-                           "data_batch_1.bin"}) {
+  for (const char* name : {"test_batch.bin", "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz",
+                           "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", "data_batch_1.bin"}) {
     if (fs::is_regular_file(folder / name)) return (folder / name).string();
   }
   return std::nullopt;
@@ -230,7 +242,8 @@ std::unique_ptr<DataSource> openDataSource(const std::string& path, const DataSe
     const auto file = standingFor(path);
     if (file) return openDataSource(*file, options);
     auto images = std::make_unique<ImageFolder>(path, options.preprocess);
-    if (images->size() == 0) refuseDataSet(path, "is empty: no JPEG or PNG images, no CIFAR-10 or MNIST files are in this folder");
+    if (images->size() == 0)
+      refuseDataSet(path, "is empty: no JPEG or PNG images, no CIFAR-10 or MNIST files are in this folder");
     return images;
   }
   if (isCifarFile(path)) return openCifar(path, options.preprocess);

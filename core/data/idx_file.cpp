@@ -55,9 +55,11 @@ at::Tensor readIdx(const std::string& path) {
   for (int i = 0; i < dims; ++i) {
     std::array<std::uint8_t, 4> big_endian{};
     std::int64_t size = 0;
-    if (read(file, big_endian.data(), 4)) for (const std::uint8_t byte : big_endian) size = size << 8 | byte;
+    if (read(file, big_endian.data(), 4))
+      for (const std::uint8_t byte : big_endian) size = size << 8 | byte;
     if (size == 0) throw Error(ExitCode::kUsage, fmt::format("'{}' is an IDX file without elements.", path));
-    if (size > kMostElements / elements) throw Error(ExitCode::kUsage, fmt::format("'{}' says it holds more than 4 GB.", path));
+    if (size > kMostElements / elements)
+      throw Error(ExitCode::kUsage, fmt::format("'{}' says it holds more than 4 GB.", path));
     sizes.push_back(size);
     elements *= size;
   }
@@ -67,7 +69,9 @@ at::Tensor readIdx(const std::string& path) {
     const std::int64_t count = std::min<std::int64_t>(left, std::int64_t{64} << 20);
     parts.push_back(at::empty({count}, at::kByte));
     if (!read(file, parts.back().data_ptr(), static_cast<std::size_t>(count))) {
-      throw Error(ExitCode::kUsage, fmt::format("'{}' is cut short: it announces {} bytes and ends before; fetch it again.", path, elements));
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("'{}' is cut short: it announces {} bytes and ends before; fetch it again.", path, elements));
     }
     left -= count;
   }

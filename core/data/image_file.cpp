@@ -119,7 +119,8 @@ at::Tensor readJpeg(const std::string& path, const std::string& bytes) {
   checkSize(path, width, height);
   const std::int64_t channels = state->decoder.out_color_space == JCS_GRAYSCALE ? 1 : 3;
   const at::Tensor pixels = at::empty({height, width, channels}, at::kByte);
-  if (!readJpegRows(state.get(), pixels.data_ptr<std::uint8_t>(), static_cast<std::size_t>(width * channels))) refuseImage(path, state->message);
+  if (!readJpegRows(state.get(), pixels.data_ptr<std::uint8_t>(), static_cast<std::size_t>(width * channels)))
+    refuseImage(path, state->message);
   return pixels.permute({2, 0, 1}).contiguous();
 }
 
@@ -153,7 +154,8 @@ bool isImageName(const std::string& path) {
   const std::size_t dot = path.find_last_of("./");
   if (dot == std::string::npos || path[dot] != '.') return false;
   std::string end = path.substr(dot + 1);
-  std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(end.begin(), end.end(), end.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return end == "jpg" || end == "jpeg" || end == "png";
 }
 

@@ -10,14 +10,15 @@
 #include <sstream>
 #include <utility>
 
-#include "core/torch/torch_error.h"
 #include "core/base/error.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr std::pair<MetricKind, const char*> kNames[] = {{MetricKind::kTop1, "top-1"},     {MetricKind::kTop5, "top-5"}, {MetricKind::kMse, "mse"},
-                                                         {MetricKind::kCosine, "cosine"}, {MetricKind::kSqnr, "sqnr"},  {MetricKind::kUser, "metric"}};
+constexpr std::pair<MetricKind, const char*> kNames[] = {{MetricKind::kTop1, "top-1"}, {MetricKind::kTop5, "top-5"},
+                                                         {MetricKind::kMse, "mse"},    {MetricKind::kCosine, "cosine"},
+                                                         {MetricKind::kSqnr, "sqnr"},  {MetricKind::kUser, "metric"}};
 
 std::string firstBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -36,17 +37,23 @@ std::string wholeText(const std::string& path) {
 // Rows are samples; whatever else there is, is one vector.
 at::Tensor rows(const at::Tensor& tensor, std::int64_t samples) {
   if (tensor.dim() == 0) return tensor.reshape({1, 1}).to(at::kDouble);
-  return tensor.narrow(0, 0, std::min(samples, tensor.size(0))).reshape({std::min(samples, tensor.size(0)), -1}).to(at::kDouble);
+  return tensor.narrow(0, 0, std::min(samples, tensor.size(0)))
+      .reshape({std::min(samples, tensor.size(0)), -1})
+      .to(at::kDouble);
 }
 
 double labelHits(const at::Tensor& outputs, const at::Tensor& targets, std::int64_t samples, std::int64_t top) {
-  if (!targets.defined() || targets.dim() != 1 || outputs.dim() != 2 || outputs.size(0) < samples || targets.size(0) < samples) {
-    throw Error(ExitCode::kUsage, fmt::format("An accuracy takes results of N x classes and N labels; this model gives {}.", c10::str(outputs.sizes())));
+  if (!targets.defined() || targets.dim() != 1 || outputs.dim() != 2 || outputs.size(0) < samples ||
+      targets.size(0) < samples) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("An accuracy takes results of N x classes and N labels; this model gives {}.",
+                            c10::str(outputs.sizes())));
   }
   const at::Tensor labels = targets.narrow(0, 0, samples).to(at::kLong).unsqueeze(1);
   const std::int64_t classes = outputs.size(1), greatest = labels.max().item<std::int64_t>();
   if (greatest >= classes || labels.min().item<std::int64_t>() < 0) {
-    throw Error(ExitCode::kUsage, fmt::format("A label of the data is {}, but the model knows {} classes.", greatest, classes));
+    throw Error(ExitCode::kUsage,
+                fmt::format("A label of the data is {}, but the model knows {} classes.", greatest, classes));
   }
   const at::Tensor scores = outputs.narrow(0, 0, samples).to(at::kFloat);
   // The label's place: how many score more, or as much and come before it. A NaN at the label is no hit.
@@ -76,7 +83,8 @@ Metric Metric::fromName(const std::string& name) {
   }
   const std::string begin = firstBytes(name);
   if (begin.empty()) {
-    throw Error(ExitCode::kUsage, fmt::format("--metric {}: there is no such file; use top-1, top-5, mse, cosine, sqnr, or a TorchScript file with a function "
+    throw Error(ExitCode::kUsage, fmt::format("--metric {}: there is no such file; use top-1, top-5, mse, cosine, "
+                                              "sqnr, or a TorchScript file with a function "
                                               "metric(outputs, targets).",
                                               name));
   }
@@ -91,7 +99,9 @@ Metric Metric::fromName(const std::string& name) {
       metric.user_->unit->get_function("metric");
     }
   } catch (const std::exception& problem) {
-    throw Error(ExitCode::kUsage, fmt::format("--metric {}: no function metric(outputs, targets) can be made of it: {}.", name, shortMessage(problem)));
+    throw Error(ExitCode::kUsage,
+                fmt::format("--metric {}: no function metric(outputs, targets) can be made of it: {}.", name,
+                            shortMessage(problem)));
   }
   return metric;
 }
@@ -108,7 +118,9 @@ void Metric::add(const torch::jit::IValue& outputs, const at::Tensor& targets, s
   if (kind_ == MetricKind::kUser) {
     try {
       const torch::jit::IValue value = (*user_)(outputs, targets);
-      const double number = value.isTensor() ? value.toTensor().item<double>() : value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
+      const double number = value.isTensor() ? value.toTensor().item<double>()
+                            : value.isInt()  ? static_cast<double>(value.toInt())
+                                             : value.toDouble();
       sum_ += number * static_cast<double>(samples);
     } catch (const std::exception& problem) {
       throw Error(ExitCode::kUsage, fmt::format("The function metric failed: {}.", shortMessage(problem)));
@@ -127,7 +139,8 @@ void Metric::add(const torch::jit::IValue& outputs, const at::Tensor& targets, s
   const at::Tensor x = rows(result, samples), reference = rows(targets, samples);
   if (kind_ == MetricKind::kCosine) {
     const at::Tensor norms = x.square().sum(1).sqrt() * reference.square().sum(1).sqrt();
-    const at::Tensor cosine = at::where(norms > 0, (x * reference).sum(1) / norms, x.eq(reference).all(1).to(at::kDouble));
+    const at::Tensor cosine =
+        at::where(norms > 0, (x * reference).sum(1) / norms, x.eq(reference).all(1).to(at::kDouble));
     sum_ += cosine.mean().item<double>() * static_cast<double>(samples);
     return;
   }
@@ -142,7 +155,10 @@ MetricRecord Metric::record() const {
   record.higher_is_better = higherIsBetter();
   record.samples = samples_;
   const double count = static_cast<double>(std::max<std::int64_t>(1, kind_ == MetricKind::kMse ? elements_ : samples_));
-  record.value = kind_ != MetricKind::kSqnr ? sum_ / count : sum_ > 0 ? 10 * std::log10(std::max(signal_, 1e-300) / sum_) : sum_ == 0 ? kSqnrOfEqual : sum_;
+  record.value = kind_ != MetricKind::kSqnr ? sum_ / count
+                 : sum_ > 0                 ? 10 * std::log10(std::max(signal_, 1e-300) / sum_)
+                 : sum_ == 0                ? kSqnrOfEqual
+                                            : sum_;
   return record;
 }
 

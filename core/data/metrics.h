@@ -5,15 +5,18 @@
 #include <memory>
 #include <string>
 
-#include "core/torch/torch_compat.h"
 #include "core/record/records.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
 enum class MetricKind {
-  kTop1, kTop5,             // share of samples whose label has the greatest, one of the five greatest scores
-  kMse, kCosine, kSqnr,     // against reference results: mean squared error, mean cosine per sample, dB over everything
-  kUser,                    // a TorchScript function metric(outputs, targets) -> number, averaged over the samples; more is better
+  kTop1,
+  kTop5,  // share of samples whose label has the greatest, one of the five greatest scores
+  kMse,
+  kCosine,
+  kSqnr,  // against reference results: mean squared error, mean cosine per sample, dB over everything
+  kUser,  // a TorchScript function metric(outputs, targets) -> number, averaged over the samples; more is better
 };
 
 // Not thread-safe.
@@ -29,7 +32,9 @@ class Metric {
   bool higherIsBetter() const { return kind_ != MetricKind::kMse; }
   bool needsLabels() const { return kind_ == MetricKind::kTop1 || kind_ == MetricKind::kTop5; }
   // Reference results must be computed where the data holds none.
-  bool needsResults() const { return kind_ == MetricKind::kMse || kind_ == MetricKind::kCosine || kind_ == MetricKind::kSqnr; }
+  bool needsResults() const {
+    return kind_ == MetricKind::kMse || kind_ == MetricKind::kCosine || kind_ == MetricKind::kSqnr;
+  }
 
   // The first `samples` rows of the first tensor in `outputs` against labels (kTop*) or reference results. Throws
   // Error(kUsage) when they do not fit together, or the user's function fails. Results that are NaN are wrong results.

@@ -24,12 +24,15 @@ class ImageTable {
  public:
   ImageTable(const toml::table& table, const std::string& name) : table_(table), name_(name) {}
 
-  [[noreturn]] void refuse(const std::string& what) const { throw Error(ExitCode::kUsage, fmt::format("{}: {}.", name_, what)); }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ExitCode::kUsage, fmt::format("{}: {}.", name_, what));
+  }
 
   void checkKeys() const {
     for (const auto& [key, value] : table_) {
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
-        refuse(fmt::format("there is no setting \"{}\" in [image]; known are {}", std::string(key.str()).substr(0, 40), fmt::join(kKeys, ", ")));
+        refuse(fmt::format("there is no setting \"{}\" in [image]; known are {}", std::string(key.str()).substr(0, 40),
+                           fmt::join(kKeys, ", ")));
       }
     }
   }
@@ -49,7 +52,8 @@ class ImageTable {
   std::vector<std::int64_t> sides(const char* key) const {
     std::vector<std::int64_t> result;
     for (const double value : numbers(key)) {
-      if (value < 1 || value > kLargestResult || value != std::floor(value)) refuse(fmt::format("{} must be whole pixels from 1 to {}", key, kLargestResult));
+      if (value < 1 || value > kLargestResult || value != std::floor(value))
+        refuse(fmt::format("{} must be whole pixels from 1 to {}", key, kLargestResult));
       result.push_back(static_cast<std::int64_t>(value));
     }
     if (result.size() > 2) refuse(fmt::format("{} takes one number, or [height, width]", key));
@@ -98,7 +102,8 @@ Preprocess fromTable(const ImageTable& table) {
     const bool fits = list->size() <= 1 || (list->size() == 3 && result.channels != 1);
     if (!fits) table.refuse("mean and std take one number, or one per channel");
   }
-  if (std::any_of(result.deviation.begin(), result.deviation.end(), [](double value) { return value <= 0; })) table.refuse("std must be greater than 0");
+  if (std::any_of(result.deviation.begin(), result.deviation.end(), [](double value) { return value <= 0; }))
+    table.refuse("std must be greater than 0");
   const std::string layout = table.text("layout", "nchw");
   if (layout != "nchw" && layout != "nhwc") table.refuse("layout must be \"nchw\" or \"nhwc\"");
   result.channels_last = layout == "nhwc";
@@ -113,7 +118,8 @@ at::Tensor resized(const Preprocess& preprocess, const at::Tensor& image) {
     const auto longer = [side](std::int64_t greater, std::int64_t smaller) {
       return std::min(kLargestResult, (2 * side * greater + smaller) / (2 * smaller));  // rounded
     };
-    size = height < width ? std::vector<std::int64_t>{side, longer(width, height)} : std::vector<std::int64_t>{longer(height, width), side};
+    size = height < width ? std::vector<std::int64_t>{side, longer(width, height)}
+                          : std::vector<std::int64_t>{longer(height, width), side};
   }
   if (image.size(1) == size[0] && image.size(2) == size[1]) return image;
   return at::upsample_bilinear2d(image.unsqueeze(0), size, false).squeeze(0);
@@ -123,8 +129,10 @@ at::Tensor cropped(const Preprocess& preprocess, const at::Tensor& image) {
   if (preprocess.crop.empty()) return image;
   const std::int64_t height = preprocess.crop[0], width = preprocess.crop[1];
   if (image.size(1) < height || image.size(2) < width) {
-    throw Error(ExitCode::kUsage, fmt::format("An image of {}x{} pixels is smaller than the crop of {}x{}; add a resize to the preprocessing.", image.size(1),
-                                              image.size(2), height, width));
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("An image of {}x{} pixels is smaller than the crop of {}x{}; add a resize to the preprocessing.",
+                    image.size(1), image.size(2), height, width));
   }
   return image.narrow(1, (image.size(1) - height) / 2, height).narrow(2, (image.size(2) - width) / 2, width);
 }
@@ -140,11 +148,13 @@ Preprocess preprocessFromText(const std::string& text, const std::string& name) 
     const toml::table document = toml::parse(text);
     const toml::table* image = document.get_as<toml::table>("image");
     if (image == nullptr || document.size() != 1) {
-      throw Error(ExitCode::kUsage, fmt::format("{}: one table [image] with resize, crop, channels, mean, std … is expected.", name));
+      throw Error(ExitCode::kUsage,
+                  fmt::format("{}: one table [image] with resize, crop, channels, mean, std … is expected.", name));
     }
     return fromTable(ImageTable(*image, name));
   } catch (const toml::parse_error& problem) {
-    throw Error(ExitCode::kUsage, fmt::format("{} is no TOML: line {}: {}.", name, problem.source().begin.line, std::string(problem.description())));
+    throw Error(ExitCode::kUsage, fmt::format("{} is no TOML: line {}: {}.", name, problem.source().begin.line,
+                                              std::string(problem.description())));
   }
 }
 

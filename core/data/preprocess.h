@@ -25,10 +25,10 @@ struct Preprocess {
   std::vector<std::int64_t> resize;  // empty: not; one: the shorter side; two: height, width
   std::vector<std::int64_t> crop;    // empty: not; height, width
   std::int64_t pad = 0;
-  std::int64_t channels = 0;         // 0: as they are
+  std::int64_t channels = 0;  // 0: as they are
   double scale = 1.0 / 255;
   std::vector<double> mean, deviation;  // empty, one, or one per channel
-  bool channels_last = false;        // the tensor's last dimension is the channel
+  bool channels_last = false;           // the tensor's last dimension is the channel
 };
 
 // Throws Error(kUsage) with one sentence that begins with `name`: no TOML, an unknown key, a value of another type or out

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "core/export/decompose_writer.h"
 #include "core/export/narrow_tensors.h"
-#include "core/base/error.h"
 
 namespace ipex_studio {
 
@@ -62,9 +62,9 @@ Value* writeConvolution(StockWriter& write, const FusedOp& op) {
   std::vector<std::int64_t> output_padding = op.spec.ints("output_padding");
   output_padding.resize(padding.size(), 0);
   return write.call("aten::convolution",
-                    {x, asFloats(write, op.base[1]), biasOf(write, op), write.integers(op.spec.ints("stride")), write.integers(padding),
-                     write.integers(op.spec.ints("dilation")), write.flag(transposed), write.integers(output_padding),
-                     write.integer(op.spec.intOr("groups", 1))});
+                    {x, asFloats(write, op.base[1]), biasOf(write, op), write.integers(op.spec.ints("stride")),
+                     write.integers(padding), write.integers(op.spec.ints("dilation")), write.flag(transposed),
+                     write.integers(output_padding), write.integer(op.spec.intOr("groups", 1))});
 }
 
 Value* writeMatmul(StockWriter& write, const FusedOp& op) {
@@ -79,12 +79,15 @@ Value* writeMatmul(StockWriter& write, const FusedOp& op) {
 
 Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
   const std::int64_t group = op.spec.intOr("group", 0);
-  if (group == 0) return write.call("aten::linear", {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), biasOf(write, op)});
+  if (group == 0)
+    return write.call("aten::linear",
+                      {withoutZero(write, op.base[0], op, "src_zero"), asFloats(write, op.base[1]), biasOf(write, op)});
   const auto integers = constantTensor(op.base[1]), scales = constantTensor(op.base[2]);
   IPEX_CHECK(integers && scales, "weights in groups are constants");
   const auto bits = static_cast<int>(op.spec.intOr("bits", 8));
   const std::int64_t depth = op.spec.intOr("depth", integers->size(-1));
-  return write.call("aten::linear", {op.base[0], write.tensor(widenGroups(*integers, *scales, bits, group, depth)), write.none()});
+  return write.call("aten::linear",
+                    {op.base[0], write.tensor(widenGroups(*integers, *scales, bits, group, depth)), write.none()});
 }
 
 // As convolutions of one pixel.
@@ -97,8 +100,9 @@ Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
     auto tensor = constantTensor(op.base[weights]);
     IPEX_CHECK(tensor, "weights of a squeeze-and-excitation block are constants");
     for (std::size_t axis = 0; axis < axes; ++axis) tensor = tensor->unsqueeze(-1);
-    v = write.call("aten::convolution", {v, write.tensor(*tensor), op.base[weights + 1], write.integers(one), write.integers(zero),
-                                         write.integers(one), write.flag(false), write.integers(zero), write.integer(1)});
+    v = write.call("aten::convolution",
+                   {v, write.tensor(*tensor), op.base[weights + 1], write.integers(one), write.integers(zero),
+                    write.integers(one), write.flag(false), write.integers(zero), write.integer(1)});
     FusedOp activation;
     activation.spec.post_ops.emplace_back();
     namedPostOp(op.spec, weights == 1 ? "activation" : "gate", &activation.spec.post_ops[0]);
@@ -131,7 +135,8 @@ Value* writeChain(StockWriter& write, Node* node, const FusedOp& op) {
   const bool stays = from && to && hasStockBf16(op.spec.post_ops);
   if (from && !stays) v = write.inType(v, at::kFloat);
   v = writeRounded(write, op, writePostOps(write, op, v));
-  const bool promoted = std::any_of(op.post_args.begin(), op.post_args.end(), [](const Value* operand) { return !isOfBf16(operand); });
+  const bool promoted =
+      std::any_of(op.post_args.begin(), op.post_args.end(), [](const Value* operand) { return !isOfBf16(operand); });
   return to && (!stays || promoted) ? write.inType(v, at::kBFloat16) : v;
 }
 
@@ -145,7 +150,8 @@ Value* writeEmbedding(StockWriter& write, Node* node, const OpSpec& spec) {
   if (!bags) return write.call("aten::embedding", {table, ids, write.integer(-1), no, no});
   Value* mode = write.integer(spec.stringOr("mode", "sum") == "mean" ? 1 : 0);
   Value* last = write.flag(spec.intOr("include_last_offset", 0) != 0);
-  return write.first("aten::embedding_bag", {table, ids, node->input(1), no, mode, no, write.none(), last, write.none()}, 4);
+  return write.first("aten::embedding_bag",
+                     {table, ids, node->input(1), no, mode, no, write.none(), last, write.none()}, 4);
 }
 
 Value* writeSoftmax(StockWriter& write, const Node* node, const OpSpec& spec) {
@@ -165,9 +171,11 @@ Value* writeAttentionInFloat(StockWriter& write, Node* node, const OpSpec& spec)
   Value* turned = write.call("aten::transpose", {operand(1), write.integer(-2), write.integer(-1)});
   Value* scores = write.scaled(write.call("aten::matmul", {operand(0), turned}), spec.floatOr("scale", 1));
   if (spec.has("fill")) {
-    scores = write.call("aten::masked_fill", {scores, write.call("aten::ne", {mask, write.integer(0)}), write.number(spec.floatOr("fill", 0))});
+    scores = write.call("aten::masked_fill", {scores, write.call("aten::ne", {mask, write.integer(0)}),
+                                              write.number(spec.floatOr("fill", 0))});
   } else if (spec.has("keep")) {
-    scores = write.call("aten::masked_fill", {scores, write.call("aten::eq", {mask, write.integer(0)}), write.number(spec.floatOr("keep", 0))});
+    scores = write.call("aten::masked_fill", {scores, write.call("aten::eq", {mask, write.integer(0)}),
+                                              write.number(spec.floatOr("keep", 0))});
   } else if (!isNone(mask)) {
     scores = write.plus(scores, mask, 1);
   }
@@ -243,8 +251,9 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
 }
 
 bool isFused(const Node* node) {
-  static const char* const kKinds[] = {"convolution", "deconvolution", "linear",     "matmul",         "pointwise", "squeeze_excite",
-                                       "softmax",     "layer_norm",    "add_layer_norm", "attention", "embedding", "embedding_bag"};
+  static const char* const kKinds[] = {"convolution",    "deconvolution",  "linear",    "matmul",
+                                       "pointwise",      "squeeze_excite", "softmax",   "layer_norm",
+                                       "add_layer_norm", "attention",      "embedding", "embedding_bag"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

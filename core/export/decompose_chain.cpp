@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/export/decompose_writer.h"
 #include "core/base/error.h"
+#include "core/export/decompose_writer.h"
 
 namespace ipex_studio {
 

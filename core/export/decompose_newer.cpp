@@ -18,8 +18,7 @@ struct NewerOperator {
 };
 
 // As the shims compute them. Dropout is refused there. 6, 7, 11: float, double, bool.
-constexpr NewerOperator kNewerOperators[] = {
-    {IPEX_NEEDS_SDPA_SHIM, "aten::scaled_dot_product_attention", R"(
+constexpr NewerOperator kNewerOperators[] = {{IPEX_NEEDS_SDPA_SHIM, "aten::scaled_dot_product_attention", R"(
 def additive(mask: Tensor, like: Tensor) -> Tensor:
     if mask.dtype == 11:
         mask = torch.zeros(mask.size(), dtype=like.dtype, device=like.device).masked_fill(torch.logical_not(mask), -float('inf'))
@@ -41,7 +40,7 @@ def written(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], d
         scores = scores + additive(mask, scores)
     return torch.matmul(torch.softmax(scores, -1), value)
 )"},
-    {IPEX_NEEDS_RMS_NORM_SHIM, "aten::rms_norm", R"(
+                                             {IPEX_NEEDS_RMS_NORM_SHIM, "aten::rms_norm", R"(
 def written(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
     axes = [-1 - i for i in range(len(normalized_shape))]
     if eps is not None:

@@ -36,8 +36,12 @@ class StockWriter {
   torch::jit::Value* scaled(torch::jit::Value* value, double factor) {
     return factor == 1 ? value : call("aten::mul", {value, number(factor)});
   }
-  torch::jit::Value* plus(torch::jit::Value* a, torch::jit::Value* b, double factor) { return call("aten::add", {a, b, alpha(factor)}); }
-  torch::jit::Value* minus(torch::jit::Value* a, torch::jit::Value* b, double factor) { return call("aten::sub", {a, b, alpha(factor)}); }
+  torch::jit::Value* plus(torch::jit::Value* a, torch::jit::Value* b, double factor) {
+    return call("aten::add", {a, b, alpha(factor)});
+  }
+  torch::jit::Value* minus(torch::jit::Value* a, torch::jit::Value* b, double factor) {
+    return call("aten::sub", {a, b, alpha(factor)});
+  }
 
   // Factors are written as integers where they are, as the frontend does for the default of 1.
   torch::jit::Value* alpha(double factor) { return factor == 1 ? integer(1) : number(factor); }

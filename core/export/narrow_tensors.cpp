@@ -6,15 +6,20 @@
 namespace ipex_studio {
 namespace {
 
-[[noreturn]] void refuseNarrow() { throw Error(ExitCode::kBadModel, "Weights in 8 or 4 bits do not fit their description; export the model again."); }
+[[noreturn]] void refuseNarrow() {
+  throw Error(ExitCode::kBadModel, "Weights in 8 or 4 bits do not fit their description; export the model again.");
+}
 
 }  // namespace
 
-at::Tensor widenGroups(const at::Tensor& integers, const at::Tensor& scales, int bits, std::int64_t group, std::int64_t depth) {
+at::Tensor widenGroups(const at::Tensor& integers, const at::Tensor& scales, int bits, std::int64_t group,
+                       std::int64_t depth) {
   const bool four = bits == 4;
   const std::int64_t row_bytes = four ? nibbleRowBytes(depth) : depth;
-  const bool fits = depth > 0 && group > 0 && integers.dim() == 2 && integers.size(1) == row_bytes && integers.scalar_type() == (four ? at::kByte : at::kChar) &&
-                    scales.dim() == 2 && scales.size(0) == integers.size(0) && scales.size(1) == groupCount(depth, group) && scales.scalar_type() == at::kFloat;
+  const bool fits = depth > 0 && group > 0 && integers.dim() == 2 && integers.size(1) == row_bytes &&
+                    integers.scalar_type() == (four ? at::kByte : at::kChar) && scales.dim() == 2 &&
+                    scales.size(0) == integers.size(0) && scales.size(1) == groupCount(depth, group) &&
+                    scales.scalar_type() == at::kFloat;
   if (!fits) refuseNarrow();
   at::Tensor levels = integers.contiguous();
   if (four) {

@@ -14,12 +14,13 @@ constexpr std::size_t kMaxDims = 32;
 constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 34;
 
 struct DescrRow {
-  const char* descr;   // without the byte order
+  const char* descr;  // without the byte order
   const char* dtype;
   std::int64_t bytes;
 };
-constexpr DescrRow kDescrs[] = {{"f2", "float16", 2}, {"f4", "float32", 4}, {"f8", "float64", 8}, {"i1", "int8", 1}, {"i2", "int16", 2},
-                                {"i4", "int32", 4},   {"i8", "int64", 8},   {"u1", "uint8", 1},   {"b1", "bool", 1}};
+constexpr DescrRow kDescrs[] = {{"f2", "float16", 2}, {"f4", "float32", 4}, {"f8", "float64", 8},
+                                {"i1", "int8", 1},    {"i2", "int16", 2},   {"i4", "int32", 4},
+                                {"i8", "int64", 8},   {"u1", "uint8", 1},   {"b1", "bool", 1}};
 
 // Reads the header, a Python dict literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class HeaderReader {
@@ -56,7 +57,8 @@ class HeaderReader {
   }
 
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(ExitCode::kUsage, fmt::format("{} cannot be used as input: {}; save it again with numpy.save.", where_, why));
+    throw Error(ExitCode::kUsage,
+                fmt::format("{} cannot be used as input: {}; save it again with numpy.save.", where_, why));
   }
 
  private:
@@ -114,7 +116,8 @@ class HeaderReader {
 
 std::uint32_t little(std::string_view bytes, std::size_t at, int count) {
   std::uint32_t value = 0;
-  for (int i = 0; i < count; ++i) value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)])) << (8 * i);
+  for (int i = 0; i < count; ++i)
+    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)])) << (8 * i);
   return value;
 }
 
@@ -152,7 +155,8 @@ NpyArray parseNpy(std::string_view bytes, const std::string& where) {
     if (count > (std::int64_t{1} << 48) / factor) header.refuse("its sizes are out of range");
     count *= factor;
   }
-  if (data.size() != static_cast<std::size_t>(empty ? 0 : count * row.bytes)) header.refuse("its data does not fill its sizes");
+  if (data.size() != static_cast<std::size_t>(empty ? 0 : count * row.bytes))
+    header.refuse("its data does not fill its sizes");
   return {row.dtype, std::move(header.shape), header.fortran, std::string(data)};
 }
 
@@ -163,7 +167,9 @@ std::vector<std::pair<std::string, NpyArray>> readNpz(const ZipReader& zip, cons
     const std::string& name = member.name;
     const std::string where = fmt::format("'{}', member '{}'", path, name);
     if (name.size() <= kSuffix.size() || name.compare(name.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0) {
-      throw Error(ExitCode::kUsage, fmt::format("{} cannot be used as input: it is no numpy array; save the file again with numpy.savez.", where));
+      throw Error(ExitCode::kUsage,
+                  fmt::format("{} cannot be used as input: it is no numpy array; save the file again with numpy.savez.",
+                              where));
     }
     arrays.emplace_back(name.substr(0, name.size() - kSuffix.size()), parseNpy(zip.read(member, kMaxMember), where));
   }

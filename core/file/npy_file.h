@@ -12,10 +12,10 @@
 namespace ipex_studio {
 
 struct NpyArray {
-  std::string dtype;                 // as --input names types: "float32", "int64", "uint8", "bool" …
+  std::string dtype;  // as --input names types: "float32", "int64", "uint8", "bool" …
   std::vector<std::int64_t> dims;
-  bool fortran_order = false;        // the first dimension lies densest in `data`
-  std::string data;                  // little-endian elements, nothing else
+  bool fortran_order = false;  // the first dimension lies densest in `data`
+  std::string data;            // little-endian elements, nothing else
 };
 
 // `where` begins every complaint: "'x.npy'". Throws Error(kUsage) with one sentence on anything but an array of

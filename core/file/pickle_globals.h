@@ -10,8 +10,8 @@
 namespace ipex_studio {
 
 struct PickleStorageType {
-  const char* name;             // "FloatStorage"
-  const char* dtype;            // "float32"
+  const char* name;   // "FloatStorage"
+  const char* dtype;  // "float32"
   std::int32_t element_bytes;
 };
 

@@ -88,9 +88,12 @@ class Scanner : private PickleStack {
     const PickleValue args = at(argument);
     if (args.kind != PickleKind::kTuple) fail("calls a function without a tuple of arguments");
     switch (kind) {
-      case PickleGlobal::kRebuildTensor: return rebuildTensor(args, false);
-      case PickleGlobal::kRebuildQuantized: return rebuildTensor(args, true);
-      case PickleGlobal::kRebuildSparse: return rebuildSparse(args);
+      case PickleGlobal::kRebuildTensor:
+        return rebuildTensor(args, false);
+      case PickleGlobal::kRebuildQuantized:
+        return rebuildTensor(args, true);
+      case PickleGlobal::kRebuildSparse:
+        return rebuildSparse(args);
       case PickleGlobal::kBuildList:
         expect(args, 0, PickleKind::kList, "a typed list that is no list");
         return stack_.push_back(scan_.items[args.first]);
@@ -109,7 +112,8 @@ class Scanner : private PickleStack {
         return pushIndexed(PickleKind::kComplex, 0);
       case PickleGlobal::kDevice:
         return pushText(PickleKind::kDevice, expect(args, 0, PickleKind::kString, "a device that is no text").text);
-      default: fail("calls a name that is no function");
+      default:
+        fail("calls a name that is no function");
     }
   }
 
@@ -168,8 +172,8 @@ class Scanner : private PickleStack {
   }
 
   void rebuildTensor(const PickleValue& args, bool quantized) {
-    const auto storage = static_cast<std::uint32_t>(
-        expect(args, 0, PickleKind::kStorage, "a tensor without storage").integer);
+    const auto storage =
+        static_cast<std::uint32_t>(expect(args, 0, PickleKind::kStorage, "a tensor without storage").integer);
     const std::int64_t offset = expect(args, 1, PickleKind::kInt, "a tensor without offset").integer;
     const std::vector<std::int64_t> sizes = dims(args, 2), strides = dims(args, 3);
     const std::uint32_t grad = quantized ? 5 : 4;
@@ -240,38 +244,100 @@ class Scanner : private PickleStack {
   bool step() {
     const std::uint8_t opcode = byte();
     switch (opcode) {
-      case '.': return false;
-      case '(': mark(); break;
-      case 'N': stack_.push_back(0); break;
-      case 0x89: stack_.push_back(1); break;
-      case 0x88: stack_.push_back(2); break;
-      case 'K': pushInt(byte()); break;
-      case 'M': pushInt(static_cast<std::int64_t>(little(2))); break;
-      case 'J': pushInt(static_cast<std::int32_t>(little(4))); break;
-      case 0x8a: pushInt(longInt()); break;
-      case 'G': pushReal(bigEndianDouble()); break;
-      case 'X': pushText(PickleKind::kString, take(little(4))); break;
-      case ')': pushTupleOf(0); break;
-      case 0x85: pushTupleOf(1); break;
-      case 0x86: pushTupleOf(2); break;
-      case 0x87: pushTupleOf(3); break;
-      case 't': pushTuple(popMark()); break;
-      case ']': pushIndexed(PickleKind::kList, 0); break;
-      case '}': pushIndexed(PickleKind::kDict, 0); break;
-      case 'a': fillWithLast(PickleKind::kList, 1, opcode); break;
-      case 's': fillWithLast(PickleKind::kDict, 2, opcode); break;
-      case 'e': fillContainer(PickleKind::kList); break;
-      case 'u': fillContainer(PickleKind::kDict); break;
-      case 'q': memoize(byte()); break;
-      case 'r': memoize(little(4)); break;
-      case 'h': recall(byte()); break;
-      case 'j': recall(little(4)); break;
-      case 'c': pushGlobal(); break;
-      case 0x81: newObject(); break;
-      case 'b': build(); break;
-      case 'R': reduce(); break;
-      case 'Q': pushStorage(); break;
-      default: unknownOpcode(opcode);
+      case '.':
+        return false;
+      case '(':
+        mark();
+        break;
+      case 'N':
+        stack_.push_back(0);
+        break;
+      case 0x89:
+        stack_.push_back(1);
+        break;
+      case 0x88:
+        stack_.push_back(2);
+        break;
+      case 'K':
+        pushInt(byte());
+        break;
+      case 'M':
+        pushInt(static_cast<std::int64_t>(little(2)));
+        break;
+      case 'J':
+        pushInt(static_cast<std::int32_t>(little(4)));
+        break;
+      case 0x8a:
+        pushInt(longInt());
+        break;
+      case 'G':
+        pushReal(bigEndianDouble());
+        break;
+      case 'X':
+        pushText(PickleKind::kString, take(little(4)));
+        break;
+      case ')':
+        pushTupleOf(0);
+        break;
+      case 0x85:
+        pushTupleOf(1);
+        break;
+      case 0x86:
+        pushTupleOf(2);
+        break;
+      case 0x87:
+        pushTupleOf(3);
+        break;
+      case 't':
+        pushTuple(popMark());
+        break;
+      case ']':
+        pushIndexed(PickleKind::kList, 0);
+        break;
+      case '}':
+        pushIndexed(PickleKind::kDict, 0);
+        break;
+      case 'a':
+        fillWithLast(PickleKind::kList, 1, opcode);
+        break;
+      case 's':
+        fillWithLast(PickleKind::kDict, 2, opcode);
+        break;
+      case 'e':
+        fillContainer(PickleKind::kList);
+        break;
+      case 'u':
+        fillContainer(PickleKind::kDict);
+        break;
+      case 'q':
+        memoize(byte());
+        break;
+      case 'r':
+        memoize(little(4));
+        break;
+      case 'h':
+        recall(byte());
+        break;
+      case 'j':
+        recall(little(4));
+        break;
+      case 'c':
+        pushGlobal();
+        break;
+      case 0x81:
+        newObject();
+        break;
+      case 'b':
+        build();
+        break;
+      case 'R':
+        reduce();
+        break;
+      case 'Q':
+        pushStorage();
+        break;
+      default:
+        unknownOpcode(opcode);
     }
     if (stack_.size() > options_.max_values) fail(fmt::format("has more than {} values", options_.max_values));
     return true;

@@ -16,49 +16,63 @@
 namespace ipex_studio {
 
 enum class PickleKind : std::uint8_t {
-  kNone, kBool, kInt, kFloat, kString, kTuple, kList, kDict,
-  kGlobal,    // index: into PickleScan::globals
-  kStorage,   // index: into PickleScan::storages
-  kTensor,    // index: into PickleScan::tensors
-  kObject,    // index: its class in globals; its only item is its state
-  kEnum,      // index: its class in globals; its only item is its value
-  kDevice,    // text
+  kNone,
+  kBool,
+  kInt,
+  kFloat,
+  kString,
+  kTuple,
+  kList,
+  kDict,
+  kGlobal,   // index: into PickleScan::globals
+  kStorage,  // index: into PickleScan::storages
+  kTensor,   // index: into PickleScan::tensors
+  kObject,   // index: its class in globals; its only item is its state
+  kEnum,     // index: its class in globals; its only item is its value
+  kDevice,   // text
   kComplex,
 };
 
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;
-  bool held = false;                 // some container or object holds it, so it may change no more
-  std::uint16_t depth = 0;           // 0: holds nothing
+  bool held = false;                   // some container or object holds it, so it may change no more
+  std::uint16_t depth = 0;             // 0: holds nothing
   std::uint32_t first = 0, count = 0;  // PickleScan::items[first … first + count); dict: key, value …
-  std::int64_t integer = 0;          // kBool, kInt; index of other kinds
+  std::int64_t integer = 0;            // kBool, kInt; index of other kinds
   double real = 0;
-  std::string_view text;             // into the scanned bytes
+  std::string_view text;  // into the scanned bytes
 };
 
 enum class PickleGlobal : std::uint8_t {
-  kClass,         // "__torch__.…", the file's own or a registered one
-  kStorageType,   // "torch FloatStorage"
-  kQuantScheme,   // "torch per_tensor_affine"
-  kRebuildTensor, kRebuildQuantized, kRebuildSparse, kBuildList, kRestoreTypeTag, kOrderedDict, kDevice, kComplex,
+  kClass,        // "__torch__.…", the file's own or a registered one
+  kStorageType,  // "torch FloatStorage"
+  kQuantScheme,  // "torch per_tensor_affine"
+  kRebuildTensor,
+  kRebuildQuantized,
+  kRebuildSparse,
+  kBuildList,
+  kRestoreTypeTag,
+  kOrderedDict,
+  kDevice,
+  kComplex,
 };
 
 struct PickleGlobalUse {
   PickleGlobal kind = PickleGlobal::kClass;
-  std::string name;                  // "__torch__.Net", "torch.FloatStorage"
+  std::string name;  // "__torch__.Net", "torch.FloatStorage"
 };
 
 struct PickleStorage {
-  std::string key;                   // "0": member "<stem of the pickle>/0"
-  std::string dtype;                 // "float32", "bfloat16", "qint8", as PyTorch names them
-  std::string device;                // "cpu", "cuda:0"
+  std::string key;     // "0": member "<stem of the pickle>/0"
+  std::string dtype;   // "float32", "bfloat16", "qint8", as PyTorch names them
+  std::string device;  // "cpu", "cuda:0"
   std::int64_t elements = 0;
   std::int32_t element_bytes = 0;
 };
 
 struct PickleTensor {
-  std::uint32_t storage = 0;         // index into PickleScan::storages; of its values where sparse
-  std::int64_t offset = 0;           // in elements
+  std::uint32_t storage = 0;  // index into PickleScan::storages; of its values where sparse
+  std::int64_t offset = 0;    // in elements
   std::vector<std::int64_t> dims;
   std::vector<std::int64_t> strides;  // empty where sparse
   std::int64_t elements = 0;
@@ -68,7 +82,7 @@ struct PickleTensor {
 };
 
 struct PickleScan {
-  std::uint32_t root = 0;            // index into values
+  std::uint32_t root = 0;  // index into values
   std::vector<PickleValue> values;
   std::vector<std::uint32_t> items;
   std::vector<PickleGlobalUse> globals;
@@ -79,7 +93,7 @@ struct PickleScan {
 };
 
 struct PickleScanOptions {
-  std::string where;                 // "'net.pt', member 'net/data.pkl'": begins every complaint
+  std::string where;  // "'net.pt', member 'net/data.pkl'": begins every complaint
   // Bytes of the member that holds the storage `key`; nullopt when there is none.
   std::function<std::optional<std::uint64_t>(const std::string& key)> storage_bytes;
   bool python_writer = false;          // also what Python's pickler writes: single items, short whole numbers

@@ -90,7 +90,8 @@ std::uint32_t PickleStack::pop() {
   return top;
 }
 
-const PickleValue& PickleStack::expect(const PickleValue& of, std::uint32_t index, PickleKind kind, const char* what) const {
+const PickleValue& PickleStack::expect(const PickleValue& of, std::uint32_t index, PickleKind kind,
+                                       const char* what) const {
   if (index >= of.count || scan_.item(of, index).kind != kind) fail(fmt::format("has {}", what));
   return scan_.item(of, index);
 }
@@ -155,7 +156,8 @@ void PickleStack::unknownOpcode(std::uint8_t opcode) const {
 // Little-endian two's complement; libtorch writes 8 bytes, Python as few as it takes.
 std::int64_t PickleStack::longInt() {
   const std::uint8_t width = byte();
-  if (width != 8 && !(options_.python_writer && width >= 1 && width < 8)) fail("has a whole number that is not 64 bits wide");
+  if (width != 8 && !(options_.python_writer && width >= 1 && width < 8))
+    fail("has a whole number that is not 64 bits wide");
   const std::uint64_t bits = little(width) << (64 - 8 * width);
   return static_cast<std::int64_t>(bits) >> (64 - 8 * width);
 }

@@ -15,11 +15,11 @@
 
 #include "core/base/affix.h"
 #include "core/base/error.h"
+#include "core/base/sha256.h"
 #include "core/file/pickle_scan.h"
 #include "core/file/pt_file_code.h"
 #include "core/file/pt_file_foreign.h"
 #include "core/file/pt_file_tensors.h"
-#include "core/base/sha256.h"
 #include "core/file/zip_reader.h"
 
 namespace ipex_studio {
@@ -85,8 +85,8 @@ class Inspector {
   }
 
   void readMember(const ZipMember& member) {
-    report_->members.push_back({member.name, static_cast<std::int64_t>(member.bytes),
-                                static_cast<std::int64_t>(member.compressed_bytes)});
+    report_->members.push_back(
+        {member.name, static_cast<std::int64_t>(member.bytes), static_cast<std::int64_t>(member.compressed_bytes)});
     const std::string_view inner = std::string_view(member.name).substr(folder_.size());
     if (startsWith(inner, "extra/")) return zip_.verify(member);
     if (endsWith(inner, ".pkl") || endsWith(inner, ".debug_pkl")) return readPickle(member, inner);
@@ -176,10 +176,10 @@ class Inspector {
   // PyTorch does not write its version; what it writes tells the oldest that could have.
   void tellProducer() {
     const auto has = [&](const char* name) { return zip_.find(folder_ + name) != nullptr; };
-    report_->producer = has(".format_version") || has(".storage_alignment")         ? "PyTorch 2.7 or later"
-                        : has("byteorder") || has(".data/serialization_id")          ? "PyTorch 2.1 or later"
-                        : report_->format_version >= 7                               ? "PyTorch 1.11 – 2.0"
-                                                                                     : "PyTorch 1.4 – 2.0";
+    report_->producer = has(".format_version") || has(".storage_alignment") ? "PyTorch 2.7 or later"
+                        : has("byteorder") || has(".data/serialization_id") ? "PyTorch 2.1 or later"
+                        : report_->format_version >= 7                      ? "PyTorch 1.11 – 2.0"
+                                                                            : "PyTorch 1.4 – 2.0";
   }
 
   const ZipReader& zip_;

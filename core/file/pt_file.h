@@ -24,15 +24,15 @@ struct Finding {
 enum class TensorRole { kParameter, kBuffer, kAttribute, kConstant };
 
 struct TensorEntry {
-  std::string name;        // "layer1.0.conv1.weight"; constants: "CONSTANTS.c0"
+  std::string name;  // "layer1.0.conv1.weight"; constants: "CONSTANTS.c0"
   TensorRole role = TensorRole::kAttribute;
-  std::string dtype;       // "float32", as PyTorch names them
+  std::string dtype;  // "float32", as PyTorch names them
   std::vector<std::int64_t> dims;
   std::int64_t elements = 0;
 };
 
 struct CodeClass {
-  std::string name;        // "__torch__.torch.nn.modules.conv.Conv2d"
+  std::string name;  // "__torch__.torch.nn.modules.conv.Conv2d"
   std::vector<std::string> methods;
   std::vector<std::string> parameters, buffers;  // attribute names it declares as such
 };
@@ -46,13 +46,13 @@ struct MemberEntry {
 struct PtFileReport {
   std::string path;
   std::int64_t file_bytes = 0;
-  std::string sha256;                 // lower-case hex; empty when not asked for
-  std::string archive_name;           // folder all members lie in
-  std::int32_t format_version = 0;    // of PyTorch's archive format, 3 … 10 so far
-  std::string producer;               // "PyTorch 2.1 or later", told from what it wrote
-  std::string root_class;             // "__torch__.Net"
-  std::vector<MemberEntry> members;   // in file order
-  std::vector<TensorEntry> tensors;   // in the order of the file; empty when not asked for
+  std::string sha256;                                          // lower-case hex; empty when not asked for
+  std::string archive_name;                                    // folder all members lie in
+  std::int32_t format_version = 0;                             // of PyTorch's archive format, 3 … 10 so far
+  std::string producer;                                        // "PyTorch 2.1 or later", told from what it wrote
+  std::string root_class;                                      // "__torch__.Net"
+  std::vector<MemberEntry> members;                            // in file order
+  std::vector<TensorEntry> tensors;                            // in the order of the file; empty when not asked for
   std::int64_t parameter_tensors = 0, parameter_elements = 0;  // TensorRole::kParameter only
   std::int64_t buffer_tensors = 0, buffer_elements = 0;
   std::map<std::string, std::int64_t> tensor_bytes;  // by dtype; shared storages count once, constants included

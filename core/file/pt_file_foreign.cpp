@@ -78,9 +78,10 @@ void refuseForeignFile(int fd, const std::string& path) {
   }
   if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) refuseAs(path, "a Python pickle");
   if (looksLikeOnnx(head, static_cast<std::uint64_t>(status.st_size))) {
-    refuse(fmt::format("'{}' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
-                       "torch.jit.save(torch.jit.script(model), 'model.pt').",
-                       path));
+    refuse(
+        fmt::format("'{}' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
+                    "torch.jit.save(torch.jit.script(model), 'model.pt').",
+                    path));
   }
   if (head.size() > 9 && head[8] == '{' && head[9] == '"') refuseAs(path, "a safetensors file of weights alone");
   if (startsWith(head, "GGUF")) refuseAs(path, "a GGUF file of weights");

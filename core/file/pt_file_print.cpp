@@ -123,10 +123,14 @@ void describeTensors(const PtFileReport& report, std::string* out) {
 
 const char* tensorRoleName(TensorRole role) {
   switch (role) {
-    case TensorRole::kParameter: return "parameter";
-    case TensorRole::kBuffer: return "buffer";
-    case TensorRole::kConstant: return "constant";
-    case TensorRole::kAttribute: break;
+    case TensorRole::kParameter:
+      return "parameter";
+    case TensorRole::kBuffer:
+      return "buffer";
+    case TensorRole::kConstant:
+      return "constant";
+    case TensorRole::kAttribute:
+      break;
   }
   return "attribute";
 }
@@ -145,15 +149,12 @@ nlohmann::json toJson(const PtFileReport& report) {
                        {"elements", tensor.elements}});
   }
   for (const CodeClass& code_class : report.classes) {
-    classes[code_class.name] = {{"methods", code_class.methods},
-                                {"parameters", code_class.parameters},
-                                {"buffers", code_class.buffers}};
+    classes[code_class.name] = {
+        {"methods", code_class.methods}, {"parameters", code_class.parameters}, {"buffers", code_class.buffers}};
   }
   for (const Finding& finding : report.findings) {
-    findings.push_back({{"kind", finding.kind},
-                        {"member", finding.member},
-                        {"text", finding.text},
-                        {"dangerous", finding.dangerous}});
+    findings.push_back(
+        {{"kind", finding.kind}, {"member", finding.member}, {"text", finding.text}, {"dangerous", finding.dangerous}});
   }
   return {{"path", report.path},
           {"file_bytes", report.file_bytes},

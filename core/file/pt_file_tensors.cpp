@@ -79,10 +79,10 @@ class Walker {
       const auto declared = [&](const std::vector<std::string>& names) {
         return std::find(names.begin(), names.end(), name) != names.end();
       };
-      const TensorRole role = code_class == nullptr               ? TensorRole::kAttribute
-                              : declared(code_class->parameters)  ? TensorRole::kParameter
-                              : declared(code_class->buffers)     ? TensorRole::kBuffer
-                                                                  : TensorRole::kAttribute;
+      const TensorRole role = code_class == nullptr              ? TensorRole::kAttribute
+                              : declared(code_class->parameters) ? TensorRole::kParameter
+                              : declared(code_class->buffers)    ? TensorRole::kBuffer
+                                                                 : TensorRole::kAttribute;
       push(scan_.items[state.first + i + 1], prefix.empty() ? name : prefix + "." + name, role);
     }
   }
@@ -112,8 +112,7 @@ class Walker {
 
 }  // namespace
 
-void listTensors(const PickleScan& scan, const PtFileReport& report,
-                 std::vector<ListedTensor>* tensors) {
+void listTensors(const PickleScan& scan, const PtFileReport& report, std::vector<ListedTensor>* tensors) {
   Walker(scan, report, tensors).walk();
 }
 

@@ -16,8 +16,7 @@ struct ListedTensor {
 
 // Walks the object tree from the root of data.pkl; `report.classes` tells parameters from buffers. Every object is
 // entered once, names are cut at 500 characters, and no more than 200,000 tensors are listed.
-void listTensors(const PickleScan& scan, const PtFileReport& report,
-                 std::vector<ListedTensor>* tensors);
+void listTensors(const PickleScan& scan, const PtFileReport& report, std::vector<ListedTensor>* tensors);
 
 // The tuple of constants.pkl: "CONSTANTS.c0", "CONSTANTS.c1" …
 void listConstants(const PickleScan& scan, std::vector<ListedTensor>* tensors);

@@ -55,9 +55,8 @@ class DirectoryParser {
     readEndRecords();
     readCentralDirectory();
     if (!entries_.empty()) *first_listed = entries_.front().member.name;
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      return a.member.header_offset < b.member.header_offset;
-    });
+    std::sort(entries_.begin(), entries_.end(),
+              [](const Entry& a, const Entry& b) { return a.member.header_offset < b.member.header_offset; });
     std::vector<ZipMember> members;
     members.reserve(entries_.size());
     std::uint64_t expected = 0;
@@ -312,8 +311,8 @@ void readZipBytes(int fd, const std::string& path, std::uint64_t offset, char* d
   }
 }
 
-std::vector<ZipMember> readZipDirectory(int fd, const std::string& path, std::uint64_t file_bytes, const ZipLimits& limits,
-                                        std::string* first_listed) {
+std::vector<ZipMember> readZipDirectory(int fd, const std::string& path, std::uint64_t file_bytes,
+                                        const ZipLimits& limits, std::string* first_listed) {
   return DirectoryParser(fd, path, file_bytes, limits).parse(first_listed);
 }
 

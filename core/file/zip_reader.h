@@ -16,12 +16,12 @@ namespace ipex_studio {
 
 struct ZipMember {
   std::string name;
-  std::uint64_t header_offset = 0;     // of its local header
+  std::uint64_t header_offset = 0;  // of its local header
   std::uint64_t data_offset = 0;
   std::uint64_t compressed_bytes = 0;  // in the file
   std::uint64_t bytes = 0;             // once inflated
   std::uint32_t crc = 0;
-  std::uint16_t method = 0;            // 0 stored, 8 deflated
+  std::uint16_t method = 0;  // 0 stored, 8 deflated
 };
 
 struct ZipLimits {

@@ -129,7 +129,8 @@ std::optional<FusedOp> readFusedOp(Node* node, std::string* why) {
 bool mayBeFusedOp(c10::Symbol kind) {
   namespace aten = torch::jit::aten;
   const bool product = kind == aten::linear || kind == aten::matmul || kind == aten::bmm || kind == aten::mm;
-  return product || kind == aten::convolution || std::strncmp(kind.toQualString(), kNamespace, sizeof(kNamespace) - 1) == 0;
+  return product || kind == aten::convolution ||
+         std::strncmp(kind.toQualString(), kNamespace, sizeof(kNamespace) - 1) == 0;
 }
 
 Node* writeFusedOp(Rewriter& rewriter, const FusedOp& op, Node* before) {

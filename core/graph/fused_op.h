@@ -27,7 +27,7 @@ namespace ipex_studio {
 
 struct FusedOp {
   OpSpec spec;
-  std::vector<torch::jit::Value*> base;       // fixed operands in the order above; absent optional: a None constant
+  std::vector<torch::jit::Value*> base;  // fixed operands in the order above; absent optional: a None constant
   std::vector<torch::jit::Value*> post_args;
 };
 
@@ -49,9 +49,10 @@ std::optional<PostOp> readUnaryPostOp(torch::jit::Node* node);
 // Constants. nullopt when the value is not constant or of another type.
 std::optional<at::Tensor> constantTensor(const torch::jit::Value* value);
 std::optional<std::int64_t> constantInt(const torch::jit::Value* value);
-std::optional<double> constantNumber(const torch::jit::Value* value);   // int, float or 1-element tensor
+std::optional<double> constantNumber(const torch::jit::Value* value);  // int, float or 1-element tensor
 std::optional<bool> constantBool(const torch::jit::Value* value);
-std::optional<std::vector<std::int64_t>> constantInts(const torch::jit::Value* value);  // int[] constant, ListConstruct of constants, or one int
+std::optional<std::vector<std::int64_t>> constantInts(
+    const torch::jit::Value* value);  // int[] constant, ListConstruct of constants, or one int
 bool isNone(const torch::jit::Value* value);
 
 // Shape facts (set at load by running the example input): complete sizes / dtype, or nullopt.

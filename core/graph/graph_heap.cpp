@@ -14,15 +14,19 @@
 // jemalloc's interface, as its manual gives it under "arena.<i>.extent_hooks": what it calls for runs of pages.
 extern "C" {
 struct extent_hooks_s {
-  void* (*alloc)(extent_hooks_s*, void* wanted, std::size_t size, std::size_t alignment, bool* zero, bool* commit, unsigned arena);
+  void* (*alloc)(extent_hooks_s*, void* wanted, std::size_t size, std::size_t alignment, bool* zero, bool* commit,
+                 unsigned arena);
   bool (*dalloc)(extent_hooks_s*, void*, std::size_t size, bool committed, unsigned arena);
   void (*destroy)(extent_hooks_s*, void*, std::size_t size, bool committed, unsigned arena);
   bool (*commit)(extent_hooks_s*, void*, std::size_t size, std::size_t offset, std::size_t length, unsigned arena);
   bool (*decommit)(extent_hooks_s*, void*, std::size_t size, std::size_t offset, std::size_t length, unsigned arena);
   bool (*purge_lazy)(extent_hooks_s*, void*, std::size_t size, std::size_t offset, std::size_t length, unsigned arena);
-  bool (*purge_forced)(extent_hooks_s*, void*, std::size_t size, std::size_t offset, std::size_t length, unsigned arena);
-  bool (*split)(extent_hooks_s*, void*, std::size_t size, std::size_t size_a, std::size_t size_b, bool committed, unsigned arena);
-  bool (*merge)(extent_hooks_s*, void* a, std::size_t size_a, void* b, std::size_t size_b, bool committed, unsigned arena);
+  bool (*purge_forced)(extent_hooks_s*, void*, std::size_t size, std::size_t offset, std::size_t length,
+                       unsigned arena);
+  bool (*split)(extent_hooks_s*, void*, std::size_t size, std::size_t size_a, std::size_t size_b, bool committed,
+                unsigned arena);
+  bool (*merge)(extent_hooks_s*, void* a, std::size_t size_a, void* b, std::size_t size_b, bool committed,
+                unsigned arena);
 };
 }
 
@@ -61,7 +65,8 @@ Chunks& chunks() {
   return all;
 }
 
-void* allocateExtent(extent_hooks_s*, void* wanted, std::size_t size, std::size_t alignment, bool* zero, bool* commit, unsigned) {
+void* allocateExtent(extent_hooks_s*, void* wanted, std::size_t size, std::size_t alignment, bool* zero, bool* commit,
+                     unsigned) {
   if (wanted != nullptr) return nullptr;
   void* memory = chunks().allocate(size, alignment);
   if (memory != nullptr) *zero = *commit = true;
@@ -85,13 +90,15 @@ bool writeSetting(const std::string& name, T value) {
 // The arena that lies on those chunks. It gives memory back only when told to.
 std::optional<unsigned> makeArena() {
   if (mallctl == nullptr) return {};
-  static extent_hooks_s hooks = {allocateExtent, keepExtent, nullptr, nullptr, nullptr, nullptr, purgeExtent, splitExtent, mergeExtents};
+  static extent_hooks_s hooks = {allocateExtent, keepExtent,  nullptr,     nullptr,     nullptr,
+                                 nullptr,        purgeExtent, splitExtent, mergeExtents};
   extent_hooks_s* address = &hooks;
   unsigned arena = 0;
   std::size_t size = sizeof(arena);
   if (mallctl("arenas.create", &arena, &size, &address, sizeof(address)) != 0) return {};
   const std::string prefix = "arena." + std::to_string(arena);
-  const bool ready = writeSetting(prefix + ".dirty_decay_ms", ssize_t{-1}) && writeSetting(prefix + ".muzzy_decay_ms", ssize_t{-1}) &&
+  const bool ready = writeSetting(prefix + ".dirty_decay_ms", ssize_t{-1}) &&
+                     writeSetting(prefix + ".muzzy_decay_ms", ssize_t{-1}) &&
                      writeSetting(prefix + ".retain_grow_limit", kLargestExtent);
   return ready ? std::optional<unsigned>(arena) : std::nullopt;
 }

@@ -25,7 +25,8 @@ struct MetNodes {
   std::vector<const Node*> nodes;
   std::vector<c10::Symbol> kinds;
   std::vector<NodeCensus::Operands> operands;
-  std::vector<std::uint32_t> of_constants;  // the indices of those that read nothing but constants and results of such nodes
+  std::vector<std::uint32_t>
+      of_constants;  // the indices of those that read nothing but constants and results of such nodes
 };
 
 class GraphHash {
@@ -191,7 +192,8 @@ class GraphHash {
     for (std::int64_t i = 0; i < count; i += step) bytes(data + i * size, static_cast<std::size_t>(size));
   }
 
-  static constexpr std::uint64_t kOfConstants = std::uint64_t{1} << 63;  // beside the id of what nodes of constants give
+  static constexpr std::uint64_t kOfConstants = std::uint64_t{1}
+                                                << 63;  // beside the id of what nodes of constants give
 
   MetNodes* met_ = nullptr;
   std::uint64_t state_ = 0x2545f4914f6cdd1dULL;
@@ -235,7 +237,8 @@ NodeWalk NodeCensus::nodesOf(const std::function<bool(c10::Symbol)>& wanted, con
   return NodeWalk(std::move(found), rewriter);
 }
 
-NodeWalk NodeCensus::nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted, const Rewriter* rewriter) const {
+NodeWalk NodeCensus::nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted,
+                                 const Rewriter* rewriter) const {
   std::vector<Node*> found;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     if (wanted(kinds_[kind_of_[n]], operands_of_[n].all)) found.push_back(nodes_[n]);
@@ -251,8 +254,8 @@ NodeWalk NodeCensus::nodesOfConstants(const std::function<bool(c10::Symbol)>& wa
   return NodeWalk(std::move(found), rewriter);
 }
 
-NodeWalk NodeCensus::nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted,
-                                 const Rewriter* rewriter) const {
+NodeWalk NodeCensus::nodesBehind(const std::function<bool(c10::Symbol)>& source,
+                                 const std::function<bool(c10::Symbol, bool)>& wanted, const Rewriter* rewriter) const {
   std::vector<std::array<bool, 2>> is_wanted;  // with several operands that vary, with one
   std::vector<char> is_source;
   for (const c10::Symbol kind : kinds_) {

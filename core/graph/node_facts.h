@@ -8,7 +8,9 @@
 namespace ipex_studio {
 
 // The node's kind with its namespace, "aten::add".
-inline bool isKind(const torch::jit::Node* node, const char* name) { return std::strcmp(name, node->kind().toQualString()) == 0; }
+inline bool isKind(const torch::jit::Node* node, const char* name) {
+  return std::strcmp(name, node->kind().toQualString()) == 0;
+}
 
 // Gives its operand in another dtype.
 inline bool convertsDtype(const torch::jit::Node* node) {

@@ -41,7 +41,9 @@ NodeSet::Page& NodeSet::page(std::uintptr_t number) {
   return *found;
 }
 
-std::uint64_t NodeSet::bit(std::uintptr_t address) { return std::uint64_t{1} << ((address >> kAlignmentBits) % (std::size_t{1} << kWordBits)); }
+std::uint64_t NodeSet::bit(std::uintptr_t address) {
+  return std::uint64_t{1} << ((address >> kAlignmentBits) % (std::size_t{1} << kWordBits));
+}
 
 bool NodeSet::contains(const Node* node) const {
   if (size_ == 0) return false;

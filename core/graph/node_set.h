@@ -31,7 +31,9 @@ class NodeSet {
     std::size_t nodes = 0;
     std::array<std::uint64_t, std::size_t{1} << (kPageBits - kAlignmentBits - kWordBits)> words{};
 
-    std::uint64_t& word(std::uintptr_t address) { return words[(address >> (kAlignmentBits + kWordBits)) % words.size()]; }
+    std::uint64_t& word(std::uintptr_t address) {
+      return words[(address >> (kAlignmentBits + kWordBits)) % words.size()];
+    }
   };
 
   // Where the page with this number is among the pages, or the free place that it would get.

@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t kLabelParts = 5;
 
 // How many nodes ahead a walk fetches what.
-constexpr std::size_t kAheadPage = 40, kAheadNode = 32, kAheadLists = 24, kAheadValues = 16, kAheadNeighbours = 10, kAheadReaders = 5;
+constexpr std::size_t kAheadPage = 40, kAheadNode = 32, kAheadLists = 24, kAheadValues = 16, kAheadNeighbours = 10,
+                      kAheadReaders = 5;
 constexpr std::size_t kCacheLine = 64;
 
 template <std::size_t kBytes>
@@ -86,7 +87,8 @@ void NodeWalk::fetchAhead(std::size_t at) const {
     for (const Value* input : node->inputs()) fetch<sizeof(Value)>(input);
     for (const Value* output : node->outputs()) fetch<sizeof(Value)>(output);
     // Linked anew where this one goes, or another comes in front of it: their links, and their place in the order before those.
-    for (const Node* beside : node->next_in_graph) fetch<2 * kCacheLine>(reinterpret_cast<const char*>(&beside->next_in_graph) - kCacheLine);
+    for (const Node* beside : node->next_in_graph)
+      fetch<2 * kCacheLine>(reinterpret_cast<const char*>(&beside->next_in_graph) - kCacheLine);
   }
   if (const Node* node = ahead(kAheadNeighbours)) {
     for (const Value* input : node->inputs()) {

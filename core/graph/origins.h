@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/torch/torch_compat.h"
 #include "core/record/records.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
@@ -37,7 +37,9 @@ class NodeWalk {
   // Who walks as `rewriter` changes the graph says so: the operands and readers of nodes ahead are fetched too, of those
   // that still are.
   explicit NodeWalk(std::vector<torch::jit::Node*> nodes, const Rewriter* rewriter = nullptr)
-      : nodes_(std::move(nodes)), rewriter_(rewriter), fetched_(rewriter == nullptr ? Fetched::kNodes : Fetched::kNeighbours) {}
+      : nodes_(std::move(nodes)),
+        rewriter_(rewriter),
+        fetched_(rewriter == nullptr ? Fetched::kNodes : Fetched::kNeighbours) {}
   // Along all nodes of a block, while nobody changes them: their operands and results are fetched too.
   static NodeWalk reading(const torch::jit::Block& block);
   Iterator begin() const { return {*this, 0}; }

@@ -26,13 +26,16 @@ const NodeCensus& PassContext::census() {
   return *census_;
 }
 
-NodeWalk PassContext::nodesWhere(const std::function<bool(c10::Symbol)>& wanted) { return census().nodesOf(wanted, &rewriter); }
+NodeWalk PassContext::nodesWhere(const std::function<bool(c10::Symbol)>& wanted) {
+  return census().nodesOf(wanted, &rewriter);
+}
 
 NodeWalk PassContext::nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted) {
   return census().nodesOfConstants(wanted, &rewriter);
 }
 
-NodeWalk PassContext::nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted) {
+NodeWalk PassContext::nodesBehind(const std::function<bool(c10::Symbol)>& source,
+                                  const std::function<bool(c10::Symbol, bool)>& wanted) {
   return census().nodesBehind(source, wanted, &rewriter);
 }
 
@@ -59,13 +62,15 @@ bool PassContext::mayBeWritten(const torch::jit::Value* value) {
 
 bool PassContext::mayShareWithOutputs(const torch::jit::Value* value) {
   const auto outputs = graph_.outputs();
-  const bool all_known = known(value) && std::all_of(outputs.begin(), outputs.end(), [&](const auto* output) { return known(output); });
+  const bool all_known =
+      known(value) && std::all_of(outputs.begin(), outputs.end(), [&](const auto* output) { return known(output); });
   auto* mutable_value = const_cast<torch::jit::Value*>(value);  // the analysis only reads
   return (all_known ? *aliases_ : aliases()).mayContainAlias(mutable_value, outputs);
 }
 
 bool isDisabled(const OptimizeOptions& options, const std::string& pass) {
-  return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) != options.disabled_passes.end();
+  return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) !=
+         options.disabled_passes.end();
 }
 
 bool concerns(const Pass& pass, const NodeCensus& census) { return pass.needs.empty() || census.hasAny(pass.needs); }

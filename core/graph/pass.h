@@ -28,7 +28,11 @@ class PassContext {
  public:
   // `census` is of the graph as it is now.
   PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options, const NodeCensus& census)
-      : rewriter(rewriter), options(options), graph_(graph), census_(&census), census_at_rewrite_(rewriter.rewrites()) {}
+      : rewriter(rewriter),
+        options(options),
+        graph_(graph),
+        census_(&census),
+        census_at_rewrite_(rewriter.rewrites()) {}
 
   Rewriter& rewriter;
   const OptimizeOptions& options;
@@ -42,7 +46,8 @@ class PassContext {
   // Of those only nodes that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted);
   // See NodeCensus::nodesBehind().
-  NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source, const std::function<bool(c10::Symbol, bool)>& wanted);
+  NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source,
+                       const std::function<bool(c10::Symbol, bool)>& wanted);
   // See Rewriter::nodesThatMayWrite().
   NodeWalk nodesThatMayWrite();
 

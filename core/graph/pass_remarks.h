@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/torch/torch_compat.h"
 #include "core/record/records.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/graph/replay_text.h"
 #include "core/base/error.h"
+#include "core/graph/replay_text.h"
 
 namespace ipex_studio {
 
@@ -66,8 +66,8 @@ class Before {
 Error failed(const Pass& pass, const std::exception& error, const Before& before) {
   // libtorch's messages carry a stack trace after the first line.
   const std::string message = error.what();
-  return Error(ExitCode::kFailure, fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.",
-                                               pass.name, message.substr(0, message.find('\n')), before.write(), pass.name));
+  return Error(ExitCode::kFailure, fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.", pass.name,
+                                               message.substr(0, message.find('\n')), before.write(), pass.name));
 }
 
 bool runOne(const Pass& pass, Graph& graph, PassContext& context, const Before& before) {

@@ -9,7 +9,9 @@ bool isIn(const std::string& path, const std::string& module) {
 }
 
 // As recipes and searches name an operation: "layer1.0.conv1:aten::_convolution#0".
-std::string keyOf(const Origin& origin) { return origin.module_path + ":" + origin.kind + "#" + std::to_string(origin.ordinal); }
+std::string keyOf(const Origin& origin) {
+  return origin.module_path + ":" + origin.kind + "#" + std::to_string(origin.ordinal);
+}
 
 }  // namespace
 

@@ -57,7 +57,8 @@ std::string expressionOf(const at::Tensor& tensor) {
   const std::string dims = fmt::format("{}", fmt::join(tensor.sizes(), ","));
   const auto dtype = tensor.scalar_type();
   const std::string suffix = dtype == at::kFloat ? "" : std::string(":") + c10::toString(dtype);
-  const bool known = tensor.layout() == at::kStrided && (c10::isIntegralType(dtype, true) || c10::isFloatingType(dtype));
+  const bool known =
+      tensor.layout() == at::kStrided && (c10::isIntegralType(dtype, true) || c10::isFloatingType(dtype));
   if (!known || tensor.numel() == 0) return fmt::format("zeros({}){}", dims, suffix);
   if (tensor.numel() > kExactElements) return similarNumbers(tensor, dims) + suffix;
   if (tensor.dim() == 0) return fmt::format("scalar({}){}", exactNumbers(tensor), suffix);

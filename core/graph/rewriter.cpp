@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/base/error.h"
 #include "core/graph/node_census.h"
 #include "core/graph/reasons.h"
-#include "core/base/error.h"
 
 namespace ipex_studio {
 
@@ -24,7 +24,9 @@ bool unused(const Node* node) {
 }
 
 // Calls and attribute writes: let the alias analysis decide.
-bool isOpaque(c10::Symbol kind) { return kind == prim::CallMethod || kind == prim::CallFunction || kind == prim::SetAttr; }
+bool isOpaque(c10::Symbol kind) {
+  return kind == prim::CallMethod || kind == prim::CallFunction || kind == prim::SetAttr;
+}
 
 bool typeIsDefault(const Value* value) { return *value->type() == *c10::TensorType::get(); }
 
@@ -186,7 +188,8 @@ void Rewriter::copyOrigins(const Node* from, const Node* to) {
   while (!open.empty()) {
     const auto [original, copy] = open.back();
     open.pop_back();
-    for (std::size_t o = 0; o < original->outputs().size(); ++o) origins_.set(copy->output(o), origins_.of(original->output(o)).vec());
+    for (std::size_t o = 0; o < original->outputs().size(); ++o)
+      origins_.set(copy->output(o), origins_.of(original->output(o)).vec());
     for (std::size_t b = 0; b < original->blocks().size(); ++b) {
       auto inner = copy->blocks()[b]->nodes().begin();
       for (const Node* node : original->blocks()[b]->nodes()) open.emplace_back(node, *inner++);
@@ -203,7 +206,8 @@ void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef
   }
   const std::vector<OriginId> origins = origins_.of(readers);
   for (Node* node : graph_.nodes()) {
-    const bool stays = node->kind() == prim::Constant || std::find(created_.begin(), created_.end(), node) != created_.end();
+    const bool stays =
+        node->kind() == prim::Constant || std::find(created_.begin(), created_.end(), node) != created_.end();
     if (!stays) body.push_back(node);
   }
   Node* branch = graph_.create(prim::If, {condition}, graph_.outputs().size())->insertBefore(graph_.return_node());
@@ -240,10 +244,12 @@ bool Rewriter::formMayWrite(c10::Symbol kind, std::size_t operands) {
   const auto [forms, unknown] = writing_forms_.try_emplace(kind);
   if (unknown) {
     for (const auto& op : torch::jit::getAllOperatorsFor(kind)) {
-      if (op->schema().is_mutable()) forms->second.push_back(op->schema().is_vararg() ? kAnyNumber : op->schema().arguments().size());
+      if (op->schema().is_mutable())
+        forms->second.push_back(op->schema().is_vararg() ? kAnyNumber : op->schema().arguments().size());
     }
   }
-  return std::any_of(forms->second.begin(), forms->second.end(), [&](std::size_t taken) { return taken == kAnyNumber || taken == operands; });
+  return std::any_of(forms->second.begin(), forms->second.end(),
+                     [&](std::size_t taken) { return taken == kAnyNumber || taken == operands; });
 }
 
 bool Rewriter::mayWrite(const Node* node) {
@@ -253,7 +259,8 @@ bool Rewriter::mayWrite(const Node* node) {
 }
 
 NodeWalk Rewriter::nodesThatMayWrite(const NodeCensus& census) {
-  return census.nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return formMayWrite(kind, operands); }, this);
+  return census.nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return formMayWrite(kind, operands); },
+                            this);
 }
 
 bool Rewriter::graphWrites(const std::function<const NodeCensus&()>& census) {

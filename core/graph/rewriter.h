@@ -13,8 +13,8 @@
 #include "core/graph/node_set.h"
 #include "core/graph/origins.h"
 #include "core/graph/pass_remarks.h"
-#include "core/torch/torch_compat.h"
 #include "core/graph/value_uses.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
@@ -65,7 +65,8 @@ class Rewriter {
   void unroll(torch::jit::Node* loop, std::int64_t rounds, const std::string& text);
   // Ends a rewrite that makes the graph a condition with two forms of it: where `condition` holds, `known` are replaced by
   // `as`; else everything stays. Constants, and what was made since permit(), stay in front.
-  void branch(torch::jit::Value* condition, at::ArrayRef<torch::jit::Value*> known, at::ArrayRef<torch::jit::Value*> as, const std::string& text);
+  void branch(torch::jit::Value* condition, at::ArrayRef<torch::jit::Value*> known, at::ArrayRef<torch::jit::Value*> as,
+              const std::string& text);
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
   void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 
@@ -108,7 +109,8 @@ class Rewriter {
   ValueUses uses_;
 
   std::optional<bool> graph_writes_;
-  std::unordered_map<c10::Symbol, std::vector<std::size_t>> writing_forms_;  // how many operands the forms of a kind take that write
+  std::unordered_map<c10::Symbol, std::vector<std::size_t>>
+      writing_forms_;  // how many operands the forms of a kind take that write
 };
 
 }  // namespace ipex_studio

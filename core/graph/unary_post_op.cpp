@@ -45,9 +45,10 @@ const std::unordered_map<c10::Symbol, PostOpKind>& plainUnaries() {
 // Kinds with arguments or a second operand, which the functions below read.
 const std::unordered_set<c10::Symbol>& kindsWithArguments() {
   static const std::unordered_set<c10::Symbol> kKinds = {
-      aten::gelu,     aten::elu,   aten::celu, aten::threshold, aten::softplus,  aten::pow, aten::leaky_relu, aten::relu6,
-      aten::hardtanh, aten::clamp, aten::clip, aten::clamp_min, aten::clamp_max, aten::mul, aten::div,        aten::add,
-      aten::sub,      aten::rsub,  aten::max,  aten::maximum,   aten::min,       aten::minimum};
+      aten::gelu,       aten::elu,     aten::celu,     aten::threshold, aten::softplus, aten::pow,
+      aten::leaky_relu, aten::relu6,   aten::hardtanh, aten::clamp,     aten::clip,     aten::clamp_min,
+      aten::clamp_max,  aten::mul,     aten::div,      aten::add,       aten::sub,      aten::rsub,
+      aten::max,        aten::maximum, aten::min,      aten::minimum};
   return kKinds;
 }
 
@@ -102,7 +103,8 @@ std::optional<PostOp> readCelu(Node* node) {
 
 // threshold(x, 0, 0) is relu
 std::optional<PostOp> readThreshold(Node* node) {
-  if (node->inputs().size() != 3 || constantNumber(node->input(1)) != 0.0 || constantNumber(node->input(2)) != 0.0) return std::nullopt;
+  if (node->inputs().size() != 3 || constantNumber(node->input(1)) != 0.0 || constantNumber(node->input(2)) != 0.0)
+    return std::nullopt;
   return unaryPostOp(PostOpKind::kRelu);
 }
 
@@ -164,9 +166,7 @@ std::vector<PostOp> readBinary(c10::Symbol kind, Node* node, std::size_t data_in
   if (!alpha) return {};
   // rsub(a, b) is sub(b, a): the scaled operand is the first one there.
   const bool scaled_is_data = kind == aten::rsub ? left : !left;
-  const PostOpKind plain = kind == aten::add ? PostOpKind::kAdd
-                           : scaled_is_data    ? PostOpKind::kRsub
-                                               : PostOpKind::kSub;
+  const PostOpKind plain = kind == aten::add ? PostOpKind::kAdd : scaled_is_data ? PostOpKind::kRsub : PostOpKind::kSub;
   if (!scaled_is_data) return {binaryPostOp(plain, 0, *alpha)};
   if (*alpha == 1) return {binaryPostOp(plain, 0)};
   return {unaryPostOp(PostOpKind::kLinear, *alpha, 0), binaryPostOp(plain, 0)};
@@ -174,7 +174,9 @@ std::vector<PostOp> readBinary(c10::Symbol kind, Node* node, std::size_t data_in
 
 }  // namespace
 
-bool mayBeElementwise(c10::Symbol kind) { return plainUnaries().count(kind) != 0 || kindsWithArguments().count(kind) != 0; }
+bool mayBeElementwise(c10::Symbol kind) {
+  return plainUnaries().count(kind) != 0 || kindsWithArguments().count(kind) != 0;
+}
 
 std::optional<double> scalarOperand(const Value* value, const Value* data) {
   const auto number = constantNumber(value);
@@ -209,7 +211,8 @@ std::optional<PostOp> readUnaryPostOp(Node* node) {
 }
 
 std::optional<Elementwise> readElementwise(Node* node, std::size_t data_index) {
-  if (!mayBeElementwise(node->kind()) || node->outputs().size() != 1 || data_index >= node->inputs().size()) return std::nullopt;
+  if (!mayBeElementwise(node->kind()) || node->outputs().size() != 1 || data_index >= node->inputs().size())
+    return std::nullopt;
   Value* data = node->input(data_index);
   if (!isTensor(data)) return std::nullopt;
   if (data_index == 0) {

@@ -15,9 +15,9 @@ namespace {
 
 // So many uses libtorch may search and move.
 constexpr std::size_t kFewUses = 64;
-constexpr std::size_t kNear = 32;  // so far on either side of the last use taken away the next is looked for
+constexpr std::size_t kNear = 32;             // so far on either side of the last use taken away the next is looked for
 constexpr std::int64_t kSearchedPerUse = 64;  // for each use that was near so many others may be looked at later
-constexpr std::int64_t kListing = 4;  // listing a use takes as long as looking at so many
+constexpr std::int64_t kListing = 4;          // listing a use takes as long as looking at so many
 constexpr std::size_t kFewMoved = 32;  // by Value::replaceAllUsesWith(), which takes the first away again and again
 
 // Value hands its uses out as constant although neither it nor they are: the only way to work on a part of them.
@@ -30,7 +30,8 @@ bool isSame(const Use& a, const Use& b) { return a.user == b.user && a.offset ==
 
 }  // namespace
 
-std::optional<std::size_t> ValueUses::search(const use_list& uses, const Use& use, std::size_t from, std::size_t farthest) {
+std::optional<std::size_t> ValueUses::search(const use_list& uses, const Use& use, std::size_t from,
+                                             std::size_t farthest) {
   for (std::size_t distance = 0; distance <= farthest; ++distance) {
     const std::size_t behind = from + distance;
     if (behind < uses.size() && isSame(uses[behind], use)) return behind;
@@ -49,7 +50,8 @@ std::size_t ValueUses::placeInIndex(const use_list& uses, const Use& use, Reader
     if (anew || readers.listed > uses.size()) readers.forgetPlaces();
     for (; readers.listed < uses.size(); ++readers.listed) readers.places[keyOf(uses[readers.listed])] = readers.listed;
     const auto found = readers.places.find(keyOf(use));
-    if (found != readers.places.end() && found->second < uses.size() && isSame(uses[found->second], use)) return found->second;
+    if (found != readers.places.end() && found->second < uses.size() && isSame(uses[found->second], use))
+      return found->second;
   }
   const auto found = std::find_if(uses.begin(), uses.end(), [&](const Use& other) { return isSame(other, use); });
   IPEX_CHECK(found != uses.end(), "a node is not among the users of its input");
@@ -62,7 +64,8 @@ std::size_t ValueUses::placeOf(const use_list& uses, const Use& use, Readers& re
   auto found = search(uses, use, last, kNear);
   if (found) {
     readers.may_search += kSearchedPerUse;
-    if (readers.listed != 0 && readers.may_search > kListing * static_cast<std::int64_t>(uses.size())) readers.forgetPlaces();
+    if (readers.listed != 0 && readers.may_search > kListing * static_cast<std::int64_t>(uses.size()))
+      readers.forgetPlaces();
   } else if (readers.listed == 0 && readers.may_search >= 0) {
     found = search(uses, use, last, uses.size());
     if (found) readers.may_search -= static_cast<std::int64_t>(*found > last ? *found - last : last - *found);
@@ -112,7 +115,8 @@ void replaceUses(Value* from, Value* to) {
   all.swap(usesOf(from));
   for (std::size_t first = 0; first < all.size(); first += kFewMoved) {
     const std::size_t last = std::min(first + kFewMoved, all.size());
-    usesOf(from).assign(all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(last));
+    usesOf(from).assign(all.begin() + static_cast<std::ptrdiff_t>(first),
+                        all.begin() + static_cast<std::ptrdiff_t>(last));
     from->replaceAllUsesWith(to);
   }
 }

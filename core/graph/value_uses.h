@@ -38,7 +38,8 @@ class ValueUses {
     void forgetPlaces();
   };
   // The place of `use`, at most `farthest` away from `from`.
-  static std::optional<std::size_t> search(const torch::jit::use_list& uses, const torch::jit::Use& use, std::size_t from, std::size_t farthest);
+  static std::optional<std::size_t> search(const torch::jit::use_list& uses, const torch::jit::Use& use,
+                                           std::size_t from, std::size_t farthest);
   static std::size_t placeInIndex(const torch::jit::use_list& uses, const torch::jit::Use& use, Readers& readers);
   static std::size_t placeOf(const torch::jit::use_list& uses, const torch::jit::Use& use, Readers& readers);
 

@@ -19,8 +19,8 @@ inline bool readHeadsLast(const torch::jit::Value* result) {
     if (use.offset != 0) return false;
     if (kind == "aten::reshape" || kind == "aten::view") {
       const auto viewed = knownSizes(user->output());
-      return viewed && viewed->size() >= 3 && viewed->size() < sizes->size() && std::equal(viewed->end() - 3, viewed->end(), sizes->end() - 3) &&
-             readHeadsLast(user->output());
+      return viewed && viewed->size() >= 3 && viewed->size() < sizes->size() &&
+             std::equal(viewed->end() - 3, viewed->end(), sizes->end() - 3) && readHeadsLast(user->output());
     }
     if (kind == "aten::transpose" && user->inputs().size() == 3) {
       const auto a = constantInt(user->input(1)), b = constantInt(user->input(2));

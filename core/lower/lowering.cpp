@@ -76,7 +76,8 @@ void needFloat(const Value* value) {
   const auto dtype = knownDtype(value);
   if (!dtype) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
   if (*dtype != at::kFloat && !isNarrowFloat(*dtype)) {
-    decline(reasons::kUnsupportedDtype, fmt::format("Plans compute in FP32, BF16 and FP16; this is {}.", c10::toString(*dtype)));
+    decline(reasons::kUnsupportedDtype,
+            fmt::format("Plans compute in FP32, BF16 and FP16; this is {}.", c10::toString(*dtype)));
   }
 }
 
@@ -90,20 +91,24 @@ void needFloatOrInteger8(const Value* value) {
 }
 
 int wrapAxis(std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= std::max(rank, 1)) decline(reasons::kUnsupportedAttribute, "A dimension is out of range.");
+  if (axis < -rank || axis >= std::max(rank, 1))
+    decline(reasons::kUnsupportedAttribute, "A dimension is out of range.");
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
 LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::int64_t>& axes, int rank) {
   for (std::int64_t axis = 0; axis < rank; ++axis) {
     if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
-    x = steps.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}}, {x});
+    x = steps.add(OpKind::kSlice,
+                  {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}},
+                  {x});
   }
   return steps.chain({binaryPostOp(PostOpKind::kFill, 0, 1)}, {x, use(at::ones({}, at::kFloat))});
 }
 
 std::vector<Value*> needList(Value* list) {
-  if (list->node()->kind() != c10::prim::ListConstruct) decline(reasons::kNotConstant, "A list is computed at run time.");
+  if (list->node()->kind() != c10::prim::ListConstruct)
+    decline(reasons::kNotConstant, "A list is computed at run time.");
   return list->node()->inputs().vec();
 }
 
@@ -147,7 +152,8 @@ LoweredNode lowerFused(Node* node, const FusedOp& fused) {
 // An elementwise node becomes a pointwise chain on its larger operand.
 LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
   needFloat(node->output());
-  const bool counts = isCountable(elementwise.data) || (elementwise.operand != nullptr && isCountable(elementwise.operand));
+  const bool counts =
+      isCountable(elementwise.data) || (elementwise.operand != nullptr && isCountable(elementwise.operand));
   if (counts && knownDtype(node->output()) != at::kFloat) decline(reasons::kMixedDtype, "Integers meet narrow floats.");
   Steps steps;
   std::vector<LoweredOperand> src{asFloat(steps, elementwise.data)};
@@ -171,10 +177,12 @@ std::optional<Elementwise> elementwiseOf(Node* node) {
 LoweredNode requireFitting(LoweredNode lowered) {
   for (const LoweredOp& op : lowered.ops) {
     const auto require = [&](const Value* tensor) {
-      if (!fitsPlans(tensor)) decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
+      if (!fitsPlans(tensor))
+        decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
       const auto dtype = knownDtype(tensor);
       if (isNarrowFloat(dtype) && !takesNarrowFloat(op.spec.kind, *dtype)) {
-        decline(reasons::kUnsupportedDtype, fmt::format("Plans do this in FP32 only; this is {}.", c10::toString(*dtype)));
+        decline(reasons::kUnsupportedDtype,
+                fmt::format("Plans do this in FP32 only; this is {}.", c10::toString(*dtype)));
       }
     };
     for (const LoweredOperand& operand : op.src) {
@@ -213,10 +221,13 @@ bool takesNarrowFloat(OpKind kind, at::ScalarType dtype) {
     case OpKind::kMatmul:
     case OpKind::kPointwise:
     case OpKind::kConcat:
-    case OpKind::kCast: return true;
+    case OpKind::kCast:
+      return true;
     case OpKind::kAttention:
-    case OpKind::kPool: return dtype == at::kBFloat16;
-    default: return isView(kind);
+    case OpKind::kPool:
+      return dtype == at::kBFloat16;
+    default:
+      return isView(kind);
   }
 }
 
@@ -227,8 +238,9 @@ bool fitsPlans(const Value* tensor) {
 }
 
 bool isSizeArithmetic(const Node* node) {
-  static const std::unordered_map<std::string, std::size_t> kArity = {
-      {"aten::add", 2}, {"aten::sub", 2}, {"aten::mul", 2}, {"aten::floordiv", 2}, {"aten::remainder", 2}, {"aten::neg", 1}};
+  static const std::unordered_map<std::string, std::size_t> kArity = {{"aten::add", 2},       {"aten::sub", 2},
+                                                                      {"aten::mul", 2},       {"aten::floordiv", 2},
+                                                                      {"aten::remainder", 2}, {"aten::neg", 1}};
   if (node->outputs().size() != 1 || !node->output()->type()->isSubtypeOf(*c10::IntType::get())) return false;
   const std::string kind = node->kind().toQualString();
   if (kind == "aten::size") {

@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/torch/torch_compat.h"
 #include "core/op/op_spec.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
@@ -15,7 +15,7 @@ struct LoweredOperand {
   torch::jit::Value* value = nullptr;
   at::Tensor constant;
   std::int32_t local = -1;
-  std::int32_t result = 0;               // of that operation
+  std::int32_t result = 0;  // of that operation
   bool absent() const { return value == nullptr && !constant.defined() && local < 0; }
 };
 
@@ -30,8 +30,8 @@ struct LoweredOp {
   OpSpec spec;
   std::vector<LoweredOperand> src;
   std::vector<LoweredRef> refs;
-  std::vector<torch::jit::Value*> dst;   // empty: only later operations of this node read it (as local)
-  int results = 1;                       // how many it has then
+  std::vector<torch::jit::Value*> dst;  // empty: only later operations of this node read it (as local)
+  int results = 1;                      // how many it has then
 };
 
 // The operations of one node, in order.

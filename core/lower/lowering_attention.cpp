@@ -24,7 +24,8 @@ LoweredNode lowerFusedAttention(Node* node) {
     if (!isNone(node->input(operand))) needFloat(node->input(operand));
   }
   std::vector<LoweredOperand> src{use(node->input(0)), use(node->input(1)), use(node->input(2)), use(node->input(3))};
-  if (src[3].absent() || knownDtype(node->input(3)) != at::kBFloat16) return single(needSpec(node), std::move(src), {node->output()});
+  if (src[3].absent() || knownDtype(node->input(3)) != at::kBFloat16)
+    return single(needSpec(node), std::move(src), {node->output()});
   LoweredNode lowered;
   lowered.ops.push_back(maskCast(src[3]));
   src[3] = useLocal(0);
@@ -44,7 +45,8 @@ LoweredNode lowerAttention(Node* node) {
   const bool has_scale = node->inputs().size() > 6 && !isNone(node->input(6));
   OpSpec spec;
   spec.kind = OpKind::kAttention;
-  spec.attributes["scale"] = has_scale ? needNumber(node->input(6), "scale") : 1.0 / std::sqrt(static_cast<double>(sizes->back()));
+  spec.attributes["scale"] =
+      has_scale ? needNumber(node->input(6), "scale") : 1.0 / std::sqrt(static_cast<double>(sizes->back()));
   if (needBool(node->input(5), "is_causal")) spec.attributes["causal"] = std::int64_t{1};
   if (readHeadsLast(node->output())) spec.attributes["heads_last"] = std::int64_t{1};
   LoweredNode lowered;
@@ -57,7 +59,8 @@ LoweredNode lowerAttention(Node* node) {
   } else if (!mask.absent()) {
     needFloat(node->input(3));
   }
-  lowered.ops.push_back({spec, {use(node->input(0)), use(node->input(1)), use(node->input(2)), mask}, {}, {node->output()}});
+  lowered.ops.push_back(
+      {spec, {use(node->input(0)), use(node->input(1)), use(node->input(2)), mask}, {}, {node->output()}});
   return lowered;
 }
 

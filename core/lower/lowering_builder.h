@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/graph/fused_op.h"
-#include "core/lower/lowering.h"
 #include "core/graph/reasons.h"
+#include "core/lower/lowering.h"
 
 namespace ipex_studio::lowering {
 
@@ -21,16 +21,16 @@ struct Declined {
 
 using Function = LoweredNode (*)(torch::jit::Node*);
 using Table = std::unordered_map<std::string, Function>;
-void addComputeLowerings(Table& table);   // lowering_compute.cpp
-void addPoolingLowerings(Table& table);   // lowering_pooling.cpp
-void addViewLowerings(Table& table);      // lowering_views.cpp
-void addAttentionLowerings(Table& table); // lowering_attention.cpp
-void addLogicLowerings(Table& table);     // lowering_logic.cpp
-void addComposedLowerings(Table& table);  // lowering_composed.cpp
-void addFactoryLowerings(Table& table);   // lowering_factories.cpp
-void addRecurrentLowerings(Table& table); // lowering_recurrent.cpp
-void addOrderLowerings(Table& table);     // lowering_order.cpp
-void addIndexingLowerings(Table& table);  // lowering_indexing.cpp
+void addComputeLowerings(Table& table);    // lowering_compute.cpp
+void addPoolingLowerings(Table& table);    // lowering_pooling.cpp
+void addViewLowerings(Table& table);       // lowering_views.cpp
+void addAttentionLowerings(Table& table);  // lowering_attention.cpp
+void addLogicLowerings(Table& table);      // lowering_logic.cpp
+void addComposedLowerings(Table& table);   // lowering_composed.cpp
+void addFactoryLowerings(Table& table);    // lowering_factories.cpp
+void addRecurrentLowerings(Table& table);  // lowering_recurrent.cpp
+void addOrderLowerings(Table& table);      // lowering_order.cpp
+void addIndexingLowerings(Table& table);   // lowering_indexing.cpp
 
 inline LoweredOperand use(torch::jit::Value* value) {
   LoweredOperand operand;
@@ -48,15 +48,20 @@ inline LoweredNode single(OpSpec spec, std::vector<LoweredOperand> src, std::vec
 // The operations of one node, each a local of the next.
 class Steps {
  public:
-  LoweredOperand cast(LoweredOperand x, const char* dtype) { return add(OpKind::kCast, {{"dtype", std::string(dtype)}}, {std::move(x)}); }
+  LoweredOperand cast(LoweredOperand x, const char* dtype) {
+    return add(OpKind::kCast, {{"dtype", std::string(dtype)}}, {std::move(x)});
+  }
   LoweredOperand chain(std::vector<PostOp> ops, std::vector<LoweredOperand> operands) {
     LoweredOperand result = add(OpKind::kPointwise, {}, std::move(operands));
     lowered_.ops.back().spec.post_ops = std::move(ops);
     return result;
   }
   // The same elements, as a view that may have a name of its own.
-  LoweredOperand same(LoweredOperand x) { return add(OpKind::kSqueeze, {{"axes", std::vector<std::int64_t>{}}}, {std::move(x)}); }
-  LoweredOperand add(OpKind kind, std::map<std::string, AttrValue> attributes, std::vector<LoweredOperand> src, int results = 1) {
+  LoweredOperand same(LoweredOperand x) {
+    return add(OpKind::kSqueeze, {{"axes", std::vector<std::int64_t>{}}}, {std::move(x)});
+  }
+  LoweredOperand add(OpKind kind, std::map<std::string, AttrValue> attributes, std::vector<LoweredOperand> src,
+                     int results = 1) {
     OpSpec spec;
     spec.kind = kind;
     spec.attributes = std::move(attributes);
@@ -133,7 +138,8 @@ std::optional<LoweredNode> lowerWithSize(torch::jit::Node* node);
 // aten::eq and the like of integers, `op` as in integer_math; nullopt: one side is of floats.
 std::optional<LoweredNode> integerComparison(torch::jit::Node* node, const char* op);
 // `yes` where the mask is true, `no` elsewhere: integers.
-LoweredNode integerChoice(torch::jit::Node* node, torch::jit::Value* mask, torch::jit::Value* yes, torch::jit::Value* no);
+LoweredNode integerChoice(torch::jit::Node* node, torch::jit::Value* mask, torch::jit::Value* yes,
+                          torch::jit::Value* no);
 
 // prim::ListUnpack or aten::__getitem__ of an aten::meshgrid (lowering_indexing.cpp).
 LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);

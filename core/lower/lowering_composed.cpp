@@ -38,7 +38,8 @@ Ints axesOf(Value* list, int rank) {
 }
 
 void needNoDtype(Node* node, std::size_t input) {
-  if (node->inputs().size() > input && !isNone(node->input(input))) decline(reasons::kUnsupportedDtype, "A result of another type stays in the interpreter.");
+  if (node->inputs().size() > input && !isNone(node->input(input)))
+    decline(reasons::kUnsupportedDtype, "A result of another type stays in the interpreter.");
 }
 
 // aten::norm(x, p, dim, keepdim) and aten::linalg_vector_norm(x, ord, dim, keepdim, dtype)
@@ -47,7 +48,8 @@ LoweredNode lowerNorm(Node* node) {
   if (node->inputs().size() < 4) decline(reasons::kUnsupportedAttribute, "This form of norm stays in the interpreter.");
   needNoDtype(node, 4);
   const double order = isNone(node->input(1)) ? 2 : needNumber(node->input(1), "p");
-  if (order != 1 && order != 2) decline(reasons::kUnsupportedAttribute, "Only sums of absolutes and squares are planned.");
+  if (order != 1 && order != 2)
+    decline(reasons::kUnsupportedAttribute, "Only sums of absolutes and squares are planned.");
   const Ints axes = axesOf(node->input(2), needRank(node->input(0)));
   const OpSpec sum = reduce("sum", axes, needBool(node->input(3), "keepdim"));
   const PostOpKind first = order == 1 ? PostOpKind::kAbs : PostOpKind::kSquare;
@@ -68,9 +70,11 @@ LoweredNode lowerLogSumExp(Node* node) {
   LoweredOperand highest = steps.add(OpKind::kReduce, reduce("max", axes, true).attributes, {use(node->input(0))});
   // An infinite one would make NaN of itself.
   highest = steps.chain({unaryPostOp(PostOpKind::kClip, -kHighest, kHighest)}, {highest});
-  const LoweredOperand powers = steps.chain({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kExp)}, {use(node->input(0)), highest});
+  const LoweredOperand powers =
+      steps.chain({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kExp)}, {use(node->input(0)), highest});
   const LoweredOperand sum = steps.add(OpKind::kReduce, reduce("sum", axes, true).attributes, {powers});
-  const LoweredOperand result = steps.chain({unaryPostOp(PostOpKind::kLog), binaryPostOp(PostOpKind::kAdd, 0)}, {sum, highest});
+  const LoweredOperand result =
+      steps.chain({unaryPostOp(PostOpKind::kLog), binaryPostOp(PostOpKind::kAdd, 0)}, {sum, highest});
   if (!needBool(node->input(2), "keepdim")) steps.add(OpKind::kSqueeze, {{"axes", axes}}, {result});
   return steps.finish(node);
 }
@@ -83,25 +87,30 @@ LoweredOperand countOf(Steps& steps, const LoweredOperand& x, const Ints& axes, 
 // What is taken off the number of elements: 1 where nothing is said.
 double correctionOf(Value* value) {
   if (isNone(value)) return 1;
-  return value->type()->kind() == c10::TypeKind::BoolType ? (needBool(value, "unbiased") ? 1 : 0) : needNumber(value, "correction");
+  return value->type()->kind() == c10::TypeKind::BoolType ? (needBool(value, "unbiased") ? 1 : 0)
+                                                          : needNumber(value, "correction");
 }
 
 // aten::var / std(x, dim?, unbiased, keepdim), or correction in the place of unbiased
 LoweredNode spread(Node* node, bool root) {
   Value* const input = node->input(0);
   needFloat(input);
-  if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "The variance of all elements stays in the interpreter.");
+  if (node->inputs().size() != 4)
+    decline(reasons::kUnsupportedAttribute, "The variance of all elements stays in the interpreter.");
   const int rank = needRank(input);
   const Ints axes = axesOf(node->input(1), rank);
   const double correction = correctionOf(node->input(2));
   const bool keepdim = needBool(node->input(3), "keepdim");
   Steps steps;
   const LoweredOperand mean = steps.add(OpKind::kReduce, reduce("mean", axes, true).attributes, {use(input)});
-  const LoweredOperand squares = steps.chain({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kSquare)}, {use(input), mean});
-  LoweredOperand result = steps.add(OpKind::kReduce, reduce(correction == 0 ? "mean" : "sum", axes, keepdim).attributes, {squares});
+  const LoweredOperand squares =
+      steps.chain({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kSquare)}, {use(input), mean});
+  LoweredOperand result =
+      steps.add(OpKind::kReduce, reduce(correction == 0 ? "mean" : "sum", axes, keepdim).attributes, {squares});
   if (correction != 0) {
     const LoweredOperand count = countOf(steps, use(input), axes, rank, keepdim);
-    const PostOp taken = unaryPostOp(PostOpKind::kLinear, 1, -correction), at_least_none = unaryPostOp(PostOpKind::kClip, 0, std::numeric_limits<double>::infinity());
+    const PostOp taken = unaryPostOp(PostOpKind::kLinear, 1, -correction),
+                 at_least_none = unaryPostOp(PostOpKind::kClip, 0, std::numeric_limits<double>::infinity());
     result = steps.chain({binaryPostOp(PostOpKind::kDiv, 0)}, {result, steps.chain({taken, at_least_none}, {count})});
   }
   if (root) steps.chain({unaryPostOp(PostOpKind::kSqrt)}, {result});
@@ -130,7 +139,8 @@ LoweredNode extreme(Node* node, const char* mode) {
     return single(pointwise({binaryPostOp(kind, 0)}), {use(node->input(0)), use(node->input(1))}, {node->output()});
   }
   if (node->inputs().size() != 3) decline(reasons::kUnsupportedOperator, "This form stays in the interpreter.");
-  return single(reduce(mode, axesOf(node->input(1), rank), needBool(node->input(2), "keepdim")), {use(node->input(0))}, {node->output(0)});
+  return single(reduce(mode, axesOf(node->input(1), rank), needBool(node->input(2), "keepdim")), {use(node->input(0))},
+                {node->output(0)});
 }
 LoweredNode lowerMax(Node* node) { return extreme(node, "max"); }
 LoweredNode lowerMin(Node* node) { return extreme(node, "min"); }
@@ -138,7 +148,8 @@ LoweredNode lowerMin(Node* node) { return extreme(node, "min"); }
 // aten::instance_norm(x, weight?, bias?, mean?, var?, use_input_stats, momentum, eps, cudnn_enabled)
 LoweredNode lowerInstanceNorm(Node* node) {
   needFloat(node->input(0));
-  if (!needBool(node->input(5), "use_input_stats")) decline(reasons::kUnsupportedAttribute, "Running statistics stay in the interpreter.");
+  if (!needBool(node->input(5), "use_input_stats"))
+    decline(reasons::kUnsupportedAttribute, "Running statistics stay in the interpreter.");
   const auto sizes = knownSizes(node->input(0));
   if (!sizes || sizes->size() < 3) decline(reasons::kUnknownShape, "The channels were not seen in the example run.");
   OpSpec spec;
@@ -158,8 +169,14 @@ LoweredNode lowerPrelu(Node* node) {
   if (rank < 2 && weight->numel() != 1) decline(reasons::kUnsupportedAttribute, "A slope per channel needs channels.");
   LoweredNode lowered;
   const PostOp negative = unaryPostOp(PostOpKind::kClip, -std::numeric_limits<double>::infinity(), 0);
-  lowered.ops.push_back({pointwise({negative, binaryPostOp(PostOpKind::kMul, 0)}), {use(node->input(0)), use(weight->detach().to(at::kFloat).reshape(sizes).contiguous())}, {}, {}});
-  lowered.ops.push_back({pointwise({unaryPostOp(PostOpKind::kRelu), binaryPostOp(PostOpKind::kAdd, 0)}), {use(node->input(0)), useLocal(0)}, {}, {node->output()}});
+  lowered.ops.push_back({pointwise({negative, binaryPostOp(PostOpKind::kMul, 0)}),
+                         {use(node->input(0)), use(weight->detach().to(at::kFloat).reshape(sizes).contiguous())},
+                         {},
+                         {}});
+  lowered.ops.push_back({pointwise({unaryPostOp(PostOpKind::kRelu), binaryPostOp(PostOpKind::kAdd, 0)}),
+                         {use(node->input(0)), useLocal(0)},
+                         {},
+                         {node->output()}});
   return lowered;
 }
 
@@ -167,14 +184,16 @@ LoweredNode lowerPrelu(Node* node) {
 LoweredNode lowerSelu(Node* node) {
   needFloat(node->input(0));
   constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
-  return single(pointwise({unaryPostOp(PostOpKind::kElu, kAlpha), unaryPostOp(PostOpKind::kLinear, kScale, 0)}), {use(node->input(0))}, {node->output()});
+  return single(pointwise({unaryPostOp(PostOpKind::kElu, kAlpha), unaryPostOp(PostOpKind::kLinear, kScale, 0)}),
+                {use(node->input(0))}, {node->output()});
 }
 
 // aten::log_sigmoid(x): -softplus(-x)
 LoweredNode lowerLogSigmoid(Node* node) {
   needFloat(node->input(0));
   const PostOp negative = unaryPostOp(PostOpKind::kNeg);
-  return single(pointwise({negative, unaryPostOp(PostOpKind::kSoftplus, 1, 20), negative}), {use(node->input(0))}, {node->output()});
+  return single(pointwise({negative, unaryPostOp(PostOpKind::kSoftplus, 1, 20), negative}), {use(node->input(0))},
+                {node->output()});
 }
 
 // aten::glu(x, dim): the first half gated by the second
@@ -188,7 +207,10 @@ LoweredNode lowerGlu(Node* node) {
     half.attributes = {{"axis", axis}, {"parts", std::int64_t{2}}, {"part", part}};
     lowered.ops.push_back({half, {use(node->input(0))}, {}, {}});
   }
-  lowered.ops.push_back({pointwise({unaryPostOp(PostOpKind::kSigmoid), binaryPostOp(PostOpKind::kMul, 0)}), {useLocal(1), useLocal(0)}, {}, {node->output()}});
+  lowered.ops.push_back({pointwise({unaryPostOp(PostOpKind::kSigmoid), binaryPostOp(PostOpKind::kMul, 0)}),
+                         {useLocal(1), useLocal(0)},
+                         {},
+                         {node->output()}});
   return lowered;
 }
 
@@ -212,7 +234,8 @@ LoweredNode lowerStack(Node* node) {
   LoweredNode lowered;
   std::vector<LoweredOperand> parts;
   for (Value* part : needList(node->input(0))) {
-    if (knownDtype(part) != knownDtype(node->output())) decline(reasons::kMixedDtype, "Its parts are of several types.");
+    if (knownDtype(part) != knownDtype(node->output()))
+      decline(reasons::kMixedDtype, "Its parts are of several types.");
     parts.push_back(useLocal(static_cast<std::int32_t>(lowered.ops.size())));
     lowered.ops.push_back({unsqueeze, {use(part)}, {}, {}});
   }
@@ -225,14 +248,17 @@ LoweredNode lowerRoll(Node* node) {
   needFloat(node->input(0));
   const int rank = needRank(node->input(0));
   const Ints shifts = needInts(node->input(1), "shifts"), dims = needInts(node->input(2), "dims");
-  if (shifts.empty() || shifts.size() != dims.size()) decline(reasons::kUnsupportedAttribute, "A roll of the flattened tensor stays in the interpreter.");
+  if (shifts.empty() || shifts.size() != dims.size())
+    decline(reasons::kUnsupportedAttribute, "A roll of the flattened tensor stays in the interpreter.");
   const auto sizes = knownSizes(node->input(0));
   LoweredNode lowered;
   LoweredOperand x = use(node->input(0));
   for (std::size_t i = 0; i < shifts.size(); ++i) {
-    const std::int64_t axis = wrapAxis(dims[i], rank), shift = shifts[i], size = (*sizes)[static_cast<std::size_t>(axis)];
+    const std::int64_t axis = wrapAxis(dims[i], rank), shift = shifts[i],
+                       size = (*sizes)[static_cast<std::size_t>(axis)];
     if (shift == 0) continue;
-    if (shift >= size || -shift >= size) decline(reasons::kUnsupportedAttribute, "A roll by more than the dimension stays in the interpreter.");
+    if (shift >= size || -shift >= size)
+      decline(reasons::kUnsupportedAttribute, "A roll by more than the dimension stays in the interpreter.");
     const auto base = static_cast<std::int32_t>(lowered.ops.size());
     for (const bool end : {true, false}) {
       OpSpec part;
@@ -292,14 +318,19 @@ LoweredNode lowerSliceScatter(Node* node) {
   needFloat(node->input(0));
   needFloat(node->input(1));
   const std::int64_t axis = wrapAxis(needInt(node->input(2), "dim"), needRank(node->input(0)));
-  if (needInt(node->input(5), "step") != 1) decline(reasons::kUnsupportedAttribute, "Writes with a step stay in the interpreter.");
+  if (needInt(node->input(5), "step") != 1)
+    decline(reasons::kUnsupportedAttribute, "Writes with a step stay in the interpreter.");
   const std::int64_t begin = isNone(node->input(3)) ? 0 : needInt(node->input(3), "start");
-  const std::int64_t end = isNone(node->input(4)) ? std::numeric_limits<std::int64_t>::max() : needInt(node->input(4), "end");
-  const std::int64_t size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)], part = (*knownSizes(node->input(1)))[static_cast<std::size_t>(axis)];
+  const std::int64_t end =
+      isNone(node->input(4)) ? std::numeric_limits<std::int64_t>::max() : needInt(node->input(4), "end");
+  const std::int64_t size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)],
+                     part = (*knownSizes(node->input(1)))[static_cast<std::size_t>(axis)];
   // Ends that are cut off at the tensor's would be other ends at another size.
   const std::int64_t from = begin < 0 ? begin + size : begin, to = end < 0 ? end + size : end;
-  const bool inside = from >= 0 && from < size && to > from && (to < size || end == std::numeric_limits<std::int64_t>::max());
-  if (!inside || part != std::min(to, size) - from) decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
+  const bool inside =
+      from >= 0 && from < size && to > from && (to < size || end == std::numeric_limits<std::int64_t>::max());
+  if (!inside || part != std::min(to, size) - from)
+    decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
   return replaced(node, axis, begin, end, false);
 }
 
@@ -308,9 +339,11 @@ LoweredNode lowerSelectScatter(Node* node) {
   needFloat(node->input(0));
   needFloat(node->input(1));
   const std::int64_t axis = wrapAxis(needInt(node->input(2), "dim"), needRank(node->input(0)));
-  const std::int64_t index = needInt(node->input(3), "index"), size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)];
+  const std::int64_t index = needInt(node->input(3), "index"),
+                     size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)];
   if (index < -size || index >= size) decline(reasons::kUnsupportedAttribute, "The index is out of range.");
-  if (index == size - 1) decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
+  if (index == size - 1)
+    decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
   return replaced(node, axis, index, index == -1 ? std::numeric_limits<std::int64_t>::max() : index + 1, true);
 }
 
@@ -325,7 +358,8 @@ LoweredNode padded(Node* node, const std::string& mode, double value) {
   const auto constant = constantInts(node->input(1));
   const std::vector<Value*> entries = constant ? std::vector<Value*>() : needList(node->input(1));
   const std::size_t count = constant ? constant->size() : entries.size();
-  if (count % 2 != 0 || count / 2 > static_cast<std::size_t>(rank)) decline(reasons::kUnsupportedAttribute, "The padding has another length.");
+  if (count % 2 != 0 || count / 2 > static_cast<std::size_t>(rank))
+    decline(reasons::kUnsupportedAttribute, "The padding has another length.");
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t axis = static_cast<std::size_t>(rank) - 1 - i / 2;
     const auto number = constant ? std::optional<std::int64_t>((*constant)[i]) : constantInt(entries[i]);
@@ -339,10 +373,13 @@ LoweredNode padded(Node* node, const std::string& mode, double value) {
 // aten::pad(x, pad, mode, value?)
 LoweredNode lowerPad(Node* node) {
   const auto mode = torch::jit::constant_as<std::string>(node->input(2));
-  if (!mode || (*mode != "constant" && *mode != "reflect" && *mode != "replicate")) decline(reasons::kUnsupportedAttribute, "This kind of padding stays in the interpreter.");
+  if (!mode || (*mode != "constant" && *mode != "reflect" && *mode != "replicate"))
+    decline(reasons::kUnsupportedAttribute, "This kind of padding stays in the interpreter.");
   return padded(node, *mode, isNone(node->input(3)) ? 0 : needNumber(node->input(3), "value"));
 }
-LoweredNode lowerConstantPad(Node* node) { return padded(node, "constant", node->inputs().size() > 2 ? needNumber(node->input(2), "value") : 0); }
+LoweredNode lowerConstantPad(Node* node) {
+  return padded(node, "constant", node->inputs().size() > 2 ? needNumber(node->input(2), "value") : 0);
+}
 LoweredNode lowerReflectionPad(Node* node) { return padded(node, "reflect", 0); }
 LoweredNode lowerReplicationPad(Node* node) { return padded(node, "replicate", 0); }
 
@@ -369,8 +406,10 @@ void addComposedLowerings(Table& table) {
   table["aten::select_scatter"] = lowerSelectScatter;
   table["aten::pad"] = lowerPad;
   table["aten::constant_pad_nd"] = lowerConstantPad;
-  for (const char* kind : {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}) table[kind] = lowerReflectionPad;
-  for (const char* kind : {"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"}) table[kind] = lowerReplicationPad;
+  for (const char* kind : {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"})
+    table[kind] = lowerReflectionPad;
+  for (const char* kind : {"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"})
+    table[kind] = lowerReplicationPad;
 }
 
 }  // namespace ipex_studio::lowering

@@ -1,8 +1,8 @@
 // Lowering of normalization, softmax, embedding and concatenation.
 #include <limits>
 
-#include "core/lower/lowering_builder.h"
 #include "core/graph/node_facts.h"
+#include "core/lower/lowering_builder.h"
 #include "core/torch/tensor_bridge.h"
 
 namespace ipex_studio::lowering {
@@ -34,8 +34,9 @@ LoweredNode lowerBatchNorm(Node* node) {
   OpSpec spec;
   spec.kind = OpKind::kPointwise;
   spec.post_ops = {binaryPostOp(PostOpKind::kMul, 0), binaryPostOp(PostOpKind::kAdd, 1)};
-  return single(spec, {use(node->input(0)), use(scale.to(at::kFloat).reshape(sizes).contiguous()),
-                       use(shift.to(at::kFloat).reshape(sizes).contiguous())},
+  return single(spec,
+                {use(node->input(0)), use(scale.to(at::kFloat).reshape(sizes).contiguous()),
+                 use(shift.to(at::kFloat).reshape(sizes).contiguous())},
                 {node->output()});
 }
 
@@ -55,7 +56,8 @@ LoweredNode lowerRmsNorm(Node* node) {
   OpSpec spec;
   spec.kind = OpKind::kLayerNorm;
   spec.attributes["axes"] = static_cast<std::int64_t>(needInts(node->input(1), "normalized_shape").size());
-  spec.attributes["eps"] = isNone(node->input(3)) ? double{std::numeric_limits<float>::epsilon()} : needNumber(node->input(3), "eps");
+  spec.attributes["eps"] =
+      isNone(node->input(3)) ? double{std::numeric_limits<float>::epsilon()} : needNumber(node->input(3), "eps");
   spec.attributes["rms"] = std::int64_t{1};
   return single(spec, {use(node->input(0)), use(node->input(2)), {}, {}}, {node->output()});
 }
@@ -103,7 +105,8 @@ LoweredNode lowerConcat(Node* node) {
   spec.attributes["axis"] = std::int64_t{wrapAxis(needInt(node->input(1), "dim"), needRank(node->output()))};
   std::vector<LoweredOperand> src;
   for (Value* part : needList(node->input(0))) {
-    if (knownDtype(part) != knownDtype(node->output())) decline(reasons::kMixedDtype, "Its parts are of several types.");
+    if (knownDtype(part) != knownDtype(node->output()))
+      decline(reasons::kMixedDtype, "Its parts are of several types.");
     if (needRank(part) != needRank(node->output())) decline(reasons::kShapeMismatch, "An empty part of another rank.");
     src.push_back(use(part));
   }
@@ -156,10 +159,12 @@ LoweredNode lowerTo(Node* node) {
     steps.same(use(node->input(0)));
     return steps.finish(node);
   }
-  const bool from_float = *from == at::kFloat || isNarrowFloat(*from), to_float = *to == at::kFloat || isNarrowFloat(*to);
+  const bool from_float = *from == at::kFloat || isNarrowFloat(*from),
+             to_float = *to == at::kFloat || isNarrowFloat(*to);
   const bool from_integer = isCountable(node->input(0)) || *from == at::kChar, to_integer = isCountable(node->output());
   // Integers and narrow floats meet by way of FP32 in libtorch, too, but nobody asks for it.
-  const bool known = from_float ? to_float || (to_integer && *from == at::kFloat) : from_integer && (to_integer || *to == at::kFloat);
+  const bool known =
+      from_float ? to_float || (to_integer && *from == at::kFloat) : from_integer && (to_integer || *to == at::kFloat);
   if (!known) decline(reasons::kUnsupportedDtype, "A cast between these types stays in the interpreter.");
   steps.cast(use(node->input(0)), dtypeName(dtypeOf(*to)));
   return steps.finish(node);

@@ -13,7 +13,8 @@ at::Tensor scalarFor(const Value* result, double number) {
   if (dtype != at::kFloat && dtype != at::kLong && dtype != at::kBool) {
     decline(reasons::kUnsupportedDtype, "The new tensor is of another type than float32, int64 or bool.");
   }
-  return at::full(std::vector<std::int64_t>(static_cast<std::size_t>(needRank(result)), 1), number, at::TensorOptions(*dtype));
+  return at::full(std::vector<std::int64_t>(static_cast<std::size_t>(needRank(result)), 1), number,
+                  at::TensorOptions(*dtype));
 }
 
 LoweredNode filled(Node* node, Value* sizes, double number) {
@@ -36,7 +37,8 @@ LoweredNode lowerNewFull(Node* node) { return filled(node, node->input(1), needN
 LoweredNode filledLike(Node* node, double number) {
   Steps steps;
   if (isCountable(node->input(0)) && knownDtype(node->output()) == at::kLong) {
-    steps.integers("add", steps.integers("mul", use(node->input(0)), std::int64_t{0}), static_cast<std::int64_t>(number));
+    steps.integers("add", steps.integers("mul", use(node->input(0)), std::int64_t{0}),
+                   static_cast<std::int64_t>(number));
     return steps.finish(node);
   }
   needFloat(node->input(0));

@@ -12,14 +12,16 @@ using Ints = std::vector<std::int64_t>;
 
 void needIndex(const Value* value) {
   const auto dtype = knownDtype(value);
-  if (dtype != at::kLong && dtype != at::kInt) decline(reasons::kUnsupportedDtype, "What a mask picks depends on the data.");
+  if (dtype != at::kLong && dtype != at::kInt)
+    decline(reasons::kUnsupportedDtype, "What a mask picks depends on the data.");
 }
 
 std::int64_t indexedAxis(Node* node) { return wrapAxis(needInt(node->input(1), "dim"), needRank(node->input(0))); }
 
 // aten::index_select(x, dim, index)
 LoweredNode lowerIndexSelect(Node* node) {
-  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != 1) decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
+  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != 1)
+    decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
   Steps steps;
   steps.add(OpKind::kGather, {{"axis", indexedAxis(node)}}, {use(node->input(0)), use(node->input(2))});
   return steps.finish(node);
@@ -27,7 +29,8 @@ LoweredNode lowerIndexSelect(Node* node) {
 
 // aten::gather(x, dim, index, sparse_grad)
 LoweredNode lowerGatherElements(Node* node) {
-  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != needRank(node->input(0))) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
+  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != needRank(node->input(0)))
+    decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
   Steps steps;
   steps.add(OpKind::kGatherElements, {{"axis", indexedAxis(node)}}, {use(node->input(0)), use(node->input(2))});
   return steps.finish(node);
@@ -37,20 +40,24 @@ LoweredNode lowerGatherElements(Node* node) {
 LoweredNode lowerIndexAdd(Node* node) {
   Value *x = node->input(0), *index = node->input(2);
   needFloat(x);
-  if (needRank(x) == 0 || needRank(index) != 1) decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
+  if (needRank(x) == 0 || needRank(index) != 1)
+    decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
   const double alpha = needNumber(node->input(4), "alpha");
   Steps steps;
   LoweredOperand updates = use(node->input(3));
   if (alpha != 1) updates = steps.chain({unaryPostOp(PostOpKind::kLinear, alpha, 0)}, {updates});
-  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}, {"reduction", std::string("add")}}, {use(x), use(index), updates});
+  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}, {"reduction", std::string("add")}},
+            {use(x), use(index), updates});
   return steps.finish(node);
 }
 
 // aten::scatter / scatter_add(x, dim, index, src), of scatter perhaps a number in the place of src
 LoweredNode scattered(Node* node, bool adds) {
-  if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
+  if (node->inputs().size() != 4)
+    decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
   Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
-  if (needRank(x) == 0 || needRank(index) != needRank(x)) decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
+  if (needRank(x) == 0 || needRank(index) != needRank(x))
+    decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
   Steps steps;
   LoweredOperand written = use(updates);
   if (updates->type()->isSubtypeOf(*c10::TensorType::get())) {
@@ -59,7 +66,8 @@ LoweredNode scattered(Node* node, bool adds) {
   } else {
     needFloat(x);
     const double number = needNumber(updates, "value");
-    written = steps.chain({binaryPostOp(PostOpKind::kFill, 0, number)}, {steps.cast(use(index), "f32"), use(at::ones({}, at::kFloat))});
+    written = steps.chain({binaryPostOp(PostOpKind::kFill, 0, number)},
+                          {steps.cast(use(index), "f32"), use(at::ones({}, at::kFloat))});
   }
   std::map<std::string, AttrValue> attributes{{"axis", indexedAxis(node)}};
   if (adds) attributes["reduction"] = std::string("add");
@@ -82,13 +90,18 @@ class IndexBuilder {
     for (std::size_t i = 1; i < indices.size(); ++i) {
       // Steps of the joint axis are made of the sizes that were seen; that of its first axis counts for nothing.
       const std::int64_t axis = axis_ + static_cast<std::int64_t>(i), size = sizes_[static_cast<std::size_t>(axis)];
-      x_ = steps_.add(OpKind::kSlice, {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {x_});
+      x_ = steps_.add(
+          OpKind::kSlice,
+          {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {x_});
       // Looked up among the places there are, an index is checked, and counted from the front.
       const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
                                               {use(at::arange(size, at::kLong)), use(indices[i])});
       flat = steps_.integers("add", steps_.integers("mul", flat, use(at::scalar_tensor(size, at::kLong))), place);
     }
-    if (indices.size() > 1) x_ = steps_.add(OpKind::kReshape, {{"flatten_begin", axis_}, {"flatten_end", axis_ + static_cast<std::int64_t>(indices.size()) - 1}}, {x_});
+    if (indices.size() > 1)
+      x_ = steps_.add(
+          OpKind::kReshape,
+          {{"flatten_begin", axis_}, {"flatten_end", axis_ + static_cast<std::int64_t>(indices.size()) - 1}}, {x_});
     steps_.add(OpKind::kGather, {{"axis", axis_}, {"wrap", std::int64_t{1}}}, {x_, flat});
   }
 
@@ -110,7 +123,8 @@ LoweredNode lowerIndex(Node* node) {
     if (!isNone(index)) {
       needIndex(index);
       if (axis < 0) axis = at;
-      if (at != axis + static_cast<std::int64_t>(indices.size())) decline(reasons::kUnsupportedAttribute, "Indices of axes that are not neighbours.");
+      if (at != axis + static_cast<std::int64_t>(indices.size()))
+        decline(reasons::kUnsupportedAttribute, "Indices of axes that are not neighbours.");
       indices.push_back(index);
     }
     ++at;
@@ -136,12 +150,15 @@ LoweredNode lowerGridSampler(Node* node) {
   needFloat(node->input(0));
   needFloat(node->input(1));
   if (needRank(node->input(0)) != 4) decline(reasons::kUnsupportedAttribute, "Volumes stay in the interpreter.");
-  const std::int64_t mode = needInt(node->input(2), "interpolation_mode"), padding = needInt(node->input(3), "padding_mode");
+  const std::int64_t mode = needInt(node->input(2), "interpolation_mode"),
+                     padding = needInt(node->input(3), "padding_mode");
   if (mode > 1) decline(reasons::kUnsupportedAttribute, "Bicubic sampling stays in the interpreter.");
   if (padding > 1) decline(reasons::kUnsupportedAttribute, "Sampling with reflection stays in the interpreter.");
   Steps steps;
-  steps.add(OpKind::kGridSample, {{"mode", std::string(mode == 0 ? "bilinear" : "nearest")}, {"padding", std::string(padding == 0 ? "zeros" : "border")},
-                                  {"align_corners", std::int64_t{needBool(node->input(4), "align_corners")}}},
+  steps.add(OpKind::kGridSample,
+            {{"mode", std::string(mode == 0 ? "bilinear" : "nearest")},
+             {"padding", std::string(padding == 0 ? "zeros" : "border")},
+             {"align_corners", std::int64_t{needBool(node->input(4), "align_corners")}}},
             {use(node->input(0)), use(node->input(1))});
   return steps.finish(node);
 }
@@ -160,10 +177,12 @@ LoweredNode lowerArange(Node* node) {
   const std::size_t numbers = node->inputs().size() - 4;
   if (numbers < 1 || numbers > 3) decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
   Value* const end = node->input(numbers == 1 ? 0 : 1);
-  const std::int64_t start = numbers == 1 ? 0 : needInt(node->input(0), "start"), step = numbers == 3 ? needInt(node->input(2), "step") : 1;
+  const std::int64_t start = numbers == 1 ? 0 : needInt(node->input(0), "start"),
+                     step = numbers == 3 ? needInt(node->input(2), "step") : 1;
   const bool whole = end->type()->isSubtypeOf(*c10::IntType::get()) && start >= 0 && step >= 1;
   const auto dtype = knownDtype(node->output());
-  if (!whole || (dtype != at::kLong && dtype != at::kFloat)) decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
+  if (!whole || (dtype != at::kLong && dtype != at::kFloat))
+    decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
   Steps steps;
   LoweredOperand x = steps.integers("sub", countedTo(steps, end, at::kLong), use(at::scalar_tensor(1, at::kLong)));
   if (start != 0 || step != 1) {
@@ -185,12 +204,15 @@ LoweredNode triangle(Node* node, PostOpKind side) {
   const int rank = needRank(x);
   const auto dtype = knownDtype(x);
   if (rank < 2) decline(reasons::kUnsupportedAttribute, "A line has no diagonal.");
-  if (dtype != at::kFloat && dtype != at::kLong && dtype != at::kBool) decline(reasons::kUnsupportedDtype, "Triangles of this type stay in the interpreter.");
+  if (dtype != at::kFloat && dtype != at::kLong && dtype != at::kBool)
+    decline(reasons::kUnsupportedDtype, "Triangles of this type stay in the interpreter.");
   const double diagonal = static_cast<double>(needInt(node->input(1), "diagonal"));
   Steps steps;
   const LoweredOperand numbers = asFloat(steps, x);
-  const LoweredOperand column = countedAlong(steps, numbers, rank - 1, rank), row = countedAlong(steps, numbers, rank - 2, rank);
-  const LoweredOperand kept = steps.chain({binaryPostOp(PostOpKind::kSub, 0), binaryPostOp(side, 1)}, {column, row, use(at::scalar_tensor(diagonal, at::kFloat))});
+  const LoweredOperand column = countedAlong(steps, numbers, rank - 1, rank),
+                       row = countedAlong(steps, numbers, rank - 2, rank);
+  const LoweredOperand kept = steps.chain({binaryPostOp(PostOpKind::kSub, 0), binaryPostOp(side, 1)},
+                                          {column, row, use(at::scalar_tensor(diagonal, at::kFloat))});
   if (dtype == at::kLong) {
     steps.integers("mul", use(x), steps.cast(kept, "bool"));
     return steps.finish(node);
@@ -205,15 +227,21 @@ LoweredNode lowerTril(Node* node) { return triangle(node, PostOpKind::kLe); }
 // aten::linspace(start, end, steps, dtype, …) where only the number of steps is known at run time
 LoweredNode lowerLinspace(Node* node) {
   const double start = needNumber(node->input(0), "start"), end = needNumber(node->input(1), "end");
-  if (knownDtype(node->output()) != at::kFloat) decline(reasons::kUnsupportedDtype, "Lines of integers stay in the interpreter.");
+  if (knownDtype(node->output()) != at::kFloat)
+    decline(reasons::kUnsupportedDtype, "Lines of integers stay in the interpreter.");
   Value* const count = node->input(2);
   const auto known = constantInt(count);
   Steps steps;
   const LoweredOperand x = countedTo(steps, count, at::kFloat);
-  LoweredOperand last = known ? use(at::scalar_tensor(static_cast<double>(*known), at::kFloat)) : steps.cast(steps.integer(count), "f32");
+  LoweredOperand last =
+      known ? use(at::scalar_tensor(static_cast<double>(*known), at::kFloat)) : steps.cast(steps.integer(count), "f32");
   // One number is the start: 0 steps of a width that does not matter.
-  last = steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), unaryPostOp(PostOpKind::kClip, 1, std::numeric_limits<double>::infinity())}, {last});
-  steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), binaryPostOp(PostOpKind::kDiv, 0), unaryPostOp(PostOpKind::kLinear, end - start, start)}, {x, last});
+  last = steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1),
+                      unaryPostOp(PostOpKind::kClip, 1, std::numeric_limits<double>::infinity())},
+                     {last});
+  steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1), binaryPostOp(PostOpKind::kDiv, 0),
+               unaryPostOp(PostOpKind::kLinear, end - start, start)},
+              {x, last});
   return steps.finish(node);
 }
 
@@ -247,7 +275,8 @@ LoweredNode lowerMeshgrid(Node* grid, Node* reader) {
   const std::vector<Value*> lines = needList(grid->input(0));
   std::string indexing = "ij";
   if (grid->inputs().size() > 1) indexing = torch::jit::constant_as<std::string>(grid->input(1)).value_or("");
-  if (indexing != "ij" && indexing != "xy") decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
+  if (indexing != "ij" && indexing != "xy")
+    decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
   if (lines.size() < 2) decline(reasons::kUnsupportedAttribute, "A grid of one line.");
   const auto count = static_cast<std::int64_t>(lines.size());
   const bool whole = reader->outputs().size() == lines.size();

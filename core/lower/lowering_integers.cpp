@@ -1,6 +1,6 @@
 // Lowering of arithmetic on integers: indices, positions and counts between the floats of a network.
-#include "core/lower/lowering_builder.h"
 #include "core/graph/node_facts.h"
+#include "core/lower/lowering_builder.h"
 
 namespace ipex_studio::lowering {
 namespace {
@@ -36,11 +36,20 @@ const char* roundedDivision(Node* node) {
 }
 
 const char* binaryOf(Node* node) {
-  static const std::unordered_map<std::string, const char*> kNames = {
-      {"aten::add", "add"},     {"aten::sub", "sub"},     {"aten::rsub", "sub"},      {"aten::mul", "mul"},
-      {"aten::remainder", "mod"}, {"aten::fmod", "rem"}, {"aten::floor_divide", "floordiv"}, {"aten::floordiv", "floordiv"},
-      {"aten::maximum", "max"}, {"aten::minimum", "min"}, {"aten::max", "max"},       {"aten::min", "min"},
-      {"aten::clamp_min", "max"}, {"aten::clamp_max", "min"}};
+  static const std::unordered_map<std::string, const char*> kNames = {{"aten::add", "add"},
+                                                                      {"aten::sub", "sub"},
+                                                                      {"aten::rsub", "sub"},
+                                                                      {"aten::mul", "mul"},
+                                                                      {"aten::remainder", "mod"},
+                                                                      {"aten::fmod", "rem"},
+                                                                      {"aten::floor_divide", "floordiv"},
+                                                                      {"aten::floordiv", "floordiv"},
+                                                                      {"aten::maximum", "max"},
+                                                                      {"aten::minimum", "min"},
+                                                                      {"aten::max", "max"},
+                                                                      {"aten::min", "min"},
+                                                                      {"aten::clamp_min", "max"},
+                                                                      {"aten::clamp_max", "min"}};
   if (isKind(node, "aten::div")) return roundedDivision(node);
   const auto found = kNames.find(node->kind().toQualString());
   return found == kNames.end() ? nullptr : found->second;
@@ -80,7 +89,8 @@ LoweredOperand asFloat(Steps& steps, Value* value) {
 }
 
 std::optional<LoweredNode> lowerIntegerMath(Node* node) {
-  if (node->outputs().size() != 1 || node->inputs().empty() || knownDtype(node->output()) != at::kLong) return std::nullopt;
+  if (node->outputs().size() != 1 || node->inputs().empty() || knownDtype(node->output()) != at::kLong)
+    return std::nullopt;
   if (!isTensorValue(node->input(0)) || !isCountable(node->input(0))) return std::nullopt;
   const std::string kind = node->kind().toQualString();
   const std::size_t inputs = node->inputs().size();
@@ -111,11 +121,14 @@ std::optional<LoweredNode> integerComparison(Node* node, const char* op) {
 }
 
 std::optional<LoweredNode> lowerWithSize(Node* node) {
-  static const std::unordered_map<std::string, PostOpKind> kKinds = {
-      {"aten::add", PostOpKind::kAdd}, {"aten::sub", PostOpKind::kSub}, {"aten::mul", PostOpKind::kMul}, {"aten::div", PostOpKind::kDiv}};
+  static const std::unordered_map<std::string, PostOpKind> kKinds = {{"aten::add", PostOpKind::kAdd},
+                                                                     {"aten::sub", PostOpKind::kSub},
+                                                                     {"aten::mul", PostOpKind::kMul},
+                                                                     {"aten::div", PostOpKind::kDiv}};
   const auto found = kKinds.find(node->kind().toQualString());
   const std::size_t inputs = node->inputs().size();
-  if (found == kKinds.end() || inputs < 2 || !isTensorValue(node->input(0)) || !isInteger(node->input(1))) return std::nullopt;
+  if (found == kKinds.end() || inputs < 2 || !isTensorValue(node->input(0)) || !isInteger(node->input(1)))
+    return std::nullopt;
   const bool has_factor = found->second == PostOpKind::kAdd || found->second == PostOpKind::kSub;
   if (inputs != (has_factor ? 3u : 2u) || knownDtype(node->output()) != at::kFloat) return std::nullopt;
   Steps steps;

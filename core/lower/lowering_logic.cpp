@@ -57,7 +57,8 @@ LoweredNode lowerNot(Node* node) {
 // aten::masked_fill(x, mask, number)
 LoweredNode lowerMaskedFill(Node* node) {
   needBoolean(node->input(1));
-  if (knownDtype(node->output()) == at::kLong) return integerChoice(node, node->input(1), node->input(2), node->input(0));
+  if (knownDtype(node->output()) == at::kLong)
+    return integerChoice(node, node->input(1), node->input(2), node->input(0));
   needFloat(node->input(0));
   const double number = needNumber(node->input(2), "value");
   Steps steps;
@@ -68,9 +69,11 @@ LoweredNode lowerMaskedFill(Node* node) {
 
 // aten::where(condition, a, b), either a number or both tensors.
 LoweredNode lowerWhere(Node* node) {
-  if (node->inputs().size() != 3) decline(reasons::kUnsupportedAttribute, "The places of true values depend on the data.");
+  if (node->inputs().size() != 3)
+    decline(reasons::kUnsupportedAttribute, "The places of true values depend on the data.");
   needBoolean(node->input(0));
-  if (knownDtype(node->output()) == at::kLong) return integerChoice(node, node->input(0), node->input(1), node->input(2));
+  if (knownDtype(node->output()) == at::kLong)
+    return integerChoice(node, node->input(0), node->input(1), node->input(2));
   needFloat(node->output());
   const auto a = constantNumber(node->input(1)), b = constantNumber(node->input(2));
   Steps steps;
@@ -83,7 +86,8 @@ LoweredNode lowerWhere(Node* node) {
     needFloat(node->input(1));
     needFloat(node->input(2));
     const LoweredOperand kept = steps.chain({binaryPostOp(PostOpKind::kKeep, 0, 0)}, {use(node->input(1)), condition});
-    steps.chain({binaryPostOp(PostOpKind::kFill, 0, 0), binaryPostOp(PostOpKind::kAdd, 1)}, {use(node->input(2)), condition, kept});
+    steps.chain({binaryPostOp(PostOpKind::kFill, 0, 0), binaryPostOp(PostOpKind::kAdd, 1)},
+                {use(node->input(2)), condition, kept});
   }
   return steps.finish(node);
 }

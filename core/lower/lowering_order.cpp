@@ -32,7 +32,8 @@ LoweredNode placeOfExtreme(Node* node, const char* mode) {
   } else {
     axis = orderedAxis(node, 1);
   }
-  LoweredOperand place = steps.add(OpKind::kExtremum, {{"mode", std::string(mode)}, {"axis", axis}, {"keepdim", std::int64_t{keepdim}}}, {x}, 2);
+  LoweredOperand place = steps.add(
+      OpKind::kExtremum, {{"mode", std::string(mode)}, {"axis", axis}, {"keepdim", std::int64_t{keepdim}}}, {x}, 2);
   place.result = 1;
   steps.same(place);
   return steps.finish(node);
@@ -46,8 +47,7 @@ LoweredNode lowerTopK(Node* node) {
   OpSpec spec;
   std::vector<LoweredRef> refs;
   spec.kind = OpKind::kSort;
-  spec.attributes = {{"axis", orderedAxis(node, 2)},
-                     {"descending", std::int64_t{needBool(node->input(3), "largest")}}};
+  spec.attributes = {{"axis", orderedAxis(node, 2)}, {"descending", std::int64_t{needBool(node->input(3), "largest")}}};
   intOrRef(node->input(1), "k", spec, refs);
   return single(spec, {use(node->input(0))}, node->outputs().vec(), refs);
 }
@@ -56,8 +56,10 @@ LoweredNode lowerTopK(Node* node) {
 LoweredOperand sorted(Steps& steps, Node* node) {
   needOrdered(node->input(0));
   const std::size_t dim = node->inputs().size() - 2;
-  return steps.add(OpKind::kSort, {{"axis", orderedAxis(node, dim)},
-                                   {"descending", std::int64_t{needBool(node->inputs().back(), "descending")}}}, {use(node->input(0))}, 2);
+  return steps.add(
+      OpKind::kSort,
+      {{"axis", orderedAxis(node, dim)}, {"descending", std::int64_t{needBool(node->inputs().back(), "descending")}}},
+      {use(node->input(0))}, 2);
 }
 LoweredNode lowerSort(Node* node) {
   Steps steps;
@@ -78,7 +80,8 @@ LoweredNode lowerCumsum(Node* node) {
   const auto result = knownDtype(node->output());
   LoweredOperand x = use(node->input(0));
   if (result == at::kLong) {
-    if (!isCountable(node->input(0))) decline(reasons::kUnsupportedDtype, "The sums are of another type than what is summed.");
+    if (!isCountable(node->input(0)))
+      decline(reasons::kUnsupportedDtype, "The sums are of another type than what is summed.");
     if (knownDtype(node->input(0)) != at::kLong) x = steps.cast(x, "s64");
   } else {
     needFloat(node->output());
@@ -94,8 +97,10 @@ LoweredNode extremesWithPlaces(Node* node, const char* mode) {
   needOrdered(node->input(0));
   const std::int64_t axis = orderedAxis(node, 1);
   Steps steps;
-  steps.add(OpKind::kExtremum, {{"mode", std::string(mode)}, {"axis", axis}, {"keepdim", std::int64_t{needBool(node->input(2), "keepdim")}}},
-            {use(node->input(0))}, 2);
+  steps.add(
+      OpKind::kExtremum,
+      {{"mode", std::string(mode)}, {"axis", axis}, {"keepdim", std::int64_t{needBool(node->input(2), "keepdim")}}},
+      {use(node->input(0))}, 2);
   return steps.finishAll(node);
 }
 

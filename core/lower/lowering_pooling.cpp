@@ -21,7 +21,8 @@ Ints spatial(Value* value, const char* what, std::size_t rank) {
 void addResultOfIntegers(Node* node, OpSpec& spec) {
   if (!isInteger8(node->input(0))) return;
   const auto dtype = knownDtype(node->output(0));
-  if (dtype != at::kByte && dtype != at::kChar && dtype != at::kFloat) decline(reasons::kUnsupportedDtype, "An average of integers in another type.");
+  if (dtype != at::kByte && dtype != at::kChar && dtype != at::kFloat)
+    decline(reasons::kUnsupportedDtype, "An average of integers in another type.");
   spec.attributes["result"] = std::string(dtype == at::kByte ? "u8" : dtype == at::kChar ? "s8" : "f32");
 }
 
@@ -52,7 +53,8 @@ LoweredNode lowerMaxPool(Node* node) {
 LoweredNode lowerAvgPool(Node* node) {
   needFloatOrInteger8(node->input(0));
   const bool with_padding = needBool(node->input(5), "count_include_pad");
-  if (node->inputs().size() > 6 && !isNone(node->input(6))) decline(reasons::kUnsupportedAttribute, "A divisor is given.");
+  if (node->inputs().size() > 6 && !isNone(node->input(6)))
+    decline(reasons::kUnsupportedAttribute, "A divisor is given.");
   OpSpec spec = poolSpec(node, with_padding ? "avg" : "avg_exclude_pad");
   spec.attributes["ceil_mode"] = std::int64_t{needBool(node->input(4), "ceil_mode")};
   if (with_padding && spec.intOr("ceil_mode", 0) != 0) {
@@ -99,7 +101,8 @@ LoweredNode lowerAdaptiveAvgPool(Node* node) { return adaptivePool(node, "avg");
 // aten::adaptive_max_pool{1,2,3}d(x, output_size) -> (result, indices)
 LoweredNode lowerAdaptiveMaxPool(Node* node) {
   needFloat(node->input(0));
-  if (node->output(1)->hasUses()) decline(reasons::kUnsupportedAttribute, "The places of extremes stay in the interpreter.");
+  if (node->output(1)->hasUses())
+    decline(reasons::kUnsupportedAttribute, "The places of extremes stay in the interpreter.");
   return adaptivePool(node, "max");
 }
 
@@ -150,7 +153,8 @@ void resizeOutput(Value* sizes, Value* factors, OpSpec& spec, std::vector<Lowere
 // aten::upsample_nearest{1,2,3}d(x, output_size?, scale_factors?)  [.vec]
 LoweredNode lowerNearest(Node* node) {
   needFloatOrInteger8(node->input(0));
-  if (node->inputs().size() != 3) decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
+  if (node->inputs().size() != 3)
+    decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
   OpSpec spec;
   std::vector<LoweredRef> refs;
   spec.kind = OpKind::kUpsample;
@@ -162,7 +166,8 @@ LoweredNode lowerNearest(Node* node) {
 // aten::upsample_{linear1d,bilinear2d,bicubic2d}(x, output_size?, align_corners, scale_factors?)  [.vec]
 LoweredNode upsample(Node* node, const char* mode) {
   needFloat(node->input(0));
-  if (node->inputs().size() != 4) decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
+  if (node->inputs().size() != 4)
+    decline(reasons::kUnsupportedAttribute, "This form of resize stays in the interpreter.");
   OpSpec spec;
   std::vector<LoweredRef> refs;
   spec.kind = OpKind::kUpsample;

@@ -13,7 +13,8 @@ struct LayerWeights {
 };
 
 at::Tensor needWeight(const std::optional<at::Tensor>& tensor) {
-  if (!tensor || !tensor->defined() || tensor->scalar_type() != at::kFloat) decline(reasons::kWeightsNotConstant, "The weights of this recurrent layer are not constant.");
+  if (!tensor || !tensor->defined() || tensor->scalar_type() != at::kFloat)
+    decline(reasons::kWeightsNotConstant, "The weights of this recurrent layer are not constant.");
   return *tensor;
 }
 
@@ -69,7 +70,8 @@ class RecurrentBuilder {
   struct Layer {
     LoweredOperand y, h, c;  // h, c: after the last step, [N, H]
   };
-  Layer layer(const LoweredOperand& x, const LayerWeights& weights, const LoweredOperand& h, const LoweredOperand& c, bool reverse) {
+  Layer layer(const LoweredOperand& x, const LayerWeights& weights, const LoweredOperand& h, const LoweredOperand& c,
+              bool reverse) {
     LoweredOperand bias, hidden_bias;
     if (weights.input_bias.defined()) {
       const at::Tensor &given = weights.input_bias, &hidden = weights.hidden_bias;
@@ -108,16 +110,19 @@ class RecurrentBuilder {
 // aten::lstm(x, [h, c], weights, has_biases, num_layers, dropout, train, bidirectional, batch_first) -> (y, h', c')
 // aten::gru(x, h, weights, …) -> (y, h')
 LoweredNode lowerLayers(Node* node, bool is_lstm) {
-  if (node->inputs().size() != 9 || node->input(3)->type()->kind() != c10::TypeKind::BoolType) decline(reasons::kUnsupportedAttribute, "Packed sequences stay in the interpreter.");
+  if (node->inputs().size() != 9 || node->input(3)->type()->kind() != c10::TypeKind::BoolType)
+    decline(reasons::kUnsupportedAttribute, "Packed sequences stay in the interpreter.");
   Value* x = node->input(0);
   needFloat(x);
   if (needRank(x) != 3) decline(reasons::kUnsupportedAttribute, "A sequence without a batch stays in the interpreter.");
-  if (needBool(node->input(6), "train") && needNumber(node->input(5), "dropout") != 0) decline(reasons::kTrainingMode, "Dropout between layers stays in the interpreter.");
+  if (needBool(node->input(6), "train") && needNumber(node->input(5), "dropout") != 0)
+    decline(reasons::kTrainingMode, "Dropout between layers stays in the interpreter.");
   const bool biased = needBool(node->input(3), "has_biases");
   const std::size_t directions = needBool(node->input(7), "bidirectional") ? 2 : 1, each = biased ? 4 : 2;
   const auto layers = static_cast<std::size_t>(needInt(node->input(4), "num_layers"));
   const std::vector<at::Tensor> weights = needConstants(node->input(2));
-  if (layers == 0 || weights.size() != layers * directions * each) decline(reasons::kUnsupportedAttribute, "Projected states stay in the interpreter.");
+  if (layers == 0 || weights.size() != layers * directions * each)
+    decline(reasons::kUnsupportedAttribute, "Projected states stay in the interpreter.");
   std::vector<Value*> states{node->input(1)};
   if (is_lstm) states = needList(node->input(1));
   if (states.size() != (is_lstm ? 2u : 1u)) decline(reasons::kUnsupportedAttribute, "The layer has other states.");
@@ -130,9 +135,11 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
     std::vector<LoweredOperand> sides;
     for (std::size_t direction = 0; direction < directions; ++direction) {
       const std::size_t at = l * directions + direction;
-      const LayerWeights own{weights[at * each], weights[at * each + 1], biased ? weights[at * each + 2] : at::Tensor(), biased ? weights[at * each + 3] : at::Tensor()};
+      const LayerWeights own{weights[at * each], weights[at * each + 1], biased ? weights[at * each + 2] : at::Tensor(),
+                             biased ? weights[at * each + 3] : at::Tensor()};
       const auto index = static_cast<std::int64_t>(at);
-      const LoweredOperand h = builder.select(use(states[0]), 0, index), c = is_lstm ? builder.select(use(states[1]), 0, index) : LoweredOperand();
+      const LoweredOperand h = builder.select(use(states[0]), 0, index),
+                           c = is_lstm ? builder.select(use(states[1]), 0, index) : LoweredOperand();
       const RecurrentBuilder::Layer done = builder.layer(sequence, own, h, c, direction == 1);
       sides.push_back(done.y);
       hidden.push_back(builder.unsqueeze(done.h));
@@ -149,7 +156,8 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
 LoweredNode lowerCell(Node* node, bool is_lstm) {
   Value* x = node->input(0);
   needFloat(x);
-  if (needRank(x) != 2 || node->inputs().size() != 6) decline(reasons::kUnsupportedAttribute, "A step without a batch stays in the interpreter.");
+  if (needRank(x) != 2 || node->inputs().size() != 6)
+    decline(reasons::kUnsupportedAttribute, "A step without a batch stays in the interpreter.");
   std::vector<Value*> states{node->input(1)};
   if (is_lstm) states = needList(node->input(1));
   if (states.size() != (is_lstm ? 2u : 1u)) decline(reasons::kUnsupportedAttribute, "The cell has other states.");
@@ -159,9 +167,11 @@ LoweredNode lowerCell(Node* node, bool is_lstm) {
   for (std::size_t w = 0; w < 4; ++w) {
     if (!isNone(node->input(w + 2))) *slots[w] = needWeight(constantTensor(node->input(w + 2)));
   }
-  if (weights.input_bias.defined() != weights.hidden_bias.defined()) decline(reasons::kUnsupportedAttribute, "The cell has one bias of two.");
+  if (weights.input_bias.defined() != weights.hidden_bias.defined())
+    decline(reasons::kUnsupportedAttribute, "The cell has one bias of two.");
   RecurrentBuilder builder(is_lstm, 0);
-  const RecurrentBuilder::Layer done = builder.layer(builder.unsqueeze(use(x)), weights, use(states[0]), is_lstm ? use(states[1]) : LoweredOperand(), false);
+  const RecurrentBuilder::Layer done = builder.layer(builder.unsqueeze(use(x)), weights, use(states[0]),
+                                                     is_lstm ? use(states[1]) : LoweredOperand(), false);
   builder.join({done.h}, 0, node->output(0));
   if (is_lstm && node->output(1)->hasUses()) builder.join({done.c}, 0, node->output(1));
   return builder.finish();

@@ -3,8 +3,8 @@
 #include <limits>
 #include <numeric>
 
-#include "core/lower/lowering_builder.h"
 #include "core/graph/node_facts.h"
+#include "core/lower/lowering_builder.h"
 
 namespace ipex_studio::lowering {
 namespace {
@@ -59,7 +59,8 @@ LoweredNode swapAxes(Node* node, int a, int b, int rank) {
 LoweredNode lowerTranspose(Node* node) {
   const int rank = needRank(node->input(0));
   if (rank == 0) decline(reasons::kUnsupportedAttribute, "A scalar has no dimensions.");
-  return swapAxes(node, wrapAxis(needInt(node->input(1), "dim0"), rank), wrapAxis(needInt(node->input(2), "dim1"), rank), rank);
+  return swapAxes(node, wrapAxis(needInt(node->input(1), "dim0"), rank),
+                  wrapAxis(needInt(node->input(2), "dim1"), rank), rank);
 }
 
 LoweredNode lowerT(Node* node) {
@@ -114,7 +115,8 @@ LoweredNode lowerUnsqueeze(Node* node) {
 
 LoweredNode lowerSqueeze(Node* node) {
   const int rank = needRank(node->input(0));
-  if (node->inputs().size() != 2) decline(reasons::kUnsupportedAttribute, "squeeze() of every dimension depends on the sizes.");
+  if (node->inputs().size() != 2)
+    decline(reasons::kUnsupportedAttribute, "squeeze() of every dimension depends on the sizes.");
   OpSpec spec = view(OpKind::kSqueeze);
   spec.attributes["axes"] = Ints{wrapAxis(needInt(node->input(1), "dim"), rank)};
   // Later dimensions are counted as the example had them.
@@ -141,7 +143,8 @@ struct Pieces {
 Pieces readPieces(Node* source) {
   Pieces pieces;
   pieces.kind = source->kind().toQualString();
-  if (pieces.kind != "aten::chunk" && pieces.kind != "aten::split" && pieces.kind != "aten::split_with_sizes" && pieces.kind != "aten::unbind") {
+  if (pieces.kind != "aten::chunk" && pieces.kind != "aten::split" && pieces.kind != "aten::split_with_sizes" &&
+      pieces.kind != "aten::unbind") {
     decline(reasons::kUnsupportedOperator, "A list that plans cannot take apart.");
   }
   pieces.tensor = source->input(0);
@@ -192,7 +195,8 @@ LoweredOp pieceOf(const Pieces& pieces, std::int64_t part, Value* result) {
 LoweredNode lowerListUnpack(Node* unpack) {
   if (isKind(unpack->input()->node(), "aten::meshgrid")) return lowerMeshgrid(unpack->input()->node(), unpack);
   const Pieces pieces = readPieces(unpack->input()->node());
-  if (pieces.count != static_cast<std::int64_t>(unpack->outputs().size())) decline(reasons::kShapeMismatch, "A list of another length is taken apart.");
+  if (pieces.count != static_cast<std::int64_t>(unpack->outputs().size()))
+    decline(reasons::kShapeMismatch, "A list of another length is taken apart.");
   LoweredNode lowered;
   for (std::int64_t part = 0; part < pieces.count; ++part) {
     lowered.ops.push_back(pieceOf(pieces, part, unpack->output(static_cast<std::size_t>(part))));
@@ -214,7 +218,8 @@ LoweredNode lowerListItem(Node* item) {
 
 void addViewLowerings(Table& table) {
   for (const char* kind : {"aten::view", "aten::reshape", "aten::_unsafe_view"}) table[kind] = lowerReshape;
-  for (const char* kind : {"aten::contiguous", "aten::detach", "aten::alias", "aten::clone"}) table[kind] = lowerIdentity;
+  for (const char* kind : {"aten::contiguous", "aten::detach", "aten::alias", "aten::clone"})
+    table[kind] = lowerIdentity;
   table["aten::flatten"] = lowerFlatten;
   table["aten::permute"] = lowerPermute;
   table["aten::transpose"] = lowerTranspose;

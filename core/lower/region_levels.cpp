@@ -20,20 +20,24 @@ constexpr int kInterpreter = -1;
 
 // Lists that only carry operands or sizes of a lowered node are read through, never lowered themselves.
 bool carriesOperands(const Node* node) {
-  static const c10::Symbol kKinds[] = {c10::prim::ListConstruct,    c10::prim::TupleConstruct, c10::aten::chunk, c10::aten::split,
-                                       c10::aten::split_with_sizes, c10::aten::unbind,         c10::aten::meshgrid};
+  static const c10::Symbol kKinds[] = {c10::prim::ListConstruct, c10::prim::TupleConstruct,   c10::aten::chunk,
+                                       c10::aten::split,         c10::aten::split_with_sizes, c10::aten::unbind,
+                                       c10::aten::meshgrid};
   return std::find(std::begin(kKinds), std::end(kKinds), node->kind()) != std::end(kKinds);
 }
 
 // An optional argument that is there: callers give it or not, in this rank or in another that broadcasts.
 bool isOptionalArgument(const Value* value) {
   const auto kind = value->node()->kind();
-  return kind == c10::prim::unchecked_cast || kind == c10::aten::_unwrap_optional || kind == c10::prim::unchecked_unwrap_optional;
+  return kind == c10::prim::unchecked_cast || kind == c10::aten::_unwrap_optional ||
+         kind == c10::prim::unchecked_unwrap_optional;
 }
 
 bool readsOptional(const LoweredNode& lowered) {
   return std::any_of(lowered.ops.begin(), lowered.ops.end(), [](const LoweredOp& op) {
-    return std::any_of(op.src.begin(), op.src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr && isOptionalArgument(operand.value); });
+    return std::any_of(op.src.begin(), op.src.end(), [](const LoweredOperand& operand) {
+      return operand.value != nullptr && isOptionalArgument(operand.value);
+    });
   });
 }
 
@@ -53,7 +57,9 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
       return carriesOperands(input->node()) && found.contains(input->node());
     });
     if (!acts && !reads_written && !aliases.hasWriters(node)) continue;
-    for (const Node* outer = node; outer != nullptr && !found.contains(outer); outer = outer->owningBlock()->owningNode()) found.insert(outer);
+    for (const Node* outer = node; outer != nullptr && !found.contains(outer);
+         outer = outer->owningBlock()->owningNode())
+      found.insert(outer);
   }
   return found;
 }
@@ -115,7 +121,8 @@ void RegionLevels::place(Node* node, bool effects) {
   if (!effects && !placed.transparent) {
     auto lowered = lowerNode(node);
     if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && readsOptional(*ops)) {
-      declines_.emplace_back(node, LoweringDecline{reasons::kUnknownShape, "An optional argument may come in another rank."});
+      declines_.emplace_back(node,
+                             LoweringDecline{reasons::kUnknownShape, "An optional argument may come in another rank."});
     } else if (ops != nullptr) {
       placed.lowered = true;
       placed.ops = std::move(*ops);
@@ -188,7 +195,8 @@ bool RegionLevels::readsShared(const PlacedNode& placed) const {
 // What only a later region reads moves there, so that it need not cross: views of the caller's tensors, which would be
 // copied to cross, and whatever is computed from the caller's or the interpreter's values and from nothing else.
 void RegionLevels::sink() {
-  std::vector<int> readers(nodes_.size(), kNobody);  // of transparent nodes; those behind a node are known before it is met
+  std::vector<int> readers(nodes_.size(),
+                           kNobody);  // of transparent nodes; those behind a node are known before it is met
   for (std::size_t place = nodes_.size(); place-- > 0;) {
     PlacedNode& placed = nodes_[place];
     if (placed.transparent) readers[place] = firstReader(placed.node, readers);

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/lower/lowering.h"
 #include "core/graph/node_set.h"
+#include "core/lower/lowering.h"
 #include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
@@ -15,11 +15,11 @@ namespace ipex_studio {
 struct PlacedNode {
   torch::jit::Node* node = nullptr;
   int level = 0;
-  bool lowered = false;        // goes into the region of its level
-  bool transparent = false;    // only carries operands or sizes; regions read through it
-  bool sizes = false;          // size arithmetic
-  int inside_level = 0;        // size arithmetic: level from which a region can compute it itself
-  LoweredNode ops;             // when lowered
+  bool lowered = false;      // goes into the region of its level
+  bool transparent = false;  // only carries operands or sizes; regions read through it
+  bool sizes = false;        // size arithmetic
+  int inside_level = 0;      // size arithmetic: level from which a region can compute it itself
+  LoweredNode ops;           // when lowered
 };
 
 // Nodes with side effects but checks, nodes that share memory with one that writes (readers of written memory must not move
@@ -34,15 +34,15 @@ class RegionLevels {
   // Of the nodes of `block`. `effects` may have been found before regions were built in blocks nested in it.
   RegionLevels(torch::jit::Block& block, const NodeSet& effects);
 
-  const std::vector<PlacedNode>& nodes() const { return nodes_; }       // in graph order, constants excluded
+  const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
   // The place of a node in nodes(); none for constants, nodes of other blocks and nodes without outputs.
   std::optional<std::size_t> placeOf(const torch::jit::Node* node) const;
   const std::vector<std::pair<torch::jit::Node*, LoweringDecline>>& declines() const { return declines_; }
 
  private:
   const PlacedNode* producerOf(const torch::jit::Value* value) const;
-  int inside(const torch::jit::Value* value) const;    // level from which a region can read it
-  int outside(const torch::jit::Value* value) const;   // level after which the interpreter can read it
+  int inside(const torch::jit::Value* value) const;   // level from which a region can read it
+  int outside(const torch::jit::Value* value) const;  // level after which the interpreter can read it
   int captured(const torch::jit::Node* node) const;
   void place(torch::jit::Node* node, bool effects);
   void placeLowered(PlacedNode* placed) const;
@@ -53,10 +53,11 @@ class RegionLevels {
 
   std::vector<PlacedNode> nodes_;
   std::vector<std::pair<torch::jit::Node*, LoweringDecline>> declines_;
-  std::vector<std::size_t> places_;  // of the producer in nodes_, counted from 1, by Value::unique(); 0 and behind the end: none
-  int barrier_ = 0;            // lowest level lowered nodes may have after the last side effect
-  int highest_ = 0;            // highest level given so far
-  int last_effect_ = 0;        // level of the last node with side effects
+  std::vector<std::size_t>
+      places_;           // of the producer in nodes_, counted from 1, by Value::unique(); 0 and behind the end: none
+  int barrier_ = 0;      // lowest level lowered nodes may have after the last side effect
+  int highest_ = 0;      // highest level given so far
+  int last_effect_ = 0;  // level of the last node with side effects
 };
 
 }  // namespace ipex_studio

@@ -90,9 +90,10 @@ std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::
     PreparedRegion& own = prepared.emplace_back();
     own.id = parts.at(1).toStringRef();
     for (std::size_t w = 0; w < bytes.size(); ++w) {
-      own.weights.push_back({static_cast<std::uint64_t>(places.at(3 * w)), static_cast<std::uint32_t>(places.at(3 * w + 1)),
-                             static_cast<std::uint64_t>(places.at(3 * w + 2)), forms[w].toStringRef(), bytes[w].data_ptr(),
-                             static_cast<std::size_t>(bytes[w].numel())});
+      own.weights.push_back({static_cast<std::uint64_t>(places.at(3 * w)),
+                             static_cast<std::uint32_t>(places.at(3 * w + 1)),
+                             static_cast<std::uint64_t>(places.at(3 * w + 2)), forms[w].toStringRef(),
+                             bytes[w].data_ptr(), static_cast<std::size_t>(bytes[w].numel())});
     }
   }
   return writePreparedWeights(fd, begin, machine, prepared);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/torch/torch_compat.h"
 #include "core/record/options.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
@@ -18,7 +18,8 @@ torch::jit::IValue makeRegionObject(const std::string& plan_text, const std::vec
 std::vector<torch::jit::IValue> regionObjects(const torch::jit::Module& module);
 
 // A new ipex_studio::Tuning, shared by all regions of the module from now on; none when the options ask for nothing.
-torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd, const std::string& record);
+torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd,
+                               const std::string& record);
 
 // Batches between these sizes run on the plan of the next larger one (kernels/torch/plans/plan_cache.h). Throws c10::Error.
 void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets);
@@ -31,7 +32,7 @@ void setTuningBudget(const torch::jit::IValue& tuning, double budget_s);
 std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::int64_t begin);
 
 struct TuningProgress {
-  std::int64_t done = 0, total = 0;   // steps
+  std::int64_t done = 0, total = 0;  // steps
   std::int64_t spent_ns = 0;
 };
 // May be called from another thread while the module runs. Zeros for a none.

@@ -3,9 +3,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/error.h"
 #include "core/graph/fused_op.h"
 #include "core/graph/labels.h"
-#include "core/base/error.h"
 #include "core/torch/tensor_bridge.h"
 
 namespace ipex_studio {
@@ -37,7 +37,8 @@ class SpecBuilder {
   }
 
  private:
-  static constexpr std::int32_t kNotYet = -2;  // the number of a value that is computed inside, until its node is emitted
+  static constexpr std::int32_t kNotYet =
+      -2;  // the number of a value that is computed inside, until its node is emitted
 
   void collect(const LoweredOp& op) {
     for (const LoweredOperand& operand : op.src) {
@@ -140,7 +141,7 @@ class SpecBuilder {
   // False when operands had to be pushed first.
   bool intOperands(Node* source, PlanNode& node, std::vector<Value*>& open) {
     static const std::unordered_map<std::string, IntOp> kOps = {
-        {"aten::add", IntOp::kAdd},      {"aten::sub", IntOp::kSub},       {"aten::mul", IntOp::kMul},
+        {"aten::add", IntOp::kAdd},           {"aten::sub", IntOp::kSub},       {"aten::mul", IntOp::kMul},
         {"aten::floordiv", IntOp::kFloorDiv}, {"aten::remainder", IntOp::kMod}, {"aten::neg", IntOp::kNeg}};
     if (source->kind() == c10::aten::size) {
       node.int_op = IntOp::kSize;
@@ -190,7 +191,8 @@ class SpecBuilder {
 
 }  // namespace
 
-RegionSpec makeRegionSpec(const std::vector<const PlacedNode*>& nodes, const std::vector<Value*>& outputs, const OriginTable& origins) {
+RegionSpec makeRegionSpec(const std::vector<const PlacedNode*>& nodes, const std::vector<Value*>& outputs,
+                          const OriginTable& origins) {
   return SpecBuilder(origins).build(nodes, outputs);
 }
 

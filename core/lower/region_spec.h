@@ -11,9 +11,9 @@ namespace ipex_studio {
 
 struct RegionSpec {
   PlanSpec plan;
-  std::vector<at::Tensor> constants;                     // row-major
-  std::vector<torch::jit::Value*> tensor_inputs;         // in order of the plan's tensor inputs
-  std::vector<torch::jit::Value*> int_inputs;            // in order of the plan's integer inputs
+  std::vector<at::Tensor> constants;              // row-major
+  std::vector<torch::jit::Value*> tensor_inputs;  // in order of the plan's tensor inputs
+  std::vector<torch::jit::Value*> int_inputs;     // in order of the plan's integer inputs
 };
 
 // `outputs`: values of the region that are read outside of it, in order.

@@ -10,10 +10,10 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
+#include "core/graph/value_uses.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_object.h"
 #include "core/lower/region_spec.h"
-#include "core/graph/value_uses.h"
 #include "core/op/plan_spec.h"
 
 namespace ipex_studio {
@@ -26,7 +26,8 @@ using torch::jit::Value;
 namespace {
 
 bool computes(const PlacedNode& placed) {
-  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(), [](const LoweredOp& op) { return !isView(op.spec.kind); });
+  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(),
+                     [](const LoweredOp& op) { return !isView(op.spec.kind); });
 }
 
 // The regions of one block, appended to those found before.
@@ -44,7 +45,8 @@ class RegionBuilder {
     }
     roles_.assign(nodes.size(), Role::kOutside);
     for (auto& [number, level] : levels) {
-      const auto ops = std::count_if(level.lowered.begin(), level.lowered.end(), [&](std::size_t place) { return computes(nodes[place]); });
+      const auto ops = std::count_if(level.lowered.begin(), level.lowered.end(),
+                                     [&](std::size_t place) { return computes(nodes[place]); });
       if (ops >= min_ops) {
         for (const std::size_t place : level.lowered) roles_[place] = Role::kInside;
       } else {
@@ -81,7 +83,8 @@ class RegionBuilder {
       const PlacedNode& placed = levels_.nodes()[place];
       if (!placed.transparent) continue;
       const auto carried = [&](const Value* output) {
-        return std::all_of(output->uses().begin(), output->uses().end(), [&](const auto& use) { return roleOf(use.user) != Role::kOutside; });
+        return std::all_of(output->uses().begin(), output->uses().end(),
+                           [&](const auto& use) { return roleOf(use.user) != Role::kOutside; });
       };
       const auto outputs = placed.node->outputs();
       if (std::all_of(outputs.begin(), outputs.end(), carried)) roles_[place] = Role::kCarrier;
@@ -135,7 +138,8 @@ class RegionBuilder {
     insertNode(makeRegionSpec(nodes, outputs, origins_), outputs, ids);
     result_.nodes_inside += static_cast<int>(nodes.size());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
-                               fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1), ids});
+                               fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1),
+                               ids});
   }
 
   void insertNode(const RegionSpec& spec, const std::vector<Value*>& outputs, const std::vector<OriginId>& origins) {
@@ -154,7 +158,8 @@ class RegionBuilder {
     }
     Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), inputs))->output();
     Value* ints = graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
-    Node* call = graph_.insertNode(graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));
+    Node* call = graph_.insertNode(
+        graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));
     call->output()->setType(c10::ListType::ofTensors());
     Node* unpack = graph_.insertNode(graph_.create(c10::prim::ListUnpack, {call->output()}, outputs.size()));
     for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -221,7 +226,8 @@ std::vector<Block*> branchesOf(Graph& graph) {
 
 // Is there anything in it but carriers and further branches?
 bool mayCompute(Block& block) {
-  return std::any_of(block.nodes().begin(), block.nodes().end(), [](Node* node) { return std::holds_alternative<LoweredNode>(lowerNode(node)); });
+  return std::any_of(block.nodes().begin(), block.nodes().end(),
+                     [](Node* node) { return std::holds_alternative<LoweredNode>(lowerNode(node)); });
 }
 
 }  // namespace

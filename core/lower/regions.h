@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "core/graph/origins.h"
-#include "core/torch/torch_compat.h"
 #include "core/record/records.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
 struct RegionResult {
   // Attribute name and object, to be registered on the module: constants of class type cannot be saved in a graph.
   std::vector<std::pair<std::string, torch::jit::IValue>> attributes;
-  int nodes_inside = 0;                 // of the graph before, without constants
+  int nodes_inside = 0;  // of the graph before, without constants
   int nodes_total = 0;
-  std::vector<Remark> remarks;          // what stayed outside, with its reason; what went inside
+  std::vector<Remark> remarks;  // what stayed outside, with its reason; what went inside
 };
 
 // Splits `graph` (whose first input is the module) into regions and what the interpreter keeps: its top level, and the

@@ -4,10 +4,10 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/base/error.h"
 #include "core/graph/fused_op.h"
 #include "core/model/model.h"
 #include "core/model/model_memory.h"
-#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {
@@ -37,14 +37,19 @@ InputSpec integers(const std::vector<std::int64_t>& sizes, std::int64_t low, std
 
 // Weight of a convolution [out, in/groups, kernel…].
 std::optional<InputSpec> fromConvolution(const Node* node, const at::Tensor& weight) {
-  const std::size_t groups_at = node->kind() == c10::aten::_convolution || node->kind() == c10::aten::convolution ? 8 : 6;
+  const std::size_t groups_at =
+      node->kind() == c10::aten::_convolution || node->kind() == c10::aten::convolution ? 8 : 6;
   if (node->inputs().size() <= groups_at) return std::nullopt;
   const std::int64_t groups = constantInt(node->input(groups_at)).value_or(1);
   switch (weight.dim()) {
-    case 3: return floats({1, weight.size(1) * groups, 16000});
-    case 4: return floats({1, weight.size(1) * groups, 224, 224});
-    case 5: return floats({1, weight.size(1) * groups, 16, 112, 112});
-    default: return std::nullopt;
+    case 3:
+      return floats({1, weight.size(1) * groups, 16000});
+    case 4:
+      return floats({1, weight.size(1) * groups, 224, 224});
+    case 5:
+      return floats({1, weight.size(1) * groups, 16, 112, 112});
+    default:
+      return std::nullopt;
   }
 }
 
@@ -54,7 +59,9 @@ constexpr std::int64_t kBags = 16;
 // What `node` says about its operand `at`; nullopt when nothing.
 std::optional<InputSpec> fromConsumer(const Node* node, std::size_t at) {
   const std::string kind = node->kind().toQualString();
-  const auto tensorAt = [&](std::size_t index) { return index < node->inputs().size() ? constantTensor(node->input(index)) : std::nullopt; };
+  const auto tensorAt = [&](std::size_t index) {
+    return index < node->inputs().size() ? constantTensor(node->input(index)) : std::nullopt;
+  };
   if (kind.find("conv") != std::string::npos && at == 0 && kind.rfind("aten::", 0) == 0) {
     const auto weight = tensorAt(1);
     return weight ? fromConvolution(node, *weight) : std::nullopt;
@@ -85,8 +92,9 @@ std::optional<InputSpec> fromConsumer(const Node* node, std::size_t at) {
 // Operations behind which the shape question is still the same.
 bool passesThrough(const Node* node, std::size_t at) {
   static const std::unordered_set<std::string> kKinds = {
-      "aten::to",   "aten::contiguous", "aten::sub", "aten::sub_", "aten::div", "aten::div_", "aten::mul",    "aten::mul_", "aten::add",
-      "aten::add_", "aten::pad",        "aten::constant_pad_nd", "aten::batch_norm", "aten::dropout", "aten::clone", "aten::detach"};
+      "aten::to",         "aten::contiguous", "aten::sub",   "aten::sub_",  "aten::div", "aten::div_",
+      "aten::mul",        "aten::mul_",       "aten::add",   "aten::add_",  "aten::pad", "aten::constant_pad_nd",
+      "aten::batch_norm", "aten::dropout",    "aten::clone", "aten::detach"};
   return at == 0 && kKinds.count(node->kind().toQualString()) != 0;
 }
 
@@ -121,16 +129,16 @@ std::size_t slotOf(const InputSpec& spec, std::size_t order, const c10::Function
     const std::string& name = schema.arguments()[a + 1].name();
     if (spec.name.empty() ? a >= order && !chosen[a] : spec.name == name) {
       if (!chosen[a]) return a;
-      throw Error(ExitCode::kUsage, fmt::format("'--input {}' gives the input '{}' a second time; remove one.", spec.str(), name));
+      throw Error(ExitCode::kUsage,
+                  fmt::format("'--input {}' gives the input '{}' a second time; remove one.", spec.str(), name));
     }
     names += (a > 0 ? ", " : "") + name;
   }
-  throw Error(ExitCode::kUsage, fmt::format("The model has no input '{}'; it takes {}.", spec.name, names.empty() ? "none" : names));
+  throw Error(ExitCode::kUsage,
+              fmt::format("The model has no input '{}'; it takes {}.", spec.name, names.empty() ? "none" : names));
 }
 
-bool isTensor(const c10::Argument& argument) {
-  return argument.type()->isSubtypeOf(*c10::TensorType::get());
-}
+bool isTensor(const c10::Argument& argument) { return argument.type()->isSubtypeOf(*c10::TensorType::get()); }
 
 }  // namespace
 
@@ -140,7 +148,8 @@ std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given
   const c10::FunctionSchema schema = module_.get_method("forward").function().getSchema();
   const std::size_t count = schema.arguments().size() - 1;
   if (given.size() > count) {
-    throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; remove an --input flag.", count, given.size()));
+    throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; remove an --input flag.",
+                                              count, given.size()));
   }
   std::vector<std::optional<InputSpec>> chosen(count);
   for (std::size_t g = 0; g < given.size(); ++g) chosen[slotOf(given[g], g, schema, chosen)] = given[g];
@@ -161,9 +170,11 @@ std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given
       if (chosen[a]) chosen[a]->guessed = true;
     }
     if (!chosen[a]) {
-      const std::string flag = isTensor(argument) ? fmt::format("--input {}:1x3x224x224", argument.name()) : fmt::format("--input {}=1", argument.name());
-      throw Error(ExitCode::kUsage, fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
-                                                argument.name(), argument.type()->str(), flag));
+      const std::string flag = isTensor(argument) ? fmt::format("--input {}:1x3x224x224", argument.name())
+                                                  : fmt::format("--input {}=1", argument.name());
+      throw Error(ExitCode::kUsage,
+                  fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
+                              argument.name(), argument.type()->str(), flag));
     }
     chosen[a]->name = argument.name();
     if (chosen[a]->dtype == "int64" && !ids) ids = chosen[a];

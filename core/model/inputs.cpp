@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/model/model.h"
 #include "core/base/error.h"
+#include "core/model/model.h"
 
 namespace ipex_studio {
 namespace {
@@ -14,14 +14,16 @@ struct DtypeRow {
   const char* name;
   at::ScalarType type;
 };
-constexpr DtypeRow kDtypes[] = {{"float32", at::kFloat},   {"float", at::kFloat},  {"float64", at::kDouble}, {"bfloat16", at::kBFloat16},
-                                {"float16", at::kHalf},    {"int64", at::kLong},   {"int32", at::kInt},      {"int16", at::kShort},
-                                {"int8", at::kChar},       {"uint8", at::kByte},   {"bool", at::kBool}};
+constexpr DtypeRow kDtypes[] = {{"float32", at::kFloat},     {"float", at::kFloat},  {"float64", at::kDouble},
+                                {"bfloat16", at::kBFloat16}, {"float16", at::kHalf}, {"int64", at::kLong},
+                                {"int32", at::kInt},         {"int16", at::kShort},  {"int8", at::kChar},
+                                {"uint8", at::kByte},        {"bool", at::kBool}};
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw Error(ExitCode::kUsage, fmt::format("'--input {}' is not understood ({}); write NAME:1x3x224x224, NAME:1x128:int64[0,1000], "
-                                            "NAME:1..8x3x224x224 or NAME=VALUE.",
-                                            text, why));
+  throw Error(ExitCode::kUsage,
+              fmt::format("'--input {}' is not understood ({}); write NAME:1x3x224x224, NAME:1x128:int64[0,1000], "
+                          "NAME:1..8x3x224x224 or NAME=VALUE.",
+                          text, why));
 }
 
 std::int64_t integer(const std::string& word, const std::string& text) {
@@ -57,7 +59,8 @@ void readDtype(std::string dtype, const std::string& text, InputSpec* spec) {
   const std::size_t bracket = dtype.find('[');
   if (bracket != std::string::npos) {
     const std::vector<std::string> bounds = split(dtype.substr(bracket + 1), ',');
-    if (bounds.size() != 2 || bounds[1].empty() || bounds[1].back() != ']') refuse(text, "a value range is written [0,1000]");
+    if (bounds.size() != 2 || bounds[1].empty() || bounds[1].back() != ']')
+      refuse(text, "a value range is written [0,1000]");
     spec->low = integer(bounds[0], text);
     spec->high = integer(bounds[1].substr(0, bounds[1].size() - 1), text);
     if (spec->high < spec->low) refuse(text, "the value range is empty");
@@ -89,12 +92,15 @@ torch::jit::IValue scalarValue(const InputSpec& spec) {
   char* stop = nullptr;
   const double real = std::strtod(word.c_str(), &stop);
   if (stop != word.c_str() && *stop == '\0') return real;
-  throw Error(ExitCode::kUsage, fmt::format("'--input {}={}' is not understood; give an int, a float, true, false or None.", spec.name, word));
+  throw Error(
+      ExitCode::kUsage,
+      fmt::format("'--input {}={}' is not understood; give an int, a float, true, false or None.", spec.name, word));
 }
 
 at::Tensor tensorValue(const InputSpec& spec, at::Generator& generator, double at) {
   std::vector<std::int64_t> sizes;
-  for (const auto& [low, high] : spec.sizes) sizes.push_back(low + static_cast<std::int64_t>(std::llround(at * static_cast<double>(high - low))));
+  for (const auto& [low, high] : spec.sizes)
+    sizes.push_back(low + static_cast<std::int64_t>(std::llround(at * static_cast<double>(high - low))));
   const at::ScalarType type = scalarType(spec.dtype);
   if (at::isFloatingType(type)) return at::randn(sizes, generator, at::TensorOptions().dtype(at::kFloat)).to(type);
   const bool ranged = spec.low != 0 || spec.high != 0;
@@ -143,7 +149,8 @@ torch::jit::IValue copyValue(const torch::jit::IValue& value) {
     std::vector<torch::jit::IValue> elements;
     for (const torch::jit::IValue& element : value.toTupleRef().elements()) elements.push_back(copyValue(element));
     const auto type = value.type()->expect<c10::TupleType>();
-    return type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type) : c10::ivalue::Tuple::create(std::move(elements));
+    return type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
+                        : c10::ivalue::Tuple::create(std::move(elements));
   }
   if (value.isList()) {
     c10::impl::GenericList list(value.type()->expectRef<c10::ListType>().getElementType());

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/model/measure.h"
-#include "core/torch/torch_error.h"
 #include "core/base/clock.h"
-#include "core/runtime/core_sets.h"
 #include "core/base/error.h"
+#include "core/model/measure.h"
+#include "core/runtime/core_sets.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 InstancePool::InstancePool(torch::jit::Module module, int instances, int threads) : module_(std::move(module)) {
@@ -73,7 +73,8 @@ void InstancePool::work(std::int32_t instance, const std::vector<int>& cpus, int
   }
 }
 
-std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs, double seconds, std::int64_t iterations) {
+std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs, double seconds,
+                                        std::int64_t iterations) {
   struct Turn {
     std::mutex mutex;
     std::condition_variable ended;

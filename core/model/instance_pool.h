@@ -25,10 +25,10 @@ class InstancePool {
  public:
   struct Answer {
     torch::jit::IValue value;
-    std::exception_ptr failure;      // when set there is no value
+    std::exception_ptr failure;  // when set there is no value
     std::int32_t instance = 0;
-    std::int64_t submitted_ns = 0;   // steady clock
-    std::int64_t begin_ns = 0;       // taken from the queue
+    std::int64_t submitted_ns = 0;  // steady clock
+    std::int64_t begin_ns = 0;      // taken from the queue
     std::int64_t end_ns = 0;
   };
 
@@ -65,6 +65,7 @@ class InstancePool {
 
 // As timeForward, with one request per instance under way at any time: samples are the requests' times from submission to
 // answer.
-std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs, double seconds, std::int64_t iterations);
+std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs, double seconds,
+                                        std::int64_t iterations);
 
 }  // namespace ipex_studio

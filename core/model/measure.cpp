@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
-#include "core/model/node_runner.h"
-#include "core/lower/region_object.h"
-#include "core/torch/torch_error.h"
 #include "core/base/clock.h"
-#include "core/runtime/machine_facts.h"
+#include "core/lower/region_object.h"
+#include "core/model/node_runner.h"
 #include "core/record/records_json.h"
+#include "core/runtime/machine_facts.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 namespace {
@@ -84,8 +84,8 @@ void setThreads(int threads) {
   omp_set_num_threads(count);
 }
 
-std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds, std::int64_t iterations,
-                                      const std::function<bool()>& cancelled) {
+std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds,
+                                      std::int64_t iterations, const std::function<bool()>& cancelled) {
   const torch::NoGradGuard no_grad;
   std::vector<std::int64_t> samples;
   const std::int64_t end = nowNs() + static_cast<std::int64_t>(seconds * 1e9);

@@ -8,12 +8,12 @@
 
 #include <unordered_set>
 
-#include "core/model/file_descriptor.h"
-#include "core/graph/graph_heap.h"
-#include "core/model/node_runner.h"
-#include "core/torch/torch_error.h"
 #include "core/base/error.h"
 #include "core/file/pt_file.h"
+#include "core/graph/graph_heap.h"
+#include "core/model/file_descriptor.h"
+#include "core/model/node_runner.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 namespace {
@@ -26,14 +26,17 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
   // The example's sizes are facts about this run; strides are not, since layouts are the planner's.
   const at::Tensor& tensor = seen.toTensor();
   // One that is nested (a fast path of transformers packs padded batches so) has neither sizes nor a layout of ours.
-  const c10::TypePtr type = tensor.is_nested() ? c10::TypePtr(c10::TensorType::get())
-                                               : c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
-  const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get()) : type);
+  const c10::TypePtr type =
+      tensor.is_nested() ? c10::TypePtr(c10::TensorType::get())
+                         : c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
+  const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get())
+                                                                                  : type);
 }
 
 // `module` stays as it is. Its weights are shared, as torch::jit::freeze shares them: a second copy of them would cost time
 // and memory, and freeing the first one would move the allocator's thresholds away from those of a plain program.
-torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vector<std::string>& preserved, bool optimize_numerics) {
+torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vector<std::string>& preserved,
+                              bool optimize_numerics) {
   torch::jit::Module copy = module.clone(/*inplace=*/true);
   copy.eval();
   torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
@@ -89,8 +92,9 @@ void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
     arguments.push_back(*schema.arguments()[a].default_value());
   }
   if (arguments.size() != graph->inputs().size()) {
-    throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; add or remove --input flags.",
-                                              graph->inputs().size() - 1, inputs.size()));
+    throw Error(ExitCode::kUsage,
+                fmt::format("The model takes {} inputs and {} were given; add or remove --input flags.",
+                            graph->inputs().size() - 1, inputs.size()));
   }
   std::unique_ptr<NodeRunner> runner;
   std::unordered_set<const torch::jit::Node*> ran;

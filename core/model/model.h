@@ -10,24 +10,24 @@
 #include <vector>
 
 #include "core/graph/origins.h"
-#include "core/torch/torch_compat.h"
 #include "core/record/options.h"
 #include "core/record/records.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
 // One argument of forward as the user wrote it or as it was guessed.
 struct InputSpec {
-  std::string name;                      // argument name of forward; may be empty: by order
+  std::string name;  // argument name of forward; may be empty: by order
   // Tensor: sizes and dtype. A size range lo..hi means: verified at lo, hi and between; measured at lo.
   std::vector<std::pair<std::int64_t, std::int64_t>> sizes;  // {lo, hi}; equal where fixed
-  std::string dtype = "float32";         // "float32", "int64", "bool", "bfloat16", …
-  std::int64_t low = 0, high = 0;        // integer tensors: values in [low, high]; both 0: [0, 1]
+  std::string dtype = "float32";                             // "float32", "int64", "bool", "bfloat16", …
+  std::int64_t low = 0, high = 0;                            // integer tensors: values in [low, high]; both 0: [0, 1]
   // Scalar: "5", "1.5", "true", "None". Tensor when empty.
   std::string value;
   bool guessed = false;
 
-  std::string str() const;               // as the command line takes it: "x:1x3x224x224", "ids:1x128:int64[0,1000]"
+  std::string str() const;  // as the command line takes it: "x:1x3x224x224", "ids:1x128:int64[0,1000]"
 };
 
 // Reads NAME:1x3x224x224[:dtype][lo,hi], x:1..32x3x224x224, NAME=VALUE. Throws Error(kUsage).

@@ -79,16 +79,21 @@ void NodeRunner::store(Node* node, std::vector<IValue> results) {
 
 void NodeRunner::runNode(Node* node) {
   switch (node->kind()) {
-    case c10::prim::If: return runIf(node);
-    case c10::prim::Loop: return runLoop(node);
+    case c10::prim::If:
+      return runIf(node);
+    case c10::prim::Loop:
+      return runLoop(node);
     case c10::prim::GetAttr:
-    case c10::prim::SetAttr: return runObject(node);
-    default: break;
+    case c10::prim::SetAttr:
+      return runObject(node);
+    default:
+      break;
   }
   if (runConstructor(node)) return;
   if (node->maybeOperator() == nullptr || !node->blocks().empty()) {
-    throw Error(ExitCode::kUnsupported, fmt::format("'{}' cannot be run node by node; the model runs, but its inside stays unseen.",
-                                                    node->kind().toQualString()));
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("'{}' cannot be run node by node; the model runs, but its inside stays unseen.",
+                            node->kind().toQualString()));
   }
   Stack stack = operands(node);
   // Operators with any number of arguments (print, format) find their number on top, as in the interpreter.
@@ -114,7 +119,9 @@ bool NodeRunner::runConstructor(Node* node) {
       given = {IValue(std::move(dict))};
       break;
     }
-    case c10::prim::ListUnpack: given = given[0].toListRef().vec(); break;
+    case c10::prim::ListUnpack:
+      given = given[0].toListRef().vec();
+      break;
     case c10::prim::TupleUnpack: {
       const auto tuple = given[0].toTuple();
       given.clear();
@@ -127,14 +134,16 @@ bool NodeRunner::runConstructor(Node* node) {
                                    : c10::ivalue::Tuple::create(std::move(given)))};
       break;
     }
-    case c10::prim::unchecked_cast: break;  // the operand is the result
+    case c10::prim::unchecked_cast:
+      break;  // the operand is the result
     case c10::prim::isinstance: {
       bool any = false;
       for (const c10::TypePtr& type : node->tys(c10::attr::types)) any = any || given[0].type()->isSubtypeOf(*type);
       given = {IValue(any)};
       break;
     }
-    default: return false;
+    default:
+      return false;
   }
   store(node, std::move(given));
   return true;

@@ -10,11 +10,11 @@
 #include <map>
 #include <optional>
 
-#include "core/model/file_descriptor.h"
 #include "core/base/error.h"
 #include "core/file/npy_file.h"
 #include "core/file/pickle_scan.h"
 #include "core/file/zip_reader.h"
+#include "core/model/file_descriptor.h"
 
 namespace ipex_studio {
 namespace {
@@ -28,7 +28,8 @@ constexpr std::string_view kPickleName = "data.pkl";
 // Any regular file; openModelFile wants an archive.
 int openInputFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0 && errno == ENOENT) throw Error(ExitCode::kUsage, fmt::format("There is no file '{}'; give another with --inputs.", path));
+  if (fd < 0 && errno == ENOENT)
+    throw Error(ExitCode::kUsage, fmt::format("There is no file '{}'; give another with --inputs.", path));
   struct stat facts {};
   if (fd >= 0 && ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
   if (fd >= 0) ::close(fd);
@@ -36,9 +37,11 @@ int openInputFile(const std::string& path) {
 }
 
 [[noreturn]] void refuseInputs(const std::string& path, const std::string& why) {
-  throw Error(ExitCode::kUsage, fmt::format("'{}' cannot be used as inputs: {}; give a .pt with a list, tuple or dict of tensors, a recorded "
-                                            ".io.pt, an .npy or an .npz file.",
-                                            path, why));
+  throw Error(
+      ExitCode::kUsage,
+      fmt::format("'{}' cannot be used as inputs: {}; give a .pt with a list, tuple or dict of tensors, a recorded "
+                  ".io.pt, an .npy or an .npz file.",
+                  path, why));
 }
 
 std::string firstBytes(int fd) {
@@ -59,8 +62,9 @@ std::string wholeFile(int fd, const std::string& path) {
 
 std::optional<at::ScalarType> storageType(const std::string& name) {
   static const std::map<std::string, at::ScalarType> kTypes = {
-      {"float16", at::kHalf},  {"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16}, {"int8", at::kChar},
-      {"int16", at::kShort},   {"int32", at::kInt},     {"int64", at::kLong},     {"uint8", at::kByte},        {"bool", at::kBool}};
+      {"float16", at::kHalf}, {"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16},
+      {"int8", at::kChar},    {"int16", at::kShort},   {"int32", at::kInt},      {"int64", at::kLong},
+      {"uint8", at::kByte},   {"bool", at::kBool}};
   const auto found = kTypes.find(name);
   return found == kTypes.end() ? std::nullopt : std::optional<at::ScalarType>(found->second);
 }
@@ -94,7 +98,10 @@ NamedInputs inputsOfNpz(const ZipReader& zip, const std::string& path) {
 class SavedValues {
  public:
   SavedValues(const ZipReader& zip, const std::string& path, const ZipMember& pickle)
-      : zip_(zip), path_(path), folder_(pickle.name.substr(0, pickle.name.size() - kPickleName.size())), bytes_(zip.read(pickle, kMaxBytes)) {
+      : zip_(zip),
+        path_(path),
+        folder_(pickle.name.substr(0, pickle.name.size() - kPickleName.size())),
+        bytes_(zip.read(pickle, kMaxBytes)) {
     PickleScanOptions options;
     options.where = fmt::format("'{}', member '{}'", path, pickle.name);
     options.python_writer = true;
@@ -112,18 +119,28 @@ class SavedValues {
 
   IValue valueOf(const PickleValue& value) {
     switch (value.kind) {
-      case PickleKind::kNone: return {};
-      case PickleKind::kBool: return value.integer != 0;
-      case PickleKind::kInt: return value.integer;
-      case PickleKind::kFloat: return value.real;
-      case PickleKind::kTensor: return tensorOf(scan_.tensors[static_cast<std::size_t>(value.integer)]);
-      case PickleKind::kTuple: return c10::ivalue::Tuple::create(itemsOf(value));
-      case PickleKind::kList: return listOf(value);
-      default: refuseInputs(path_, "it holds something that is neither a tensor nor a number");
+      case PickleKind::kNone:
+        return {};
+      case PickleKind::kBool:
+        return value.integer != 0;
+      case PickleKind::kInt:
+        return value.integer;
+      case PickleKind::kFloat:
+        return value.real;
+      case PickleKind::kTensor:
+        return tensorOf(scan_.tensors[static_cast<std::size_t>(value.integer)]);
+      case PickleKind::kTuple:
+        return c10::ivalue::Tuple::create(itemsOf(value));
+      case PickleKind::kList:
+        return listOf(value);
+      default:
+        refuseInputs(path_, "it holds something that is neither a tensor nor a number");
     }
   }
 
-  at::Tensor tensorAt(const PickleValue& value) { return tensorOf(scan_.tensors[static_cast<std::size_t>(value.integer)]); }
+  at::Tensor tensorAt(const PickleValue& value) {
+    return tensorOf(scan_.tensors[static_cast<std::size_t>(value.integer)]);
+  }
 
  private:
   std::string storageName(const std::string& key) const { return folder_ + "data/" + key; }
@@ -153,14 +170,17 @@ class SavedValues {
   at::Tensor tensorOf(const PickleTensor& described) {
     const PickleStorage& storage = scan_.storages[described.storage];
     const auto type = storageType(storage.dtype);
-    if (described.sparse || described.quantized || !type) refuseInputs(path_, fmt::format("it holds a {} tensor that models here do not take", described.sparse ? "sparse" : storage.dtype));
+    if (described.sparse || described.quantized || !type)
+      refuseInputs(path_, fmt::format("it holds a {} tensor that models here do not take",
+                                      described.sparse ? "sparse" : storage.dtype));
     at::Tensor& whole = storages_[storage.key];
     if (!whole.defined()) {
       const std::string bytes = zip_.read(*zip_.find(storageName(storage.key)), kMaxBytes);
       whole = at::empty({storage.elements}, at::TensorOptions().dtype(*type));
       std::memcpy(whole.data_ptr(), bytes.data(), static_cast<std::size_t>(whole.nbytes()));
     }
-    if (whole.scalar_type() != *type || whole.numel() != storage.elements) refuseInputs(path_, "two of its tensors disagree about their data");
+    if (whole.scalar_type() != *type || whole.numel() != storage.elements)
+      refuseInputs(path_, "two of its tensors disagree about their data");
     return whole.as_strided(described.dims, described.strides, described.offset);
   }
 
@@ -187,7 +207,8 @@ constexpr std::size_t kMaxCases = 100000;
 std::optional<std::size_t> numberAt(std::string_view text, std::size_t* at) {
   std::size_t value = 0;
   const std::size_t begin = *at;
-  while (*at < text.size() && text[*at] >= '0' && text[*at] <= '9' && value < kMaxCases) value = value * 10 + static_cast<std::size_t>(text[(*at)++] - '0');
+  while (*at < text.size() && text[*at] >= '0' && text[*at] <= '9' && value < kMaxCases)
+    value = value * 10 + static_cast<std::size_t>(text[(*at)++] - '0');
   return *at == begin || value >= kMaxCases ? std::nullopt : std::optional<std::size_t>(value);
 }
 
@@ -274,7 +295,8 @@ NamedInputs readNamedInputs(const std::string& path) {
   const FileDescriptor file(openInputFile(path));
   const std::string first = firstBytes(file.get());
   if (first == "\x93NUMPY") return {{""}, {tensorOf(parseNpy(wholeFile(file.get(), path), fmt::format("'{}'", path)))}};
-  if (first.compare(0, 2, "PK") != 0) refuseInputs(path, "it is neither a numpy file nor a file of torch.save since PyTorch 1.6");
+  if (first.compare(0, 2, "PK") != 0)
+    refuseInputs(path, "it is neither a numpy file nor a file of torch.save since PyTorch 1.6");
   const ZipReader zip(file.get(), path);
   const ZipMember* pickle = pickleOf(zip);
   if (pickle == nullptr) {

@@ -20,8 +20,8 @@ struct NamedInputs {
 NamedInputs readNamedInputs(const std::string& path);
 
 struct RecordedCase {
-  std::string name;                // "case0", "step2"
-  bool step = false;               // the cases are steps of one sequence, in order, from the model's first state
+  std::string name;   // "case0", "step2"
+  bool step = false;  // the cases are steps of one sequence, in order, from the model's first state
   Inputs inputs;
   std::vector<at::Tensor> expected;
 };

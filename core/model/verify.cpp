@@ -6,9 +6,9 @@
 #include <cmath>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/graph/fused_op.h"
 #include "core/torch/torch_error.h"
-#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {
@@ -26,7 +26,9 @@ std::vector<at::Tensor> tensorsOf(const IValue& result) {
     if (value.isTensor()) {
       tensors.push_back(value.toTensor());
     } else if (value.isInt() || value.isDouble() || value.isBool()) {
-      tensors.push_back(at::scalar_tensor(value.toScalar(), value.isDouble() ? at::kDouble : value.isBool() ? at::kBool : at::kLong));
+      tensors.push_back(at::scalar_tensor(value.toScalar(), value.isDouble() ? at::kDouble
+                                                            : value.isBool() ? at::kBool
+                                                                             : at::kLong));
     } else if (value.isTuple()) {
       const auto& elements = value.toTupleRef().elements();
       for (std::size_t e = elements.size(); e > 0; --e) open.push_back(elements[e - 1]);
@@ -62,12 +64,14 @@ AccuracyRecord refuse(AccuracyRecord record, std::string why) {
   return record;
 }
 
-AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64, const AccuracyRule& rule) {
+AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64,
+                          const AccuracyRule& rule) {
   AccuracyRecord record;
   record.reference = fp64 != nullptr ? "fp64" : "eager";
   if (!actual.sizes().equals(eager.sizes()) || actual.scalar_type() != eager.scalar_type()) {
-    return refuse(record, fmt::format("The result is {} {} where the model gives {} {}.", c10::toString(actual.scalar_type()),
-                                      c10::str(actual.sizes()), c10::toString(eager.scalar_type()), c10::str(eager.sizes())));
+    return refuse(record,
+                  fmt::format("The result is {} {} where the model gives {} {}.", c10::toString(actual.scalar_type()),
+                              c10::str(actual.sizes()), c10::toString(eager.scalar_type()), c10::str(eager.sizes())));
   }
   if (!at::isFloatingType(eager.scalar_type())) {
     const bool equal = at::equal(actual, eager);
@@ -78,7 +82,10 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
   at::Tensor own = eager.to(at::kDouble);
   // Where the reference is not finite, the result must be the same non-finite value; the rest is compared.
   const at::Tensor finite = reference.isfinite();
-  const bool same_specials = at::logical_or(finite, at::logical_or(result == own, at::logical_and(result.isnan(), own.isnan()))).all().item<bool>();
+  const bool same_specials =
+      at::logical_or(finite, at::logical_or(result == own, at::logical_and(result.isnan(), own.isnan())))
+          .all()
+          .item<bool>();
   const at::Tensor zero = at::zeros_like(reference);
   result = at::where(finite, result, zero);
   own = at::where(finite, own, zero);
@@ -90,16 +97,20 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
   if (rule.precision != Precision::kFp32) {
     record.pass = record.cosine >= rule.leastCosine();
     const char* const why = rule.min_cosine > 0 ? "was asked for (--min-cosine)" : "is needed in this precision";
-    record.text = fmt::format("cosine {:.6f}, SQNR {:.1f} dB against {}; a cosine of {} {}", record.cosine, record.sqnr_db,
-                              fp64 != nullptr ? "FP64" : "the model itself", rule.leastCosine(), why);
+    record.text = fmt::format("cosine {:.6f}, SQNR {:.1f} dB against {}; a cosine of {} {}", record.cosine,
+                              record.sqnr_db, fp64 != nullptr ? "FP64" : "the model itself", rule.leastCosine(), why);
     return record;
   }
   const double scale = maxAbs(clean);
   const double bound = fp64 != nullptr ? 2 * maxAbs(own - clean) + 1e-5 * scale : 1e-4 * scale;
   record.pass = record.max_abs <= bound;
-  record.text = fp64 != nullptr
-                    ? fmt::format("max|Δ| {:.2e} against FP64; allowed {:.2e} = 2 × the model's own FP32 error + 1e-5 · max|ref|", record.max_abs, bound)
-                    : fmt::format("max|Δ| {:.2e} against the model in FP32 (FP64 is impossible here); allowed {:.2e} = 1e-4 · max|ref|", record.max_abs, bound);
+  record.text =
+      fp64 != nullptr
+          ? fmt::format("max|Δ| {:.2e} against FP64; allowed {:.2e} = 2 × the model's own FP32 error + 1e-5 · max|ref|",
+                        record.max_abs, bound)
+          : fmt::format(
+                "max|Δ| {:.2e} against the model in FP32 (FP64 is impossible here); allowed {:.2e} = 1e-4 · max|ref|",
+                record.max_abs, bound);
   return record;
 }
 
@@ -187,7 +198,8 @@ std::vector<IValue> runAll(Module& module, const std::vector<Inputs>& steps, con
   return results;
 }
 
-std::optional<std::vector<IValue>> runDouble(const Module& original, const std::vector<Inputs>& steps, const std::string& reset) {
+std::optional<std::vector<IValue>> runDouble(const Module& original, const std::vector<Inputs>& steps,
+                                             const std::string& reset) {
   std::optional<Module> module = doubleCopy(original);
   if (!module) return std::nullopt;
   std::vector<Inputs> doubles;
@@ -220,7 +232,8 @@ double AccuracyRule::leastCosine() const {
   }
 }
 
-std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64, const AccuracyRule& rule) {
+std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64,
+                                           const AccuracyRule& rule) {
   const std::vector<at::Tensor> results = tensorsOf(actual);
   const std::vector<at::Tensor> own = tensorsOf(eager);
   std::vector<at::Tensor> references = fp64 != nullptr ? tensorsOf(*fp64) : std::vector<at::Tensor>{};
@@ -228,13 +241,15 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
   AccuracyRecord worst;
   worst.sqnr_db = kSqnrOfEqual;
   if (results.size() != own.size()) {
-    worst = refuse(worst, fmt::format("The optimized model gives {} tensors, the model {}.", results.size(), own.size()));
+    worst =
+        refuse(worst, fmt::format("The optimized model gives {} tensors, the model {}.", results.size(), own.size()));
   } else {
     for (std::size_t o = 0; o < results.size(); ++o) {
       const bool has_reference = o < references.size() && references[o].sizes().equals(own[o].sizes());
       AccuracyRecord record = compareOne(results[o], own[o], has_reference ? &references[o] : nullptr, rule);
       record.output = static_cast<std::int32_t>(o);
-      const bool worse = records.empty() || (worst.pass && !record.pass) || (worst.pass == record.pass && record.sqnr_db < worst.sqnr_db);
+      const bool worse = records.empty() || (worst.pass && !record.pass) ||
+                         (worst.pass == record.pass && record.sqnr_db < worst.sqnr_db);
       if (worse) worst = record;
       records.push_back(std::move(record));
     }
@@ -261,13 +276,14 @@ ReferenceResults referenceResults(const Module& original, const std::vector<Inpu
   }
 }
 
-std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps, const std::string& reset,
-                                         const AccuracyRule& rule) {
+std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps,
+                                         const std::string& reset, const AccuracyRule& rule) {
   return verifyModule(referenceResults(original, steps, reset), candidate, steps, reset, rule);
 }
 
-std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, Module& candidate, const std::vector<Inputs>& steps,
-                                         const std::string& reset, const AccuracyRule& given) {
+std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, Module& candidate,
+                                         const std::vector<Inputs>& steps, const std::string& reset,
+                                         const AccuracyRule& given) {
   IPEX_CHECK(reference.own.size() == steps.size(), "the reference is of these steps");
   const torch::NoGradGuard no_grad;
   AccuracyRule rule = given;
@@ -276,7 +292,8 @@ std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, Modu
     const std::vector<IValue> results = runAll(candidate, steps, reset);
     std::vector<AccuracyRecord> worst_step;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      auto records = compareOutputs(results[s], reference.own[s], reference.fp64 ? &(*reference.fp64)[s] : nullptr, rule);
+      auto records =
+          compareOutputs(results[s], reference.own[s], reference.fp64 ? &(*reference.fp64)[s] : nullptr, rule);
       const bool worse = worst_step.empty() || (worst_step[0].pass && !records[0].pass) ||
                          (worst_step[0].pass == records[0].pass && records[0].sqnr_db < worst_step[0].sqnr_db);
       if (worse) worst_step = std::move(records);

@@ -34,10 +34,12 @@ struct ReferenceResults {
   std::optional<std::vector<torch::jit::IValue>> fp64;  // of its FP64 copy, where that is possible
   bool of_integers = false;                             // the model rounds values to integers itself
 };
-ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps, const std::string& reset);
+ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,
+                                  const std::string& reset);
 // One record per tensor output as compareOutputs gives them, of the worst step.
-std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torch::jit::Module& candidate, const std::vector<Inputs>& steps,
-                                         const std::string& reset, const AccuracyRule& rule = {});
+std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torch::jit::Module& candidate,
+                                         const std::vector<Inputs>& steps, const std::string& reset,
+                                         const AccuracyRule& rule = {});
 
 // Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, `candidate` on the
 // same, from equal state: `reset` (may be empty) is called on each first; `steps` calls in sequence for stateful models.

@@ -56,8 +56,8 @@ AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
   return *this;
 }
 
-WeightCache::Packed WeightCache::getOrPack(const void* source, const std::string& form,
-                                           std::size_t bytes, const std::function<void(void* packed)>& pack) {
+WeightCache::Packed WeightCache::getOrPack(const void* source, const std::string& form, std::size_t bytes,
+                                           const std::function<void(void* packed)>& pack) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Packed& entry = packed_[{source, form}];
   if (entry && entry->bytes() == bytes) return entry;

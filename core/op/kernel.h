@@ -19,14 +19,14 @@ namespace ipex_studio {
 // What a kernel may count on.
 struct Target {
   Device device;
-  std::string isa = "avx512_core";   // machine_facts tier, possibly capped
-  std::int32_t threads = 1;          // OpenMP threads at execution
+  std::string isa = "avx512_core";  // machine_facts tier, possibly capped
+  std::int32_t threads = 1;         // OpenMP threads at execution
 };
 
 // A decline is a value with a reason.
 struct Verdict {
   bool ok = true;
-  std::string reason;                // kebab-case code or short sentence; empty when ok
+  std::string reason;  // kebab-case code or short sentence; empty when ok
   static Verdict yes() { return {}; }
   static Verdict no(std::string reason) { return {false, std::move(reason)}; }
 };
@@ -47,7 +47,7 @@ class AlignedBuffer {
  private:
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
-  std::shared_ptr<const void> owner_;         // null: the memory is this buffer's own
+  std::shared_ptr<const void> owner_;  // null: the memory is this buffer's own
 };
 
 // Constants packed for kernels, shared by all plans and instances of a model. Thread-safe.
@@ -57,7 +57,8 @@ class WeightCache {
   virtual ~WeightCache() = default;
   // Returns the buffer of `bytes` under a key (source pointer plus a text that names the packed form); `pack` fills it on
   // first use. Equal sources and equal texts make equal bytes, in this process and in others on machines of this kind.
-  virtual Packed getOrPack(const void* source, const std::string& form, std::size_t bytes, const std::function<void(void* packed)>& pack);
+  virtual Packed getOrPack(const void* source, const std::string& form, std::size_t bytes,
+                           const std::function<void(void* packed)>& pack);
   // What getOrPack shall return for this key, as long as it has the size that is asked for.
   void put(const void* source, const std::string& form, Packed packed);
   std::size_t bytes() const;
@@ -80,13 +81,13 @@ class WeightCache {
 
 struct PrepareArgs {
   OpSpec spec;
-  std::vector<TensorDesc> src;           // layouts as the producers made them; absent operands have dtype kNone
-  std::vector<const void*> constant;     // per source: its data when it is a constant of the model, else nullptr
-  std::vector<bool> src_dies;            // per source: this step is its last reader and may overwrite it
-  std::vector<TensorDesc> dst;           // inferred: dims and dtype; layout row-major, the kernel may choose another.
-                                         // reorder: exactly the layout that is wanted
+  std::vector<TensorDesc> src;        // layouts as the producers made them; absent operands have dtype kNone
+  std::vector<const void*> constant;  // per source: its data when it is a constant of the model, else nullptr
+  std::vector<bool> src_dies;         // per source: this step is its last reader and may overwrite it
+  std::vector<TensorDesc> dst;        // inferred: dims and dtype; layout row-major, the kernel may choose another.
+                                      // reorder: exactly the layout that is wanted
   Target target;
-  WeightCache* weights = nullptr;        // never null when any constant is set
+  WeightCache* weights = nullptr;  // never null when any constant is set
 };
 
 // Memory that is read.
@@ -141,13 +142,13 @@ class PreparedOp {
     return dst[0].dtype == src[source].dtype && dst[0].sameLayout(src[source]) && dst[0].bytes() == src[source].bytes();
   }
 
-  std::vector<TensorDesc> src;           // layouts it reads; where they differ from PrepareArgs::src the plan reorders
-  std::vector<TensorDesc> dst;           // layouts it writes
-  std::vector<bool> packed;              // per source: constant was packed, pointer is not read at execution
-  std::int32_t in_place_src = -1;        // dst[0] must share memory with this source (accumulating into it)
-  bool may_alias = false;                // dst[0] may share memory with any dying source of the same layout and size
+  std::vector<TensorDesc> src;     // layouts it reads; where they differ from PrepareArgs::src the plan reorders
+  std::vector<TensorDesc> dst;     // layouts it writes
+  std::vector<bool> packed;        // per source: constant was packed, pointer is not read at execution
+  std::int32_t in_place_src = -1;  // dst[0] must share memory with this source (accumulating into it)
+  bool may_alias = false;          // dst[0] may share memory with any dying source of the same layout and size
   std::size_t scratch_bytes = 0;
-  std::string implementation;            // as the library names it; empty for own kernels
+  std::string implementation;  // as the library names it; empty for own kernels
   std::int64_t flops = 0;
 };
 

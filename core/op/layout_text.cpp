@@ -13,7 +13,8 @@ std::string layoutText(const TensorDesc& desc) {
   if (desc.absent()) return "";
   if (desc.isContiguous()) return kRowMajor;
   if (desc.isChannelsLast()) return kChannelsLast;
-  const bool dense_blocks = desc.block > 0 && desc.dims.rank >= 3 && desc.sameLayout(blockedDesc(desc.dtype, desc.dims, desc.block));
+  const bool dense_blocks =
+      desc.block > 0 && desc.dims.rank >= 3 && desc.sameLayout(blockedDesc(desc.dtype, desc.dims, desc.block));
   return dense_blocks ? kBlocked + std::to_string(desc.block) : "";
 }
 

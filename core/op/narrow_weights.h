@@ -8,15 +8,19 @@
 
 namespace ipex_studio {
 
-constexpr std::int64_t kNibbleBlock = 32;   // weights that are packed together; groups are multiples of it
-constexpr std::int64_t kNibbleZero = 8;     // stands for level 0
+constexpr std::int64_t kNibbleBlock = 32;  // weights that are packed together; groups are multiples of it
+constexpr std::int64_t kNibbleZero = 8;    // stands for level 0
 constexpr std::int64_t kLargestGroup = 1 << 20;
 
-constexpr std::int64_t nibbleRowBytes(std::int64_t depth) { return (depth + kNibbleBlock - 1) / kNibbleBlock * (kNibbleBlock / 2); }
+constexpr std::int64_t nibbleRowBytes(std::int64_t depth) {
+  return (depth + kNibbleBlock - 1) / kNibbleBlock * (kNibbleBlock / 2);
+}
 constexpr std::int64_t groupCount(std::int64_t depth, std::int64_t group) { return (depth + group - 1) / group; }
 
 // Where weight `k` of a row lies: which byte, and in which half of it.
-constexpr std::int64_t nibbleByte(std::int64_t k) { return k / kNibbleBlock * (kNibbleBlock / 2) + k % (kNibbleBlock / 2); }
+constexpr std::int64_t nibbleByte(std::int64_t k) {
+  return k / kNibbleBlock * (kNibbleBlock / 2) + k % (kNibbleBlock / 2);
+}
 constexpr bool nibbleIsHigh(std::int64_t k) { return k % kNibbleBlock >= kNibbleBlock / 2; }
 
 // Tables of embeddings with a scale per row: u8 [V, E + kRowParameterBytes], each row its E integers, then scale and offset

@@ -17,14 +17,19 @@ constexpr std::size_t kMaxNodes = 100000;
 constexpr std::size_t kMaxOperands = 100000;
 
 [[noreturn]] void damaged(const std::string& why) {
-  throw Error(ExitCode::kBadModel, fmt::format("The plan inside this file is damaged ({}); export the model again.", why));
+  throw Error(ExitCode::kBadModel,
+              fmt::format("The plan inside this file is damaged ({}); export the model again.", why));
 }
 
 json toJson(const PlanNode& node) {
   if (node.is_int) {
-    return {{"int", kIntOpNames[static_cast<int>(node.int_op)]}, {"literal", node.literal}, {"src", node.src}, {"dst", node.dst}};
+    return {{"int", kIntOpNames[static_cast<int>(node.int_op)]},
+            {"literal", node.literal},
+            {"src", node.src},
+            {"dst", node.dst}};
   }
-  json out = {{"op", node.op.text()}, {"src", node.src}, {"dst", node.dst}, {"name", node.name}, {"origins", node.origins}};
+  json out = {
+      {"op", node.op.text()}, {"src", node.src}, {"dst", node.dst}, {"name", node.name}, {"origins", node.origins}};
   for (const AttrRef& ref : node.refs) out["refs"].push_back({ref.attribute, ref.index, ref.value});
   return out;
 }
@@ -60,7 +65,8 @@ PlanNode nodeFromJson(const json& object) {
     if (op == 8) damaged("an integer operation is unknown");
     node.int_op = static_cast<IntOp>(op);
     node.literal = field<std::int64_t>(object, "literal");
-    if (static_cast<int>(node.src.size()) != kIntOpArity[op] || node.dst.size() != 1) damaged("an integer operation has wrong operands");
+    if (static_cast<int>(node.src.size()) != kIntOpArity[op] || node.dst.size() != 1)
+      damaged("an integer operation has wrong operands");
     return node;
   }
   node.op = parseOpSpec(field<std::string>(object, "op"));
@@ -82,7 +88,8 @@ class ValueTable {
     is_int_.push_back(is_int);
   }
   void use(std::int32_t value, bool is_int) const {
-    if (value < 0 || value >= static_cast<std::int32_t>(is_int_.size())) damaged("a value is used before it is defined");
+    if (value < 0 || value >= static_cast<std::int32_t>(is_int_.size()))
+      damaged("a value is used before it is defined");
     if (is_int_[value] != is_int) damaged("a tensor and an integer are confused");
   }
 
@@ -99,7 +106,8 @@ void checkRef(const PlanNode& node, const AttrRef& ref, const ValueTable& values
     return;
   }
   const auto* list = std::get_if<std::vector<std::int64_t>>(&found->second);
-  if (list == nullptr || ref.index >= static_cast<std::int32_t>(list->size())) damaged("an attribute list is too short");
+  if (list == nullptr || ref.index >= static_cast<std::int32_t>(list->size()))
+    damaged("an attribute list is too short");
 }
 
 void check(const PlanSpec& spec) {
@@ -136,9 +144,10 @@ TensorDesc constantFromJson(const json& object) {
 PlanSpec fromJson(const json& object) {
   PlanSpec spec;
   if (field<int>(object, "plan") != kPlanSpecVersion) {
-    throw Error(ExitCode::kBadModel, fmt::format("The plan inside this file has version {}, this build reads version {}; "
-                                                 "export the model again with this version.",
-                                                 object.at("plan").dump(), kPlanSpecVersion));
+    throw Error(ExitCode::kBadModel,
+                fmt::format("The plan inside this file has version {}, this build reads version {}; "
+                            "export the model again with this version.",
+                            object.at("plan").dump(), kPlanSpecVersion));
   }
   for (const json& entry : object.at("inputs")) {
     PlanSpec::Input input;

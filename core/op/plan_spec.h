@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/op/op_spec.h"
-#include "core/record/records.h"
 #include "core/op/tensor_view.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 
@@ -29,10 +29,10 @@ struct PlanNode {
   bool is_int = false;
   // Tensor operation.
   OpSpec op;
-  std::vector<std::int32_t> src;     // value numbers; -1: absent operand
-  std::vector<std::int32_t> dst;     // value numbers
+  std::vector<std::int32_t> src;  // value numbers; -1: absent operand
+  std::vector<std::int32_t> dst;  // value numbers
   std::vector<AttrRef> refs;
-  std::string name;                  // for people
+  std::string name;  // for people
   std::vector<OriginId> origins;
   // Integer operation: dst[0] = int_op(src…); kSize: src[0] is a tensor, literal the axis; kLiteral: literal.
   IntOp int_op = IntOp::kLiteral;
@@ -42,8 +42,8 @@ struct PlanNode {
 struct PlanSpec {
   struct Input {
     bool is_int = false;
-    DType dtype = DType::kF32;       // tensors
-    std::int32_t rank = 0;           // tensors: the rank the lowering saw; other ranks are refused
+    DType dtype = DType::kF32;  // tensors
+    std::int32_t rank = 0;      // tensors: the rank the lowering saw; other ranks are refused
   };
   std::vector<Input> inputs;
   std::vector<TensorDesc> constants;  // row-major
@@ -51,9 +51,7 @@ struct PlanSpec {
   std::vector<std::int32_t> outputs;  // tensor values
 
   std::int32_t valueCount() const;
-  std::int32_t constantValue(std::size_t index) const {
-    return static_cast<std::int32_t>(inputs.size() + index);
-  }
+  std::int32_t constantValue(std::size_t index) const { return static_cast<std::int32_t>(inputs.size() + index); }
 };
 
 std::string planSpecToText(const PlanSpec& spec);

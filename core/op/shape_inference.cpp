@@ -46,18 +46,23 @@ DType resultDtype(const OpSpec& spec, DType otherwise) {
   return isFloatDtype(dtype) || isInteger8(dtype) ? dtype : DType::kNone;
 }
 
-DType computedDtype(const OpSpec& spec, DType source) { return resultDtype(spec, isInteger8(source) ? DType::kF32 : source); }
+DType computedDtype(const OpSpec& spec, DType source) {
+  return resultDtype(spec, isInteger8(source) ? DType::kF32 : source);
+}
 
 Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias) {
   const auto holds = [&](DType dtype, const char* name) {
     const std::int64_t zero = spec.intOr(name, 0);
-    return dtype == DType::kU8 ? zero >= 0 && zero <= 255 : dtype == DType::kS8 ? zero >= -128 && zero <= 127 : zero == 0;
+    return dtype == DType::kU8   ? zero >= 0 && zero <= 255
+           : dtype == DType::kS8 ? zero >= -128 && zero <= 127
+                                 : zero == 0;
   };
   if (!holds(x.dtype, "src_zero") || !holds(w.dtype, "weight_zero")) return Verdict::no("a zero point is out of range");
   const bool activation = spec.kind == OpKind::kMatmul;
   if (!activation && spec.intOr("weight_zero", 0) != 0) return Verdict::no("weights have no zero point");
   if (!isInteger8(x.dtype)) return Verdict::yes();
-  if (w.dtype != DType::kS8 && !(activation && w.dtype == DType::kU8)) return Verdict::no("weights of integers are not s8");
+  if (w.dtype != DType::kS8 && !(activation && w.dtype == DType::kU8))
+    return Verdict::no("weights of integers are not s8");
   if (bias != nullptr && !bias->absent()) return Verdict::no("a product of integers has a bias");
   return Verdict::yes();
 }
@@ -89,9 +94,12 @@ Verdict inferGroupedLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   const std::int64_t depth = x[x.rank - 1];
   if (bits == 4 && spec.intOr("depth", -1) != depth) return Verdict::no("source and weight do not fit");
   if (w[1] != (bits == 4 ? nibbleRowBytes(depth) : depth)) return Verdict::no("source and weight do not fit");
-  const bool types = (src[0].dtype == DType::kF32 || src[0].dtype == DType::kBf16) && src[1].dtype == (bits == 4 ? DType::kU8 : DType::kS8);
-  if (!types || spec.intOr("dynamic", 0) != 0 || spec.intOr("src_zero", 0) != 0) return Verdict::no("groups of weights are for floats");
-  const bool fit = src[2].dtype == DType::kF32 && scales.rank == 2 && scales[0] == w[0] && scales[1] == groupCount(depth, group);
+  const bool types = (src[0].dtype == DType::kF32 || src[0].dtype == DType::kBf16) &&
+                     src[1].dtype == (bits == 4 ? DType::kU8 : DType::kS8);
+  if (!types || spec.intOr("dynamic", 0) != 0 || spec.intOr("src_zero", 0) != 0)
+    return Verdict::no("groups of weights are for floats");
+  const bool fit =
+      src[2].dtype == DType::kF32 && scales.rank == 2 && scales[0] == w[0] && scales[1] == groupCount(depth, group);
   if (!fit) return Verdict::no("scales do not fit the weights");
   Dims y = x;
   y[x.rank - 1] = w[0];
@@ -107,7 +115,8 @@ Verdict inferLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Verdict product = checkProduct(spec, src[0], src[1], &src[2]);
   if (!product.ok) return product;
   const bool floats = src[0].dtype == DType::kF32 || src[0].dtype == DType::kBf16;
-  if (spec.intOr("dynamic", 0) != 0 && !(floats && src[1].dtype == DType::kS8)) return Verdict::no("a dynamic product needs s8 weights");
+  if (spec.intOr("dynamic", 0) != 0 && !(floats && src[1].dtype == DType::kS8))
+    return Verdict::no("a dynamic product needs s8 weights");
   Dims y = x;
   y[x.rank - 1] = w[0];
   return addResult(computedDtype(spec, src[0].dtype), y, dst);
@@ -162,7 +171,8 @@ Verdict inferLayerNorm(const OpSpec& spec, const Descs& src, Descs* dst) {
     if (affine->absent()) continue;
     if (affine->dims.rank != axes) return Verdict::no("gamma or beta does not fit");
     for (int axis = 0; axis < axes; ++axis) {
-      if (affine->dims[axis] != x[x.rank - static_cast<int>(axes) + axis]) return Verdict::no("gamma or beta does not fit");
+      if (affine->dims[axis] != x[x.rank - static_cast<int>(axes) + axis])
+        return Verdict::no("gamma or beta does not fit");
     }
   }
   if (!src[3].absent() && src[3].dims != x) return Verdict::no("residual does not fit");
@@ -207,7 +217,8 @@ Verdict inferAttention(const OpSpec& spec, const Descs& src, Descs* dst) {
   }
   if (!src[3].absent() && mask.rank > 0) {
     const std::int64_t columns = mask[mask.rank - 1], rows = mask.rank > 1 ? mask[mask.rank - 2] : 1;
-    if ((columns != 1 && columns != keys) || (rows != 1 && rows != queries)) return Verdict::no("mask does not broadcast to the scores");
+    if ((columns != 1 && columns != keys) || (rows != 1 && rows != queries))
+      return Verdict::no("mask does not broadcast to the scores");
   }
   if ((spec.has("fill") || spec.has("keep")) && src[3].absent()) return Verdict::no("a mask is missing");
   if (y.rank + 2 > kMaxRank) return Verdict::no("too many dimensions");
@@ -219,11 +230,14 @@ Verdict inferAttention(const OpSpec& spec, const Descs& src, Descs* dst) {
 
 Verdict inferSqueezeExcite(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims &x = src[0].dims, &reduce = src[1].dims, &expand = src[3].dims;
-  if (x.rank < 3 || spec.intOr("axes", 0) != x.rank - 2 || reduce.rank != 2 || expand.rank != 2) return Verdict::no("a squeeze-and-excitation block needs pixels and matrices");
-  if (reduce[1] != x[1] || expand[0] != x[1] || expand[1] != reduce[0]) return Verdict::no("source and weights do not fit");
+  if (x.rank < 3 || spec.intOr("axes", 0) != x.rank - 2 || reduce.rank != 2 || expand.rank != 2)
+    return Verdict::no("a squeeze-and-excitation block needs pixels and matrices");
+  if (reduce[1] != x[1] || expand[0] != x[1] || expand[1] != reduce[0])
+    return Verdict::no("source and weights do not fit");
   if (!isBias(src[2], reduce[0]) || !isBias(src[4], expand[0])) return Verdict::no("a bias does not fit");
   PostOp op;
-  if (!namedPostOp(spec, "activation", &op) || !namedPostOp(spec, "gate", &op)) return Verdict::no("activation or gate is unknown");
+  if (!namedPostOp(spec, "activation", &op) || !namedPostOp(spec, "gate", &op))
+    return Verdict::no("activation or gate is unknown");
   return addResult(src[0].dtype, x, dst);
 }
 
@@ -234,12 +248,14 @@ Verdict inferPad(const OpSpec& spec, const Descs& src, Descs* dst) {
   if (mode != "constant" && mode != "reflect" && mode != "replicate") return Verdict::no("the mode is unknown");
   const auto rank = static_cast<std::size_t>(y.rank);
   const std::int64_t lowest = mode == "constant" ? -kMaxElements : 0;
-  if (begin.size() != rank || end.size() != rank || !inRange(begin, lowest, kMaxElements) || !inRange(end, lowest, kMaxElements)) {
+  if (begin.size() != rank || end.size() != rank || !inRange(begin, lowest, kMaxElements) ||
+      !inRange(end, lowest, kMaxElements)) {
     return Verdict::no("padding is wrong");
   }
   for (int axis = 0; axis < y.rank; ++axis) {
     const std::int64_t most = std::max(begin[axis], end[axis]);
-    if (mode == "reflect" && most > 0 && most >= y[axis]) return Verdict::no("reflected padding is as large as the tensor");
+    if (mode == "reflect" && most > 0 && most >= y[axis])
+      return Verdict::no("reflected padding is as large as the tensor");
     if (mode == "replicate" && most > 0 && y[axis] < 1) return Verdict::no("nothing can be replicated");
     y[axis] += begin[axis] + end[axis];
   }
@@ -284,37 +300,67 @@ using Infer = Verdict (*)(const OpSpec&, const Descs&, Descs*);
 
 Infer inferOf(OpKind kind) {
   switch (kind) {
-    case OpKind::kConvolution: return inferConvolution;
-    case OpKind::kDeconvolution: return inferDeconvolution;
-    case OpKind::kLinear: return inferLinear;
-    case OpKind::kMatmul: return inferMatmul;
-    case OpKind::kPool: return inferPool;
+    case OpKind::kConvolution:
+      return inferConvolution;
+    case OpKind::kDeconvolution:
+      return inferDeconvolution;
+    case OpKind::kLinear:
+      return inferLinear;
+    case OpKind::kMatmul:
+      return inferMatmul;
+    case OpKind::kPool:
+      return inferPool;
     case OpKind::kAdaptivePool:
-    case OpKind::kUpsample: return inferGivenSpatial;
-    case OpKind::kReduce: return inferReduce;
-    case OpKind::kLayerNorm: return inferLayerNorm;
-    case OpKind::kGroupNorm: return inferGroupNorm;
-    case OpKind::kSoftmax: return inferSoftmax;
-    case OpKind::kAttention: return inferAttention;
-    case OpKind::kSqueezeExcite: return inferSqueezeExcite;
-    case OpKind::kExpandDepthwise: return inferExpandDepthwise;
-    case OpKind::kGatherElements: return inferGatherElements;
-    case OpKind::kScatterElements: return inferScatterElements;
-    case OpKind::kExtremum: return inferExtremum;
-    case OpKind::kSort: return inferSort;
-    case OpKind::kCumulativeSum: return inferCumulativeSum;
-    case OpKind::kGridSample: return inferGridSample;
-    case OpKind::kIntegerMath: return inferIntegerMath;
-    case OpKind::kPad: return inferPad;
-    case OpKind::kRecurrent: return inferRecurrent;
-    case OpKind::kConcat: return inferConcat;
-    case OpKind::kEmbedding: return inferEmbedding;
-    case OpKind::kEmbeddingBag: return inferEmbeddingBag;
-    case OpKind::kGather: return inferGather;
-    case OpKind::kCast: return inferCast;
-    case OpKind::kPointwise: return inferPointwise;
-    case OpKind::kReorder: return inferSame;
-    default: return inferView;
+    case OpKind::kUpsample:
+      return inferGivenSpatial;
+    case OpKind::kReduce:
+      return inferReduce;
+    case OpKind::kLayerNorm:
+      return inferLayerNorm;
+    case OpKind::kGroupNorm:
+      return inferGroupNorm;
+    case OpKind::kSoftmax:
+      return inferSoftmax;
+    case OpKind::kAttention:
+      return inferAttention;
+    case OpKind::kSqueezeExcite:
+      return inferSqueezeExcite;
+    case OpKind::kExpandDepthwise:
+      return inferExpandDepthwise;
+    case OpKind::kGatherElements:
+      return inferGatherElements;
+    case OpKind::kScatterElements:
+      return inferScatterElements;
+    case OpKind::kExtremum:
+      return inferExtremum;
+    case OpKind::kSort:
+      return inferSort;
+    case OpKind::kCumulativeSum:
+      return inferCumulativeSum;
+    case OpKind::kGridSample:
+      return inferGridSample;
+    case OpKind::kIntegerMath:
+      return inferIntegerMath;
+    case OpKind::kPad:
+      return inferPad;
+    case OpKind::kRecurrent:
+      return inferRecurrent;
+    case OpKind::kConcat:
+      return inferConcat;
+    case OpKind::kEmbedding:
+      return inferEmbedding;
+    case OpKind::kEmbeddingBag:
+      return inferEmbeddingBag;
+    case OpKind::kGather:
+      return inferGather;
+    case OpKind::kCast:
+      return inferCast;
+    case OpKind::kPointwise:
+      return inferPointwise;
+    case OpKind::kReorder:
+      return inferSame;
+    default:
+      return inferView;
   }
 }
 
@@ -323,16 +369,24 @@ bool mayBeAbsent(OpKind kind, std::size_t index) {
   switch (kind) {
     case OpKind::kConvolution:
     case OpKind::kDeconvolution:
-    case OpKind::kLinear: return index == 2;
-    case OpKind::kLayerNorm: return index >= 1;
-    case OpKind::kGroupNorm: return index == 1 || index == 2;
+    case OpKind::kLinear:
+      return index == 2;
+    case OpKind::kLayerNorm:
+      return index >= 1;
+    case OpKind::kGroupNorm:
+      return index == 1 || index == 2;
     case OpKind::kSoftmax:
-    case OpKind::kIntegerMath: return index == 1;
-    case OpKind::kAttention: return index == 3;
+    case OpKind::kIntegerMath:
+      return index == 1;
+    case OpKind::kAttention:
+      return index == 3;
     case OpKind::kSqueezeExcite:
-    case OpKind::kExpandDepthwise: return index == 2 || index == 4;
-    case OpKind::kRecurrent: return index == 3 || index == 4;
-    default: return false;
+    case OpKind::kExpandDepthwise:
+      return index == 2 || index == 4;
+    case OpKind::kRecurrent:
+      return index == 3 || index == 4;
+    default:
+      return false;
   }
 }
 
@@ -355,7 +409,8 @@ Verdict applyPostOperands(const OpSpec& spec, const Descs& src, std::size_t base
       (*dst)[0] = contiguousDesc((*dst)[0].dtype, joint);
     }
   }
-  if (!std::all_of(used.begin(), used.end(), [](bool u) { return u; })) return Verdict::no("a post operand is not used");
+  if (!std::all_of(used.begin(), used.end(), [](bool u) { return u; }))
+    return Verdict::no("a post operand is not used");
   return Verdict::yes();
 }
 

@@ -9,8 +9,10 @@ Verdict inferExpandDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& 
     if (expand[axis] != 1) return Verdict::no("the expansion is no 1x1 convolution");
   }
   PostOp activation;
-  if (spec.has("activation") && !namedPostOp(spec, "activation", &activation)) return Verdict::no("the activation is unknown");
-  if (src[0].dtype != DType::kF32 || src[1].dtype != DType::kF32 || src[3].dtype != DType::kF32) return Verdict::no("two convolutions as one are for FP32");
+  if (spec.has("activation") && !namedPostOp(spec, "activation", &activation))
+    return Verdict::no("the activation is unknown");
+  if (src[0].dtype != DType::kF32 || src[1].dtype != DType::kF32 || src[3].dtype != DType::kF32)
+    return Verdict::no("two convolutions as one are for FP32");
   OpSpec first, second = spec;
   first.kind = second.kind = OpKind::kConvolution;
   std::vector<TensorDesc> expanded;

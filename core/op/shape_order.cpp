@@ -55,7 +55,8 @@ Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
 
 Verdict inferCumulativeSum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   if (axisIn(spec, src[0].dims.rank) < 0) return Verdict::no("axis is out of range");
-  if (src[0].dtype != DType::kF32 && src[0].dtype != DType::kS64) return Verdict::no("values of this type are not summed");
+  if (src[0].dtype != DType::kF32 && src[0].dtype != DType::kS64)
+    return Verdict::no("values of this type are not summed");
   return addResult(src[0].dtype, src[0].dims, dst);
 }
 
@@ -64,7 +65,8 @@ Verdict inferIntegerMath(const OpSpec& spec, const std::vector<TensorDesc>& src,
   const bool computes = isOneOf(op, {"add", "sub", "mul", "floordiv", "truncdiv", "mod", "rem", "min", "max"});
   if (!computes && !isOneOf(op, {"eq", "ne", "lt", "le", "gt", "ge"})) return Verdict::no("the arithmetic is unknown");
   const bool has_number = src[1].absent() && spec.has("value");
-  if (!isCountable(src[0].dtype) || (!has_number && !isCountable(src[1].dtype))) return Verdict::no("operands are no integers");
+  if (!isCountable(src[0].dtype) || (!has_number && !isCountable(src[1].dtype)))
+    return Verdict::no("operands are no integers");
   Dims y = src[0].dims;
   if (!has_number && !broadcastInto(src[0].dims, src[1].dims, &y)) return Verdict::no("operands do not broadcast");
   return addResult(computes ? DType::kS64 : DType::kBool, y, dst);

@@ -67,7 +67,8 @@ Verdict inferGatherElements(const OpSpec& spec, const std::vector<TensorDesc>& s
 Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims &x = src[0].dims, &index = src[1].dims;
   const int axis = axisIn(spec, x.rank);
-  if (axis < 0 || !isIndex(src[1].dtype) || (index.rank != x.rank && index.rank != 1)) return Verdict::no("axis or index are wrong");
+  if (axis < 0 || !isIndex(src[1].dtype) || (index.rank != x.rank && index.rank != 1))
+    return Verdict::no("axis or index are wrong");
   Dims updates = index;
   if (index.rank != x.rank) {
     updates = x;
@@ -76,7 +77,8 @@ Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& 
   if (!liesWithin(updates, x, axis)) return Verdict::no("the index is larger than the source");
   if (src[2].dtype != src[0].dtype || src[2].dims != updates) return Verdict::no("the updates do not fit");
   const std::string reduction = spec.stringOr("reduction", "");
-  if (!reduction.empty() && (reduction != "add" || src[0].dtype != DType::kF32)) return Verdict::no("the reduction is unknown");
+  if (!reduction.empty() && (reduction != "add" || src[0].dtype != DType::kF32))
+    return Verdict::no("the reduction is unknown");
   return addResult(src[0].dtype, x, dst);
 }
 

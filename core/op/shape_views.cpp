@@ -82,7 +82,8 @@ Verdict readPart(const OpSpec& spec, std::int64_t size, SliceRange* range) {
   const std::int64_t whole = std::max<std::int64_t>(size, 1);
   const std::int64_t given = spec.has("part_size") ? spec.intOr("part_size", 0) : (whole + parts - 1) / parts;
   const std::int64_t each = std::min(given, whole);
-  if (each < 1 || (whole + each - 1) / each != parts) return Verdict::no("the dimension falls into another number of parts");
+  if (each < 1 || (whole + each - 1) / each != parts)
+    return Verdict::no("the dimension falls into another number of parts");
   range->begin = std::min(part * each, size);
   range->end = std::min(range->begin + each, size);
   return Verdict::yes();
@@ -128,7 +129,8 @@ Verdict selectDims(const OpSpec& spec, const Dims& x, Dims* y) {
   if (axis < 0) return Verdict::no("axis is out of range");
   const std::int64_t index = spec.intOr("index", 0);
   if (index < -x[axis] || index >= x[axis]) return Verdict::no("index is out of range");
-  if (spec.has("of") && spec.intOr("of", 0) != x[axis]) return Verdict::no("the dimension was taken apart at another size");
+  if (spec.has("of") && spec.intOr("of", 0) != x[axis])
+    return Verdict::no("the dimension was taken apart at another size");
   *y = x;
   dropAxis(y, axis);
   return Verdict::yes();
@@ -136,13 +138,15 @@ Verdict selectDims(const OpSpec& spec, const Dims& x, Dims* y) {
 
 Verdict expandDims(const OpSpec& spec, const Dims& x, Dims* y) {
   const Ints shape = spec.ints("shape");
-  if (shape.size() > kMaxRank || static_cast<int>(shape.size()) < x.rank) return Verdict::no("the shape is too short or too long");
+  if (shape.size() > kMaxRank || static_cast<int>(shape.size()) < x.rank)
+    return Verdict::no("the shape is too short or too long");
   *y = Dims(shape);
   const int lead = y->rank - x.rank;
   for (int axis = 0; axis < y->rank; ++axis) {
     const std::int64_t have = axis < lead ? 1 : x[axis - lead];
     if ((*y)[axis] == -1 && axis >= lead) (*y)[axis] = have;
-    if ((*y)[axis] < 0 || (have != 1 && (*y)[axis] != have)) return Verdict::no("the source does not expand to the shape");
+    if ((*y)[axis] < 0 || (have != 1 && (*y)[axis] != have))
+      return Verdict::no("the source does not expand to the shape");
   }
   return Verdict::yes();
 }
@@ -185,8 +189,8 @@ bool sliceBlocked(const SliceRange& range, const TensorDesc& src, TensorDesc* vi
     view->strides[range.axis] *= stepWithin(range, src.dims);
     return true;
   }
-  const bool whole_blocks = range.step == 1 && range.begin % src.block == 0 &&
-                            (range.end % src.block == 0 || range.end == src.dims[1]);
+  const bool whole_blocks =
+      range.step == 1 && range.begin % src.block == 0 && (range.end % src.block == 0 || range.end == src.dims[1]);
   *offset_elements = range.begin / src.block * src.strides[1];
   return whole_blocks;
 }
@@ -228,14 +232,22 @@ bool reshapeStrides(const TensorDesc& src, const Dims& dims, Dims* strides) {
 Verdict viewDims(const OpSpec& spec, const Dims& x, Dims* y) {
   *y = Dims();
   switch (spec.kind) {
-    case OpKind::kReshape: return reshapeDims(spec, x, y);
-    case OpKind::kPermute: return permuteDims(spec, x, y);
-    case OpKind::kSlice: return sliceDims(spec, x, y);
-    case OpKind::kSelect: return selectDims(spec, x, y);
-    case OpKind::kExpand: return expandDims(spec, x, y);
-    case OpKind::kUnsqueeze: return unsqueezeDims(spec, x, y);
-    case OpKind::kSqueeze: return squeezeDims(spec, x, y);
-    default: return Verdict::no("not a view");
+    case OpKind::kReshape:
+      return reshapeDims(spec, x, y);
+    case OpKind::kPermute:
+      return permuteDims(spec, x, y);
+    case OpKind::kSlice:
+      return sliceDims(spec, x, y);
+    case OpKind::kSelect:
+      return selectDims(spec, x, y);
+    case OpKind::kExpand:
+      return expandDims(spec, x, y);
+    case OpKind::kUnsqueeze:
+      return unsqueezeDims(spec, x, y);
+    case OpKind::kSqueeze:
+      return squeezeDims(spec, x, y);
+    default:
+      return Verdict::no("not a view");
   }
 }
 
@@ -252,7 +264,8 @@ bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dim
   Dims& strides = view->strides;
   const int rank = src.dims.rank;
   switch (spec.kind) {
-    case OpKind::kReshape: return reshapeStrides(src, dst_dims.dims, &strides);
+    case OpKind::kReshape:
+      return reshapeStrides(src, dst_dims.dims, &strides);
     case OpKind::kPermute: {
       const Ints order = spec.ints("order");
       for (int axis = 0; axis < rank; ++axis) strides[axis] = src.strides[wrapAxis(order[axis], rank)];
@@ -281,9 +294,13 @@ bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dim
       }
       return true;
     }
-    case OpKind::kUnsqueeze: insertAxis(&strides, wrapAxis(spec.intOr("axis", 0), rank + 1), 1); return true;
-    case OpKind::kSqueeze: return reshapeStrides(src, dst_dims.dims, &strides);
-    default: return false;
+    case OpKind::kUnsqueeze:
+      insertAxis(&strides, wrapAxis(spec.intOr("axis", 0), rank + 1), 1);
+      return true;
+    case OpKind::kSqueeze:
+      return reshapeStrides(src, dst_dims.dims, &strides);
+    default:
+      return false;
   }
 }
 

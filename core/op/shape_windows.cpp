@@ -112,7 +112,8 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
   for (std::size_t s = 0; s < window.kernel.size(); ++s) {
     // A window that sees padding only has no result, and oneDNN 2.6 crashes while preparing for it.
     const std::int64_t span = window.dilation[s] * (window.kernel[s] - 1) + 1;
-    if (std::max(window.padding[s], window.padding_end[s]) >= span) return Verdict::no("the padding is as large as the window");
+    if (std::max(window.padding[s], window.padding_end[s]) >= span)
+      return Verdict::no("the padding is as large as the window");
   }
   Dims y = x;
   for (int axis = 2; axis < x.rank; ++axis) {
@@ -125,7 +126,8 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
 Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims &x = src[0].dims, &grid = src[1].dims;
   const std::string mode = spec.stringOr("mode", "bilinear"), padding = spec.stringOr("padding", "zeros");
-  if ((mode != "bilinear" && mode != "nearest") || (padding != "zeros" && padding != "border")) return Verdict::no("the mode is unknown");
+  if ((mode != "bilinear" && mode != "nearest") || (padding != "zeros" && padding != "border"))
+    return Verdict::no("the mode is unknown");
   if (src[0].dtype != DType::kF32 || src[1].dtype != DType::kF32) return Verdict::no("image or grid are not f32");
   if (x.rank != 4 || grid.rank != 4 || grid[0] != x[0] || grid[3] != 2) return Verdict::no("image and grid do not fit");
   if (x[2] < 1 || x[3] < 1) return Verdict::no("a spatial size is zero");

@@ -88,9 +88,7 @@ bool TensorDesc::sameLayout(const TensorDesc& other) const {
   return dims.rank == other.dims.rank && block == other.block && stridesMatch(*this, other);
 }
 
-bool TensorDesc::isContiguous() const {
-  return block == 0 && stridesMatch(*this, contiguousDesc(dtype, dims));
-}
+bool TensorDesc::isContiguous() const { return block == 0 && stridesMatch(*this, contiguousDesc(dtype, dims)); }
 
 bool TensorDesc::isChannelsLast() const {
   return block == 0 && dims.rank >= 3 && stridesMatch(*this, channelsLastDesc(dtype, dims));
@@ -122,9 +120,7 @@ std::string TensorDesc::layoutName() const {
   return "strided";
 }
 
-std::string TensorDesc::str() const {
-  return std::string(dtypeName(dtype)) + " " + dims.str() + " " + layoutName();
-}
+std::string TensorDesc::str() const { return std::string(dtypeName(dtype)) + " " + dims.str() + " " + layoutName(); }
 
 bool TensorDesc::operator==(const TensorDesc& other) const {
   return dtype == other.dtype && dims == other.dims && device == other.device && sameLayout(other);

@@ -11,8 +11,8 @@ namespace ipex_studio {
 
 enum class DType : std::uint8_t { kNone, kF32, kF64, kBf16, kF16, kS8, kU8, kS32, kS64, kBool };
 
-std::size_t elementBytes(DType dtype);      // kNone: 0
-const char* dtypeName(DType dtype);         // "f32", "bf16", "s64", "bool", "none"
+std::size_t elementBytes(DType dtype);         // kNone: 0
+const char* dtypeName(DType dtype);            // "f32", "bf16", "s64", "bool", "none"
 DType dtypeFromName(const std::string& name);  // kNone when unknown
 
 enum class DeviceKind : std::uint8_t { kCpu, kXpu };
@@ -36,9 +36,9 @@ struct Dims {
   std::int64_t& operator[](int axis) { return d[axis]; }
   bool operator==(const Dims& other) const;
   bool operator!=(const Dims& other) const { return !(*this == other); }
-  std::int64_t count() const;               // product; 1 for rank 0. Dims are validated to fit before this is called
+  std::int64_t count() const;  // product; 1 for rank 0. Dims are validated to fit before this is called
   std::vector<std::int64_t> toVector() const;
-  std::string str() const;                  // "1x64x56x56"; "scalar" for rank 0
+  std::string str() const;  // "1x64x56x56"; "scalar" for rank 0
 };
 
 // -rank <= axis < rank, counted from the front.
@@ -49,25 +49,25 @@ inline int wrappedAxis(std::int64_t axis, int rank) { return static_cast<int>(ax
 //   block == b  channel-blocked (oneDNN's nCw8c … nCdhw16c): dimension 1 is split into ceil(C/b) blocks, strides[1] is
 //               the distance of two blocks, and b channels lie next to each other. Padded channels are zero.
 struct TensorDesc {
-  DType dtype = DType::kNone;               // kNone: an absent optional operand
+  DType dtype = DType::kNone;  // kNone: an absent optional operand
   Dims dims;
-  Dims strides;                             // in elements
+  Dims strides;  // in elements
   std::int32_t block = 0;
   Device device;
 
   bool absent() const { return dtype == DType::kNone; }
   bool sameLayout(const TensorDesc& other) const;  // strides (of dims > 1) and block agree
-  bool isContiguous() const;                // strided, row-major, dense
-  bool isChannelsLast() const;              // strided, rank >= 3, dense, C innermost
-  std::size_t bytes() const;                // extent in memory incl. padding
-  std::int64_t rowBytes() const;            // from one row of axis 0 to the next; rank >= 1
-  std::string layoutName() const;           // "nchw", "nhwc", "nChw16c", "ab", "strided"
-  std::string str() const;                  // "f32 1x64x56x56 nChw16c"
+  bool isContiguous() const;                       // strided, row-major, dense
+  bool isChannelsLast() const;                     // strided, rank >= 3, dense, C innermost
+  std::size_t bytes() const;                       // extent in memory incl. padding
+  std::int64_t rowBytes() const;                   // from one row of axis 0 to the next; rank >= 1
+  std::string layoutName() const;                  // "nchw", "nhwc", "nChw16c", "ab", "strided"
+  std::string str() const;                         // "f32 1x64x56x56 nChw16c"
   bool operator==(const TensorDesc& other) const;
 };
 
 TensorDesc contiguousDesc(DType dtype, const Dims& dims);
-TensorDesc channelsLastDesc(DType dtype, const Dims& dims);               // rank >= 3
+TensorDesc channelsLastDesc(DType dtype, const Dims& dims);                 // rank >= 3
 TensorDesc blockedDesc(DType dtype, const Dims& dims, std::int32_t block);  // rank >= 3
 
 struct TensorView {

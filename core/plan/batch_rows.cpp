@@ -22,9 +22,15 @@ using Known = std::map<std::int32_t, Samples>;  // by value, where there are any
 // One operation at both sizes.
 class Step {
  public:
-  Step(const TracedStep& exact, const TracedStep& padded, const Known& known, std::int64_t samples, std::int64_t more_samples)
-      : op_(exact.op), src_(exact.args.src), dst_(exact.args.dst.at(0)), dst_padded_(padded.args.dst.at(0)), samples_(samples),
-        more_samples_(more_samples), same_op_(exact.op == padded.op) {
+  Step(const TracedStep& exact, const TracedStep& padded, const Known& known, std::int64_t samples,
+       std::int64_t more_samples)
+      : op_(exact.op),
+        src_(exact.args.src),
+        dst_(exact.args.dst.at(0)),
+        dst_padded_(padded.args.dst.at(0)),
+        samples_(samples),
+        more_samples_(more_samples),
+        same_op_(exact.op == padded.op) {
     for (const std::int32_t value : exact.src) {
       const auto found = known.find(value);
       held_.push_back(found == known.end() ? Samples{} : found->second);
@@ -58,7 +64,8 @@ class Step {
       if (other != axis && dst_.dims[other] != dst_padded_.dims[other]) return false;
     }
     *result = {axis, dst_.dims[axis] / samples_};
-    return result->rows > 0 && dst_.dims[axis] == result->rows * samples_ && dst_padded_.dims[axis] == result->rows * more_samples_;
+    return result->rows > 0 && dst_.dims[axis] == result->rows * samples_ &&
+           dst_padded_.dims[axis] == result->rows * more_samples_;
   }
 
   bool isFixed(std::size_t source) const { return source >= held_.size() || held_[source].rows == 0; }
@@ -95,7 +102,8 @@ class Step {
   }
   bool isAmong(const char* attribute, int axis) const {
     const std::vector<std::int64_t> all = op_.ints(attribute);
-    return std::any_of(all.begin(), all.end(), [&](std::int64_t each) { return wrappedAxis(each, src_[0].dims.rank) == axis; });
+    return std::any_of(all.begin(), all.end(),
+                       [&](std::int64_t each) { return wrappedAxis(each, src_[0].dims.rank) == axis; });
   }
   bool padsElsewhere(const char* attribute) const {
     const std::vector<std::int64_t> all = op_.ints(attribute);
@@ -104,24 +112,35 @@ class Step {
 
   bool keepsApart() const {
     switch (op_.kind) {
-      case OpKind::kPointwise: return areAligned(0);
+      case OpKind::kPointwise:
+        return areAligned(0);
       case OpKind::kMatmul:
         if (axis_ == 0 && dst_.dims.rank > 2) return areAligned(0);
         return isBatch(0) && op_.intOr("transpose_a", 0) == 0 && isFixed(1) && areAligned(2);
-      case OpKind::kAttention: return axis_ == 0 && dst_.dims.rank > 2 && areAligned(0);
-      case OpKind::kSoftmax: return isElsewhere("axis") && areAligned(0);
+      case OpKind::kAttention:
+        return axis_ == 0 && dst_.dims.rank > 2 && areAligned(0);
+      case OpKind::kSoftmax:
+        return isElsewhere("axis") && areAligned(0);
       case OpKind::kLayerNorm:
-        return isBatch(0) && op_.intOr("axes", 0) < dst_.dims.rank && areFixed(1, std::min<std::size_t>(3, src_.size())) && areAligned(3);
+        return isBatch(0) && op_.intOr("axes", 0) < dst_.dims.rank &&
+               areFixed(1, std::min<std::size_t>(3, src_.size())) && areAligned(3);
       case OpKind::kConcat:
-        return isElsewhere("axis") && areAligned(0) && std::none_of(held_.begin(), held_.end(), [](Samples held) { return held.rows == 0; });
-      case OpKind::kReduce: return isWeighted() && !op_.ints("axes").empty() && !isAmong("axes", 0);
-      case OpKind::kPad: return isBatch(0) && padsElsewhere("begin") && padsElsewhere("end");
-      case OpKind::kGather: return isBatch(0) && isFixed(1) && isElsewhere("axis");
+        return isElsewhere("axis") && areAligned(0) &&
+               std::none_of(held_.begin(), held_.end(), [](Samples held) { return held.rows == 0; });
+      case OpKind::kReduce:
+        return isWeighted() && !op_.ints("axes").empty() && !isAmong("axes", 0);
+      case OpKind::kPad:
+        return isBatch(0) && padsElsewhere("begin") && padsElsewhere("end");
+      case OpKind::kGather:
+        return isBatch(0) && isFixed(1) && isElsewhere("axis");
       case OpKind::kExtremum:
       case OpKind::kSort:
-      case OpKind::kCumulativeSum: return isBatch(0) && isElsewhere("axis");
-      case OpKind::kGridSample: return isBatch(0) && isBatch(1);  // one grid for each image
-      case OpKind::kLinear: return src_[0].dims.rank > 1 && isWeighted();
+      case OpKind::kCumulativeSum:
+        return isBatch(0) && isElsewhere("axis");
+      case OpKind::kGridSample:
+        return isBatch(0) && isBatch(1);  // one grid for each image
+      case OpKind::kLinear:
+        return src_[0].dims.rank > 1 && isWeighted();
       case OpKind::kConvolution:
       case OpKind::kDeconvolution:
       case OpKind::kPool:
@@ -132,14 +151,17 @@ class Step {
       case OpKind::kExpandDepthwise:
       case OpKind::kEmbedding:
       case OpKind::kCast:
-      case OpKind::kReorder: return isWeighted();
-      default: return isView(op_.kind);
+      case OpKind::kReorder:
+        return isWeighted();
+      default:
+        return isView(op_.kind);
     }
   }
   // The samples' axis in the result of a view; -1: they are not on one.
   int axisOfView() const {
     switch (op_.kind) {
-      case OpKind::kReshape: return axis_ == 0 ? 0 : -1;  // whole samples follow each other before and after
+      case OpKind::kReshape:
+        return axis_ == 0 ? 0 : -1;  // whole samples follow each other before and after
       case OpKind::kPermute: {
         const std::vector<std::int64_t> order = op_.ints("order");
         for (std::size_t to = 0; to < order.size(); ++to) {
@@ -147,12 +169,19 @@ class Step {
         }
         return -1;
       }
-      case OpKind::kSlice: return isElsewhere("axis") ? axis_ : -1;
-      case OpKind::kSelect: return isElsewhere("axis") ? axis_ - (wrappedAxis(op_.intOr("axis", 0), src_[0].dims.rank) < axis_ ? 1 : 0) : -1;
-      case OpKind::kUnsqueeze: return axis_ + (wrappedAxis(op_.intOr("axis", 0), dst_.dims.rank) <= axis_ ? 1 : 0);
-      case OpKind::kSqueeze: return squeezedAxis();
-      case OpKind::kExpand: return axis_ == 0 && src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0] ? 0 : -1;
-      default: return -1;
+      case OpKind::kSlice:
+        return isElsewhere("axis") ? axis_ : -1;
+      case OpKind::kSelect:
+        return isElsewhere("axis") ? axis_ - (wrappedAxis(op_.intOr("axis", 0), src_[0].dims.rank) < axis_ ? 1 : 0)
+                                   : -1;
+      case OpKind::kUnsqueeze:
+        return axis_ + (wrappedAxis(op_.intOr("axis", 0), dst_.dims.rank) <= axis_ ? 1 : 0);
+      case OpKind::kSqueeze:
+        return squeezedAxis();
+      case OpKind::kExpand:
+        return axis_ == 0 && src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0] ? 0 : -1;
+      default:
+        return -1;
     }
   }
   int squeezedAxis() const {
@@ -222,14 +251,15 @@ std::shared_ptr<const BatchSlices> proveSlices(const PlanSpec& spec, const PlanR
     slices.inputs.push_back(input.dims.rank > 0 && input.dims[0] == slices.batch);
     if (slices.inputs.back() && !holdsRowsApart(input)) return nullptr;
   }
-  BatchRows rows = proveBatchRows(spec, withSamples(request, slices.inputs, samples), slices.inputs, samples, slices.batch);
+  BatchRows rows =
+      proveBatchRows(spec, withSamples(request, slices.inputs, samples), slices.inputs, samples, slices.batch);
   if (!rows.why_not.empty() || std::count(rows.outputs.begin(), rows.outputs.end(), 0) != 0) return nullptr;
   slices.output_rows = std::move(rows.outputs);
   return std::make_shared<const BatchSlices>(std::move(slices));
 }
 
-BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const std::vector<bool>& is_batch, std::int64_t samples,
-                         std::int64_t padded) try {
+BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const std::vector<bool>& is_batch,
+                         std::int64_t samples, std::int64_t padded) try {
   IPEX_CHECK(samples > 0 && padded > samples && is_batch.size() == spec.inputs.size(), "more samples than there are");
   const std::vector<TracedStep> exact = tracePlan(spec, request, false);
   const std::vector<TracedStep> more = tracePlan(spec, withSamples(request, is_batch, padded), false);
@@ -252,7 +282,8 @@ BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const
   BatchRows proven;
   for (const std::int32_t output : spec.outputs) {
     const auto found = known.find(output);
-    if (found != known.end() && found->second.axis != 0) return refused("a result holds the samples on another axis than the first");
+    if (found != known.end() && found->second.axis != 0)
+      return refused("a result holds the samples on another axis than the first");
     proven.outputs.push_back(found == known.end() ? 0 : found->second.rows);
   }
   return proven;

@@ -23,8 +23,8 @@ PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, 
 // Would the plan for `padded` > `samples` samples give, in its first rows, what the plan for `request` gives, whatever
 // stands in the further rows of its inputs? `is_batch`: inputs of `request` whose axis 0 counts `samples` samples. Every
 // operation is looked at with both sizes; what is not known to keep samples apart is refused with its reason.
-BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const std::vector<bool>& is_batch, std::int64_t samples,
-                         std::int64_t padded);
+BatchRows proveBatchRows(const PlanSpec& spec, const PlanRequest& request, const std::vector<bool>& is_batch,
+                         std::int64_t samples, std::int64_t padded);
 
 // The batch of `request` (axis 0 of its first tensor input, and of all inputs with as many rows) computed `samples` at a time.
 // Null where there is none so large, or where the slices are not proven to give what the whole batch gives.

@@ -25,7 +25,8 @@ std::vector<std::int32_t> sortedNumbers(const std::vector<BufferLifetime>& buffe
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     if (buffers[b].bytes > 0) numbers.push_back(static_cast<std::int32_t>(b));
   }
-  std::stable_sort(numbers.begin(), numbers.end(), [&](std::int32_t a, std::int32_t b) { return before(buffers[a], buffers[b]); });
+  std::stable_sort(numbers.begin(), numbers.end(),
+                   [&](std::int32_t a, std::int32_t b) { return before(buffers[a], buffers[b]); });
   return numbers;
 }
 
@@ -43,7 +44,9 @@ bool findNeighbours(const std::vector<BufferLifetime>& buffers, std::size_t max_
   std::vector<std::int32_t> alive;
   for (const std::int32_t b : sortedNumbers(buffers, startsBefore)) {
     const std::int32_t step = buffers[b].first_step;
-    alive.erase(std::remove_if(alive.begin(), alive.end(), [&](std::int32_t other) { return buffers[other].last_step < step; }), alive.end());
+    alive.erase(
+        std::remove_if(alive.begin(), alive.end(), [&](std::int32_t other) { return buffers[other].last_step < step; }),
+        alive.end());
     if (pairs.size() + alive.size() > max_pairs) return false;
     for (const std::int32_t other : alive) pairs.emplace_back(other, b);
     alive.push_back(b);

@@ -8,9 +8,9 @@ namespace ipex_studio {
 
 struct BufferLifetime {
   std::size_t bytes = 0;
-  std::int32_t first_step = 0;   // written here
-  std::int32_t last_step = 0;    // read here for the last time; inclusive
-  std::int64_t offset = -1;      // result; 64-byte aligned
+  std::int32_t first_step = 0;  // written here
+  std::int32_t last_step = 0;   // read here for the last time; inclusive
+  std::int64_t offset = -1;     // result; 64-byte aligned
 };
 
 // Offsets such that buffers alive at the same step do not overlap. Greedy by size, best fit (Pisarchyk and Lee,

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "core/plan/batch_rows.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/plan/batch_rows.h"
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
@@ -41,7 +41,8 @@ void Plan::repeat(const BatchSlices& slices, const std::vector<TensorDesc>& inpu
   }
 }
 
-Plan::Instance::Instance(const Plan& plan) : plan_(plan), arena_(plan.arena_bytes_), pointers_(plan.slots_.size(), nullptr) {
+Plan::Instance::Instance(const Plan& plan)
+    : plan_(plan), arena_(plan.arena_bytes_), pointers_(plan.slots_.size(), nullptr) {
   for (std::size_t p = 0; p < pointers_.size(); ++p) {
     const Slot& slot = plan.slots_[p];
     if (slot.home == Home::kArena) pointers_[p] = static_cast<char*>(arena_.data()) + slot.offset;
@@ -54,7 +55,8 @@ Plan::Instance::Instance(const Plan& plan) : plan_(plan), arena_(plan.arena_byte
     if (states_[s]) states_[s]->next = next;
     const PreparedOp& op = *plan.steps_[s].op;
     // Weights that nobody tells of drive out what would be fetched for a later step.
-    if (std::find(op.packed.begin(), op.packed.end(), true) != op.packed.end()) next = op.firstReads(0).bytes > 0 ? &op : nullptr;
+    if (std::find(op.packed.begin(), op.packed.end(), true) != op.packed.end())
+      next = op.firstReads(0).bytes > 0 ? &op : nullptr;
   }
 }
 
@@ -75,8 +77,9 @@ void Plan::Instance::execute(std::size_t index) {
                    static_cast<char*>(arena_.data()) + plan_.scratch_offset_);
   if (ExecState* state = states_[index].get()) {
     if (const char* why = state->takeFailure()) {
-      throw Error(ExitCode::kFailure, fmt::format("The model cannot run on these inputs: '{}': {}; give it other inputs.",
-                                                  plan_.step_records_[index].name, why));
+      throw Error(ExitCode::kFailure,
+                  fmt::format("The model cannot run on these inputs: '{}': {}; give it other inputs.",
+                              plan_.step_records_[index].name, why));
     }
   }
 }
@@ -104,8 +107,8 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
   }
 }
 
-void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
-                              const std::function<std::int64_t()>& clock_ns) {
+void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns,
+                              std::int64_t* elapsed_ns, const std::function<std::int64_t()>& clock_ns) {
   const auto now = [&] { return clock_ns ? clock_ns() : nowNs(); };
   for (std::int64_t slice = 0; slice < plan_.slices_.count(); ++slice) {
     bind(inputs, outputs, slice);
@@ -118,7 +121,8 @@ void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, s
     }
   }
   if (plan_.slices_.count() == 1) return;
-  for (std::size_t step = 1; step < plan_.steps_.size(); ++step) begin_ns[step] = begin_ns[step - 1] + elapsed_ns[step - 1];
+  for (std::size_t step = 1; step < plan_.steps_.size(); ++step)
+    begin_ns[step] = begin_ns[step - 1] + elapsed_ns[step - 1];
 }
 
 }  // namespace ipex_studio

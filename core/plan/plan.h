@@ -22,9 +22,9 @@ namespace ipex_studio {
 // What a measurement chose for one node of the spec. A hint: where the kernel declines, the plan chooses as without it.
 struct StepChoice {
   std::string kernel;
-  std::int32_t kept = 0;                      // post-operations that the kernel computes; the others follow as a step
-  std::vector<std::string> src_layouts;       // per source (layout_text.h); empty: as it comes
-  std::vector<DispatchRecord> candidates;     // what was measured; `step` is not filled
+  std::int32_t kept = 0;                   // post-operations that the kernel computes; the others follow as a step
+  std::vector<std::string> src_layouts;    // per source (layout_text.h); empty: as it comes
+  std::vector<DispatchRecord> candidates;  // what was measured; `step` is not filled
 };
 using PlanChoices = std::map<std::int32_t, StepChoice>;  // by node
 
@@ -44,12 +44,12 @@ struct BatchSlices {
 };
 
 struct PlanRequest {
-  std::vector<TensorDesc> tensor_inputs;      // per input; integer inputs have an absent desc
-  std::vector<std::int64_t> int_inputs;       // per input; 0 for tensors
-  std::vector<const void*> constants;         // row-major data, must outlive the plan
+  std::vector<TensorDesc> tensor_inputs;  // per input; integer inputs have an absent desc
+  std::vector<std::int64_t> int_inputs;   // per input; 0 for tensors
+  std::vector<const void*> constants;     // row-major data, must outlive the plan
   Target target;
-  std::shared_ptr<const PlanChoices> choices; // may be null; for the sizes of a slice where there are slices
-  std::shared_ptr<const BatchSlices> slices;  // null: the whole batch at once
+  std::shared_ptr<const PlanChoices> choices;  // may be null; for the sizes of a slice where there are slices
+  std::shared_ptr<const BatchSlices> slices;   // null: the whole batch at once
 };
 
 class Plan {
@@ -58,11 +58,11 @@ class Plan {
   static std::unique_ptr<Plan> compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
                                        WeightCache& weights);
 
-  const std::vector<TensorDesc>& outputs() const { return outputs_; }       // row-major
-  const std::vector<StepRecord>& steps() const { return step_records_; }    // same order as executed
+  const std::vector<TensorDesc>& outputs() const { return outputs_; }     // row-major
+  const std::vector<StepRecord>& steps() const { return step_records_; }  // same order as executed
   const std::vector<DispatchRecord>& dispatches() const { return dispatch_records_; }
-  std::size_t arenaBytes() const { return arena_bytes_; }                   // incl. scratch
-  std::size_t computedBytes() const { return computed_bytes_; }             // what depends on constants only, computed once
+  std::size_t arenaBytes() const { return arena_bytes_; }        // incl. scratch
+  std::size_t computedBytes() const { return computed_bytes_; }  // what depends on constants only, computed once
 
   // One running instance: its arena, states and pointer table. Use from one thread at a time.
   class Instance {
@@ -87,8 +87,8 @@ class Plan {
 
     const Plan& plan_;
     AlignedBuffer arena_;
-    std::vector<void*> pointers_;                       // all steps' operands, back to back
-    std::vector<std::unique_ptr<ExecState>> states_;    // per step
+    std::vector<void*> pointers_;                     // all steps' operands, back to back
+    std::vector<std::unique_ptr<ExecState>> states_;  // per step
   };
 
  private:
@@ -97,14 +97,14 @@ class Plan {
   enum class Home : std::uint8_t { kAbsent, kArena, kInput, kOutput, kConstant };
   struct Slot {
     Home home = Home::kAbsent;
-    std::int32_t index = 0;            // input or output number
-    std::int64_t offset = 0;           // bytes into the home
+    std::int32_t index = 0;   // input or output number
+    std::int64_t offset = 0;  // bytes into the home
     const void* constant = nullptr;
-    std::int64_t sample_bytes = 0;     // from one sample to the next; 0: the same for all
+    std::int64_t sample_bytes = 0;  // from one sample to the next; 0: the same for all
   };
   struct Step {
     std::shared_ptr<const PreparedOp> op;
-    std::int32_t first_pointer = 0;    // sources, then destinations
+    std::int32_t first_pointer = 0;  // sources, then destinations
     std::int32_t src_count = 0;
     std::vector<std::int32_t> values;  // of the spec, per destination; -1: made by the planner
   };
@@ -113,9 +113,9 @@ class Plan {
   void repeat(const BatchSlices& slices, const std::vector<TensorDesc>& inputs);
 
   std::vector<Step> steps_;
-  std::vector<Slot> slots_;            // per pointer
+  std::vector<Slot> slots_;                // per pointer
   std::vector<std::int32_t> io_pointers_;  // pointers to patch on each run
-  std::vector<TensorDesc> inputs_;     // as requested; absent for integers
+  std::vector<TensorDesc> inputs_;         // as requested; absent for integers
   std::vector<TensorDesc> outputs_;
   BatchSlices slices_{1, 1, {}, {}};
   std::vector<WeightCache::Packed> kept_;  // constants reordered or computed at build

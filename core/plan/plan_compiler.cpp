@@ -10,9 +10,9 @@
 #include "core/base/error.h"
 #include "core/op/layout_text.h"
 #include "core/op/narrow_floats.h"
-#include "core/plan/plan_split.h"
 #include "core/op/prepare.h"
 #include "core/op/shape_inference.h"
+#include "core/plan/plan_split.h"
 
 namespace ipex_studio {
 namespace {
@@ -61,9 +61,10 @@ void PlanCompiler::emitNodes() {
 }
 
 void PlanCompiler::fail(const Label& label, const std::string& why) const {
-  throw Error(ExitCode::kFailure, fmt::format("The optimized model cannot take these inputs: '{}': {}; use the sizes it was "
-                                              "optimized for, or optimize it again with these.",
-                                              label.name, why));
+  throw Error(ExitCode::kFailure,
+              fmt::format("The optimized model cannot take these inputs: '{}': {}; use the sizes it was "
+                          "optimized for, or optimize it again with these.",
+                          label.name, why));
 }
 
 void PlanCompiler::defineInputs() {
@@ -79,10 +80,11 @@ void PlanCompiler::defineInputs() {
     }
     value.desc = request_.tensor_inputs[i];
     if (value.desc.dtype != input.dtype || value.desc.dims.rank != input.rank) {
-      throw Error(ExitCode::kFailure,
-                  fmt::format("The optimized model was built for a {}-dimensional {} tensor where it now gets {}; optimize "
-                              "it again with such an input.",
-                              input.rank, dtypeName(input.dtype), value.desc.str()));
+      throw Error(
+          ExitCode::kFailure,
+          fmt::format("The optimized model was built for a {}-dimensional {} tensor where it now gets {}; optimize "
+                      "it again with such an input.",
+                      input.rank, dtypeName(input.dtype), value.desc.str()));
     }
     value.buffer = static_cast<std::int32_t>(buffers_.size());
     buffers_.push_back({Plan::Home::kInput, static_cast<std::int32_t>(i), value.desc.bytes()});
@@ -99,7 +101,8 @@ void PlanCompiler::findLastUses() {
   for (std::size_t n = 0; n < spec_.nodes.size(); ++n) {
     const PlanNode& node = spec_.nodes[n];
     if (node.is_int) continue;
-    if (isView(node.op.kind) && !node.src.empty() && node.src[0] >= 0) values_[node.dst[0]].group = values_[node.src[0]].group;
+    if (isView(node.op.kind) && !node.src.empty() && node.src[0] >= 0)
+      values_[node.dst[0]].group = values_[node.src[0]].group;
     for (std::int32_t src : node.src) {
       if (src >= 0) last_use_[values_[src].group] = static_cast<std::int32_t>(n);
     }
@@ -134,7 +137,8 @@ void PlanCompiler::emitTensor(const PlanNode& node) {
   emitCompute(op, node.src, node.dst, dims, label);
 }
 
-void PlanCompiler::emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims, const Label& label) {
+void PlanCompiler::emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims,
+                            const Label& label) {
   TensorDesc view;
   std::int64_t offset = 0;
   std::int32_t from = src;
@@ -231,7 +235,8 @@ void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const s
     return;
   }
   if (!splittable) {
-    fail(label, declined_.empty() ? "no kernel knows this operation" : "no kernel takes it: " + declined_.back().reason);
+    fail(label,
+         declined_.empty() ? "no kernel knows this operation" : "no kernel takes it: " + declined_.back().reason);
   }
   for (std::size_t kept = op.post_ops.size() - 1;; --kept) {
     OpSpec shorter = op;
@@ -245,7 +250,8 @@ void PlanCompiler::emitCompute(OpSpec op, std::vector<std::int32_t> src, const s
 
 // False, and nothing emitted, when the choice does not fit: it may come from a file, and layouts around may have changed.
 bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, const std::vector<std::int32_t>& src,
-                                const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label) {
+                                const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims,
+                                const Label& label) {
   if (measured.kept < 0 || measured.src_layouts.size() != src.size()) return false;
   const auto kept = static_cast<std::size_t>(measured.kept);
   if (kept < op.post_ops.size()) {
@@ -281,7 +287,9 @@ bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, co
 
 namespace {
 
-const char* floatPrecision(DType dtype) { return dtype == DType::kF32 ? "fp32" : dtype == DType::kF16 ? "fp16" : dtypeName(dtype); }
+const char* floatPrecision(DType dtype) {
+  return dtype == DType::kF32 ? "fp32" : dtype == DType::kF16 ? "fp16" : dtypeName(dtype);
+}
 
 // What a step computes in: of integers where it reads or writes them. Attention is never, whatever it writes.
 const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {

@@ -20,9 +20,9 @@ namespace ipex_studio {
 struct TracedStep {
   std::int32_t node = 0;
   OpSpec op;
-  std::vector<std::int32_t> src, dst;   // values of the spec; -1: absent
-  PrepareArgs args;                     // what kernels would be asked for; no `weights`. Views: src and dst alone
-  bool whole = true;                    // false: at these sizes it is computed as several steps
+  std::vector<std::int32_t> src, dst;  // values of the spec; -1: absent
+  PrepareArgs args;                    // what kernels would be asked for; no `weights`. Views: src and dst alone
+  bool whole = true;                   // false: at these sizes it is computed as several steps
 };
 
 // Every tensor operation of the spec, in order. Throws as Plan::compile does; prepares nothing. `fold`: without what a plan
@@ -44,28 +44,28 @@ class PlanCompiler {
     std::int64_t integer = 0;
     TensorDesc desc;
     std::int32_t buffer = -1;
-    std::int64_t offset = 0;                    // bytes
-    const void* constant = nullptr;             // first element
-    bool computed = false;                      // depends on constants only, is computed here: the plan's own constant
-    std::int32_t group = -1;                    // alias group of the spec: a value and its views
-    std::vector<std::int32_t> copies;           // the same tensor in other layouts
+    std::int64_t offset = 0;           // bytes
+    const void* constant = nullptr;    // first element
+    bool computed = false;             // depends on constants only, is computed here: the plan's own constant
+    std::int32_t group = -1;           // alias group of the spec: a value and its views
+    std::vector<std::int32_t> copies;  // the same tensor in other layouts
   };
   struct Buffer {
     Plan::Home home = Plan::Home::kArena;
-    std::int32_t index = 0;                     // input or output number
+    std::int32_t index = 0;  // input or output number
     std::size_t bytes = 0;
-    std::int32_t parent = -1;                   // the buffer that this one is a part of, from byte `offset` on
+    std::int32_t parent = -1;  // the buffer that this one is a part of, from byte `offset` on
     std::int64_t offset = 0;
-    std::int32_t needed_until = -1;             // last node that reads any of the values that its parts hold
+    std::int32_t needed_until = -1;  // last node that reads any of the values that its parts hold
   };
   // Where a value lies once all parts are resolved.
   struct Place {
     std::int32_t buffer = -1;
-    std::int64_t offset = 0;                    // bytes
+    std::int64_t offset = 0;  // bytes
   };
   struct PendingStep {
     std::shared_ptr<const PreparedOp> op;
-    std::vector<std::int32_t> src, dst;         // values; -1: absent or packed
+    std::vector<std::int32_t> src, dst;  // values; -1: absent or packed
     StepRecord record;
   };
   // What a step is called and where it comes from.
@@ -88,10 +88,11 @@ class PlanCompiler {
   void emitView(const OpSpec& op, std::int32_t src, std::int32_t dst, const TensorDesc& dims, const Label& label);
   void emitCompute(OpSpec op, std::vector<std::int32_t> src, const std::vector<std::int32_t>& dst,
                    const std::vector<TensorDesc>& dims, const Label& label);
-  PrepareArgs prepareArgs(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const;
+  PrepareArgs prepareArgs(const OpSpec& op, const std::vector<std::int32_t>& src,
+                          const std::vector<TensorDesc>& dims) const;
   Choice choose(const PrepareArgs& args, bool ref_allowed);
-  bool emitMeasured(const StepChoice& measured, const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
-                    const std::vector<TensorDesc>& dims, const Label& label);
+  bool emitMeasured(const StepChoice& measured, const OpSpec& op, const std::vector<std::int32_t>& src,
+                    const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims, const Label& label);
   void emitNodes();
   void place(const Choice& choice, const OpSpec& op, const std::vector<std::int32_t>& src,
              const std::vector<std::int32_t>& dst, const std::vector<bool>& dies, const Label& label);
@@ -107,16 +108,21 @@ class PlanCompiler {
   void joinGroups(std::int32_t value, std::int32_t with);
 
   // plan_trace.cpp
-  void traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims);
+  void traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                 const std::vector<TensorDesc>& dims);
 
   // plan_split.cpp
-  void emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+  void emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
+                 const std::vector<std::int32_t>& dst, const Label& label);
+  bool emitApart(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
                  const Label& label);
-  bool emitApart(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label);
-  bool emitSumApart(OpSpec norm, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label);
-  bool emitMaskApart(OpSpec softmax, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label);
-  void emitBefore(const OpSpec& first, const std::vector<std::int32_t>& first_src, std::int32_t middle, const OpSpec& second,
-                  const std::vector<std::int32_t>& second_src, const std::vector<std::int32_t>& dst, const Label& label);
+  bool emitSumApart(OpSpec norm, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                    const Label& label);
+  bool emitMaskApart(OpSpec softmax, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                     const Label& label);
+  void emitBefore(const OpSpec& first, const std::vector<std::int32_t>& first_src, std::int32_t middle,
+                  const OpSpec& second, const std::vector<std::int32_t>& second_src,
+                  const std::vector<std::int32_t>& dst, const Label& label);
   bool infer(const OpSpec& op, const std::vector<std::int32_t>& src, std::vector<TensorDesc>* dims) const;
 
   // plan_layout.cpp
@@ -136,9 +142,11 @@ class PlanCompiler {
   Place placeOf(const Value& value) const;
   bool fillsItsBuffer(const Value& value) const;
   std::int32_t knownInLayout(std::int32_t value, const TensorDesc& wanted) const;
-  std::size_t endOfRun(const std::vector<std::int32_t>& ready, const std::vector<ConcatSlice>& slices, std::size_t first) const;
+  std::size_t endOfRun(const std::vector<std::int32_t>& ready, const std::vector<ConcatSlice>& slices,
+                       std::size_t first) const;
   void makePart(std::int32_t part, std::int32_t whole, std::int64_t offset);
-  bool placeInSlices(const PreparedOp& concat, const OpSpec& op, const std::vector<std::int32_t>& src, std::int32_t dst, const Label& label);
+  bool placeInSlices(const PreparedOp& concat, const OpSpec& op, const std::vector<std::int32_t>& src, std::int32_t dst,
+                     const Label& label);
 
   // plan_finish.cpp
   void bindOutputs();
@@ -151,20 +159,20 @@ class PlanCompiler {
   const PlanRequest& request_;
   const KernelList& kernels_;
   WeightCache& weights_;
-  const std::int32_t spec_values_;              // values of the spec; further ones are made here
+  const std::int32_t spec_values_;  // values of the spec; further ones are made here
 
   std::vector<Value> values_;
   std::vector<Buffer> buffers_;
-  std::vector<std::int64_t> buffer_offsets_;    // arena offsets, per buffer
+  std::vector<std::int64_t> buffer_offsets_;  // arena offsets, per buffer
   std::vector<PendingStep> steps_;
-  std::vector<std::int32_t> last_use_;          // per group: last node that reads it
-  std::vector<DispatchRecord> declined_;        // of the step being chosen
+  std::vector<std::int32_t> last_use_;    // per group: last node that reads it
+  std::vector<DispatchRecord> declined_;  // of the step being chosen
   std::int32_t node_ = 0;
-  std::vector<std::int32_t> joinable_;          // per node, once it is asked for: its reader (plan_join.h)
-  std::set<std::int32_t> computed_before_;      // nodes that were joined with an earlier one
-  const StepChoice* measured_ = nullptr;        // for the step that is emitted next
-  StepChoice measured_head_;                    // what measured_ points to while its node is split
-  std::vector<TracedStep>* traced_ = nullptr;   // set: nothing is prepared
+  std::vector<std::int32_t> joinable_;         // per node, once it is asked for: its reader (plan_join.h)
+  std::set<std::int32_t> computed_before_;     // nodes that were joined with an earlier one
+  const StepChoice* measured_ = nullptr;       // for the step that is emitted next
+  StepChoice measured_head_;                   // what measured_ points to while its node is split
+  std::vector<TracedStep>* traced_ = nullptr;  // set: nothing is prepared
   bool folds_ = true;
   std::unique_ptr<Plan> plan_;
 };

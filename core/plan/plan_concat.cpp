@@ -13,7 +13,9 @@ namespace ipex_studio {
 namespace {
 
 // Can a reorder from any layout write this?
-bool isWritable(const TensorDesc& slice) { return slice.block == 0 || slice.sameLayout(blockedDesc(slice.dtype, slice.dims, slice.block)); }
+bool isWritable(const TensorDesc& slice) {
+  return slice.block == 0 || slice.sameLayout(blockedDesc(slice.dtype, slice.dims, slice.block));
+}
 
 }  // namespace
 
@@ -24,7 +26,8 @@ std::vector<ConcatSlice> concatSlices(const OpSpec& op, const TensorDesc& whole,
   std::int64_t begin = 0;
   for (const TensorDesc& x : src) {
     if (cuts_blocks && x.dims[1] % whole.block != 0) return {};
-    ConcatSlice slice{whole, (cuts_blocks ? begin / whole.block : begin) * whole.strides[axis] * static_cast<std::int64_t>(elementBytes(whole.dtype))};
+    ConcatSlice slice{whole, (cuts_blocks ? begin / whole.block : begin) * whole.strides[axis] *
+                                 static_cast<std::int64_t>(elementBytes(whole.dtype))};
     slice.desc.dims = x.dims;
     slices.push_back(slice);
     begin += x.dims[axis];
@@ -50,8 +53,8 @@ PlanCompiler::Place PlanCompiler::placeOf(const Value& value) const {
 
 bool PlanCompiler::fillsItsBuffer(const Value& value) const {
   const Place place = placeOf(value);
-  return value.constant == nullptr && place.buffer >= 0 && place.offset == 0 && buffers_[place.buffer].home == Plan::Home::kArena &&
-         buffers_[place.buffer].bytes == value.desc.bytes();
+  return value.constant == nullptr && place.buffer >= 0 && place.offset == 0 &&
+         buffers_[place.buffer].home == Plan::Home::kArena && buffers_[place.buffer].bytes == value.desc.bytes();
 }
 
 // The value, or a copy of it that was made before, in this layout; -1: there is none.
@@ -64,7 +67,8 @@ std::int32_t PlanCompiler::knownInLayout(std::int32_t index, const TensorDesc& w
 }
 
 // Sources [first, end) fill a buffer together in the order and distances of their slices; end == first: they do not.
-std::size_t PlanCompiler::endOfRun(const std::vector<std::int32_t>& ready, const std::vector<ConcatSlice>& slices, std::size_t first) const {
+std::size_t PlanCompiler::endOfRun(const std::vector<std::int32_t>& ready, const std::vector<ConcatSlice>& slices,
+                                   std::size_t first) const {
   if (ready[first] < 0 || values_[ready[first]].constant != nullptr) return first;
   const std::int32_t buffer = placeOf(values_[ready[first]]).buffer;
   if (buffer < 0 || buffers_[buffer].home != Plan::Home::kArena) return first;
@@ -72,7 +76,8 @@ std::size_t PlanCompiler::endOfRun(const std::vector<std::int32_t>& ready, const
   for (std::size_t s = first; s < ready.size() && ready[s] >= 0 && values_[ready[s]].constant == nullptr; ++s) {
     const Place place = placeOf(values_[ready[s]]);
     const auto distance = static_cast<std::size_t>(slices[s].offset - slices[first].offset);
-    if (place.buffer != buffer || place.offset != static_cast<std::int64_t>(covered) || distance != covered) return first;
+    if (place.buffer != buffer || place.offset != static_cast<std::int64_t>(covered) || distance != covered)
+      return first;
     covered += values_[ready[s]].desc.bytes();
     if (covered == buffers_[buffer].bytes) return s + 1;
   }
@@ -85,7 +90,8 @@ void PlanCompiler::makePart(std::int32_t part, std::int32_t whole, std::int64_t 
   buffers_[whole].needed_until = std::max(buffers_[whole].needed_until, buffers_[part].needed_until);
 }
 
-bool PlanCompiler::placeInSlices(const PreparedOp& concat, const OpSpec& op, const std::vector<std::int32_t>& src, std::int32_t dst, const Label& label) {
+bool PlanCompiler::placeInSlices(const PreparedOp& concat, const OpSpec& op, const std::vector<std::int32_t>& src,
+                                 std::int32_t dst, const Label& label) {
   const TensorDesc whole = concat.dst[0];
   std::vector<TensorDesc> given;
   for (std::int32_t value : src) {

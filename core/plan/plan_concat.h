@@ -10,8 +10,8 @@
 namespace ipex_studio {
 
 struct ConcatSlice {
-  TensorDesc desc;              // the source's sizes, the whole's strides
-  std::int64_t offset = 0;      // bytes
+  TensorDesc desc;          // the source's sizes, the whole's strides
+  std::int64_t offset = 0;  // bytes
 };
 
 // Empty where two sources share a channel block. Specs are checked before: sources fit each other and `whole`.

@@ -54,7 +54,8 @@ void PlanCompiler::planArena() {
     const bool in_arena = buffers_[buffer].home == Plan::Home::kArena;
     const bool is_part = values_[step.dst[0]].buffer != place.buffer;
     step.record.arena_begin = in_arena ? buffer_offsets_[buffer] + place.offset : -1;
-    step.record.arena_size = static_cast<std::int64_t>(is_part ? values_[step.dst[0]].desc.bytes() : buffers_[buffer].bytes);
+    step.record.arena_size =
+        static_cast<std::int64_t>(is_part ? values_[step.dst[0]].desc.bytes() : buffers_[buffer].bytes);
     step.record.last_use = lifetimes[buffer].last_step;
   }
 }
@@ -65,7 +66,8 @@ Plan::Slot PlanCompiler::slotOf(std::int32_t index) const {
   if (value.constant != nullptr) return {Plan::Home::kConstant, 0, 0, value.constant};
   const Place place = placeOf(value);
   const Buffer& buffer = buffers_[place.buffer];
-  if (buffer.home == Plan::Home::kArena) return {Plan::Home::kArena, 0, buffer_offsets_[place.buffer] + place.offset, nullptr};
+  if (buffer.home == Plan::Home::kArena)
+    return {Plan::Home::kArena, 0, buffer_offsets_[place.buffer] + place.offset, nullptr};
   return {buffer.home, buffer.index, place.offset, nullptr};
 }
 

@@ -3,8 +3,8 @@
 // signature has others.
 #include <algorithm>
 
-#include "core/plan/plan_compiler.h"
 #include "core/op/prepare.h"
+#include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
 namespace {
@@ -37,8 +37,9 @@ const void* PlanCompiler::keep(AlignedBuffer buffer) {
 
 // False, and nothing changed: some source is no constant, the result is large, or the operation fails on this data, which
 // is for the run to say.
-bool PlanCompiler::foldConstants(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
-                                 const std::vector<TensorDesc>& dims, const Label& label) {
+bool PlanCompiler::foldConstants(const OpSpec& op, const std::vector<std::int32_t>& src,
+                                 const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims,
+                                 const Label& label) {
   if (!mayFold(src, dims)) return false;
   if (traced_ != nullptr) {
     for (std::size_t d = 0; d < dst.size(); ++d) {
@@ -55,7 +56,8 @@ bool PlanCompiler::foldConstants(const OpSpec& op, const std::vector<std::int32_
   const PreparedOp& prepared = *choice.op;
   std::vector<const void*> from;
   for (std::size_t s = 0; s < src.size(); ++s) {
-    const bool ready = src[s] < 0 || values_[src[s]].desc.sameLayout(prepared.src[s]) || isConvertedOnce(src[s], prepared.src[s]);
+    const bool ready =
+        src[s] < 0 || values_[src[s]].desc.sameLayout(prepared.src[s]) || isConvertedOnce(src[s], prepared.src[s]);
     if (!ready) return false;
   }
   for (std::size_t s = 0; s < src.size(); ++s) {

@@ -9,10 +9,14 @@ namespace {
 // Python's floor division and modulus; false on a zero divisor or overflow.
 bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
   switch (op) {
-    case IntOp::kAdd: return !__builtin_add_overflow(a, b, out);
-    case IntOp::kSub: return !__builtin_sub_overflow(a, b, out);
-    case IntOp::kMul: return !__builtin_mul_overflow(a, b, out);
-    case IntOp::kNeg: return !__builtin_sub_overflow(std::int64_t{0}, a, out);
+    case IntOp::kAdd:
+      return !__builtin_add_overflow(a, b, out);
+    case IntOp::kSub:
+      return !__builtin_sub_overflow(a, b, out);
+    case IntOp::kMul:
+      return !__builtin_mul_overflow(a, b, out);
+    case IntOp::kNeg:
+      return !__builtin_sub_overflow(std::int64_t{0}, a, out);
     case IntOp::kFloorDiv:
     case IntOp::kMod: {
       if (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min())) return false;
@@ -21,7 +25,8 @@ bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
       *out = op == IntOp::kMod ? remainder + (adjust ? b : 0) : a / b - (adjust ? 1 : 0);
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

@@ -3,19 +3,23 @@
 
 #include <algorithm>
 
-#include "core/plan/plan_compiler.h"
 #include "core/op/shape_inference.h"
+#include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
 namespace {
 
 // A convolution of floats with constant weights and nothing but unary post-operations.
 bool isPlainConvolution(const PlanSpec& spec, const PlanNode& node) {
-  if (node.is_int || node.op.kind != OpKind::kConvolution || node.src.size() != 3 || node.dst.size() != 1 || !node.refs.empty()) return false;
-  const auto first = static_cast<std::int32_t>(spec.inputs.size()), end = first + static_cast<std::int32_t>(spec.constants.size());
+  if (node.is_int || node.op.kind != OpKind::kConvolution || node.src.size() != 3 || node.dst.size() != 1 ||
+      !node.refs.empty())
+    return false;
+  const auto first = static_cast<std::int32_t>(spec.inputs.size()),
+             end = first + static_cast<std::int32_t>(spec.constants.size());
   const auto isConstant = [&](std::int32_t value) { return value >= first && value < end; };
   if (!isConstant(node.src[1]) || (node.src[2] >= 0 && !isConstant(node.src[2])) || node.op.has("result")) return false;
-  return std::none_of(node.op.post_ops.begin(), node.op.post_ops.end(), [](const PostOp& op) { return isBinary(op.kind); });
+  return std::none_of(node.op.post_ops.begin(), node.op.post_ops.end(),
+                      [](const PostOp& op) { return isBinary(op.kind); });
 }
 
 const TensorDesc& weightsOf(const PlanSpec& spec, const PlanNode& node) {
@@ -30,13 +34,15 @@ bool isExpansion(const PlanSpec& spec, const PlanNode& node) {
   if (!isPlainConvolution(spec, node) || node.op.post_ops.size() > 1 || node.op.intOr("groups", 1) != 1) return false;
   const TensorDesc& w = weightsOf(spec, node);
   if (w.dtype != DType::kF32 || w.dims.rank < 3 || w.dims.count() != w.dims[0] * w.dims[1]) return false;
-  return areAll(node.op.ints("stride"), 1) && areAll(node.op.ints("padding"), 0) && areAll(node.op.ints("padding_end"), 0);
+  return areAll(node.op.ints("stride"), 1) && areAll(node.op.ints("padding"), 0) &&
+         areAll(node.op.ints("padding_end"), 0);
 }
 
 bool isDepthwiseOf(const PlanSpec& spec, const PlanNode& node, std::int64_t channels) {
   if (!isPlainConvolution(spec, node) || channels < 2 || node.op.intOr("groups", 1) != channels) return false;
   const TensorDesc& w = weightsOf(spec, node);
-  return w.dtype == DType::kF32 && w.dims.rank >= 3 && w.dims[0] == channels && w.dims[1] == 1 && areAll(node.op.ints("dilation"), 1);
+  return w.dtype == DType::kF32 && w.dims.rank >= 3 && w.dims[0] == channels && w.dims[1] == 1 &&
+         areAll(node.op.ints("dilation"), 1);
 }
 
 }  // namespace
@@ -57,7 +63,8 @@ std::vector<std::int32_t> joinableReaders(const PlanSpec& spec) {
     const PlanNode& node = spec.nodes[n];
     if (!isExpansion(spec, node)) continue;
     const std::int32_t next = reader[node.dst[0]];
-    const bool joins = next >= 0 && isDepthwiseOf(spec, spec.nodes[next], weightsOf(spec, node).dims[0]) && spec.nodes[next].src[0] == node.dst[0];
+    const bool joins = next >= 0 && isDepthwiseOf(spec, spec.nodes[next], weightsOf(spec, node).dims[0]) &&
+                       spec.nodes[next].src[0] == node.dst[0];
     if (joins) joinable[n] = next;
   }
   return joinable;
@@ -73,7 +80,8 @@ JoinedNodes joinNodes(const PlanNode& expand, const PlanNode& depthwise) {
   joined.name = expand.name + " + " + depthwise.name;
   joined.origins = expand.origins;
   for (const OriginId origin : depthwise.origins) {
-    if (std::find(joined.origins.begin(), joined.origins.end(), origin) == joined.origins.end()) joined.origins.push_back(origin);
+    if (std::find(joined.origins.begin(), joined.origins.end(), origin) == joined.origins.end())
+      joined.origins.push_back(origin);
   }
   return joined;
 }
@@ -96,7 +104,9 @@ bool PlanCompiler::emitJoined(const PlanNode& node) {
   const JoinedNodes both = joinNodes(node, second);
   std::vector<TensorDesc> dims;
   const bool constant = isConstant(values_[static_cast<std::size_t>(node.src[0])]);
-  if (constant || !infer(both.op, both.src, &dims) || !emitMeasured(found->second, both.op, both.src, second.dst, dims, {both.name, both.origins})) return false;
+  if (constant || !infer(both.op, both.src, &dims) ||
+      !emitMeasured(found->second, both.op, both.src, second.dst, dims, {both.name, both.origins}))
+    return false;
   computed_before_.insert(reader);
   return true;
 }

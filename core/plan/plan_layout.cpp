@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/op/layout_text.h"
-#include "core/plan/plan_compiler.h"
 #include "core/op/prepare.h"
+#include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
 // May the converted constant be kept with the weights, for all plans? Not what was expanded to many times its size.
@@ -34,7 +34,8 @@ std::int32_t PlanCompiler::newBuffer(std::size_t bytes) {
 
 // The same memory read in another layout, where both put every element in the same place; else -1.
 std::int32_t PlanCompiler::sameMemoryView(std::int32_t index, const TensorDesc& wanted) {
-  if (!plainest(values_[index].desc).sameLayout(plainest(wanted)) || values_[index].desc.bytes() != wanted.bytes()) return -1;
+  if (!plainest(values_[index].desc).sameLayout(plainest(wanted)) || values_[index].desc.bytes() != wanted.bytes())
+    return -1;
   const std::int32_t view = newValue(wanted, values_[index].group);
   values_[view].buffer = values_[index].buffer;
   values_[view].offset = values_[index].offset;
@@ -81,7 +82,9 @@ std::int32_t PlanCompiler::reorderConstant(std::int32_t index, const TensorDesc&
   const Choice choice = choose(args, true);
   declined_ = outer;
   if (!choice.op) fail(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
-  const auto convert = [&](void* dst) { IPEX_CHECK(executeOnce(*choice.op, &source, &dst), "any data can be converted"); };
+  const auto convert = [&](void* dst) {
+    IPEX_CHECK(executeOnce(*choice.op, &source, &dst), "any data can be converted");
+  };
   const std::int32_t made = newValue(wanted, values_[index].group);
   if (!staysWithWeights(index, wanted)) {
     AlignedBuffer own(wanted.bytes());
@@ -90,8 +93,9 @@ std::int32_t PlanCompiler::reorderConstant(std::int32_t index, const TensorDesc&
     values_[made].computed = true;
     return made;
   }
-  const std::string form = fmt::format("{} {} -> {} {}", args.src[0].str(), fmt::join(args.src[0].strides.toVector(), ","), wanted.str(),
-                                       fmt::join(wanted.strides.toVector(), ","));
+  const std::string form =
+      fmt::format("{} {} -> {} {}", args.src[0].str(), fmt::join(args.src[0].strides.toVector(), ","), wanted.str(),
+                  fmt::join(wanted.strides.toVector(), ","));
   plan_->kept_.push_back(weights_.getOrPack(source, form, wanted.bytes(), convert));
   values_[made].constant = plan_->kept_.back()->data();
   return made;

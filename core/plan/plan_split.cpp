@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/op/shape_inference.h"
 #include "core/plan/plan_compiler.h"
 #include "core/plan/plan_split.h"
-#include "core/op/shape_inference.h"
 
 namespace ipex_studio {
 namespace {
@@ -22,7 +22,8 @@ bool namesOperands(const OpSpec& op, std::size_t sources) {
   const int base = baseSourceCount(op.kind);
   return base >= 0 && sources >= static_cast<std::size_t>(base) &&
          std::all_of(op.post_ops.begin(), op.post_ops.end(), [&](const PostOp& post) {
-           return !isBinary(post.kind) || (post.operand >= 0 && static_cast<std::size_t>(base + post.operand) < sources);
+           return !isBinary(post.kind) ||
+                  (post.operand >= 0 && static_cast<std::size_t>(base + post.operand) < sources);
          });
 }
 
@@ -60,8 +61,9 @@ bool PlanCompiler::infer(const OpSpec& op, const std::vector<std::int32_t>& src,
 
 // Two steps; both were inferred. Operands of the second are still needed after the first: while that is placed they must
 // not count as dying.
-void PlanCompiler::emitBefore(const OpSpec& first, const std::vector<std::int32_t>& first_src, std::int32_t middle, const OpSpec& second,
-                              const std::vector<std::int32_t>& second_src, const std::vector<std::int32_t>& dst, const Label& label) {
+void PlanCompiler::emitBefore(const OpSpec& first, const std::vector<std::int32_t>& first_src, std::int32_t middle,
+                              const OpSpec& second, const std::vector<std::int32_t>& second_src,
+                              const std::vector<std::int32_t>& dst, const Label& label) {
   std::vector<std::pair<std::int32_t, std::int32_t>> held;
   for (std::int32_t value : second_src) {
     if (value < 0 || value == middle) continue;
@@ -77,8 +79,8 @@ void PlanCompiler::emitBefore(const OpSpec& first, const std::vector<std::int32_
   emitCompute(second, second_src, dst, dims, label);
 }
 
-void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
-                             const Label& label) {
+void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
+                             const std::vector<std::int32_t>& dst, const Label& label) {
   SplitOp halves = splitOp(op, kept, src);
   std::vector<TensorDesc> dims;
   infer(halves.head, halves.head_src, &dims);
@@ -89,7 +91,8 @@ void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vect
 
 // An operand was fused where it had the size of the result, and now the result would have to grow. False: that is not
 // what is wrong.
-bool PlanCompiler::emitApart(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label) {
+bool PlanCompiler::emitApart(const OpSpec& op, const std::vector<std::int32_t>& src,
+                             const std::vector<std::int32_t>& dst, const Label& label) {
   if (op.kind == OpKind::kLayerNorm) return emitSumApart(op, src, dst, label);
   if (op.kind == OpKind::kSoftmax) return emitMaskApart(op, src, dst, label);
   const bool chained = op.kind != OpKind::kPointwise && !isView(op.kind) && dst.size() == 1 && !op.post_ops.empty();
@@ -105,14 +108,17 @@ bool PlanCompiler::emitApart(const OpSpec& op, const std::vector<std::int32_t>& 
 }
 
 // layer_norm(x + residual) as a sum and a normalization.
-bool PlanCompiler::emitSumApart(OpSpec norm, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label) {
+bool PlanCompiler::emitSumApart(OpSpec norm, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
+                                const Label& label) {
   const bool sum_output = norm.intOr("sum_output", 0) != 0;
-  if (src.size() != 4 || src[0] < 0 || src[3] < 0 || !norm.post_ops.empty() || dst.size() != (sum_output ? 2u : 1u)) return false;
+  if (src.size() != 4 || src[0] < 0 || src[3] < 0 || !norm.post_ops.empty() || dst.size() != (sum_output ? 2u : 1u))
+    return false;
   const OpSpec sum = pointwise({binaryPostOp(PostOpKind::kAdd, 0)});
   std::vector<TensorDesc> dims, ignored;
   if (!infer(sum, {src[0], src[3]}, &dims)) return false;
   norm.attributes.erase("sum_output");
-  std::vector<TensorDesc> descs{dims[0], src[1] < 0 ? TensorDesc() : values_[src[1]].desc, src[2] < 0 ? TensorDesc() : values_[src[2]].desc, TensorDesc()};
+  std::vector<TensorDesc> descs{dims[0], src[1] < 0 ? TensorDesc() : values_[src[1]].desc,
+                                src[2] < 0 ? TensorDesc() : values_[src[2]].desc, TensorDesc()};
   if (!inferShapes(norm, descs, &ignored).ok) return false;
   const std::int32_t middle = sum_output ? dst[1] : newValue(dims[0], -1);
   emitBefore(sum, {src[0], src[3]}, middle, norm, {middle, src[1], src[2], -1}, {dst[0]}, label);
@@ -120,9 +126,11 @@ bool PlanCompiler::emitSumApart(OpSpec norm, const std::vector<std::int32_t>& sr
 }
 
 // softmax(scale · x + mask) as a chain and a softmax.
-bool PlanCompiler::emitMaskApart(OpSpec softmax, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst, const Label& label) {
+bool PlanCompiler::emitMaskApart(OpSpec softmax, const std::vector<std::int32_t>& src,
+                                 const std::vector<std::int32_t>& dst, const Label& label) {
   if (src.size() != 2 || src[0] < 0 || src[1] < 0 || !softmax.post_ops.empty() || dst.size() != 1) return false;
-  const OpSpec masked = pointwise({unaryPostOp(PostOpKind::kLinear, softmax.floatOr("scale", 1), 0), binaryPostOp(PostOpKind::kAdd, 0)});
+  const OpSpec masked =
+      pointwise({unaryPostOp(PostOpKind::kLinear, softmax.floatOr("scale", 1), 0), binaryPostOp(PostOpKind::kAdd, 0)});
   std::vector<TensorDesc> dims, ignored;
   if (!infer(masked, src, &dims)) return false;
   // A mask with more dimensions would shift the axis.

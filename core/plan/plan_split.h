@@ -11,8 +11,9 @@
 namespace ipex_studio {
 
 struct SplitOp {
-  OpSpec head, tail;                              // the tail is a pointwise chain
-  std::vector<std::int32_t> head_src, tail_src;   // of the given sources; the tail's first operand, the head's result, is left out
+  OpSpec head, tail;  // the tail is a pointwise chain
+  std::vector<std::int32_t> head_src,
+      tail_src;  // of the given sources; the tail's first operand, the head's result, is left out
 };
 
 // The first `kept` post-operations stay with `op`, the others become a pointwise chain. Every operand that the

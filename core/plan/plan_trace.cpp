@@ -27,8 +27,8 @@ std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& reque
 }
 
 // A step that is emitted apart shares its node with others: then none of them can be chosen for.
-void PlanCompiler::traceStep(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
-                             const std::vector<TensorDesc>& dims) {
+void PlanCompiler::traceStep(const OpSpec& op, const std::vector<std::int32_t>& src,
+                             const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims) {
   TracedStep step{node_, op, src, dst, prepareArgs(op, src, dims), true};
   step.args.weights = nullptr;
   for (std::int32_t value : dst) step.whole = step.whole && value < spec_values_;

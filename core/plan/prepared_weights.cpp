@@ -13,13 +13,13 @@
 #include "core/base/crc32.h"
 #include "core/base/error.h"
 #include "core/base/huge_pages.h"
-#include "core/record/records_json.h"
 #include "core/base/sha256.h"
+#include "core/record/records_json.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr std::uint32_t kPreparedSchema = 1;   // raise it, too, when a kernel packs other bytes under the same form
+constexpr std::uint32_t kPreparedSchema = 1;  // raise it, too, when a kernel packs other bytes under the same form
 constexpr std::uint64_t kFilePage = 4096, kWeightAlignment = 64;
 constexpr std::uint64_t kMostTableBytes = 64u << 20;
 
@@ -32,15 +32,15 @@ struct PreparedHeader {
 };
 static_assert(sizeof(PreparedHeader) == 32);
 
-
 void writeAt(int fd, const void* data, std::size_t bytes, std::uint64_t at) {
   const char* from = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t count = ::pwrite(fd, from, bytes, static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      throw Error(ExitCode::kFailure, fmt::format("The prepared weights could not be written ({}); check the free space.",
-                                                  std::strerror(count < 0 ? errno : ENOSPC)));
+      throw Error(ExitCode::kFailure,
+                  fmt::format("The prepared weights could not be written ({}); check the free space.",
+                              std::strerror(count < 0 ? errno : ENOSPC)));
     }
     from += count;
     bytes -= static_cast<std::size_t>(count);
@@ -69,8 +69,8 @@ bool belongsToUs(const struct stat& status) {
 // False: the row does not describe weights between these bytes of the file.
 bool readPlace(const nlohmann::json& row, std::uint64_t first, std::uint64_t last, PreparedWeights::Place* place) {
   const bool formed = row.is_array() && row.size() == 7 && row[0].is_number_unsigned() && row[1].is_number_unsigned() &&
-                      row[2].is_number_unsigned() && row[3].is_string() && row[4].is_number_unsigned() && row[5].is_number_unsigned() &&
-                      row[6].is_number_unsigned();
+                      row[2].is_number_unsigned() && row[3].is_string() && row[4].is_number_unsigned() &&
+                      row[5].is_number_unsigned() && row[6].is_number_unsigned();
   if (!formed) return false;
   place->constant = row[0].get<std::uint64_t>();
   place->constant_crc = row[1].get<std::uint32_t>();
@@ -87,7 +87,8 @@ bool readPlace(const nlohmann::json& row, std::uint64_t first, std::uint64_t las
 
 std::string preparedRegionId(const PlanSpec& spec) { return sha256Hex(planSpecToText(spec)); }
 
-std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string& machine, const std::vector<PreparedRegion>& regions) {
+std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string& machine,
+                                  const std::vector<PreparedRegion>& regions) {
   nlohmann::json table = {{"machine", machine}, {"regions", nlohmann::json::object()}};
   std::vector<std::uint64_t> at;
   std::uint64_t data_bytes = 0;
@@ -97,7 +98,8 @@ std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string&
     for (const PreparedRegion::Weight& weight : region.weights) {
       at.push_back(data_bytes);
       const std::uint32_t crc = crc32Update(0, weight.data, weight.bytes);
-      rows.push_back({weight.constant, weight.constant_crc, weight.offset, weight.form, data_bytes, std::uint64_t{weight.bytes}, crc});
+      rows.push_back({weight.constant, weight.constant_crc, weight.offset, weight.form, data_bytes,
+                      std::uint64_t{weight.bytes}, crc});
       data_bytes = roundedUp(data_bytes + weight.bytes, kWeightAlignment);
     }
   }
@@ -112,10 +114,12 @@ std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string&
   writeAt(fd, text.data(), text.size(), origin + sizeof header);
   std::size_t next = 0;
   for (const PreparedRegion& region : regions) {
-    for (const PreparedRegion::Weight& weight : region.weights) writeAt(fd, weight.data, weight.bytes, origin + first + at[next++]);
+    for (const PreparedRegion::Weight& weight : region.weights)
+      writeAt(fd, weight.data, weight.bytes, origin + first + at[next++]);
   }
   const auto end = static_cast<std::int64_t>(origin + header.file_bytes);
-  if (::ftruncate(fd, end) != 0) throw Error(ExitCode::kFailure, "The prepared weights could not be written; check the free space.");
+  if (::ftruncate(fd, end) != 0)
+    throw Error(ExitCode::kFailure, "The prepared weights could not be written; check the free space.");
   return end;
 }
 
@@ -137,7 +141,9 @@ std::string PreparedWeights::readTable() {
     return "is damaged";
   }
   std::string text(header.table_bytes, '\0');
-  if (!readAt(fd_, text.data(), text.size(), sizeof header) || crc32Update(0, text.data(), text.size()) != header.table_crc) return "is damaged";
+  if (!readAt(fd_, text.data(), text.size(), sizeof header) ||
+      crc32Update(0, text.data(), text.size()) != header.table_crc)
+    return "is damaged";
   const std::uint64_t first = roundedUp(sizeof header + header.table_bytes, kFilePage);
   try {
     const nlohmann::json table = parseRecordText(text);
@@ -173,16 +179,19 @@ void PreparedWeights::map() {
   fd_ = -1;
 }
 
-std::shared_ptr<const PreparedWeights> PreparedWeights::open(const std::string& path, const std::string& machine, std::string* problem) {
+std::shared_ptr<const PreparedWeights> PreparedWeights::open(const std::string& path, const std::string& machine,
+                                                             std::string* problem) {
   problem->clear();
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
-    if (errno != ENOENT) *problem = fmt::format("{} cannot be opened ({}); its weights are packed again.", path, std::strerror(errno));
+    if (errno != ENOENT)
+      *problem = fmt::format("{} cannot be opened ({}); its weights are packed again.", path, std::strerror(errno));
     return nullptr;
   }
   const std::shared_ptr<PreparedWeights> opened(new PreparedWeights(fd, path));
   std::string why = opened->readTable();
-  if (why.empty() && opened->machine_ != machine) why = fmt::format("was made for another machine or other libraries than these ({})", machine);
+  if (why.empty() && opened->machine_ != machine)
+    why = fmt::format("was made for another machine or other libraries than these ({})", machine);
   if (!why.empty()) {
     *problem = fmt::format("{} {}; its weights are packed again.", path, why);
     return nullptr;

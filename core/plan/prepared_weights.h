@@ -24,15 +24,15 @@
 
 namespace ipex_studio {
 
-inline constexpr const char kPreparedSuffix[] = ".weights";   // behind the name of the export
+inline constexpr const char kPreparedSuffix[] = ".weights";  // behind the name of the export
 
 // What one region has packed.
 struct PreparedRegion {
   struct Weight {
-    std::uint64_t constant = 0;        // index of the constant it was made of
-    std::uint32_t constant_crc = 0;    // of all of that
-    std::uint64_t offset = 0;          // bytes into it
-    std::string form;                  // WeightCache's
+    std::uint64_t constant = 0;      // index of the constant it was made of
+    std::uint32_t constant_crc = 0;  // of all of that
+    std::uint64_t offset = 0;        // bytes into it
+    std::string form;                // WeightCache's
     const void* data = nullptr;
     std::size_t bytes = 0;
   };
@@ -46,7 +46,8 @@ std::string preparedRegionId(const PlanSpec& spec);
 
 // Writes the file from byte `begin` of `fd` on; returns where it ends. `machine`: all that packed bytes depend on besides
 // what they are made of. Throws Error(kFailure).
-std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string& machine, const std::vector<PreparedRegion>& regions);
+std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string& machine,
+                                  const std::vector<PreparedRegion>& regions);
 
 // Thread-safe.
 class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
@@ -55,12 +56,13 @@ class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
     std::uint64_t constant = 0, offset = 0;
     std::uint32_t constant_crc = 0;
     std::string form;
-    std::uint64_t begin = 0, bytes = 0;   // in the file
+    std::uint64_t begin = 0, bytes = 0;  // in the file
     std::uint32_t crc = 0;
   };
 
   // Null where there is no such file, and, with a sentence in `problem`, where it is damaged or made for another machine.
-  static std::shared_ptr<const PreparedWeights> open(const std::string& path, const std::string& machine, std::string* problem);
+  static std::shared_ptr<const PreparedWeights> open(const std::string& path, const std::string& machine,
+                                                     std::string* problem);
   // Reads all of it. Throws Error(kFailure) with one sentence that names `path`.
   static void check(int fd, const std::string& path);
 
@@ -80,14 +82,14 @@ class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
   std::string readTable();
   void map();
 
-  int fd_;                             // -1 once it is mapped
+  int fd_;  // -1 once it is mapped
   std::string path_;
   std::uint64_t file_bytes_ = 0;
   std::string machine_;
   std::map<std::string, std::vector<Place>> regions_;
   void* reserved_ = nullptr;
   std::size_t reserved_bytes_ = 0;
-  const char* base_ = nullptr;         // null: not mapped
+  const char* base_ = nullptr;  // null: not mapped
 };
 
 }  // namespace ipex_studio

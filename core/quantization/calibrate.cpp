@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/lower/region_object.h"
-#include "core/torch/torch_error.h"
 #include "core/base/error.h"
-#include "core/record/records_json.h"
+#include "core/lower/region_object.h"
 #include "core/plan/value_source.h"
+#include "core/record/records_json.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 namespace {
@@ -26,7 +26,8 @@ ValueSource& sourceOf(const torch::jit::IValue& region) {
 }
 
 bool isFinite(const torch::jit::IValue& value) {
-  if (!value.isTensor() || !value.toTensor().defined() || !at::isFloatingType(value.toTensor().scalar_type())) return true;
+  if (!value.isTensor() || !value.toTensor().defined() || !at::isFloatingType(value.toTensor().scalar_type()))
+    return true;
   // NaN and infinity survive a sum; finite values of FP32 do not overflow one in FP64.
   const at::Tensor tensor = value.toTensor();
   return tensor.isfinite().all().item<bool>();
@@ -44,7 +45,11 @@ struct Calibrator::Impl {
   std::int64_t calls = 0;
 
   Impl(torch::jit::Module given, CalibrationPlan what, CalibrationOptions how)
-      : module(std::move(given)), plan(std::move(what)), options(how), regions(regionObjects(module)), observers(plan.points.size()) {
+      : module(std::move(given)),
+        plan(std::move(what)),
+        options(how),
+        regions(regionObjects(module)),
+        observers(plan.points.size()) {
     std::vector<bool> taken(plan.points.size(), false);
     for (const auto& region : regions) points.push_back(resultsOf(sourceOf(region).planSpec(), &taken));
     for (std::size_t r = 0; r < regions.size(); ++r) addInputs(sourceOf(regions[r]).planSpec(), &taken, &points[r]);
@@ -100,7 +105,8 @@ struct Calibrator::Impl {
         if (found == points[r].end() || desc.dtype != DType::kF32) return;
         const auto point = static_cast<std::size_t>(found->second);
         const bool channels = calls < options.channel_calls;
-        observers[point].observe(desc, static_cast<const float*>(data), channels ? plan.points[point].channel_axis : -1);
+        observers[point].observe(desc, static_cast<const float*>(data),
+                                 channels ? plan.points[point].channel_axis : -1);
       });
     }
   }
@@ -108,7 +114,8 @@ struct Calibrator::Impl {
   json signature() const {
     json keys = json::array();
     for (const CalibrationPoint& point : plan.points) keys.push_back(point.key);
-    return {{"keys", std::move(keys)}, {"channel_calls", options.channel_calls}, {"equalization", options.equalization}};
+    return {
+        {"keys", std::move(keys)}, {"channel_calls", options.channel_calls}, {"equalization", options.equalization}};
   }
 };
 
@@ -122,7 +129,8 @@ std::int64_t Calibrator::calls() const { return impl_->calls; }
 torch::jit::IValue Calibrator::observe(const Inputs& inputs) {
   const torch::NoGradGuard no_grad;
   for (const auto& input : inputs) {
-    if (!isFinite(input)) throw Error(ExitCode::kUsage, fmt::format("Sample {} holds NaN or infinity; leave it out.", impl_->calls));
+    if (!isFinite(input))
+      throw Error(ExitCode::kUsage, fmt::format("Sample {} holds NaN or infinity; leave it out.", impl_->calls));
   }
   impl_->hook(true);
   torch::jit::IValue result;
@@ -149,13 +157,15 @@ std::string Calibrator::state() const {
 
 void Calibrator::restore(const std::string& text) {
   const auto refuse = [](const char* why) {
-    throw Error(ExitCode::kUsage, fmt::format("The calibration cannot go on: its saved state {}; delete it and start again.", why));
+    throw Error(ExitCode::kUsage,
+                fmt::format("The calibration cannot go on: its saved state {}; delete it and start again.", why));
   };
   std::vector<ValueObserver> observers;
   std::int64_t calls = 0;
   try {
     const json in = parseRecordText(text);
-    if (!in.is_object() || in.value("format", "") != kStateFormat || in.value("version", 0) != 1) refuse("is no state of this version");
+    if (!in.is_object() || in.value("format", "") != kStateFormat || in.value("version", 0) != 1)
+      refuse("is no state of this version");
     if (in.at("signature") != impl_->signature()) refuse("belongs to another model or other options");
     calls = in.at("calls").get<std::int64_t>();
     for (const json& entry : in.at("observers")) observers.push_back(ValueObserver::fromState(entry));
@@ -172,7 +182,8 @@ void Calibrator::restore(const std::string& text) {
 
 Recipe Calibrator::finish() const {
   const CalibrationPlan& plan = impl_->plan;
-  if (impl_->calls == 0) throw Error(ExitCode::kUsage, "Nothing was calibrated: the data set is empty; give at least one sample.");
+  if (impl_->calls == 0)
+    throw Error(ExitCode::kUsage, "Nothing was calibrated: the data set is empty; give at least one sample.");
   Recipe recipe;
   recipe.observer = impl_->options.observer;
   recipe.samples = impl_->calls;
@@ -209,7 +220,8 @@ Recipe Calibrator::finish() const {
       const ValueObserver* observer = point < 0 ? nullptr : &impl_->observers[static_cast<std::size_t>(point)];
       if (observer == nullptr || observer->count() == 0 || observer->nanCount() + observer->infCount() == 0) continue;
       recipe.nodes[n].precision = "fp32";
-      recipe.nodes[n].reason = fmt::format("its values held NaN or infinity ({} of {})", observer->nanCount() + observer->infCount(), observer->count());
+      recipe.nodes[n].reason = fmt::format("its values held NaN or infinity ({} of {})",
+                                           observer->nanCount() + observer->infCount(), observer->count());
     }
   }
   return recipe;

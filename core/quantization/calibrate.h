@@ -24,10 +24,10 @@ namespace ipex_studio {
 
 struct CalibrationOptions {
   ObserverOptions observer;
-  bool bias_correction = true;     // recorded in the recipe, applied by insert-quantize
-  double smooth_alpha = 0.5;       // 0: no SmoothQuant
-  bool equalization = false;       // the module was optimized with OptimizeOptions::equalize; recorded in the recipe
-  int channel_calls = 16;          // statistics per channel come from so many first calls
+  bool bias_correction = true;  // recorded in the recipe, applied by insert-quantize
+  double smooth_alpha = 0.5;    // 0: no SmoothQuant
+  bool equalization = false;    // the module was optimized with OptimizeOptions::equalize; recorded in the recipe
+  int channel_calls = 16;       // statistics per channel come from so many first calls
 };
 
 class Calibrator {

@@ -10,15 +10,15 @@
 namespace ipex_studio {
 
 struct CalibrationPoint {
-  std::string key;                 // RecipeValue::key
-  bool clip = true;                // false: ObserverKind::kAuto keeps its extremes, a linear layer, matmul or sum reads it
-  int channel_axis = -1;           // axis of the channels where a product reads it: 1 for convolutions, last for linear
+  std::string key;        // RecipeValue::key
+  bool clip = true;       // false: ObserverKind::kAuto keeps its extremes, a linear layer, matmul or sum reads it
+  int channel_axis = -1;  // axis of the channels where a product reads it: 1 for convolutions, last for linear
 };
 
 // One result of a node of the graph before regions; its number is what the steps of the calibration module carry as origin.
 struct CalibrationResult {
-  int point = -1;                  // -1: not observed
-  std::vector<int> operands;       // points that the node's lowered operation reads, per source; -1: not observed
+  int point = -1;             // -1: not observed
+  std::vector<int> operands;  // points that the node's lowered operation reads, per source; -1: not observed
 };
 
 struct CalibrationPlan {

@@ -34,7 +34,8 @@ float groupError(const float* weights, std::int64_t count, float scale, float lo
 
 float groupScale(const float* weights, std::int64_t count, float low, float high) {
   float furthest = 0;
-  for (std::int64_t i = 0; i < count; ++i) furthest = std::fabs(weights[i]) > std::fabs(furthest) ? weights[i] : furthest;
+  for (std::int64_t i = 0; i < count; ++i)
+    furthest = std::fabs(weights[i]) > std::fabs(furthest) ? weights[i] : furthest;
   if (!(std::fabs(furthest) > kNoWeight)) return 1;
   float best = std::fabs(furthest) / high, least = groupError(weights, count, best, low, high);
   const auto consider = [&](float scale) {
@@ -54,13 +55,15 @@ float groupScale(const float* weights, std::int64_t count, float low, float high
 }  // namespace
 
 GroupedWeights quantizeGroups(const at::Tensor& weights, int bits, std::int64_t group) {
-  IPEX_CHECK(weights.dim() == 2 && (bits == 8 || bits == 4) && group > 0 && group % kNibbleBlock == 0, "groups of weights in 8 or 4 bits");
+  IPEX_CHECK(weights.dim() == 2 && (bits == 8 || bits == 4) && group > 0 && group % kNibbleBlock == 0,
+             "groups of weights in 8 or 4 bits");
   const at::Tensor plain = weights.detach().to(at::kFloat).contiguous();
   const std::int64_t rows = plain.size(0), depth = plain.size(1), groups = groupCount(depth, group);
   const bool four = bits == 4;
   const float low = four ? -8.0f : -127.0f, high = four ? 7.0f : 127.0f;
   GroupedWeights result;
-  result.integers = four ? at::full({rows, nibbleRowBytes(depth)}, kNibbleZero * 16 + kNibbleZero, at::kByte) : at::empty({rows, depth}, at::kChar);
+  result.integers = four ? at::full({rows, nibbleRowBytes(depth)}, kNibbleZero * 16 + kNibbleZero, at::kByte)
+                         : at::empty({rows, depth}, at::kChar);
   result.scales = at::empty({rows, groups}, at::kFloat);
   const float* const values = plain.data_ptr<float>();
   auto* const bytes = static_cast<std::uint8_t*>(result.integers.data_ptr());
@@ -102,7 +105,8 @@ at::Tensor quantizeRows(const at::Tensor& table) {
       const auto [least, greatest] = std::minmax_element(row, row + width);
       const float offset = *least, range = *greatest - *least, scale = range > kNoWeight ? range / 255 : 1;
       std::uint8_t* const to = bytes + v * row_bytes;
-      for (std::int64_t e = 0; e < width; ++e) to[e] = static_cast<std::uint8_t>(levelOf(row[e] - offset, 1 / scale, 0, 255));
+      for (std::int64_t e = 0; e < width; ++e)
+        to[e] = static_cast<std::uint8_t>(levelOf(row[e] - offset, 1 / scale, 0, 255));
       std::memcpy(to + width, &scale, sizeof scale);
       std::memcpy(to + width + sizeof scale, &offset, sizeof offset);
     }

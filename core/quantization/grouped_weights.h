@@ -8,7 +8,8 @@ namespace ipex_studio {
 
 struct GroupedWeights {
   at::Tensor integers;  // 8 bits: s8 [N, K]; 4 bits: u8 [N, nibbleRowBytes(K)]
-  at::Tensor scales;    // f32 [N, groupCount(K, group)]; of 4 bits also negative: the weight that reaches furthest takes level -8
+  at::Tensor
+      scales;  // f32 [N, groupCount(K, group)]; of 4 bits also negative: the weight that reaches furthest takes level -8
 };
 
 // `weights`: FP32 [N, K], finite. Each group's scale is the one of least squared error among the full range and some that

@@ -29,7 +29,8 @@ int exponentFor(double low, double high) {
   int exponent = std::ilogb(magnitude) - kFinest;
   const double span = high - low;
   if (span > 0) exponent = std::max(exponent, std::ilogb(span / Histogram::kBins) - 1);
-  while (binOf(high, std::ldexp(1.0, -exponent)) - binOf(low, std::ldexp(1.0, -exponent)) >= Histogram::kBins) ++exponent;
+  while (binOf(high, std::ldexp(1.0, -exponent)) - binOf(low, std::ldexp(1.0, -exponent)) >= Histogram::kBins)
+    ++exponent;
   return exponent;
 }
 
@@ -121,7 +122,8 @@ Histogram Histogram::fromState(const nlohmann::json& json) {
   histogram.first_ = json.at("first").get<std::int64_t>();
   histogram.zeros_ = json.at("zeros").get<std::int64_t>();
   histogram.counts_ = json.at("counts").get<std::vector<std::int64_t>>();
-  const bool negative = std::any_of(histogram.counts_.begin(), histogram.counts_.end(), [](std::int64_t count) { return count < 0; });
+  const bool negative =
+      std::any_of(histogram.counts_.begin(), histogram.counts_.end(), [](std::int64_t count) { return count < 0; });
   // A bin's number is below 2^(kFinest + 2): beyond that it comes from no float.
   constexpr std::int64_t kFarthest = std::int64_t{1} << 40;
   if (histogram.counts_.size() > kBins || negative || histogram.zeros_ < 0 || std::abs(histogram.exponent_) > 300 ||

@@ -31,7 +31,9 @@ std::optional<double> firstNumber(const json& entry) {
   return at->get<double>();
 }
 
-bool isQuantized(const std::string& dtype) { return dtype.find("quint8") != std::string::npos || dtype.find("qint8") != std::string::npos; }
+bool isQuantized(const std::string& dtype) {
+  return dtype.find("quint8") != std::string::npos || dtype.find("qint8") != std::string::npos;
+}
 
 // What a file says of one tensor.
 struct TensorInfo {
@@ -39,19 +41,21 @@ struct TensorInfo {
   std::optional<AffineParameters> affine;  // of u8
 };
 
-TensorInfo makeInfo(bool quantized, std::optional<double> scale, std::optional<double> zero, bool is_signed, const std::string& name) {
+TensorInfo makeInfo(bool quantized, std::optional<double> scale, std::optional<double> zero, bool is_signed,
+                    const std::string& name) {
   TensorInfo info{quantized, std::nullopt};
   if (!scale) return info;
   const double point = zero.value_or(0) + (is_signed ? 128 : 0);
-  if (!std::isfinite(*scale) || !(*scale > 0) || !(point >= 0 && point <= 255)) refuseConfiguration(name, "it holds a scale or zero point that no u8 tensor has");
+  if (!std::isfinite(*scale) || !(*scale > 0) || !(point >= 0 && point <= 255))
+    refuseConfiguration(name, "it holds a scale or zero point that no u8 tensor has");
   info.affine = AffineParameters{*scale, static_cast<std::int64_t>(point)};
   return info;
 }
 
 // One operation of a file.
 struct FileOperation {
-  std::string fqn;     // 2.x
-  std::string type;    // "convolution", "linear", "matmul" or what the file calls it
+  std::string fqn;   // 2.x
+  std::string type;  // "convolution", "linear", "matmul" or what the file calls it
   std::vector<TensorInfo> inputs, outputs;
 };
 
@@ -70,11 +74,14 @@ std::vector<TensorInfo> dictionaryTensors(const json& operation, const char* fie
       infos.emplace_back();
       continue;
     }
-    const auto word = [&](const char* key) { return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string(); };
+    const auto word = [&](const char* key) {
+      return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string();
+    };
     const std::string forced = word("force_dtype"), inferred = word("inf_dtype");
     const std::string& decides = forced.empty() ? inferred : forced;
-    infos.push_back(makeInfo(isQuantized(decides), firstNumber(entry.value("scale", json())), firstNumber(entry.value("zero_point", json())),
-                             decides.find("quint8") == std::string::npos && decides.find("qint8") != std::string::npos, name));
+    infos.push_back(makeInfo(
+        isQuantized(decides), firstNumber(entry.value("scale", json())), firstNumber(entry.value("zero_point", json())),
+        decides.find("quint8") == std::string::npos && decides.find("qint8") != std::string::npos, name));
   }
   return infos;
 }
@@ -85,7 +92,8 @@ std::vector<FileOperation> readDictionary(const json& in, const std::string& nam
     if (!entry.is_object() || !entry.contains("q_op_infos")) continue;
     // Numbers as text: in order of the numbers, not of the text.
     std::map<long, const json*> ordered;
-    for (const auto& [number, operation] : entry["q_op_infos"].items()) ordered[std::strtol(number.c_str(), nullptr, 10)] = &operation;
+    for (const auto& [number, operation] : entry["q_op_infos"].items())
+      ordered[std::strtol(number.c_str(), nullptr, 10)] = &operation;
     for (const auto& [number, operation] : ordered) {
       FileOperation made;
       made.fqn = operation->value("fqn", "");
@@ -99,14 +107,17 @@ std::vector<FileOperation> readDictionary(const json& in, const std::string& nam
 }
 
 std::vector<TensorInfo> listTensors(const json& entry, const std::string& side, const std::string& name) {
-  const json flags = entry.value(side + "s_quantized", json::array()), scales = entry.value(side + "_scales", json::array());
-  const json zeros = entry.value(side + "_zero_points", json::array()), dtypes = entry.value(side + "_quantized_dtypes", json::array());
+  const json flags = entry.value(side + "s_quantized", json::array()),
+             scales = entry.value(side + "_scales", json::array());
+  const json zeros = entry.value(side + "_zero_points", json::array()),
+             dtypes = entry.value(side + "_quantized_dtypes", json::array());
   std::vector<TensorInfo> infos;
   for (std::size_t i = 0; i < std::max(flags.size(), scales.size()); ++i) {
     const bool quantized = i < flags.size() && flags[i].is_boolean() ? flags[i].get<bool>() : i < scales.size();
     const std::string dtype = i < dtypes.size() && dtypes[i].is_string() ? dtypes[i].get<std::string>() : "uint8";
     infos.push_back(makeInfo(quantized, i < scales.size() ? firstNumber(scales[i]) : std::nullopt,
-                             i < zeros.size() ? firstNumber(zeros[i]) : std::nullopt, dtype.find("uint8") == std::string::npos, name));
+                             i < zeros.size() ? firstNumber(zeros[i]) : std::nullopt,
+                             dtype.find("uint8") == std::string::npos, name));
   }
   return infos;
 }
@@ -123,22 +134,28 @@ std::vector<FileOperation> readList(const json& in, const std::string& name) {
   return operations;
 }
 
-bool isList(const json& in) { return in.is_array() && !in.empty() && in[0].is_object() && in[0].contains("id") && in[0].contains("name"); }
+bool isList(const json& in) {
+  return in.is_array() && !in.empty() && in[0].is_object() && in[0].contains("id") && in[0].contains("name");
+}
 
 bool isDictionary(const json& in) {
-  return in.is_object() && std::any_of(in.begin(), in.end(), [](const json& entry) { return entry.is_object() && entry.contains("q_op_infos"); });
+  return in.is_object() && std::any_of(in.begin(), in.end(), [](const json& entry) {
+           return entry.is_object() && entry.contains("q_op_infos");
+         });
 }
 
 class Builder {
  public:
-  Builder(const CalibrationPlan& plan, const Recipe& observed, const std::string& name) : plan_(plan), recipe_(observed), name_(name) {
+  Builder(const CalibrationPlan& plan, const Recipe& observed, const std::string& name)
+      : plan_(plan), recipe_(observed), name_(name) {
     recipe_.origin = "int8_conf.json";
     recipe_.nodes = plan.candidates;
   }
 
   Recipe build(const std::vector<FileOperation>& operations, bool by_order) {
     by_order ? matchByOrder(operations) : matchByName(operations);
-    if (matched_ == 0) refuseConfiguration(name_, "it belongs to another model: it names none of this one's operations");
+    if (matched_ == 0)
+      refuseConfiguration(name_, "it belongs to another model: it names none of this one's operations");
     return std::move(recipe_);
   }
 
@@ -167,7 +184,9 @@ class Builder {
     }
     for (const char* type : {"convolution", "linear"}) {
       if (next[type] != by_type[type].size()) {
-        refuseConfiguration(name_, fmt::format("it belongs to another model: it has {} operations of kind {}, this one {}", by_type[type].size(), type, next[type]));
+        refuseConfiguration(name_,
+                            fmt::format("it belongs to another model: it has {} operations of kind {}, this one {}",
+                                        by_type[type].size(), type, next[type]));
       }
     }
   }
@@ -181,14 +200,17 @@ class Builder {
       node.reason = fmt::format("{} does not quantize it", name_);
       return;
     }
-    for (std::size_t i = 0; i < operation->inputs.size() && i < plan_.reads[n].size(); ++i) setValue(plan_.reads[n][i], operation->inputs[i]);
-    if (!operation->outputs.empty() && operation->outputs[0].quantized) setValue(plan_.writes[n], operation->outputs[0]);
+    for (std::size_t i = 0; i < operation->inputs.size() && i < plan_.reads[n].size(); ++i)
+      setValue(plan_.reads[n][i], operation->inputs[i]);
+    if (!operation->outputs.empty() && operation->outputs[0].quantized)
+      setValue(plan_.writes[n], operation->outputs[0]);
   }
 
   void setValue(int point, const TensorInfo& info) {
     if (point < 0 || !info.affine) return;
     const std::string& key = plan_.points[static_cast<std::size_t>(point)].key;
-    auto found = std::find_if(recipe_.values.begin(), recipe_.values.end(), [&](const RecipeValue& value) { return value.key == key; });
+    auto found = std::find_if(recipe_.values.begin(), recipe_.values.end(),
+                              [&](const RecipeValue& value) { return value.key == key; });
     if (found == recipe_.values.end()) {
       recipe_.values.emplace_back();
       found = std::prev(recipe_.values.end());
@@ -243,7 +265,8 @@ bool looksLikeIpexConfiguration(const std::string& text) {
   return isList(in) || isDictionary(in);
 }
 
-Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPlan& plan, const Recipe& observed, const std::string& name) {
+Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPlan& plan, const Recipe& observed,
+                                   const std::string& name) {
   const json in = parsed(text);
   const bool is_list = isList(in);
   if (!is_list && !isDictionary(in)) refuseConfiguration(name, "it is no configuration of Intel Extension for PyTorch");
@@ -262,7 +285,9 @@ std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& p
     if (candidate.precision != "int8") continue;  // products only: what follows them is the program's own choice
     const RecipeNode* node = recipe.node(candidate.key);
     const bool quantized = node != nullptr && node->precision == "int8";
-    json entry = {{"op_type", moduleClass(candidate.kind)}, {"op_type_is_module", candidate.kind != "matmul"}, {"fqn", candidate.module_path}};
+    json entry = {{"op_type", moduleClass(candidate.kind)},
+                  {"op_type_is_module", candidate.kind != "matmul"},
+                  {"fqn", candidate.module_path}};
     entry["input_tensor_infos"] = json::array();
     const std::size_t base = candidate.kind == "matmul" ? 2 : 1;
     for (std::size_t r = 0; r < base && r < plan.reads[n].size(); ++r) {
@@ -276,7 +301,8 @@ std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& p
     entry["output_tensor_infos"] = json::array({tensorInfo(recipe, plan, plan.writes[n], false)});
     operations[std::to_string(number++)] = std::move(entry);
   }
-  json module = {{"q_op_infos", std::move(operations)}, {"nonq_op_infos", json::object()}, {"layer_output_infos", json::array()}};
+  json module = {
+      {"q_op_infos", std::move(operations)}, {"nonq_op_infos", json::object()}, {"layer_output_infos", json::array()}};
   return json{{" ", std::move(module)}}.dump(4);
 }
 

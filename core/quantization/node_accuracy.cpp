@@ -9,8 +9,8 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/node_facts.h"
-#include "core/model/node_runner.h"
 #include "core/graph/origins.h"
+#include "core/model/node_runner.h"
 #include "core/quantization/quantized_value.h"
 
 namespace ipex_studio {
@@ -44,20 +44,31 @@ std::optional<AffineParameters> affineOf(Value* value) {
 
 // Writes a value in another form and computes nothing.
 bool converts(Node* node) {
-  if (node->kind() == c10::Symbol::fromQualString("aten::to") || node->kind() == c10::Symbol::fromQualString("aten::type_as")) return true;
+  if (node->kind() == c10::Symbol::fromQualString("aten::to") ||
+      node->kind() == c10::Symbol::fromQualString("aten::type_as"))
+    return true;
   const auto op = readFusedOp(node);
   if (!op || op->spec.kind != OpKind::kPointwise) return false;
-  const bool scales = std::all_of(op->post_args.begin(), op->post_args.end(), [](const Value* operand) { return constantTensor(operand).has_value(); });
-  const auto linear = [](const PostOp& post_op) { return post_op.kind == PostOpKind::kLinear || post_op.kind == PostOpKind::kMul; };
+  const bool scales = std::all_of(op->post_args.begin(), op->post_args.end(),
+                                  [](const Value* operand) { return constantTensor(operand).has_value(); });
+  const auto linear = [](const PostOp& post_op) {
+    return post_op.kind == PostOpKind::kLinear || post_op.kind == PostOpKind::kMul;
+  };
   return scales && std::all_of(op->spec.post_ops.begin(), op->spec.post_ops.end(), linear);
 }
 
 // Pools and resizes of libtorch know no integers: here they work on the floats that hold them.
 void runOnFloats(torch::jit::Graph& graph) {
-  static const std::unordered_set<std::string> kMoves = {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d", "aten::upsample_nearest1d",
+  static const std::unordered_set<std::string> kMoves = {"aten::max_pool1d",         "aten::max_pool2d",
+                                                         "aten::max_pool3d",         "aten::upsample_nearest1d",
                                                          "aten::upsample_nearest2d", "aten::upsample_nearest3d"};
-  static const std::unordered_set<std::string> kAverages = {"aten::mean", "aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d",
-                                                            "aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d"};
+  static const std::unordered_set<std::string> kAverages = {"aten::mean",
+                                                            "aten::avg_pool1d",
+                                                            "aten::avg_pool2d",
+                                                            "aten::avg_pool3d",
+                                                            "aten::adaptive_avg_pool1d",
+                                                            "aten::adaptive_avg_pool2d",
+                                                            "aten::adaptive_avg_pool3d"};
   const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
   for (Node* node : nodes) {
     const bool moves = kMoves.count(node->kind().toQualString()) != 0;
@@ -65,7 +76,8 @@ void runOnFloats(torch::jit::Graph& graph) {
     Value* source = node->input(0);
     torch::jit::WithInsertPoint before(node);
     Value* no = graph.insertConstant(false);
-    Value* real = graph.insert(c10::Symbol::fromQualString("aten::to"), {source, static_cast<std::int64_t>(at::kFloat), no, no});
+    Value* real =
+        graph.insert(c10::Symbol::fromQualString("aten::to"), {source, static_cast<std::int64_t>(at::kFloat), no, no});
     node->replaceInput(0, real);
     if (!moves) continue;
     torch::jit::WithInsertPoint behind(node->next());
@@ -89,8 +101,11 @@ AccuracyRecord compare(const at::Tensor& actual, const at::Tensor& reference) {
 
 class Comparison {
  public:
-  Comparison(const torch::jit::Module& rewritten, const std::vector<std::vector<OriginId>>& origins, std::map<OriginId, at::Tensor> expected)
-      : rewritten_(rewritten.clone()), graph_(*rewritten_.get_method("forward").graph()), expected_(std::move(expected)) {
+  Comparison(const torch::jit::Module& rewritten, const std::vector<std::vector<OriginId>>& origins,
+             std::map<OriginId, at::Tensor> expected)
+      : rewritten_(rewritten.clone()),
+        graph_(*rewritten_.get_method("forward").graph()),
+        expected_(std::move(expected)) {
     std::size_t place = 0;
     for (Node* node : graph_.nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
@@ -116,13 +131,16 @@ class Comparison {
  private:
   void look(Node* node) {
     const auto found = origins_.find(node);
-    if (found == origins_.end() || found->second.empty() || giver_.count(found->second.back()) == 0 || giver_[found->second.back()] != node) return;
+    if (found == origins_.end() || found->second.empty() || giver_.count(found->second.back()) == 0 ||
+        giver_[found->second.back()] != node)
+      return;
     const at::Tensor* expected = expectedOf(node->output());
     if (expected == nullptr || !lowers(node)) return;
     const auto real = realOf(node->output(), runner_->valueOf(node->output()));
     if (!real || !real->sizes().equals(expected->sizes())) return;
     const auto alone = computeAlone(node);
-    if (alone && alone->sizes().equals(expected->sizes())) add(found->second, "fp32, alone", compare(*alone, *expected));
+    if (alone && alone->sizes().equals(expected->sizes()))
+      add(found->second, "fp32, alone", compare(*alone, *expected));
     add(found->second, "fp32", compare(*real, *expected));
   }
 
@@ -146,7 +164,8 @@ class Comparison {
     if (ids == origins_.end() || ids->second.empty() || value->node()->outputs().size() != 1) return nullptr;
     const auto giver = giver_.find(ids->second.back());
     const auto expected = expected_.find(ids->second.back());
-    return giver == giver_.end() || giver->second != value->node() || expected == expected_.end() ? nullptr : &expected->second;
+    return giver == giver_.end() || giver->second != value->node() || expected == expected_.end() ? nullptr
+                                                                                                  : &expected->second;
   }
 
   // What the value means, in FP32.
@@ -226,7 +245,8 @@ class Comparison {
 
 std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const torch::jit::Module& rewritten,
                                          const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs,
-                                         const std::unordered_map<OriginId, at::Tensor>& divisors, std::int64_t most_bytes) {
+                                         const std::unordered_map<OriginId, at::Tensor>& divisors,
+                                         std::int64_t most_bytes) {
   const torch::NoGradGuard no_grad;
   torch::jit::Module reference = frozen;
   torch::jit::Graph& graph = *reference.get_method("forward").graph();
@@ -239,12 +259,14 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
     if (node->owningBlock() != graph.block() || node->outputs().size() != 1) return;
     const auto& ids = table.of(node->output());
     const IValue& value = running->valueOf(node->output());
-    if (ids.empty() || !value.isTensor() || !value.toTensor().defined() || value.toTensor().scalar_type() != at::kFloat) return;
+    if (ids.empty() || !value.isTensor() || !value.toTensor().defined() || value.toTensor().scalar_type() != at::kFloat)
+      return;
     const at::Tensor tensor = value.toTensor();
     if (tensor.numel() == 0 || bytes + 4 * tensor.numel() > most_bytes) return;
     bytes += 4 * tensor.numel();
     const auto divisor = divisors.find(ids.back());
-    const bool divided = divisor != divisors.end() && tensor.dim() >= divisor->second.dim() && tensor.size(-divisor->second.dim()) == divisor->second.size(0);
+    const bool divided = divisor != divisors.end() && tensor.dim() >= divisor->second.dim() &&
+                         tensor.size(-divisor->second.dim()) == divisor->second.size(0);
     expected[ids.back()] = divided ? tensor / divisor->second : tensor.clone();  // a later node may write into it
   });
   running = &runner;

@@ -18,6 +18,7 @@ namespace ipex_studio {
 // cannot be run so. Not thread-safe on the same modules.
 std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const torch::jit::Module& rewritten,
                                          const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs,
-                                         const std::unordered_map<OriginId, at::Tensor>& divisors = {}, std::int64_t most_bytes = std::int64_t{1} << 30);
+                                         const std::unordered_map<OriginId, at::Tensor>& divisors = {},
+                                         std::int64_t most_bytes = std::int64_t{1} << 30);
 
 }  // namespace ipex_studio

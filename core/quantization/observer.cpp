@@ -119,20 +119,27 @@ void forEachRun(const Walk& walk, const Visit& visit) {
 
 const char* observerName(ObserverKind kind) {
   switch (kind) {
-    case ObserverKind::kAuto: return "auto";
-    case ObserverKind::kMinMax: return "min-max";
-    case ObserverKind::kPercentile: return "percentile";
-    case ObserverKind::kKl: return "kl";
-    case ObserverKind::kMse: return "mse";
+    case ObserverKind::kAuto:
+      return "auto";
+    case ObserverKind::kMinMax:
+      return "min-max";
+    case ObserverKind::kPercentile:
+      return "percentile";
+    case ObserverKind::kKl:
+      return "kl";
+    case ObserverKind::kMse:
+      return "mse";
   }
   return "min-max";
 }
 
 ObserverKind observerFromName(const std::string& name) {
-  for (ObserverKind kind : {ObserverKind::kAuto, ObserverKind::kMinMax, ObserverKind::kPercentile, ObserverKind::kKl, ObserverKind::kMse}) {
+  for (ObserverKind kind :
+       {ObserverKind::kAuto, ObserverKind::kMinMax, ObserverKind::kPercentile, ObserverKind::kKl, ObserverKind::kMse}) {
     if (name == observerName(kind)) return kind;
   }
-  throw Error(ExitCode::kUsage, fmt::format("There is no observer '{}'; use auto, min-max, percentile, kl or mse.", name));
+  throw Error(ExitCode::kUsage,
+              fmt::format("There is no observer '{}'; use auto, min-max, percentile, kl or mse.", name));
 }
 
 void ValueObserver::scan(const float* values, std::size_t count) {
@@ -167,7 +174,8 @@ void ValueObserver::observe(const TensorDesc& desc, const float* data, int chann
   } else {
     std::vector<float> run(static_cast<std::size_t>(walk.sizes.back()));
     forEachRun(walk, [&](std::int64_t offset) {
-      for (std::size_t i = 0; i < run.size(); ++i) run[i] = data[offset + static_cast<std::int64_t>(i) * walk.strides.back()];
+      for (std::size_t i = 0; i < run.size(); ++i)
+        run[i] = data[offset + static_cast<std::int64_t>(i) * walk.strides.back()];
       scan(run.data(), run.size());
     });
   }
@@ -291,20 +299,30 @@ ValueRange ValueObserver::range(const ObserverOptions& options, int levels) cons
   const ValueRange extremes{std::min(least(), 0.0), std::max(greatest(), 0.0)};
   if (extremes.low == extremes.high || histogram_.empty()) return extremes;
   switch (options.kind) {
-    case ObserverKind::kMinMax: return extremes;
-    case ObserverKind::kPercentile: return percentileRange(histogram_, extremes, options.percentile);
-    case ObserverKind::kKl: return klRange(histogram_, extremes, levels);
+    case ObserverKind::kMinMax:
+      return extremes;
+    case ObserverKind::kPercentile:
+      return percentileRange(histogram_, extremes, options.percentile);
+    case ObserverKind::kKl:
+      return klRange(histogram_, extremes, levels);
     case ObserverKind::kAuto:
-    case ObserverKind::kMse: return mseRange(histogram_, extremes, levels);
+    case ObserverKind::kMse:
+      return mseRange(histogram_, extremes, levels);
   }
   return extremes;
 }
 
 nlohmann::json ValueObserver::state() const {
-  return {{"count", count_},   {"nan", nan_},       {"inf", inf_},
-          {"any", any_},       {"least", least_},   {"greatest", greatest_},
-          {"histogram", histogram_.state()},        {"channel_count", channel_count_},
-          {"channel_sum", channel_sum_},            {"channel_absmax", channel_absmax_}};
+  return {{"count", count_},
+          {"nan", nan_},
+          {"inf", inf_},
+          {"any", any_},
+          {"least", least_},
+          {"greatest", greatest_},
+          {"histogram", histogram_.state()},
+          {"channel_count", channel_count_},
+          {"channel_sum", channel_sum_},
+          {"channel_absmax", channel_absmax_}};
 }
 
 ValueObserver ValueObserver::fromState(const nlohmann::json& json) {
@@ -323,7 +341,8 @@ ValueObserver ValueObserver::fromState(const nlohmann::json& json) {
   } catch (const nlohmann::json::exception&) {
     throw Error(ExitCode::kUsage, "The state of an observer is damaged.");
   }
-  const bool counts = observer.count_ >= 0 && observer.nan_ >= 0 && observer.inf_ >= 0 && observer.nan_ + observer.inf_ <= observer.count_;
+  const bool counts = observer.count_ >= 0 && observer.nan_ >= 0 && observer.inf_ >= 0 &&
+                      observer.nan_ + observer.inf_ <= observer.count_;
   if (!counts || observer.least_ > observer.greatest_ || observer.channel_count_ < 0 ||
       observer.channel_sum_.size() != observer.channel_absmax_.size()) {
     throw Error(ExitCode::kUsage, "The state of an observer is damaged.");
@@ -338,7 +357,8 @@ AffineParameters affineParameters(ValueRange range, int levels) {
   // A scale must survive as a float, and so must what it is the reciprocal of.
   parameters.scale = scale > 1e-30 && std::isfinite(scale) ? scale : 1;
   if (scale > 1e-30 && std::isfinite(scale)) {
-    parameters.zero_point = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::nearbyint(-low / parameters.scale)), 0, levels - 1);
+    parameters.zero_point =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(std::nearbyint(-low / parameters.scale)), 0, levels - 1);
   }
   return parameters;
 }

@@ -29,7 +29,8 @@ ObserverKind observerFromName(const std::string& name);
 
 struct ObserverOptions {
   ObserverKind kind = ObserverKind::kAuto;
-  double percentile = 99.99;  // kPercentile: this share of the elements (in percent) lies inside, the rest equally on both sides
+  double percentile =
+      99.99;  // kPercentile: this share of the elements (in percent) lies inside, the rest equally on both sides
 };
 
 struct ValueRange {
@@ -47,9 +48,11 @@ class Histogram {
   bool empty() const { return counts_.empty(); }
   std::int64_t zeros() const { return zeros_; }
   double width() const;
-  std::int64_t first() const { return first_; }                 // number of the bin that counts()[0] is
+  std::int64_t first() const { return first_; }  // number of the bin that counts()[0] is
   const std::vector<std::int64_t>& counts() const { return counts_; }
-  double center(std::size_t bin) const { return (static_cast<double>(first_) + static_cast<double>(bin) + 0.5) * width(); }
+  double center(std::size_t bin) const {
+    return (static_cast<double>(first_) + static_cast<double>(bin) + 0.5) * width();
+  }
 
   nlohmann::json state() const;
   static Histogram fromState(const nlohmann::json& json);
@@ -58,7 +61,7 @@ class Histogram {
   void cover(int exponent, std::int64_t first, std::int64_t last);
   void coarsen(int exponent);
 
-  int exponent_ = 0;                  // k
+  int exponent_ = 0;  // k
   std::int64_t first_ = 0;
   std::int64_t zeros_ = 0;
   std::vector<std::int64_t> counts_;  // bins first_ … first_ + size - 1; at most kBins
@@ -81,7 +84,7 @@ class ValueObserver {
   double least() const { return count_ > nan_ + inf_ ? least_ : 0; }
   double greatest() const { return count_ > nan_ + inf_ ? greatest_ : 0; }
   const Histogram& histogram() const { return histogram_; }
-  std::vector<double> channelMean() const;                  // empty: not asked for
+  std::vector<double> channelMean() const;  // empty: not asked for
   const std::vector<double>& channelAbsmax() const { return channel_absmax_; }
 
   // The range to quantize in, always holding 0. kAuto means kMse here: who reads the value is not known. `levels`: 256 for u8.
@@ -100,9 +103,9 @@ class ValueObserver {
 
   std::int64_t count_ = 0, nan_ = 0, inf_ = 0;
   double least_ = 0, greatest_ = 0;
-  bool any_ = false;                        // a finite element was seen
+  bool any_ = false;  // a finite element was seen
   Histogram histogram_;
-  std::int64_t channel_count_ = 0;          // elements per channel
+  std::int64_t channel_count_ = 0;  // elements per channel
   std::vector<double> channel_sum_, channel_absmax_;
 };
 

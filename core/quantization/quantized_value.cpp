@@ -22,7 +22,8 @@ std::optional<AffineParameters> quantizationOf(const Value* value) {
     if (dtype != at::kByte && dtype != at::kChar) return std::nullopt;
     const auto lowered = lowerNode(node);
     const auto* ops = std::get_if<LoweredNode>(&lowered);
-    if (ops == nullptr || ops->ops.empty() || ops->ops[0].src.empty() || ops->ops[0].src[0].value == nullptr) return std::nullopt;
+    if (ops == nullptr || ops->ops.empty() || ops->ops[0].src.empty() || ops->ops[0].src[0].value == nullptr)
+      return std::nullopt;
     value = ops->ops[0].src[0].value;
   }
   return std::nullopt;

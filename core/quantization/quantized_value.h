@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/torch/torch_compat.h"
 #include "core/quantization/observer.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

@@ -121,7 +121,8 @@ ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, doub
   for (std::size_t bin = 0; bin < histogram.counts().size(); ++bin) {
     seen += static_cast<double>(histogram.counts()[bin]);
     if (seen > tail) {
-      range.low = std::max(extremes.low, (static_cast<double>(histogram.first()) + static_cast<double>(bin)) * histogram.width());
+      range.low = std::max(extremes.low,
+                           (static_cast<double>(histogram.first()) + static_cast<double>(bin)) * histogram.width());
       break;
     }
   }
@@ -129,7 +130,8 @@ ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, doub
   for (std::size_t bin = histogram.counts().size(); bin-- > 0;) {
     seen += static_cast<double>(histogram.counts()[bin]);
     if (seen > tail) {
-      range.high = std::min(extremes.high, (static_cast<double>(histogram.first()) + static_cast<double>(bin) + 1) * histogram.width());
+      range.high = std::min(
+          extremes.high, (static_cast<double>(histogram.first()) + static_cast<double>(bin) + 1) * histogram.width());
       break;
     }
   }

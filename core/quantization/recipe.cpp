@@ -23,12 +23,14 @@ using nlohmann::json;
 constexpr const char kFormat[] = "ipex-studio-recipe";
 constexpr std::size_t kMaxEntries = 200'000;
 
-bool isPrecision(const std::string& name) { return name == "auto" || name == "int8" || name == "fp32" || name == "bf16"; }
+bool isPrecision(const std::string& name) {
+  return name == "auto" || name == "int8" || name == "fp32" || name == "bf16";
+}
 
 json valueToJson(const RecipeValue& value) {
-  json out = {{"key", value.key},     {"least", value.least}, {"greatest", value.greatest}, {"low", value.low},
-              {"high", value.high},   {"scale", value.scale}, {"zero_point", value.zero_point},
-              {"dtype", "u8"},        {"count", value.count}};
+  json out = {{"key", value.key},    {"least", value.least}, {"greatest", value.greatest},     {"low", value.low},
+              {"high", value.high},  {"scale", value.scale}, {"zero_point", value.zero_point}, {"dtype", "u8"},
+              {"count", value.count}};
   if (value.nan != 0) out["nan"] = value.nan;
   if (value.inf != 0) out["inf"] = value.inf;
   if (!value.channel_mean.empty()) out["channel_mean"] = value.channel_mean;
@@ -59,7 +61,8 @@ bool allFinite(const std::vector<double>& values) {
 
 // What is wrong with a value, as the end of a sentence; empty: nothing.
 std::string faultOf(const RecipeValue& value) {
-  if (!allFinite({value.least, value.greatest, value.low, value.high, value.scale})) return "has a number that is not finite";
+  if (!allFinite({value.least, value.greatest, value.low, value.high, value.scale}))
+    return "has a number that is not finite";
   if (!(value.scale > 0)) return "has a scale that is not positive";
   constexpr double kLeast = std::numeric_limits<float>::min();
   if (value.scale < kLeast || value.scale > 1 / kLeast) return "has a scale that FP32 cannot multiply and divide by";
@@ -78,9 +81,12 @@ constexpr const char* kModes[] = {"static", "dynamic", "weight-only"};
 
 void check(const Recipe& recipe, const std::string& name) {
   const bool whole = recipe.group >= 0 && recipe.group <= kLargestGroup && recipe.group % kNibbleBlock == 0;
-  if (!whole) refuseRecipe(name, fmt::format("its groups of {} weights are no multiple of {}", recipe.group, kNibbleBlock));
-  if (recipe.weight_bits != 8 && (recipe.weight_bits != 4 || recipe.group == 0)) refuseRecipe(name, "its weights have neither 8 bits nor 4 in groups");
-  if (recipe.mode != QuantizationMode::kWeightOnly && (recipe.weight_bits != 8 || recipe.group != 0)) refuseRecipe(name, "groups of weights are for the mode weight-only");
+  if (!whole)
+    refuseRecipe(name, fmt::format("its groups of {} weights are no multiple of {}", recipe.group, kNibbleBlock));
+  if (recipe.weight_bits != 8 && (recipe.weight_bits != 4 || recipe.group == 0))
+    refuseRecipe(name, "its weights have neither 8 bits nor 4 in groups");
+  if (recipe.mode != QuantizationMode::kWeightOnly && (recipe.weight_bits != 8 || recipe.group != 0))
+    refuseRecipe(name, "groups of weights are for the mode weight-only");
   std::unordered_set<std::string> keys;
   for (const RecipeValue& value : recipe.values) {
     const std::string fault = faultOf(value);
@@ -89,15 +95,18 @@ void check(const Recipe& recipe, const std::string& name) {
   }
   keys.clear();
   for (const RecipeNode& node : recipe.nodes) {
-    if (!isPrecision(node.precision)) refuseRecipe(name, fmt::format("'{}' is no precision of '{}'", node.precision, node.key));
-    if (!keys.insert(node.key).second) refuseRecipe(name, fmt::format("the operation '{}' stands in it twice", node.key));
+    if (!isPrecision(node.precision))
+      refuseRecipe(name, fmt::format("'{}' is no precision of '{}'", node.precision, node.key));
+    if (!keys.insert(node.key).second)
+      refuseRecipe(name, fmt::format("the operation '{}' stands in it twice", node.key));
   }
 }
 
 }  // namespace
 
 const RecipeValue* Recipe::value(const std::string& key) const {
-  const auto found = std::find_if(values.begin(), values.end(), [&](const RecipeValue& value) { return value.key == key; });
+  const auto found =
+      std::find_if(values.begin(), values.end(), [&](const RecipeValue& value) { return value.key == key; });
   return found == values.end() ? nullptr : &*found;
 }
 
@@ -106,7 +115,9 @@ const RecipeNode* Recipe::node(const std::string& key) const {
   return found == nodes.end() ? nullptr : &*found;
 }
 
-RecipeNode* Recipe::node(const std::string& key) { return const_cast<RecipeNode*>(static_cast<const Recipe*>(this)->node(key)); }
+RecipeNode* Recipe::node(const std::string& key) {
+  return const_cast<RecipeNode*>(static_cast<const Recipe*>(this)->node(key));
+}
 
 std::string recipeToText(const Recipe& recipe) {
   json out = {{"format", kFormat},
@@ -140,7 +151,8 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
     const json in = parseRecordText(text);
     if (!in.is_object() || in.value("format", "") != kFormat) refuseRecipe(name, "it is no recipe of this program");
     if (in.at("version").get<int>() != kRecipeVersion) {
-      refuseRecipe(name, fmt::format("its version is {}, this program reads {}", in.at("version").get<int>(), kRecipeVersion));
+      refuseRecipe(
+          name, fmt::format("its version is {}, this program reads {}", in.at("version").get<int>(), kRecipeVersion));
     }
     const auto* mode = std::find(std::begin(kModes), std::end(kModes), in.value("mode", std::string(kModes[0])));
     if (mode == std::end(kModes)) refuseRecipe(name, "its mode is neither static, dynamic nor weight-only");
@@ -152,10 +164,12 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
     recipe.bias_correction = in.value("bias_correction", true);
     recipe.equalization = in.value("equalization", false);
     recipe.smooth_alpha = in.value("smooth_alpha", 0.0);
-    if (!(recipe.smooth_alpha >= 0 && recipe.smooth_alpha <= 1)) refuseRecipe(name, "its exponent of SmoothQuant is outside of 0 to 1");
+    if (!(recipe.smooth_alpha >= 0 && recipe.smooth_alpha <= 1))
+      refuseRecipe(name, "its exponent of SmoothQuant is outside of 0 to 1");
     recipe.weight_bits = in.value("weight_bits", 8);
     recipe.group = in.value("group", std::int64_t{0});
-    if (in.at("values").size() > kMaxEntries || in.at("nodes").size() > kMaxEntries) refuseRecipe(name, "it is too long");
+    if (in.at("values").size() > kMaxEntries || in.at("nodes").size() > kMaxEntries)
+      refuseRecipe(name, "it is too long");
     for (const json& entry : in.at("values")) recipe.values.push_back(valueFromJson(entry));
     for (const json& entry : in.at("nodes")) {
       RecipeNode node;
@@ -192,17 +206,21 @@ void writeRecipe(const Recipe& recipe, const std::string& path) {
     file.flush();
     if (!file) {
       std::remove(part.c_str());
-      throw Error(ExitCode::kFailure, fmt::format("'{}' could not be written; check the folder and the free space.", path));
+      throw Error(ExitCode::kFailure,
+                  fmt::format("'{}' could not be written; check the folder and the free space.", path));
     }
   }
   if (std::rename(part.c_str(), path.c_str()) != 0) {
     std::remove(part.c_str());
-    throw Error(ExitCode::kFailure, fmt::format("'{}' could not be written; check the folder and the free space.", path));
+    throw Error(ExitCode::kFailure,
+                fmt::format("'{}' could not be written; check the folder and the free space.", path));
   }
 }
 
-void forcePrecision(Recipe& recipe, const std::vector<std::string>& keys, const std::string& precision, const std::string& reason) {
-  if (!isPrecision(precision)) throw Error(ExitCode::kUsage, fmt::format("There is no precision '{}'; use int8, bf16, fp32 or auto.", precision));
+void forcePrecision(Recipe& recipe, const std::vector<std::string>& keys, const std::string& precision,
+                    const std::string& reason) {
+  if (!isPrecision(precision))
+    throw Error(ExitCode::kUsage, fmt::format("There is no precision '{}'; use int8, bf16, fp32 or auto.", precision));
   for (const std::string& key : keys) {
     RecipeNode* node = recipe.node(key);
     if (node == nullptr) throw Error(ExitCode::kUsage, fmt::format("The recipe has no operation '{}'.", key));

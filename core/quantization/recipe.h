@@ -19,21 +19,21 @@ constexpr int kRecipeVersion = 1;
 // What one value of the model was seen to be.
 struct RecipeValue {
   std::string key;
-  double least = 0, greatest = 0;           // seen
-  double low = 0, high = 0;                 // quantized in
-  double scale = 1;                         // real = scale · (q - zero_point), q a u8
+  double least = 0, greatest = 0;  // seen
+  double low = 0, high = 0;        // quantized in
+  double scale = 1;                // real = scale · (q - zero_point), q a u8
   std::int64_t zero_point = 0;
-  std::int64_t count = 0, nan = 0, inf = 0; // elements seen
+  std::int64_t count = 0, nan = 0, inf = 0;          // elements seen
   std::vector<double> channel_mean, channel_absmax;  // where corrections need them; else empty
 };
 
 // How one operation is computed.
 struct RecipeNode {
-  std::string key;                          // of its result
-  std::string module_path, kind;            // of the product in it, for people: "layer1.0.conv1", "convolution"
+  std::string key;                // of its result
+  std::string module_path, kind;  // of the product in it, for people: "layer1.0.conv1", "convolution"
   // "int8": in INT8 wherever it can be; "auto": where it moves fewer bytes; "fp32", "bf16": never INT8.
   std::string precision = "auto";
-  std::string reason;                       // why, when somebody chose: "slower when measured"; may be empty
+  std::string reason;  // why, when somebody chose: "slower when measured"; may be empty
 };
 
 // kStatic: values have the ranges of the recipe. The others need no values, and concern linear layers alone. kDynamic: rows
@@ -43,14 +43,15 @@ enum class QuantizationMode { kStatic, kDynamic, kWeightOnly };
 
 struct Recipe {
   QuantizationMode mode = QuantizationMode::kStatic;
-  std::string origin = "ipex-studio";       // who wrote it: also "int8_conf.json", "model"
+  std::string origin = "ipex-studio";  // who wrote it: also "int8_conf.json", "model"
   ObserverOptions observer;
-  std::int64_t samples = 0;                 // calls that were observed
+  std::int64_t samples = 0;  // calls that were observed
   bool bias_correction = true;
-  bool equalization = false;                // ranges of channels between layers were levelled before (passes/quantize/equalize_layers.cpp)
-  double smooth_alpha = 0;                  // > 0: SmoothQuant with this exponent for linear layers
-  std::int32_t weight_bits = 8;             // kWeightOnly: 8 or 4
-  std::int64_t group = 0;                   // kWeightOnly: so many weights along a row share a scale, a multiple of 32; 0: all
+  bool equalization =
+      false;  // ranges of channels between layers were levelled before (passes/quantize/equalize_layers.cpp)
+  double smooth_alpha = 0;       // > 0: SmoothQuant with this exponent for linear layers
+  std::int32_t weight_bits = 8;  // kWeightOnly: 8 or 4
+  std::int64_t group = 0;        // kWeightOnly: so many weights along a row share a scale, a multiple of 32; 0: all
   std::vector<RecipeValue> values;
   std::vector<RecipeNode> nodes;
 
@@ -66,6 +67,7 @@ Recipe readRecipe(const std::string& path);
 void writeRecipe(const Recipe& recipe, const std::string& path);  // atomically
 
 // Sets the precision of nodes ("fp32", "bf16", "int8", "auto") by key. Unknown keys: Error(kUsage).
-void forcePrecision(Recipe& recipe, const std::vector<std::string>& keys, const std::string& precision, const std::string& reason);
+void forcePrecision(Recipe& recipe, const std::vector<std::string>& keys, const std::string& precision,
+                    const std::string& reason);
 
 }  // namespace ipex_studio

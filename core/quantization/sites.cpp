@@ -32,16 +32,20 @@ std::optional<SiteRole> roleOf(Node* node, const LoweredOp& op) {
       if (!readFusedOp(node) || !hasWeights(op) || spec.has("result")) return std::nullopt;
       return SiteRole::kProduct;
     case OpKind::kMatmul: {
-      const bool both = op.src[0].value != nullptr && op.src[1].value != nullptr && isActivation(op.src[0].value) && isActivation(op.src[1].value);
+      const bool both = op.src[0].value != nullptr && op.src[1].value != nullptr && isActivation(op.src[0].value) &&
+                        isActivation(op.src[1].value);
       if (!readFusedOp(node) || !both || spec.has("result")) return std::nullopt;
       return SiteRole::kProduct;
     }
     case OpKind::kAttention:
       if (spec.has("result")) return std::nullopt;
       return SiteRole::kAttention;
-    case OpKind::kPointwise: return SiteRole::kPointwise;
-    case OpKind::kConcat: return SiteRole::kMoves;
-    case OpKind::kPool: return spec.stringOr("mode", "") == "max" ? SiteRole::kMoves : SiteRole::kAverages;
+    case OpKind::kPointwise:
+      return SiteRole::kPointwise;
+    case OpKind::kConcat:
+      return SiteRole::kMoves;
+    case OpKind::kPool:
+      return spec.stringOr("mode", "") == "max" ? SiteRole::kMoves : SiteRole::kAverages;
     case OpKind::kUpsample:
       if (spec.stringOr("mode", "") != "nearest") return std::nullopt;
       return SiteRole::kMoves;
@@ -51,12 +55,15 @@ std::optional<SiteRole> roleOf(Node* node, const LoweredOp& op) {
     case OpKind::kAdaptivePool:
       if (spec.stringOr("mode", "") != "avg") return std::nullopt;
       return SiteRole::kAverages;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
 // Their result's type is what they are for.
-bool isProductKind(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
+bool isProductKind(OpKind kind) {
+  return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul;
+}
 
 }  // namespace
 
@@ -71,7 +78,8 @@ std::optional<Site> siteOf(Node* node) {
   Site site;
   site.node = node;
   site.op = ops->ops.front();
-  site.is_view = std::all_of(ops->ops.begin(), ops->ops.end(), [](const LoweredOp& op) { return isView(op.spec.kind); });
+  site.is_view =
+      std::all_of(ops->ops.begin(), ops->ops.end(), [](const LoweredOp& op) { return isView(op.spec.kind); });
   if (!site.is_view) {
     if (ops->ops.size() != 1) return std::nullopt;
     const auto role = roleOf(node, site.op);
@@ -88,7 +96,8 @@ std::optional<Site> siteOf(Node* node) {
   }
   // A chain may have a constant first and an activation behind; a concatenation parts that are constants.
   const bool all_read = site.role != SiteRole::kMoves || site.is_view || site.activations.size() == site.op.src.size();
-  const bool base_read = site.role == SiteRole::kMoves || (site.op.src[0].value != nullptr && isActivation(site.op.src[0].value));
+  const bool base_read =
+      site.role == SiteRole::kMoves || (site.op.src[0].value != nullptr && isActivation(site.op.src[0].value));
   if (site.activations.empty() || !all_read || !base_read) return std::nullopt;
   return site;
 }
@@ -96,9 +105,11 @@ std::optional<Site> siteOf(Node* node) {
 // A sum reads integers with their scale as its factor; other operations of a chain want real values.
 bool Site::takesIntegers(std::size_t activation) const {
   if (activation < base_count) return true;
-  const auto operand = static_cast<std::int32_t>(positions[activation]) - static_cast<std::int32_t>(baseSourceCount(op.spec.kind));
+  const auto operand =
+      static_cast<std::int32_t>(positions[activation]) - static_cast<std::int32_t>(baseSourceCount(op.spec.kind));
   return std::all_of(op.spec.post_ops.begin(), op.spec.post_ops.end(), [&](const PostOp& post_op) {
-    const bool sum = post_op.kind == PostOpKind::kAdd || post_op.kind == PostOpKind::kSub || post_op.kind == PostOpKind::kRsub;
+    const bool sum =
+        post_op.kind == PostOpKind::kAdd || post_op.kind == PostOpKind::kSub || post_op.kind == PostOpKind::kRsub;
     return !isBinary(post_op.kind) || post_op.operand != operand || sum;
   });
 }
@@ -208,8 +219,10 @@ class Planner {
         // Channels stay where they are unless something reshapes or joins values on the way.
         int axis = -1;
         const auto sizes = knownSizes(operand);
-        if (channels && source == operand && sizes) axis = site.op.spec.kind == OpKind::kLinear ? static_cast<int>(sizes->size()) - 1 : 1;
-        const bool clip = site.role != SiteRole::kProduct || (a < site.base_count && site.op.spec.kind == OpKind::kConvolution);
+        if (channels && source == operand && sizes)
+          axis = site.op.spec.kind == OpKind::kLinear ? static_cast<int>(sizes->size()) - 1 : 1;
+        const bool clip =
+            site.role != SiteRole::kProduct || (a < site.base_count && site.op.spec.kind == OpKind::kConvolution);
         reads.push_back(point(source, axis, clip));
       }
     }
@@ -231,8 +244,9 @@ class Planner {
       if (static_cast<std::size_t>(id) >= origins_.origins().size()) continue;
       const Origin& origin = origins_.origins()[static_cast<std::size_t>(id)];
       if (first.empty()) first = origin.module_path;
-      const bool product = origin.kind.find("conv") != std::string::npos || origin.kind.find("linear") != std::string::npos ||
-                           origin.kind.find("mm") != std::string::npos || origin.kind.find("matmul") != std::string::npos;
+      const bool product =
+          origin.kind.find("conv") != std::string::npos || origin.kind.find("linear") != std::string::npos ||
+          origin.kind.find("mm") != std::string::npos || origin.kind.find("matmul") != std::string::npos;
       if (product && isProductKind(site.op.spec.kind)) return origin.module_path;
     }
     return first;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/graph/fused_op.h"
-#include "core/lower/lowering.h"
 #include "core/graph/origins.h"
+#include "core/lower/lowering.h"
 #include "core/quantization/calibration_plan.h"
 
 namespace ipex_studio {
@@ -26,11 +26,11 @@ enum class SiteRole {
 struct Site {
   torch::jit::Node* node = nullptr;
   SiteRole role = SiteRole::kMoves;
-  LoweredOp op;                                  // kMoves: of the first operation where a view takes several
+  LoweredOp op;  // kMoves: of the first operation where a view takes several
   bool is_view = false;
-  std::vector<torch::jit::Value*> activations;   // float operands that are no constants; base operands first
-  std::vector<std::size_t> positions;            // of the activations among the operation's sources
-  std::size_t base_count = 0;                    // activations that are base operands; the rest are post operands
+  std::vector<torch::jit::Value*> activations;  // float operands that are no constants; base operands first
+  std::vector<std::size_t> positions;           // of the activations among the operation's sources
+  std::size_t base_count = 0;                   // activations that are base operands; the rest are post operands
 
   // May this activation stay integers although the chain reads it? Base operands: where `in` is integers.
   bool takesIntegers(std::size_t activation) const;

@@ -101,23 +101,28 @@ std::optional<QuantizedWeights> weightsOnGrid(const at::Tensor& weights) {
     const float scale = gridScale(row, count);
     if (!(scale > 0)) return std::nullopt;
     result.scales.data_ptr<float>()[c] = scale;
-    for (std::int64_t i = 0; i < count; ++i) integers[c * count + i] = static_cast<std::int8_t>(rounded(row[i] / scale));
+    for (std::int64_t i = 0; i < count; ++i)
+      integers[c * count + i] = static_cast<std::int8_t>(rounded(row[i] / scale));
   }
   return result;
 }
 
-at::Tensor biasShift(const at::Tensor& weights, const QuantizedWeights& quantized, const std::vector<double>& means, std::int64_t groups) {
+at::Tensor biasShift(const at::Tensor& weights, const QuantizedWeights& quantized, const std::vector<double>& means,
+                     std::int64_t groups) {
   const std::int64_t channels = weights.size(0), inputs = weights.size(1);
   if (groups < 1 || channels % groups != 0 || static_cast<std::int64_t>(means.size()) != inputs * groups) return {};
   std::vector<std::int64_t> along(static_cast<std::size_t>(weights.dim()), 1);
   along[0] = channels;
   const at::Tensor restored = quantized.integers.to(at::kDouble) * quantized.scales.to(at::kDouble).reshape(along);
-  const at::Tensor delta = (weights.detach().to(at::kDouble) - restored).reshape({channels, inputs, -1}).sum(-1);  // [O, C/g]
-  const at::Tensor mean = at::tensor(means, at::kDouble).reshape({groups, 1, inputs}).expand({groups, channels / groups, inputs});
+  const at::Tensor delta =
+      (weights.detach().to(at::kDouble) - restored).reshape({channels, inputs, -1}).sum(-1);  // [O, C/g]
+  const at::Tensor mean =
+      at::tensor(means, at::kDouble).reshape({groups, 1, inputs}).expand({groups, channels / groups, inputs});
   return (delta * mean.reshape({channels, inputs})).sum(-1);
 }
 
-std::vector<double> smoothingFactors(const std::vector<double>& input_absmax, const std::vector<at::Tensor>& weights, double alpha) {
+std::vector<double> smoothingFactors(const std::vector<double>& input_absmax, const std::vector<at::Tensor>& weights,
+                                     double alpha) {
   const auto channels = static_cast<std::int64_t>(input_absmax.size());
   at::Tensor largest = at::zeros({channels}, at::kDouble);
   for (const at::Tensor& weight : weights) {

@@ -25,10 +25,12 @@ std::optional<QuantizedWeights> weightsOnGrid(const at::Tensor& weights);
 // What rounding the weights does to the mean of each output channel: Σ (w - ŵ) · mean of the input channel, f64 [O]. To be
 // added to the bias. M. Nagel et al.: Data-Free Quantization through Weight Equalization and Bias Correction, ICCV 2019.
 // `means`: per input channel of all groups; empty where their number does not fit.
-at::Tensor biasShift(const at::Tensor& weights, const QuantizedWeights& quantized, const std::vector<double>& means, std::int64_t groups);
+at::Tensor biasShift(const at::Tensor& weights, const QuantizedWeights& quantized, const std::vector<double>& means,
+                     std::int64_t groups);
 
 // Factors that move the difficulty from activations to weights: f_j = max|x_j|^α / max|w_j|^(1-α); x is divided, w
 // multiplied by them. G. Xiao et al.: SmoothQuant, ICML 2023. Empty when sizes do not fit.
-std::vector<double> smoothingFactors(const std::vector<double>& input_absmax, const std::vector<at::Tensor>& weights, double alpha);
+std::vector<double> smoothingFactors(const std::vector<double>& input_absmax, const std::vector<at::Tensor>& weights,
+                                     double alpha);
 
 }  // namespace ipex_studio

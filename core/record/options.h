@@ -15,25 +15,25 @@ enum class TuneMode { kOff, kQuick, kFull };
 // How the graph is rewritten.
 struct OptimizeOptions {
   Precision precision = Precision::kFp32;
-  std::string device = "cpu";           // "cpu", "xpu", "xpu:1"
+  std::string device = "cpu";  // "cpu", "xpu", "xpu:1"
   std::vector<std::string> disabled_passes;
-  std::int64_t rewrite_limit = -1;      // stop rewriting after so many rewrites (bisection); -1: no limit
-  std::string dump_directory;           // numbered IR dumps of every changing pass; empty: none
+  std::int64_t rewrite_limit = -1;             // stop rewriting after so many rewrites (bisection); -1: no limit
+  std::string dump_directory;                  // numbered IR dumps of every changing pass; empty: none
   std::vector<std::string> preserved_methods;  // methods and attributes that freezing must keep
-  bool verify_passes = true;            // lint after each pass and compare the hash with what the pass said
-  bool plan_regions = true;             // false: leave fused operators to the interpreter
+  bool verify_passes = true;                   // lint after each pass and compare the hash with what the pass said
+  bool plan_regions = true;                    // false: leave fused operators to the interpreter
   TuneMode tune = TuneMode::kOff;
-  bool allow_winograd = true;           // false: no convolution whose algorithm rounds differently
+  bool allow_winograd = true;  // false: no convolution whose algorithm rounds differently
   // Ascending: a batch between two runs on the plan of the larger where that is proven right; empty: each on its own plan.
   std::vector<std::int64_t> batch_buckets;
   // "layer1.0.conv3=fp32" (a module and all in it), "kind:linear=bf16", "*=fp32": the last that fits an operation wins.
   std::vector<std::string> precision_overrides;
-  std::string tuning_record;            // what was measured before (MemoryTuningStore's text); empty: nothing
-  bool calibrate = false;               // prepare for core/quantization/calibrate.h; only with precision kFp32
-  std::string quantization_recipe;      // core/quantization/recipe.h's text; kInt8 needs one
-  bool equalize = false;                // with calibrate: level the ranges of channels between layers first
-  double min_cosine = 0;                // below FP32 results pass from this cosine on; 0: the rule of core/model/verify.h
-  std::int32_t weight_bits = 0;         // of INT8 weights: 8, 7, or 0: 8 where the CPU multiplies them exactly (VNNI), else 7
+  std::string tuning_record;        // what was measured before (MemoryTuningStore's text); empty: nothing
+  bool calibrate = false;           // prepare for core/quantization/calibrate.h; only with precision kFp32
+  std::string quantization_recipe;  // core/quantization/recipe.h's text; kInt8 needs one
+  bool equalize = false;            // with calibrate: level the ranges of channels between layers first
+  double min_cosine = 0;            // below FP32 results pass from this cosine on; 0: the rule of core/model/verify.h
+  std::int32_t weight_bits = 0;  // of INT8 weights: 8, 7, or 0: 8 where the CPU multiplies them exactly (VNNI), else 7
 };
 
 // What a split of the cores into instances and threads is chosen for by measuring.
@@ -41,12 +41,12 @@ enum class Hint { kNone, kLatency, kThroughput };
 
 // How time is taken.
 struct MeasureOptions {
-  std::int32_t threads = 0;             // 0: all usable cores
+  std::int32_t threads = 0;  // 0: all usable cores
   std::int32_t instances = 1;
-  Hint hint = Hint::kNone;              // else threads and instances are chosen
+  Hint hint = Hint::kNone;  // else threads and instances are chosen
   double warmup_s = 0.5;
   double duration_s = 3.0;
-  std::int64_t iterations = 0;          // > 0: exactly so many timed iterations, duration is ignored
+  std::int64_t iterations = 0;  // > 0: exactly so many timed iterations, duration is ignored
   std::uint64_t seed = 0;
 };
 

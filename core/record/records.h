@@ -20,10 +20,10 @@ using OriginId = std::int32_t;
 // Where an origin sits. Across runs, machines and library versions origins align on (module_path, kind, ordinal).
 struct Origin {
   OriginId id = 0;
-  std::string module_path;    // "layer1.0.conv3"; empty when the graph does not tell
-  std::string kind;           // "aten::conv2d"
-  std::int32_t ordinal = 0;   // 0-based count of this kind within this module path
-  std::string source;         // "file.py:12" of the model's author; may be empty
+  std::string module_path;   // "layer1.0.conv3"; empty when the graph does not tell
+  std::string kind;          // "aten::conv2d"
+  std::int32_t ordinal = 0;  // 0-based count of this kind within this module path
+  std::string source;        // "file.py:12" of the model's author; may be empty
 };
 
 enum class RemarkKind { kApplied, kMissed };
@@ -38,20 +38,20 @@ struct Remark {
 };
 
 struct GraphValue {
-  std::int32_t id = 0;            // index into GraphSnapshot::values
-  std::string name;               // debug name without '%'
-  std::string type;               // "Float(1, 64, 56, 56)", "int[]"
-  std::int32_t producer = -1;     // node id; -1: graph input
-  std::string constant;           // printed value when produced by prim::Constant; empty otherwise
+  std::int32_t id = 0;         // index into GraphSnapshot::values
+  std::string name;            // debug name without '%'
+  std::string type;            // "Float(1, 64, 56, 56)", "int[]"
+  std::int32_t producer = -1;  // node id; -1: graph input
+  std::string constant;        // printed value when produced by prim::Constant; empty otherwise
 };
 
 struct GraphNode {
-  std::int32_t id = 0;            // index into GraphSnapshot::nodes; topological, nested blocks after their owner
-  std::int32_t parent = -1;       // node that owns the block this node sits in; -1: top level
-  std::string kind;               // "aten::conv2d", "ipex_studio::convolution", "prim::If"
-  std::string name;               // short human label: "layer1.0.conv3 + relu"
-  std::string scope;              // module path, '.'-separated; empty when unknown
-  std::vector<OriginId> origins;  // sorted, unique
+  std::int32_t id = 0;                // index into GraphSnapshot::nodes; topological, nested blocks after their owner
+  std::int32_t parent = -1;           // node that owns the block this node sits in; -1: top level
+  std::string kind;                   // "aten::conv2d", "ipex_studio::convolution", "prim::If"
+  std::string name;                   // short human label: "layer1.0.conv3 + relu"
+  std::string scope;                  // module path, '.'-separated; empty when unknown
+  std::vector<OriginId> origins;      // sorted, unique
   std::vector<std::int32_t> inputs;   // value ids, in operand order
   std::vector<std::int32_t> outputs;  // value ids
   std::vector<std::pair<std::string, std::string>> attributes;  // printed: {"stride","2, 2"}
@@ -60,81 +60,81 @@ struct GraphNode {
 // The graph after one pass. Snapshot 0 is the frozen graph before any pass.
 struct GraphSnapshot {
   std::int32_t pass_index = 0;
-  std::string after_pass;         // "frozen" for snapshot 0
+  std::string after_pass;  // "frozen" for snapshot 0
   std::vector<GraphValue> values;
-  std::vector<GraphNode> nodes;   // prim::Constant nodes are left out; their values carry `constant`
+  std::vector<GraphNode> nodes;       // prim::Constant nodes are left out; their values carry `constant`
   std::vector<std::int32_t> inputs;   // value ids
   std::vector<std::int32_t> outputs;  // value ids
-  std::string text;               // canonical IR text, large constants elided
+  std::string text;                   // canonical IR text, large constants elided
 };
 
 struct PassRecord {
-  std::int32_t index = 0;         // 1-based position in the pipeline
-  std::string name;               // "fold-batch-norm"
+  std::int32_t index = 0;  // 1-based position in the pipeline
+  std::string name;        // "fold-batch-norm"
   std::string summary;
   bool changed = false;
-  std::int32_t rewrites = 0;      // Applied remarks
-  std::int32_t missed = 0;        // Missed remarks
+  std::int32_t rewrites = 0;  // Applied remarks
+  std::int32_t missed = 0;    // Missed remarks
   std::int64_t elapsed_ns = 0;
   std::uint64_t hash_before = 0;
   std::uint64_t hash_after = 0;
-  std::int32_t nodes_after = 0;   // without constants
+  std::int32_t nodes_after = 0;                   // without constants
   std::shared_ptr<const GraphSnapshot> snapshot;  // null when nothing changed
 };
 
 // One step of a compiled plan.
 struct StepRecord {
-  std::int32_t index = 0;         // unique within a run, in execution order
-  std::int32_t region = 0;        // which region node of the graph
-  std::string name;               // "layer1.0.conv3 + add + relu"
-  std::string kind;               // OpSpec kind: "convolution", "reorder", "pointwise"
-  std::string spec;               // OpSpec text
-  std::string kernel;             // "convolution_onednn"
-  std::string implementation;     // "brgconv:avx512_core" as the library reports it; "" for own kernels
-  std::string src_layout;         // "nChw16c", "nchw", "nhwc", "ab"
+  std::int32_t index = 0;      // unique within a run, in execution order
+  std::int32_t region = 0;     // which region node of the graph
+  std::string name;            // "layer1.0.conv3 + add + relu"
+  std::string kind;            // OpSpec kind: "convolution", "reorder", "pointwise"
+  std::string spec;            // OpSpec text
+  std::string kernel;          // "convolution_onednn"
+  std::string implementation;  // "brgconv:avx512_core" as the library reports it; "" for own kernels
+  std::string src_layout;      // "nChw16c", "nchw", "nhwc", "ab"
   std::string dst_layout;
-  std::string dst_shape;          // "1x256x56x56"
+  std::string dst_shape;  // "1x256x56x56"
   std::string precision = "fp32";
   std::vector<OriginId> origins;
-  std::int32_t slices = 1;        // runs of it in one run of the plan, each on so many samples as `dst_shape` has
-  std::int64_t flops = 0;         // of all slices; multiply and add count as two
-  std::int64_t bytes = 0;         // least traffic: sources + weights + destinations
-  std::int64_t arena_begin = 0;   // destination's place in the arena; -1: not in the arena
+  std::int32_t slices = 1;       // runs of it in one run of the plan, each on so many samples as `dst_shape` has
+  std::int64_t flops = 0;        // of all slices; multiply and add count as two
+  std::int64_t bytes = 0;        // least traffic: sources + weights + destinations
+  std::int64_t arena_begin = 0;  // destination's place in the arena; -1: not in the arena
   std::int64_t arena_size = 0;
-  std::int32_t last_use = 0;      // index of the last step that reads the destination
+  std::int32_t last_use = 0;  // index of the last step that reads the destination
 };
 
 // One kernel that was considered for a step.
 struct DispatchRecord {
-  std::int32_t step = 0;          // StepRecord::index
+  std::int32_t step = 0;  // StepRecord::index
   std::string kernel;
   std::string layout;
   bool chosen = false;
-  std::string reason;             // why refused, or "chosen", or "slower"
-  std::int64_t elapsed_ns = 0;    // 0: not timed
-  double max_error = 0;           // against ref; 0 when not checked
+  std::string reason;           // why refused, or "chosen", or "slower"
+  std::int64_t elapsed_ns = 0;  // 0: not timed
+  double max_error = 0;         // against ref; 0 when not checked
 };
 
 // Raw samples of one step, or of one interpreter node (step < 0 and origins tell which).
 struct StepTime {
   std::int32_t step = 0;
-  std::string name;               // used when step < 0
-  std::string kind;               // used when step < 0
-  std::vector<OriginId> origins;  // used when step < 0
-  std::int32_t thread = 0;        // instance that ran it
+  std::string name;                      // used when step < 0
+  std::string kind;                      // used when step < 0
+  std::vector<OriginId> origins;         // used when step < 0
+  std::int32_t thread = 0;               // instance that ran it
   std::vector<std::int64_t> begin_ns;    // since the begin of the run's first timed iteration
   std::vector<std::int64_t> elapsed_ns;  // one per profiled iteration
 };
 
 struct MachineFacts {
-  std::string cpu;                // "AMD EPYC"
-  std::string isa;                // "avx512_core_bf16": highest tier usable for kernels
+  std::string cpu;                    // "AMD EPYC"
+  std::string isa;                    // "avx512_core_bf16": highest tier usable for kernels
   std::vector<std::string> features;  // "avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8" …
-  std::int32_t cores = 0;         // usable: affinity mask and cgroup quota
-  std::string libtorch;           // "1.13.1"; empty before the engine told
-  std::string onednn;             // "2.6.3"
-  std::string os;                 // "Linux 6.1 Debian 12"
-  std::string governor;           // "performance"; empty when unreadable
+  std::int32_t cores = 0;             // usable: affinity mask and cgroup quota
+  std::string libtorch;               // "1.13.1"; empty before the engine told
+  std::string onednn;                 // "2.6.3"
+  std::string os;                     // "Linux 6.1 Debian 12"
+  std::string governor;               // "performance"; empty when unreadable
   std::int64_t memory_bytes = 0;
 };
 
@@ -146,110 +146,111 @@ struct AccuracyRecord {
   std::int32_t output = 0;        // which output; -1: worst over all outputs
   std::string reference;          // "fp64", "eager"
   double max_abs = 0;
-  double max_rel = 0;             // max |Δ| / max |ref|
-  double sqnr_db = 0;             // 10·log10(Σref² / ΣΔ²); kSqnrOfEqual when Δ is zero everywhere
+  double max_rel = 0;  // max |Δ| / max |ref|
+  double sqnr_db = 0;  // 10·log10(Σref² / ΣΔ²); kSqnrOfEqual when Δ is zero everywhere
   double cosine = 1;
   bool pass = true;
-  std::string text;               // the rule and its bound, as a sentence
+  std::string text;  // the rule and its bound, as a sentence
 };
 
 // What results are worth on a data set.
 struct MetricRecord {
-  std::string name;               // "top-1", "top-5", "mse", "cosine", "sqnr", or "metric": the user's own
-  double value = 0;               // shares are 0..1, sqnr is dB
+  std::string name;  // "top-1", "top-5", "mse", "cosine", "sqnr", or "metric": the user's own
+  double value = 0;  // shares are 0..1, sqnr is dB
   bool higher_is_better = true;
-  std::int64_t samples = 0;       // that it was computed over
+  std::int64_t samples = 0;  // that it was computed over
 };
 
 // One operation that a lower precision was tried for.
 struct SensitivityRecord {
-  std::string key;                // of the operation in a recipe
-  std::string name;               // "layer1.0.conv1 convolution"
+  std::string key;   // of the operation in a recipe
+  std::string name;  // "layer1.0.conv1 convolution"
   std::vector<OriginId> origins;
-  std::string precision;          // that was tried: "int8", "bf16"
-  double sqnr_db = 0;             // of the model's results with this operation alone in it
-  double cumulative_db = 0;       // with this and all less sensitive ones in it; NaN: not tried
-  std::int64_t fp32_ns = 0;       // measured in the FP32 plan
-  std::int64_t low_ns = 0;        // measured in the lower precision, casts and reorders it brings included
-  std::string chosen;             // precision in the end
-  std::string reason;             // why, as a clause
+  std::string precision;     // that was tried: "int8", "bf16"
+  double sqnr_db = 0;        // of the model's results with this operation alone in it
+  double cumulative_db = 0;  // with this and all less sensitive ones in it; NaN: not tried
+  std::int64_t fp32_ns = 0;  // measured in the FP32 plan
+  std::int64_t low_ns = 0;   // measured in the lower precision, casts and reorders it brings included
+  std::string chosen;        // precision in the end
+  std::string reason;        // why, as a clause
 };
 
 // One assignment of precisions that was built, timed and judged.
 struct TradeoffRecord {
-  std::string name;               // "fp32", "int8", "6 operations in fp32"
-  std::int64_t elapsed_ns = 0;    // median of a forward
-  double metric = 0;              // as MetricRecord::value of the same data
-  double sqnr_db = 0;             // of the results against FP32
+  std::string name;             // "fp32", "int8", "6 operations in fp32"
+  std::int64_t elapsed_ns = 0;  // median of a forward
+  double metric = 0;            // as MetricRecord::value of the same data
+  double sqnr_db = 0;           // of the results against FP32
   std::int32_t fp32_nodes = 0, bf16_nodes = 0, int8_nodes = 0;
-  bool allowed = false;           // within the budget
-  bool on_front = false;          // nothing else is both faster and better
+  bool allowed = false;   // within the budget
+  bool on_front = false;  // nothing else is both faster and better
   bool chosen = false;
-  std::string assignment;         // what it computes in, a digit per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or
-                                  // "bf16" for all; empty: not known
+  std::string
+      assignment;  // what it computes in, a digit per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or
+                   // "bf16" for all; empty: not known
 };
 
 // What a user decided against the optimizer: a precision, or a kernel where `precision` is empty.
 struct DecisionRecord {
-  std::string what;               // module, "kind:convolution", "*" or one operation; of a kernel: the step's name
-  std::string precision;          // "fp32", "bf16", "int8"
-  std::string spec;               // of the step, as StepRecord has it
+  std::string what;       // module, "kind:convolution", "*" or one operation; of a kernel: the step's name
+  std::string precision;  // "fp32", "bf16", "int8"
+  std::string spec;       // of the step, as StepRecord has it
   std::string dst_shape;
   std::string kernel;
-  std::string layout;             // empty: any
+  std::string layout;  // empty: any
 };
 
 struct Coverage {
-  double nodes = 0;               // share of graph nodes inside regions, 0..1
-  double time = 0;                // share of run time inside regions, 0..1
+  double nodes = 0;  // share of graph nodes inside regions, 0..1
+  double time = 0;   // share of run time inside regions, 0..1
 };
 
 // One measured variant.
 struct RunRecord {
-  std::string variant;            // "baseline", "optimized"
-  std::string device = "cpu";     // "cpu", "xpu:0"
+  std::string variant;         // "baseline", "optimized"
+  std::string device = "cpu";  // "cpu", "xpu:0"
   std::string precision = "fp32";
   std::int32_t threads = 1;
   std::int32_t instances = 1;
   std::int32_t warmup_iterations = 0;
-  std::vector<std::int64_t> latency_ns;     // raw, in order of measurement
-  std::vector<std::int32_t> turn;           // which turn of the interleaving each sample belongs to
-  std::int64_t load_ns = 0;                 // file to frozen module
-  std::int64_t compile_ns = 0;              // passes and plan
+  std::vector<std::int64_t> latency_ns;  // raw, in order of measurement
+  std::vector<std::int32_t> turn;        // which turn of the interleaving each sample belongs to
+  std::int64_t load_ns = 0;              // file to frozen module
+  std::int64_t compile_ns = 0;           // passes and plan
   std::int64_t tune_ns = 0;
   std::int64_t first_run_ns = 0;
   std::int64_t peak_rss_bytes = 0;
-  double cpu_per_wall = 0;                  // CPU seconds / wall seconds of the timed part
-  AccuracyRecord accuracy;                  // worst output
+  double cpu_per_wall = 0;  // CPU seconds / wall seconds of the timed part
+  AccuracyRecord accuracy;  // worst output
   Coverage coverage;
   std::vector<StepRecord> steps;
   std::vector<DispatchRecord> dispatches;
   std::vector<StepTime> step_times;
   std::vector<AccuracyRecord> node_accuracy;
-  std::vector<MetricRecord> metrics;        // on the data of --data; empty without
-  std::int64_t export_bytes = 0;            // of the `compiled` form; 0: not written
+  std::vector<MetricRecord> metrics;  // on the data of --data; empty without
+  std::int64_t export_bytes = 0;      // of the `compiled` form; 0: not written
 };
 
 // One tensor argument or scalar argument of forward, as used.
 struct InputRecord {
   std::string name;
-  std::string description;        // "1x3x224x224:float32", "16000"
+  std::string description;  // "1x3x224x224:float32", "16000"
   bool guessed = false;
 };
 
 struct ModelRecord {
   std::string path;
-  std::string sha256;             // lower-case hex
+  std::string sha256;  // lower-case hex
   std::int64_t file_bytes = 0;
-  std::int32_t nodes = 0;         // of the frozen graph, without constants
+  std::int32_t nodes = 0;  // of the frozen graph, without constants
   std::vector<InputRecord> inputs;
   std::vector<Origin> origins;
 };
 
 // Everything one `run`, `bench` or studio job recorded: one row tree of profile.db.
 struct JobRecord {
-  std::string command;            // "run", "bench", "studio"
-  std::string options;            // the options as one JSON object
+  std::string command;  // "run", "bench", "studio"
+  std::string options;  // the options as one JSON object
   std::int64_t started_unix_ns = 0;
   ModelRecord model;
   MachineFacts machine;
@@ -259,7 +260,7 @@ struct JobRecord {
   std::vector<RunRecord> runs;
   std::vector<SensitivityRecord> sensitivities;  // of a search over precisions; else empty
   std::vector<TradeoffRecord> tradeoffs;
-  std::vector<DecisionRecord> decisions;         // in force in the last run; of those that contradict the last holds
+  std::vector<DecisionRecord> decisions;  // in force in the last run; of those that contradict the last holds
 };
 
 // What the engine reports while it works. The default does nothing, so off means no cost.

@@ -19,14 +19,22 @@ constexpr std::size_t kLongestText = 1 << 16;
 constexpr std::size_t kLongestRecord = std::size_t{64} << 20;
 
 json candidateJson(const TuningCandidate& c) {
-  return {{"node", c.node}, {"kernel", c.kernel}, {"kept", c.kept}, {"src", c.src}, {"dst", c.dst}, {"implementation", c.implementation},
-          {"elapsed_ns", c.elapsed_ns}, {"max_error", c.max_error}, {"reason", c.reason}};
+  return {{"node", c.node},
+          {"kernel", c.kernel},
+          {"kept", c.kept},
+          {"src", c.src},
+          {"dst", c.dst},
+          {"implementation", c.implementation},
+          {"elapsed_ns", c.elapsed_ns},
+          {"max_error", c.max_error},
+          {"reason", c.reason}};
 }
 
 // Readers that answer false instead of throwing.
 bool readText(const json& object, const char* name, std::string* text) {
   const auto found = object.find(name);
-  if (found == object.end() || !found->is_string() || found->get_ref<const std::string&>().size() > kLongestText) return false;
+  if (found == object.end() || !found->is_string() || found->get_ref<const std::string&>().size() > kLongestText)
+    return false;
   *text = found->get<std::string>();
   return true;
 }
@@ -44,9 +52,13 @@ bool readInteger(const json& object, const char* name, Integer* integer) {
 bool readCandidate(const json& object, TuningCandidate* c) {
   if (!object.is_object() || !readText(object, "kernel", &c->kernel) || !readText(object, "dst", &c->dst)) return false;
   if (!readText(object, "implementation", &c->implementation) || !readText(object, "reason", &c->reason)) return false;
-  if (!readInteger(object, "node", &c->node) || !readInteger(object, "kept", &c->kept) || !readInteger(object, "elapsed_ns", &c->elapsed_ns)) return false;
+  if (!readInteger(object, "node", &c->node) || !readInteger(object, "kept", &c->kept) ||
+      !readInteger(object, "elapsed_ns", &c->elapsed_ns))
+    return false;
   const auto error = object.find("max_error"), src = object.find("src");
-  if (error == object.end() || !error->is_number() || src == object.end() || !src->is_array() || src->size() > kMostSources) return false;
+  if (error == object.end() || !error->is_number() || src == object.end() || !src->is_array() ||
+      src->size() > kMostSources)
+    return false;
   c->max_error = error->get<double>();
   for (const json& layout : *src) {
     if (!layout.is_string() || layout.get_ref<const std::string&>().size() > kLongestText) return false;
@@ -56,10 +68,14 @@ bool readCandidate(const json& object, TuningCandidate* c) {
 }
 
 bool readEntry(const json& object, TuningKey* key, TuningEntry* entry) {
-  if (!object.is_object() || !readText(object, "spec", &entry->spec) || !readInteger(object, "effort", &entry->effort)) return false;
-  if (!readText(object, "device", &key->device) || !readText(object, "isa", &key->isa) || !readText(object, "libraries", &key->libraries)) return false;
+  if (!object.is_object() || !readText(object, "spec", &entry->spec) || !readInteger(object, "effort", &entry->effort))
+    return false;
+  if (!readText(object, "device", &key->device) || !readText(object, "isa", &key->isa) ||
+      !readText(object, "libraries", &key->libraries))
+    return false;
   const auto candidates = object.find("candidates");
-  if (!readInteger(object, "threads", &key->threads) || candidates == object.end() || !candidates->is_array()) return false;
+  if (!readInteger(object, "threads", &key->threads) || candidates == object.end() || !candidates->is_array())
+    return false;
   if (candidates->size() > kMostCandidates) return false;
   for (const json& candidate : *candidates) {
     entry->candidates.emplace_back();
@@ -74,7 +90,8 @@ bool TuningKey::operator<(const TuningKey& o) const {
   return std::tie(device, isa, libraries, threads) < std::tie(o.device, o.isa, o.libraries, o.threads);
 }
 
-std::optional<TuningEntry> MemoryTuningStore::find(const TuningKey& key, const std::string& spec, std::int32_t effort) const {
+std::optional<TuningEntry> MemoryTuningStore::find(const TuningKey& key, const std::string& spec,
+                                                   std::int32_t effort) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto entries = entries_.find(key);
   if (entries == entries_.end()) return std::nullopt;
@@ -105,8 +122,13 @@ json MemoryTuningStore::toJson(bool fresh) const {
   for (const auto& [key, entry] : entries(fresh)) {
     json candidates = json::array();
     for (const TuningCandidate& candidate : entry.candidates) candidates.push_back(candidateJson(candidate));
-    objects.push_back({{"spec", entry.spec}, {"device", key.device}, {"isa", key.isa}, {"libraries", key.libraries}, {"threads", key.threads},
-                       {"effort", entry.effort}, {"candidates", std::move(candidates)}});
+    objects.push_back({{"spec", entry.spec},
+                       {"device", key.device},
+                       {"isa", key.isa},
+                       {"libraries", key.libraries},
+                       {"threads", key.threads},
+                       {"effort", entry.effort},
+                       {"candidates", std::move(candidates)}});
   }
   return {{"tuning", std::move(objects)}};
 }

@@ -22,22 +22,22 @@ namespace ipex_studio {
 struct TuningKey {
   std::string device = "cpu";
   std::string isa;
-  std::string libraries;            // "ipex-studio 0.1.0, oneDNN 2.6.3"
+  std::string libraries;  // "ipex-studio 0.1.0, oneDNN 2.6.3"
   std::int32_t threads = 1;
   bool operator<(const TuningKey& other) const;
 };
 
 // One way to compute a step.
 struct TuningCandidate {
-  std::int32_t node = -1;           // in a plan's entry: which node of the spec; of slices: how many samples
+  std::int32_t node = -1;  // in a plan's entry: which node of the spec; of slices: how many samples
   std::string kernel;
-  std::int32_t kept = 0;            // post-operations that the kernel computes; the others follow as a pointwise step
-  std::vector<std::string> src;     // layouts it reads, per source (layout_text.h); empty: as it comes
-  std::string dst;                  // layout it writes
-  std::string implementation;       // as the library names it
-  std::int64_t elapsed_ns = 0;      // 0: not timed
-  double max_error = 0;             // max |Δ| / max |result| against the default kernel
-  std::string reason;               // why it cannot be chosen; empty: it can
+  std::int32_t kept = 0;         // post-operations that the kernel computes; the others follow as a pointwise step
+  std::vector<std::string> src;  // layouts it reads, per source (layout_text.h); empty: as it comes
+  std::string dst;               // layout it writes
+  std::string implementation;    // as the library names it
+  std::int64_t elapsed_ns = 0;   // 0: not timed
+  double max_error = 0;          // max |Δ| / max |result| against the default kernel
+  std::string reason;            // why it cannot be chosen; empty: it can
 };
 
 // Effort of an entry that a person narrowed down: what is chosen from it stays even where the whole plan is not faster.
@@ -45,7 +45,7 @@ constexpr std::int32_t kPinnedEffort = 3;
 
 struct TuningEntry {
   std::string spec;
-  std::int32_t effort = 1;          // 1: quick, 2: full, kPinnedEffort
+  std::int32_t effort = 1;  // 1: quick, 2: full, kPinnedEffort
   std::vector<TuningCandidate> candidates;
 };
 

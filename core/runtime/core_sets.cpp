@@ -74,7 +74,9 @@ std::vector<CpuPlace> usableCpus(const std::string& root) {
 }
 
 std::vector<std::vector<int>> splitCpus(const std::vector<CpuPlace>& cpus, int instances, int threads) {
-  if (instances < 1 || threads < 1 || static_cast<std::size_t>(instances) * static_cast<std::size_t>(threads) > cpus.size()) return {};
+  if (instances < 1 || threads < 1 ||
+      static_cast<std::size_t>(instances) * static_cast<std::size_t>(threads) > cpus.size())
+    return {};
   // Per node, first hardware threads first.
   std::map<int, int> seen;
   std::vector<std::tuple<int, int, int>> order;  // node, which hardware thread of its core, cpu
@@ -91,16 +93,19 @@ std::vector<std::vector<int>> splitCpus(const std::vector<CpuPlace>& cpus, int i
     for (const auto& [node, list] : nodes) {
       std::size_t& at = used[node];
       if (static_cast<int>(sets.size()) == instances || at + static_cast<std::size_t>(threads) > list.size()) continue;
-      sets.emplace_back(list.begin() + static_cast<std::ptrdiff_t>(at), list.begin() + static_cast<std::ptrdiff_t>(at) + threads);
+      sets.emplace_back(list.begin() + static_cast<std::ptrdiff_t>(at),
+                        list.begin() + static_cast<std::ptrdiff_t>(at) + threads);
       at += static_cast<std::size_t>(threads);
       placed = true;
     }
   }
   // What is left over lies on several nodes.
   std::vector<int> rest;
-  for (const auto& [node, list] : nodes) rest.insert(rest.end(), list.begin() + static_cast<std::ptrdiff_t>(used[node]), list.end());
+  for (const auto& [node, list] : nodes)
+    rest.insert(rest.end(), list.begin() + static_cast<std::ptrdiff_t>(used[node]), list.end());
   for (std::size_t at = 0; static_cast<int>(sets.size()) < instances; at += static_cast<std::size_t>(threads)) {
-    sets.emplace_back(rest.begin() + static_cast<std::ptrdiff_t>(at), rest.begin() + static_cast<std::ptrdiff_t>(at) + threads);
+    sets.emplace_back(rest.begin() + static_cast<std::ptrdiff_t>(at),
+                      rest.begin() + static_cast<std::ptrdiff_t>(at) + threads);
   }
   return sets;
 }
@@ -120,7 +125,8 @@ int memoryNode() {
   if (thread_node != kNotFoundYet) return thread_node;
   if (!several) return thread_node = 0;
   const std::vector<CpuPlace> cpus = usableCpus();
-  const bool one = !cpus.empty() && std::all_of(cpus.begin(), cpus.end(), [&](const CpuPlace& place) { return place.node == cpus[0].node; });
+  const bool one = !cpus.empty() && std::all_of(cpus.begin(), cpus.end(),
+                                                [&](const CpuPlace& place) { return place.node == cpus[0].node; });
   return thread_node = one ? cpus[0].node : kManyNodes;
 }
 

@@ -8,9 +8,9 @@ namespace ipex_studio {
 
 // A logical CPU that this process may use, and where it is.
 struct CpuPlace {
-  int cpu = 0;      // as sched_setaffinity counts
-  int core = 0;     // CPUs of one physical core share it
-  int node = 0;     // memory node
+  int cpu = 0;   // as sched_setaffinity counts
+  int core = 0;  // CPUs of one physical core share it
+  int node = 0;  // memory node
 };
 
 // The CPUs of the calling thread's affinity mask, ascending. `root` stands before /sys/devices/system (tests put a

@@ -63,15 +63,24 @@ std::vector<std::string> cpuFeatures() {
     int bit;
     bool usable;
   } table[] = {
-      {"sse4.1", one.c, 19, true},          {"sse4.2", one.c, 20, true},
-      {"avx", one.c, 28, avx_state},        {"f16c", one.c, 29, avx_state},
-      {"fma", one.c, 12, avx_state},        {"avx2", seven.b, 5, avx_state},
-      {"avx_vnni", seven_one.a, 4, avx_state}, {"sha", seven.b, 29, true},
-      {"avx512f", seven.b, 16, avx512_state}, {"avx512dq", seven.b, 17, avx512_state},
-      {"avx512bw", seven.b, 30, avx512_state}, {"avx512vl", seven.b, 31, avx512_state},
-      {"avx512_vbmi", seven.c, 1, avx512_state}, {"avx512_vnni", seven.c, 11, avx512_state},
-      {"avx512_bf16", seven_one.a, 5, avx512_state}, {"avx512_fp16", seven.d, 23, avx512_state},
-      {"amx_bf16", seven.d, 22, amx_state}, {"amx_tile", seven.d, 24, amx_state},
+      {"sse4.1", one.c, 19, true},
+      {"sse4.2", one.c, 20, true},
+      {"avx", one.c, 28, avx_state},
+      {"f16c", one.c, 29, avx_state},
+      {"fma", one.c, 12, avx_state},
+      {"avx2", seven.b, 5, avx_state},
+      {"avx_vnni", seven_one.a, 4, avx_state},
+      {"sha", seven.b, 29, true},
+      {"avx512f", seven.b, 16, avx512_state},
+      {"avx512dq", seven.b, 17, avx512_state},
+      {"avx512bw", seven.b, 30, avx512_state},
+      {"avx512vl", seven.b, 31, avx512_state},
+      {"avx512_vbmi", seven.c, 1, avx512_state},
+      {"avx512_vnni", seven.c, 11, avx512_state},
+      {"avx512_bf16", seven_one.a, 5, avx512_state},
+      {"avx512_fp16", seven.d, 23, avx512_state},
+      {"amx_bf16", seven.d, 22, amx_state},
+      {"amx_tile", seven.d, 24, amx_state},
       {"amx_int8", seven.d, 25, amx_state},
   };
   std::vector<std::string> features;

@@ -8,9 +8,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::pair<at::ScalarType, DType> kTypes[] = {
-    {at::kFloat, DType::kF32}, {at::kDouble, DType::kF64}, {at::kBFloat16, DType::kBf16}, {at::kHalf, DType::kF16},
-    {at::kChar, DType::kS8},   {at::kByte, DType::kU8},    {at::kInt, DType::kS32},       {at::kLong, DType::kS64},
-    {at::kBool, DType::kBool}};
+    {at::kFloat, DType::kF32}, {at::kDouble, DType::kF64}, {at::kBFloat16, DType::kBf16},
+    {at::kHalf, DType::kF16},  {at::kChar, DType::kS8},    {at::kByte, DType::kU8},
+    {at::kInt, DType::kS32},   {at::kLong, DType::kS64},   {at::kBool, DType::kBool}};
 
 }  // namespace
 
@@ -30,7 +30,8 @@ at::ScalarType scalarTypeOf(DType dtype) {
 
 TensorDesc descOf(const at::Tensor& tensor) {
   TensorDesc desc;
-  const bool known = tensor.defined() && tensor.device().is_cpu() && tensor.layout() == at::kStrided && tensor.dim() <= kMaxRank;
+  const bool known =
+      tensor.defined() && tensor.device().is_cpu() && tensor.layout() == at::kStrided && tensor.dim() <= kMaxRank;
   if (!known) return desc;
   desc.dtype = dtypeOf(tensor.scalar_type());
   desc.dims = Dims(tensor.sizes().vec());

@@ -7,8 +7,8 @@
 
 namespace ipex_studio {
 
-DType dtypeOf(at::ScalarType type);            // kNone when plans have no such type
-at::ScalarType scalarTypeOf(DType dtype);      // CHECKs on kNone
+DType dtypeOf(at::ScalarType type);        // kNone when plans have no such type
+at::ScalarType scalarTypeOf(DType dtype);  // CHECKs on kNone
 
 // Sizes and strides as they are. An undefined tensor, or one of a type or rank plans do not know, gives kNone.
 TensorDesc descOf(const at::Tensor& tensor);

@@ -25,7 +25,8 @@ std::string raisedMessage(const std::string& text) {
 }
 
 std::string withoutStop(std::string text) {
-  while (!text.empty() && (text.back() == '.' || text.back() == ':' || text.back() == ' ' || text.back() == '\r')) text.pop_back();
+  while (!text.empty() && (text.back() == '.' || text.back() == ':' || text.back() == ' ' || text.back() == '\r'))
+    text.pop_back();
   return text;
 }
 
@@ -51,22 +52,26 @@ Error loadError(const std::string& path, const std::exception& problem) {
   std::string op = wordAfter(text, "Unknown builtin op: ");
   if (op.empty()) op = wordAfter(text, "Couldn't find an operator for ");
   if (!op.empty()) {
-    return Error(ExitCode::kBadModel,
-                 fmt::format("'{}' uses the operator {}, which libtorch {} does not have; build ipex-studio with the PyTorch "
-                             "version that wrote the file, or load the library that defines the operator.",
-                             path, op, TORCH_VERSION));
+    return Error(
+        ExitCode::kBadModel,
+        fmt::format("'{}' uses the operator {}, which libtorch {} does not have; build ipex-studio with the PyTorch "
+                    "version that wrote the file, or load the library that defines the operator.",
+                    path, op, TORCH_VERSION));
   }
-  return Error(ExitCode::kBadModel, fmt::format("'{}' cannot be loaded by libtorch {}: {}.", path, TORCH_VERSION, shortMessage(problem)));
+  return Error(ExitCode::kBadModel,
+               fmt::format("'{}' cannot be loaded by libtorch {}: {}.", path, TORCH_VERSION, shortMessage(problem)));
 }
 
 Error runError(const std::exception& problem) {
   if (const auto* ours = dynamic_cast<const Error*>(&problem)) return *ours;
   const std::string message = shortMessage(problem);
-  static const std::array<const char*, 9> kInputWords = {"size", "shape", "dimension", "dtype", "Expected", "expected", "mat1",
-                                                         "index out of range", "scalar type"};
+  static const std::array<const char*, 9> kInputWords = {
+      "size", "shape", "dimension", "dtype", "Expected", "expected", "mat1", "index out of range", "scalar type"};
   for (const char* word : kInputWords) {
     if (message.find(word) == std::string::npos) continue;
-    return Error(ExitCode::kUsage, fmt::format("The model refused these inputs: {}; give the right sizes and types with --input.", message));
+    return Error(
+        ExitCode::kUsage,
+        fmt::format("The model refused these inputs: {}; give the right sizes and types with --input.", message));
   }
   return Error(ExitCode::kFailure, fmt::format("The model failed while running: {}.", message));
 }

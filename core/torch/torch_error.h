@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/torch/torch_compat.h"
 #include "core/base/error.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "core/plan/batch_rows.h"
 #include "core/base/clock.h"
 #include "core/base/freed_memory.h"
 #include "core/op/layout_text.h"
-#include "core/plan/plan_concat.h"
-#include "core/plan/plan_join.h"
 #include "core/op/prepare.h"
 #include "core/op/shape_rules.h"
+#include "core/plan/batch_rows.h"
+#include "core/plan/plan_concat.h"
+#include "core/plan/plan_join.h"
 #include "core/tune/tuner_bench.h"
 #include "core/tune/tuner_compare.h"
 #include "core/tune/tuner_graph.h"
@@ -47,10 +47,17 @@ std::size_t constantBytes(const PlanSpec& spec) {
 
 class Tuner {
  public:
-  Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, WeightCache& weights,
-        const TuneOptions& options, const TuningKey& key, std::int64_t deadline_ns)
-      : spec_(spec), request_(request), kernels_(kernels), store_(store), weights_(weights), options_(options), key_(key),
-        effort_(effortOf(options)), deadline_ns_(deadline_ns) {
+  Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
+        WeightCache& weights, const TuneOptions& options, const TuningKey& key, std::int64_t deadline_ns)
+      : spec_(spec),
+        request_(request),
+        kernels_(kernels),
+        store_(store),
+        weights_(weights),
+        options_(options),
+        key_(key),
+        effort_(effortOf(options)),
+        deadline_ns_(deadline_ns) {
     limits_.least_rounds = effort_ == 2 ? 6 : 3;
     limits_.most_rounds = effort_ == 2 ? 40 : 10;
     limits_.cold_weights = constantBytes(spec) > kCachedWeightBytes;
@@ -76,8 +83,8 @@ class Tuner {
 
  private:
   struct Distinct {
-    std::size_t step = 0;   // the first that is like this
-    double work = 0;        // of all of them together, about
+    std::size_t step = 0;  // the first that is like this
+    double work = 0;       // of all of them together, about
     TuningEntry entry;
   };
 
@@ -110,8 +117,9 @@ class Tuner {
       TuningCandidate probe;
       probe.kernel = kernel->name();
       if (isReference(probe.kernel) || (!options_.allow_winograd && isWinograd(probe))) continue;
-      const bool found = std::any_of(entry.candidates.begin(), entry.candidates.end(),
-                                     [&](const TuningCandidate& candidate) { return candidate.kernel == probe.kernel; });
+      const bool found =
+          std::any_of(entry.candidates.begin(), entry.candidates.end(),
+                      [&](const TuningCandidate& candidate) { return candidate.kernel == probe.kernel; });
       if (!found) return false;
     }
     return true;
@@ -125,9 +133,11 @@ class Tuner {
       const auto [at, fresh] = distinct_.emplace(stepText(args), Distinct{});
       Distinct& own = at->second;
       if (fresh) own.step = s;
-      const bool weighted = args.src.size() > 1 && args.constant[1] != nullptr && args.src[1].dims.rank > 0 && args.src[1].dims[0] > 0;
-      own.work += static_cast<double>(args.dst[0].dims.count()) *
-                  (weighted ? static_cast<double>(args.src[1].dims.count()) / static_cast<double>(args.src[1].dims[0]) : 1.0);
+      const bool weighted =
+          args.src.size() > 1 && args.constant[1] != nullptr && args.src[1].dims.rank > 0 && args.src[1].dims[0] > 0;
+      own.work +=
+          static_cast<double>(args.dst[0].dims.count()) *
+          (weighted ? static_cast<double>(args.src[1].dims.count()) / static_cast<double>(args.src[1].dims[0]) : 1.0);
       if (!fresh) continue;
       own.entry.spec = at->first;
       const auto known = store_.find(key_, at->first, effort_);
@@ -140,7 +150,8 @@ class Tuner {
     // What costs most is measured while there is time.
     std::stable_sort(open.begin(), open.end(), [](const Distinct* a, const Distinct* b) { return a->work > b->work; });
     // A part of the time is for what comes after them.
-    const std::int64_t now_ns = options_.clock_ns(), kept_ns = std::min(pairs_->distinctPairs() * 2 * kPairBudget_ns, (deadline_ns_ - now_ns) / 5);
+    const std::int64_t now_ns = options_.clock_ns(),
+                       kept_ns = std::min(pairs_->distinctPairs() * 2 * kPairBudget_ns, (deadline_ns_ - now_ns) / 5);
     limits_.deadline_ns = deadline_ns_ - kept_ns;
     for (std::size_t done = 0; done < open.size(); ++done) {
       if (options_.progress) options_.progress(static_cast<int>(done), static_cast<int>(open.size()));
@@ -179,7 +190,8 @@ class Tuner {
     if (cached != conversions_.end()) return cached->second;
     auto entry = store_.find(key_, text, effort_);
     if (!entry || entry->candidates.empty()) entry = measureConversion(from, to, text);
-    const double cost = entry->candidates.empty() ? kForbidden_ns : static_cast<double>(entry->candidates[0].elapsed_ns);
+    const double cost =
+        entry->candidates.empty() ? kForbidden_ns : static_cast<double>(entry->candidates[0].elapsed_ns);
     return conversions_[text] = cost;
   }
 
@@ -238,18 +250,21 @@ class Tuner {
     const auto dense = descInLayout(record.dst, args.dst[0].dtype, args.dst[0].dims);
     alternative.dst = dense ? *dense : args.dst[0];
     alternative.cost_ns = static_cast<double>(record.elapsed_ns);
-    if (args.spec.kind == OpKind::kConcat && fillSlices(args.spec, alternative.dst, alternative.src)) alternative.cost_ns = 0;
+    if (args.spec.kind == OpKind::kConcat && fillSlices(args.spec, alternative.dst, alternative.src))
+      alternative.cost_ns = 0;
     return alternative;
   }
 
-  bool offerPairs(const ChosenSteps& chosen, const ConversionCost& between, std::vector<std::vector<StepAlternative>>* alternatives) {
+  bool offerPairs(const ChosenSteps& chosen, const ConversionCost& between,
+                  std::vector<std::vector<StepAlternative>>* alternatives) {
     const auto entryOf = [this](std::size_t step) {
       const auto found = distinct_.find(stepText(steps_[step].args));
       return found == distinct_.end() ? nullptr : &found->second.entry;
     };
     BenchLimits limits = limits_;
     limits.budget_ns = kPairBudget_ns;
-    return pairs_->offer({kernels_, store_, key_, effort_, options_.tolerance, kLeastGain, limits, entryOf}, chosen, between, alternatives);
+    return pairs_->offer({kernels_, store_, key_, effort_, options_.tolerance, kLeastGain, limits, entryOf}, chosen,
+                         between, alternatives);
   }
 
   std::shared_ptr<const PlanChoices> choose() {
@@ -257,23 +272,28 @@ class Tuner {
     for (const TracedStep& step : steps_) {
       alternatives.push_back(isView(step.op.kind) ? std::vector<StepAlternative>() : alternativesOf(step));
     }
-    const ConversionCost between = [this](const TensorDesc& from, const TensorDesc& to) { return conversion(from, to); };
+    const ConversionCost between = [this](const TensorDesc& from, const TensorDesc& to) {
+      return conversion(from, to);
+    };
     ChosenSteps chosen = chooseSteps(spec_, request_, steps_, alternatives, between);
-    if (offerPairs(chosen, between, &alternatives)) chosen = chooseSteps(spec_, request_, steps_, alternatives, between);
+    if (offerPairs(chosen, between, &alternatives))
+      chosen = chooseSteps(spec_, request_, steps_, alternatives, between);
     auto choices = std::make_shared<PlanChoices>();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       if (alternatives[s].empty()) continue;
       const StepAlternative& taken = alternatives[s][static_cast<std::size_t>(chosen.alternative[s])];
       const std::int32_t candidate = taken.candidate;
       if (candidate < 0) continue;
-      const TuningEntry& entry = taken.joined == Joined::kWithReader ? pairs_->entryOf(s) : distinct_.at(stepText(steps_[s].args)).entry;
+      const TuningEntry& entry =
+          taken.joined == Joined::kWithReader ? pairs_->entryOf(s) : distinct_.at(stepText(steps_[s].args)).entry;
       const TuningCandidate& record = entry.candidates[static_cast<std::size_t>(candidate)];
       if (record.elapsed_ns == 0) continue;  // the only way
       if (isWinograd(record) && !isExact(steps_[s].args, entry.candidates[0], record)) continue;
       (*choices)[steps_[s].node] = choiceFrom(record, entry);
     }
-    const bool pinned = pairs_->anyPinned() || std::any_of(distinct_.begin(), distinct_.end(),
-                                    [](const auto& known) { return known.second.entry.effort >= kPinnedEffort; });
+    const bool pinned = pairs_->anyPinned() || std::any_of(distinct_.begin(), distinct_.end(), [](const auto& known) {
+                          return known.second.entry.effort >= kPinnedEffort;
+                        });
     if (choices->empty() || pinned || constantBytes(spec_) > kMostComparedWeightBytes) return choices;
     const bool full = effort_ == 2;
     const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, options_.clock_ns};
@@ -307,7 +327,8 @@ class Tuner {
       DispatchRecord dispatch;
       dispatch.kernel = candidate.kernel;
       dispatch.layout = candidate.dst;
-      dispatch.chosen = candidate.kernel == record.kernel && candidate.kept == record.kept && candidate.src == record.src && candidate.dst == record.dst;
+      dispatch.chosen = candidate.kernel == record.kernel && candidate.kept == record.kept &&
+                        candidate.src == record.src && candidate.dst == record.dst;
       dispatch.reason = dispatch.chosen ? "chosen" : !candidate.reason.empty() ? candidate.reason : "slower";
       dispatch.elapsed_ns = candidate.elapsed_ns;
       dispatch.max_error = candidate.max_error;
@@ -340,10 +361,12 @@ class Tuner {
       const auto found = by_node.find(step.node);
       if (found == by_node.end() || !isTuned(step)) continue;
       const TuningCandidate& record = *found->second;
-      const auto measured = store_.find(key_, computesBoth(kernels_, record.kernel) ? pairs_->textOf(s) : stepText(step.args), 1);
+      const auto measured =
+          store_.find(key_, computesBoth(kernels_, record.kernel) ? pairs_->textOf(s) : stepText(step.args), 1);
       TuningEntry known = measured ? *measured : TuningEntry{"", 1, {record}};
       for (TuningCandidate& candidate : known.candidates) {
-        const bool same = candidate.kernel == record.kernel && candidate.kept == record.kept && candidate.src == record.src;
+        const bool same =
+            candidate.kernel == record.kernel && candidate.kept == record.kept && candidate.src == record.src;
         if (same && candidate.reason.empty()) {
           (*choices)[step.node] = choiceFrom(candidate, known);
           break;
@@ -364,7 +387,7 @@ class Tuner {
   BenchLimits limits_;
   std::int64_t deadline_ns_;
   std::vector<TracedStep> steps_;
-  std::map<int, std::vector<std::string>> layouts_;        // by rank
+  std::map<int, std::vector<std::string>> layouts_;  // by rank
   std::unique_ptr<PairTuner> pairs_;
   std::map<std::string, Distinct> distinct_;
   std::map<std::string, double> conversions_;
@@ -381,12 +404,15 @@ TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const Kerne
   const TuningKey key{"cpu", request.target.isa, options.libraries, request.target.threads};
   // Two prepared plans beside the model are too much where weights are large, and there they are what time goes to.
   const bool may_measure = options.mode != TuneMode::kOff && constantBytes(spec) <= kMostComparedWeightBytes;
-  const SliceSearch search{may_measure, effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare), timed.clock_ns};
+  const SliceSearch search{may_measure, effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare),
+                           timed.clock_ns};
   const auto textOf = [&](const PlanRequest& asked) { return planText(spec, asked, kernels, options.allow_winograd); };
   const std::string name = textOf(request);
   const SliceChoice sliced = chooseSlices(spec, request, kernels, store, weights, key, name, search);
-  const PlanRequest part = sliced.slices ? withSamples(request, sliced.slices->inputs, sliced.slices->samples) : request;
-  TunedPlan tuned = Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns).run(sliced.slices ? textOf(part) : name);
+  const PlanRequest part =
+      sliced.slices ? withSamples(request, sliced.slices->inputs, sliced.slices->samples) : request;
+  TunedPlan tuned =
+      Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns).run(sliced.slices ? textOf(part) : name);
   tuned.slices = sliced.slices;
   if (!tuned.entries.empty() && sliced.entry) tuned.entries.push_back(*sliced.entry);
   return tuned;

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "core/record/options.h"
 #include "core/plan/plan.h"
+#include "core/record/options.h"
 #include "core/record/tuning_store.h"
 
 namespace ipex_studio {
@@ -35,17 +35,17 @@ struct TuneOptions {
   TuneMode mode = TuneMode::kQuick;
   bool allow_winograd = true;
   double tolerance = kTuneTolerance;
-  double budget_s = 0;                                  // of one plan; 0: 8 for quick, 50 for full
-  std::string libraries;                                // for TuningKey
-  std::function<std::int64_t()> clock_ns;               // empty: the steady clock
-  std::function<void(int done, int total)> progress;    // steps; may be empty
+  double budget_s = 0;                                // of one plan; 0: 8 for quick, 50 for full
+  std::string libraries;                              // for TuningKey
+  std::function<std::int64_t()> clock_ns;             // empty: the steady clock
+  std::function<void(int done, int total)> progress;  // steps; may be empty
 };
 
 struct TunedPlan {
-  std::shared_ptr<const PlanChoices> choices;   // null: nothing but the defaults
-  std::shared_ptr<const BatchSlices> slices;    // null: the whole batch at once
+  std::shared_ptr<const PlanChoices> choices;  // null: nothing but the defaults
+  std::shared_ptr<const BatchSlices> slices;   // null: the whole batch at once
   TuningKey key;
-  std::vector<TuningEntry> entries;             // what to keep so that the same is chosen again; empty: no decision
+  std::vector<TuningEntry> entries;  // what to keep so that the same is chosen again; empty: no decision
 };
 
 // What to choose for this signature. With TuneMode::kOff only what the store holds for exactly this plan. Adds what it

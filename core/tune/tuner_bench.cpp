@@ -217,8 +217,9 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
   std::vector<unsigned char> bytes(values.size());
   convert(layout, data, plain, bytes.data());
   const bool has_sign = layout.dtype == DType::kS8;
-  std::transform(bytes.begin(), bytes.end(), values.begin(),
-                 [&](unsigned char byte) { return has_sign ? static_cast<float>(static_cast<signed char>(byte)) : static_cast<float>(byte); });
+  std::transform(bytes.begin(), bytes.end(), values.begin(), [&](unsigned char byte) {
+    return has_sign ? static_cast<float>(static_cast<signed char>(byte)) : static_cast<float>(byte);
+  });
   return values;
 }
 
@@ -240,7 +241,8 @@ namespace {
 double roundingStep(DType type, double value) {
   if (isInteger8(type)) return 1;
   if (!isNarrowFloat(type)) return 0;
-  const int bits = type == DType::kBf16 ? 7 : 10, least = type == DType::kBf16 ? -126 : -14;  // of the mantissa; of the exponent
+  const int bits = type == DType::kBf16 ? 7 : 10,
+            least = type == DType::kBf16 ? -126 : -14;  // of the mantissa; of the exponent
   return std::ldexp(1.0, std::max(std::ilogb(value), least) - bits);
 }
 
@@ -262,7 +264,8 @@ double relativeError(const std::vector<float>& result, const std::vector<float>&
   return difference == 0 ? 0 : difference / std::max(largest, std::numeric_limits<double>::min());
 }
 
-void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, double tolerance, const BenchLimits& limits) {
+void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, double tolerance,
+                       const BenchLimits& limits) {
   std::vector<std::unique_ptr<CandidateRun>> runs;
   std::vector<float> reference;
   for (Candidate& candidate : candidates) {
@@ -284,10 +287,12 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     if (round > 0 && limits.clock_ns() > limits.deadline_ns) break;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const Candidate& candidate : candidates) {
-      if (candidate.record.reason.empty() && candidate.record.elapsed_ns > 0) least = std::min(least, candidate.record.elapsed_ns);
+      if (candidate.record.reason.empty() && candidate.record.elapsed_ns > 0)
+        least = std::min(least, candidate.record.elapsed_ns);
     }
     const bool drops = limits.drops_slower && round >= kRunsToTell;
-    const double bound = drops ? static_cast<double>(least) * (round < limits.least_rounds ? kClearlySlower : kSlower) : 0;
+    const double bound =
+        drops ? static_cast<double>(least) * (round < limits.least_rounds ? kClearlySlower : kSlower) : 0;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       TuningCandidate& record = candidates[c].record;
       if (!record.reason.empty() || (bound > 0 && static_cast<double>(record.elapsed_ns) > bound)) continue;

@@ -15,10 +15,10 @@ namespace ipex_studio {
 struct BenchLimits {
   int least_rounds = 3;
   int most_rounds = 10;
-  std::int64_t budget_ns = 100'000'000;     // for all candidates together; least_rounds are always run
-  std::int64_t deadline_ns = 0;             // of the clock: not even those after it; one round is always run
-  bool cold_weights = true;                 // weights leave the caches before each run
-  bool drops_slower = true;                 // candidates that are clearly slower stop early
+  std::int64_t budget_ns = 100'000'000;  // for all candidates together; least_rounds are always run
+  std::int64_t deadline_ns = 0;          // of the clock: not even those after it; one round is always run
+  bool cold_weights = true;              // weights leave the caches before each run
+  bool drops_slower = true;              // candidates that are clearly slower stop early
   std::function<std::int64_t()> clock_ns;
 };
 
@@ -46,7 +46,8 @@ class BenchData {
 
 // Fills elapsed_ns (the least of all rounds), max_error (against the first candidate) and reason ("inexact") of every
 // candidate's record. Candidates take turns.
-void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, double tolerance, const BenchLimits& limits);
+void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, double tolerance,
+                       const BenchLimits& limits);
 
 // max |Δ| / max |reference| of results of this type; NaN and infinity equal themselves, and differ infinitely from anything
 // else. Where results are rounded to integers or to floats of two bytes, one step of that rounding is no difference: a sum

@@ -6,15 +6,17 @@
 
 #include "core/op/layout_text.h"
 #include "core/op/narrow_floats.h"
-#include "core/plan/plan_split.h"
 #include "core/op/prepare.h"
 #include "core/op/shape_inference.h"
 #include "core/op/shape_rules.h"
+#include "core/plan/plan_split.h"
 
 namespace ipex_studio {
 namespace {
 
-bool isActivation(const PrepareArgs& args, std::size_t s) { return !args.src[s].absent() && args.constant[s] == nullptr; }
+bool isActivation(const PrepareArgs& args, std::size_t s) {
+  return !args.src[s].absent() && args.constant[s] == nullptr;
+}
 
 // The layouts of its sources that a step is offered: as they come, then all of one kind.
 std::vector<std::vector<TensorDesc>> offers(const PrepareArgs& args, const std::vector<std::string>& layouts) {
@@ -47,13 +49,15 @@ class Enumerator {
   }
 
   // The same with exactly so many.
-  std::optional<Candidate> makeKeeping(const Kernel& kernel, const std::vector<TensorDesc>& src, std::size_t kept, std::string* reason) {
+  std::optional<Candidate> makeKeeping(const Kernel& kernel, const std::vector<TensorDesc>& src, std::size_t kept,
+                                       std::string* reason) {
     Candidate candidate;
     candidate.weights = std::make_shared<WeightCache>();
     candidate.src.assign(args_.src.size(), TensorDesc());
     const SplitOp split = splitOp(args_.spec, kept, positions_);
     const bool whole = kept == args_.spec.post_ops.size();
-    PrepareArgs head = part(whole ? args_.spec : split.head, whole ? positions_ : split.head_src, src, candidate.weights.get());
+    PrepareArgs head =
+        part(whole ? args_.spec : split.head, whole ? positions_ : split.head_src, src, candidate.weights.get());
     if (whole) {
       head.dst = args_.dst;
     } else if (!inferShapes(head.spec, head.src, &head.dst).ok) {
@@ -78,7 +82,8 @@ class Enumerator {
   }
 
  private:
-  PrepareArgs part(const OpSpec& op, const std::vector<std::int32_t>& sources, const std::vector<TensorDesc>& src, WeightCache* weights) const {
+  PrepareArgs part(const OpSpec& op, const std::vector<std::int32_t>& sources, const std::vector<TensorDesc>& src,
+                   WeightCache* weights) const {
     PrepareArgs args;
     args.spec = op;
     args.target = args_.target;
@@ -91,7 +96,8 @@ class Enumerator {
     return args;
   }
 
-  void add(std::shared_ptr<const PreparedOp> op, const std::vector<std::int32_t>& sources, const PrepareArgs& args, Candidate* candidate) const {
+  void add(std::shared_ptr<const PreparedOp> op, const std::vector<std::int32_t>& sources, const PrepareArgs& args,
+           Candidate* candidate) const {
     for (std::size_t s = 0; s < sources.size(); ++s) {
       if (sources[s] < 0) continue;
       const auto source = static_cast<std::size_t>(sources[s]);
@@ -143,7 +149,8 @@ bool reads(const Candidate& a, const Candidate& b) { return a.src == b.src && a.
 }  // namespace
 
 bool isWinograd(const TuningCandidate& candidate) {
-  return candidate.kernel.find("winograd") != std::string::npos || candidate.implementation.find("wino") != std::string::npos;
+  return candidate.kernel.find("winograd") != std::string::npos ||
+         candidate.implementation.find("wino") != std::string::npos;
 }
 
 bool isMeasurable(DType dtype) { return isFloatDtype(dtype) || isInteger8(dtype); }
@@ -158,8 +165,11 @@ bool isMeasurable(const PrepareArgs& args) {
     default:
       break;
   }
-  const auto compares = [](const TensorDesc& desc) { return desc.absent() || (isMeasurable(desc.dtype) && desc.dims.count() > 0); };
-  return std::all_of(args.src.begin(), args.src.end(), compares) && std::all_of(args.dst.begin(), args.dst.end(), compares);
+  const auto compares = [](const TensorDesc& desc) {
+    return desc.absent() || (isMeasurable(desc.dtype) && desc.dims.count() > 0);
+  };
+  return std::all_of(args.src.begin(), args.src.end(), compares) &&
+         std::all_of(args.dst.begin(), args.dst.end(), compares);
 }
 
 PrepareArgs conversionArgs(const TensorDesc& from, const TensorDesc& to, const Target& target) {
@@ -173,8 +183,11 @@ PrepareArgs conversionArgs(const TensorDesc& from, const TensorDesc& to, const T
   return args;
 }
 
-std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels, const TuningCandidate& record) {
-  if (record.src.size() != args.src.size() || record.kept < 0 || static_cast<std::size_t>(record.kept) > args.spec.post_ops.size()) return std::nullopt;
+std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels,
+                                      const TuningCandidate& record) {
+  if (record.src.size() != args.src.size() || record.kept < 0 ||
+      static_cast<std::size_t>(record.kept) > args.spec.post_ops.size())
+    return std::nullopt;
   std::vector<TensorDesc> src = args.src;
   for (std::size_t s = 0; s < src.size(); ++s) {
     if (!isActivation(args, s)) continue;
@@ -183,14 +196,15 @@ std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList&
   for (const Kernel* kernel : kernels.candidates(args.spec.kind)) {
     if (record.kernel != kernel->name()) continue;
     std::string reason;
-    auto candidate = Enumerator(args, kernels).makeKeeping(*kernel, src, static_cast<std::size_t>(record.kept), &reason);
+    auto candidate =
+        Enumerator(args, kernels).makeKeeping(*kernel, src, static_cast<std::size_t>(record.kept), &reason);
     if (candidate && sameWay(candidate->record, record)) return candidate;
   }
   return std::nullopt;
 }
 
-CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels, const std::vector<std::string>& layouts,
-                               bool allow_winograd) {
+CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels,
+                               const std::vector<std::string>& layouts, bool allow_winograd) {
   CandidateSet set;
   Enumerator enumerator(args, kernels);
   const auto offered = offers(args, layouts);
@@ -215,15 +229,18 @@ CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernel
   std::string first;
   const auto onlyMeasured = [&](const Candidate& c) {
     const auto& list = kernels.candidates(args.spec.kind);
-    return std::any_of(list.begin(), list.end(), [&](const Kernel* kernel) { return c.record.kernel == kernel->name() && kernel->onlyWhenMeasured(); });
+    return std::any_of(list.begin(), list.end(), [&](const Kernel* kernel) {
+      return c.record.kernel == kernel->name() && kernel->onlyWhenMeasured();
+    });
   };
   for (const Candidate& candidate : set.candidates) {
     if (onlyMeasured(candidate) || candidate.record.kept <= most) continue;
     most = candidate.record.kept;
     first = candidate.record.kernel;
   }
-  const auto end = std::stable_partition(set.candidates.begin(), set.candidates.end(),
-                                         [&](const Candidate& c) { return c.record.kernel == first && c.record.kept == most; });
+  const auto end = std::stable_partition(set.candidates.begin(), set.candidates.end(), [&](const Candidate& c) {
+    return c.record.kernel == first && c.record.kept == most;
+  });
   set.defaults = static_cast<std::size_t>(end - set.candidates.begin());
   return set;
 }

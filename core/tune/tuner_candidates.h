@@ -14,7 +14,7 @@ namespace ipex_studio {
 // One prepared operation of a candidate.
 struct CandidatePart {
   std::shared_ptr<const PreparedOp> op;
-  std::vector<std::int32_t> src;      // which source of the step; -1: the result of the part before
+  std::vector<std::int32_t> src;  // which source of the step; -1: the result of the part before
   std::vector<bool> src_dies;
 };
 
@@ -22,25 +22,26 @@ struct CandidatePart {
 struct Candidate {
   TuningCandidate record;
   std::vector<CandidatePart> parts;
-  std::shared_ptr<WeightCache> weights;   // its own, so that a loser's packed weights go with it
-  std::vector<TensorDesc> src;            // what it reads, per source of the step; absent where it reads nothing
+  std::shared_ptr<WeightCache> weights;  // its own, so that a loser's packed weights go with it
+  std::vector<TensorDesc> src;           // what it reads, per source of the step; absent where it reads nothing
   TensorDesc dst;
 };
 
 struct CandidateSet {
-  std::vector<Candidate> candidates;      // those of the default kernel first
+  std::vector<Candidate> candidates;  // those of the default kernel first
   std::vector<TuningCandidate> declined;
-  std::size_t defaults = 0;               // how many are the default kernel's, each for other layouts
+  std::size_t defaults = 0;  // how many are the default kernel's, each for other layouts
 };
 
 bool isWinograd(const TuningCandidate& candidate);
 
 // `layouts`: names (layout_text.h) that sources of rank >= 3 are offered in, besides as they come.
-CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels, const std::vector<std::string>& layouts,
-                               bool allow_winograd);
+CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels,
+                               const std::vector<std::string>& layouts, bool allow_winograd);
 
 // The candidate of this record, prepared again; nothing where that fails.
-std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels, const TuningCandidate& record);
+std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels,
+                                      const TuningCandidate& record);
 
 // A conversion between two layouts of an activation.
 PrepareArgs conversionArgs(const TensorDesc& from, const TensorDesc& to, const Target& target);

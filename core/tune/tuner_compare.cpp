@@ -20,7 +20,8 @@ class BorrowedWeights final : public WeightCache {
     for (Entry& entry : lender.entries()) lent_.emplace(entry.source, std::move(entry));
   }
 
-  Packed getOrPack(const void* source, const std::string& form, std::size_t bytes, const std::function<void(void* packed)>& pack) override {
+  Packed getOrPack(const void* source, const std::string& form, std::size_t bytes,
+                   const std::function<void(void* packed)>& pack) override {
     const auto [begin, end] = lent_.equal_range(source);
     Packed found;
     for (auto at = begin; at != end; ++at) {
@@ -63,8 +64,9 @@ std::vector<void*> ZeroedMemory::take(const std::vector<TensorDesc>& tensors) {
   return pointers;
 }
 
-PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
-                       const std::shared_ptr<const PlanChoices>& choices, const CompareLimits& limits) {
+PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                       WeightCache& weights, const std::shared_ptr<const PlanChoices>& choices,
+                       const CompareLimits& limits) {
   ZeroedMemory memory;
   const std::vector<void*> inputs = memory.take(request.tensor_inputs);
   PlanRequest as_default = request, as_chosen = request;
@@ -76,8 +78,10 @@ PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const K
   TimedPlan* const contenders[] = {&default_plan, &chosen_plan};
   const std::vector<void*> outputs = memory.take(default_plan.outputs());
   const std::int64_t begin = limits.clock_ns();
-  for (int round = 0; round < limits.most_rounds && (round < 3 || limits.clock_ns() - begin < limits.budget_ns); ++round) {
-    for (int turn = 0; turn < 2; ++turn) contenders[(round + turn) % 2]->run(inputs.data(), outputs.data(), limits.clock_ns);
+  for (int round = 0; round < limits.most_rounds && (round < 3 || limits.clock_ns() - begin < limits.budget_ns);
+       ++round) {
+    for (int turn = 0; turn < 2; ++turn)
+      contenders[(round + turn) % 2]->run(inputs.data(), outputs.data(), limits.clock_ns);
   }
   return {default_plan.total_ns(), chosen_plan.total_ns()};
 }

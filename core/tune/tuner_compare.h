@@ -12,7 +12,7 @@ namespace ipex_studio {
 
 struct CompareLimits {
   int most_rounds = 60;
-  std::int64_t budget_ns = 1'500'000'000;   // three rounds are always run
+  std::int64_t budget_ns = 1'500'000'000;  // three rounds are always run
   std::function<std::int64_t()> clock_ns;
 };
 
@@ -52,7 +52,8 @@ struct PlanTimes {
 
 // Prepares both and lets them take turns on inputs that are zero. `weights` gets the packed constants of the chosen plan;
 // the default one borrows what it can, so what it computes means nothing.
-PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
-                       const std::shared_ptr<const PlanChoices>& choices, const CompareLimits& limits);
+PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                       WeightCache& weights, const std::shared_ptr<const PlanChoices>& choices,
+                       const CompareLimits& limits);
 
 }  // namespace ipex_studio

@@ -16,7 +16,12 @@ class ChoiceGraph {
  public:
   ChoiceGraph(const PlanSpec& spec, const PlanRequest& request, const std::vector<TracedStep>& steps,
               const std::vector<std::vector<StepAlternative>>& alternatives, const ConversionCost& conversion)
-      : spec_(spec), spec_values_(spec.valueCount()), request_(request), steps_(steps), alternatives_(alternatives), conversion_(conversion) {
+      : spec_(spec),
+        spec_values_(spec.valueCount()),
+        request_(request),
+        steps_(steps),
+        alternatives_(alternatives),
+        conversion_(conversion) {
     maker_.assign(static_cast<std::size_t>(spec_values_), {-1, 0});
     for (std::size_t s = 0; s < steps.size(); ++s) {
       for (std::size_t d = 0; d < steps[s].dst.size(); ++d) {
@@ -77,7 +82,8 @@ class ChoiceGraph {
       if (!viewOf(view->op, desc, view->args.dst[0], &seen, &offset)) {
         const TensorDesc plain = contiguousDesc(desc.dtype, desc.dims);
         *cost += conversion_(desc, plain);
-        IPEX_CHECK(viewOf(view->op, plain, view->args.dst[0], &seen, &offset), "a dense row-major tensor can always be viewed");
+        IPEX_CHECK(viewOf(view->op, plain, view->args.dst[0], &seen, &offset),
+                   "a dense row-major tensor can always be viewed");
       }
       desc = seen;
     }
@@ -113,7 +119,9 @@ class ChoiceGraph {
       const bool with_reader = alternatives_[path.maker.step][i].joined == Joined::kWithReader;
       for (const StepAlternative& reader : own) {
         const bool with_source = reader.joined == Joined::kWithSource;
-        const double between = with_reader != with_source ? kHalfJoined_ns : with_reader ? 0 : betweenCost(path, written(path.maker, i), reader.src[operand]);
+        const double between = with_reader != with_source ? kHalfJoined_ns
+                               : with_reader              ? 0
+                                             : betweenCost(path, written(path.maker, i), reader.src[operand]);
         joint.costs.push_back(between);
       }
     }
@@ -151,15 +159,16 @@ class ChoiceGraph {
   const std::vector<TracedStep>& steps_;
   const std::vector<std::vector<StepAlternative>>& alternatives_;
   const ConversionCost& conversion_;
-  std::vector<Maker> maker_;                  // per value of the spec
-  std::vector<std::vector<double>> costs_;    // per step
+  std::vector<Maker> maker_;                // per value of the spec
+  std::vector<std::vector<double>> costs_;  // per step
   std::vector<Joint> joints_;
 };
 
 }  // namespace
 
 ChosenSteps chooseSteps(const PlanSpec& spec, const PlanRequest& request, const std::vector<TracedStep>& steps,
-                        const std::vector<std::vector<StepAlternative>>& alternatives, const ConversionCost& conversion) {
+                        const std::vector<std::vector<StepAlternative>>& alternatives,
+                        const ConversionCost& conversion) {
   return ChoiceGraph(spec, request, steps, alternatives, conversion).solve();
 }
 

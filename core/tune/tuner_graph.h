@@ -15,10 +15,10 @@ enum class Joined : std::uint8_t { kNot, kWithReader, kWithSource };
 
 // What one step may become: layouts in and out, and the time it takes.
 struct StepAlternative {
-  std::vector<TensorDesc> src;   // per source; read only where the source is an activation
+  std::vector<TensorDesc> src;  // per source; read only where the source is an activation
   TensorDesc dst;
   double cost_ns = 0;
-  std::int32_t candidate = -1;   // of the step's entry; -1: what the plan takes by itself
+  std::int32_t candidate = -1;  // of the step's entry; -1: what the plan takes by itself
   Joined joined = Joined::kNot;
 };
 
@@ -26,13 +26,14 @@ struct StepAlternative {
 using ConversionCost = std::function<double(const TensorDesc& from, const TensorDesc& to)>;
 
 struct ChosenSteps {
-  std::vector<std::int32_t> alternative;   // per step of the trace; -1 for views
+  std::vector<std::int32_t> alternative;  // per step of the trace; -1 for views
   double cost_ns = 0;
 };
 
 // `alternatives`: per step of the trace, empty for views, at least one for all others. Inputs and outputs of the plan keep
 // their layouts.
 ChosenSteps chooseSteps(const PlanSpec& spec, const PlanRequest& request, const std::vector<TracedStep>& steps,
-                        const std::vector<std::vector<StepAlternative>>& alternatives, const ConversionCost& conversion);
+                        const std::vector<std::vector<StepAlternative>>& alternatives,
+                        const ConversionCost& conversion);
 
 }  // namespace ipex_studio

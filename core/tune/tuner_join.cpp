@@ -14,9 +14,12 @@ namespace {
 
 constexpr std::size_t kExpandSources = 3;
 
-std::string namesOf(const TuningCandidate& first, const TuningCandidate& second) { return first.kernel + " + " + second.kernel; }
+std::string namesOf(const TuningCandidate& first, const TuningCandidate& second) {
+  return first.kernel + " + " + second.kernel;
+}
 
-std::optional<CandidatePart> conversionPart(const TensorDesc& from, const TensorDesc& to, const Target& target, const KernelList& kernels) {
+std::optional<CandidatePart> conversionPart(const TensorDesc& from, const TensorDesc& to, const Target& target,
+                                            const KernelList& kernels) {
   const PrepareArgs args = conversionArgs(from, to, target);
   const CandidateSet set = prepareCandidates(args, kernels, {}, true);
   if (set.defaults == 0) return std::nullopt;
@@ -24,12 +27,14 @@ std::optional<CandidatePart> conversionPart(const TensorDesc& from, const Tensor
 }
 
 // One after the other, as they were chosen.
-std::optional<Candidate> bothApart(Candidate first, Candidate second, const PrepareArgs& args, const KernelList& kernels) {
+std::optional<Candidate> bothApart(Candidate first, Candidate second, const PrepareArgs& args,
+                                   const KernelList& kernels) {
   Candidate both;
   both.record.kernel = namesOf(first.record, second.record);
   both.weights = std::make_shared<WeightCache>();
   for (const Candidate* each : {&first, &second}) {
-    for (const WeightCache::Entry& entry : each->weights->entries()) both.weights->put(entry.source, entry.form, entry.buffer);
+    for (const WeightCache::Entry& entry : each->weights->entries())
+      both.weights->put(entry.source, entry.form, entry.buffer);
   }
   both.parts = std::move(first.parts);
   const TensorDesc &made = both.parts.back().op->dst[0], &wanted = second.parts[0].op->src[0];
@@ -68,7 +73,8 @@ PairTuner::PairTuner(const PlanSpec& spec, const std::vector<TracedStep>& steps)
     if (reader == step_of.end() || first.constant[0] != nullptr || !isMeasurable(first)) continue;
     const PrepareArgs& second = steps[reader->second].args;
     Pair pair{s, reader->second, first};
-    pair.args.spec = joinNodes(spec.nodes[static_cast<std::size_t>(node)], spec.nodes[static_cast<std::size_t>(reader->first)]).op;
+    pair.args.spec =
+        joinNodes(spec.nodes[static_cast<std::size_t>(node)], spec.nodes[static_cast<std::size_t>(reader->first)]).op;
     pair.args.src.insert(pair.args.src.end(), second.src.begin() + 1, second.src.end());
     pair.args.constant.insert(pair.args.constant.end(), second.constant.begin() + 1, second.constant.end());
     pair.args.src_dies.assign(pair.args.src.size(), false);
@@ -92,12 +98,14 @@ bool PairTuner::anyPinned() const {
   return std::any_of(entries_.begin(), entries_.end(), [](const auto& known) { return isPinned(known.second); });
 }
 
-TuningEntry PairTuner::measure(const Bench& bench, const Pair& pair, const TuningCandidate& first, const TuningCandidate& second) const {
+TuningEntry PairTuner::measure(const Bench& bench, const Pair& pair, const TuningCandidate& first,
+                               const TuningCandidate& second) const {
   TuningEntry entry{stepText(pair.args), bench.effort, {}};
   auto expand = prepareAgain(steps_[pair.first].args, bench.kernels, first);
   auto depthwise = prepareAgain(steps_[pair.second].args, bench.kernels, second);
   CandidateSet set = prepareCandidates(pair.args, bench.kernels, {"channels-last"}, true);
-  auto apart = expand && depthwise ? bothApart(std::move(*expand), std::move(*depthwise), pair.args, bench.kernels) : std::nullopt;
+  auto apart = expand && depthwise ? bothApart(std::move(*expand), std::move(*depthwise), pair.args, bench.kernels)
+                                   : std::nullopt;
   if (!apart || set.candidates.empty()) return entry;
   set.candidates.insert(set.candidates.begin(), std::move(*apart));
   BenchData data(pair.args, bench.kernels);
@@ -116,7 +124,8 @@ bool PairTuner::offer(const Bench& bench, const ChosenSteps& chosen, const Conve
   bool any = false;
   for (const Pair& pair : pairs_) {
     const StepAlternative first = (*alternatives)[pair.first][static_cast<std::size_t>(chosen.alternative[pair.first])];
-    const StepAlternative second = (*alternatives)[pair.second][static_cast<std::size_t>(chosen.alternative[pair.second])];
+    const StepAlternative second =
+        (*alternatives)[pair.second][static_cast<std::size_t>(chosen.alternative[pair.second])];
     const TuningEntry *first_entry = bench.entryOf(pair.first), *second_entry = bench.entryOf(pair.second);
     if (first.candidate < 0 || second.candidate < 0 || first_entry == nullptr || second_entry == nullptr) continue;
     const TuningCandidate& expand = first_entry->candidates[static_cast<std::size_t>(first.candidate)];
@@ -126,7 +135,8 @@ bool PairTuner::offer(const Bench& bench, const ChosenSteps& chosen, const Conve
       auto known = bench.store.find(bench.key, text, bench.effort);
       // What a person chose for one of the two is not undone by a measurement of both.
       if (!(known && isPinned(*known)) && (isPinned(*first_entry) || isPinned(*second_entry))) continue;
-      const bool compares = known && !known->candidates.empty() && (isPinned(*known) || known->candidates[0].kernel == namesOf(expand, depthwise));
+      const bool compares = known && !known->candidates.empty() &&
+                            (isPinned(*known) || known->candidates[0].kernel == namesOf(expand, depthwise));
       if (!compares) {
         if (bench.limits.clock_ns() > bench.limits.deadline_ns) continue;
         known = measure(bench, pair, expand, depthwise);
@@ -147,7 +157,8 @@ bool PairTuner::offer(const Bench& bench, const ChosenSteps& chosen, const Conve
       both.candidate = static_cast<std::int32_t>(c);
       both.joined = Joined::kWithReader;
       // Both ways ran in turns: what one takes less counts, not what each takes in this run. A pinned choice costs nothing.
-      const double gain = static_cast<double>(apart.elapsed_ns) - static_cast<double>(joined.elapsed_ns) / (1 - bench.least_gain);
+      const double gain =
+          static_cast<double>(apart.elapsed_ns) - static_cast<double>(joined.elapsed_ns) / (1 - bench.least_gain);
       both.cost_ns = apart.reason.empty() ? std::max(0.0, apart_ns - gain) : 0;
       nothing.dst = *written;
       nothing.cost_ns = 0;

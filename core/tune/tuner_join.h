@@ -21,7 +21,7 @@ class PairTuner {
     const TuningKey& key;
     std::int32_t effort;
     double tolerance;
-    double least_gain;                                   // of the time of both steps
+    double least_gain;  // of the time of both steps
     BenchLimits limits;
     std::function<const TuningEntry*(std::size_t step)> entryOf;  // what was measured of a step; may be null
   };
@@ -45,11 +45,12 @@ class PairTuner {
 
  private:
   struct Pair {
-    std::size_t first = 0, second = 0;   // steps of the trace
-    PrepareArgs args;                    // of both as one
+    std::size_t first = 0, second = 0;  // steps of the trace
+    PrepareArgs args;                   // of both as one
   };
 
-  TuningEntry measure(const Bench& bench, const Pair& pair, const TuningCandidate& first, const TuningCandidate& second) const;
+  TuningEntry measure(const Bench& bench, const Pair& pair, const TuningCandidate& first,
+                      const TuningCandidate& second) const;
 
   const std::vector<TracedStep>& steps_;
   std::vector<Pair> pairs_;

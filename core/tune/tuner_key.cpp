@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/op/layout_text.h"
 #include "core/base/sha256.h"
+#include "core/op/layout_text.h"
 #include "core/op/shape_rules.h"
 
 namespace ipex_studio {
@@ -36,7 +36,8 @@ std::string operandText(const TensorDesc& desc) {
 
 bool isOfIntegers(const PrepareArgs& args) {
   const auto integer = [](const TensorDesc& desc) { return isInteger8(desc.dtype); };
-  return std::any_of(args.src.begin(), args.src.end(), integer) || std::any_of(args.dst.begin(), args.dst.end(), integer);
+  return std::any_of(args.src.begin(), args.src.end(), integer) ||
+         std::any_of(args.dst.begin(), args.dst.end(), integer);
 }
 
 std::string stepText(const PrepareArgs& args) {
@@ -55,7 +56,8 @@ std::string planText(const PlanSpec& spec, const PlanRequest& request, const Ker
   Sha256 digest;
   const auto add = [&](const std::string& text) { digest.update(text.data(), text.size()); };
   add(planSpecToText(spec));
-  for (const TensorDesc& input : request.tensor_inputs) add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
+  for (const TensorDesc& input : request.tensor_inputs)
+    add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
   add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
   // Other kernels may choose otherwise.
   for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
@@ -66,7 +68,8 @@ std::string planText(const PlanSpec& spec, const PlanRequest& request, const Ker
   for (std::size_t c = 0; c < spec.constants.size(); ++c) {
     const std::size_t bytes = spec.constants[c].bytes(), sample = std::min<std::size_t>(bytes, 256);
     const char* data = static_cast<const char*>(request.constants[c]);
-    for (const std::size_t at : {std::size_t{0}, (bytes - sample) / 2, bytes - sample}) digest.update(data + at, sample);
+    for (const std::size_t at : {std::size_t{0}, (bytes - sample) / 2, bytes - sample})
+      digest.update(data + at, sample);
   }
   return "plan " + digest.hex();
 }

@@ -21,7 +21,7 @@ constexpr int kMostRounds[] = {4, 12};  // quick, full
 using Slices = std::shared_ptr<const BatchSlices>;
 
 struct Contender {
-  Slices slices;                 // the last: one of all samples
+  Slices slices;  // the last: one of all samples
   std::unique_ptr<TimedPlan> plan;
   std::vector<void*> outputs;
   std::int64_t next = 0;         // slice that runs next
@@ -31,8 +31,14 @@ struct Contender {
 
 class SliceBench {
  public:
-  SliceBench(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights, const SliceSearch& search)
-      : spec_(spec), request_(request), kernels_(kernels), weights_(weights), search_(search), deadline_ns_(search.clock_ns() + search.budget_ns),
+  SliceBench(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
+             const SliceSearch& search)
+      : spec_(spec),
+        request_(request),
+        kernels_(kernels),
+        weights_(weights),
+        search_(search),
+        deadline_ns_(search.clock_ns() + search.budget_ns),
         inputs_(memory_.take(request.tensor_inputs)) {}
 
   // From few samples to the whole batch, as far as time allows; at least two.
@@ -62,17 +68,20 @@ class SliceBench {
 
  private:
   std::vector<Contender>::const_iterator best() const {
-    return std::min_element(contenders_.begin(), contenders_.end(), [](const Contender& a, const Contender& b) { return a.batch_ns() < b.batch_ns(); });
+    return std::min_element(contenders_.begin(), contenders_.end(),
+                            [](const Contender& a, const Contender& b) { return a.batch_ns() < b.batch_ns(); });
   }
 
   bool addIfTime(const Slices& slices) {
     if (contenders_.size() >= 2) {
       const Contender& before = contenders_.back();
-      if (search_.clock_ns() + 2 * before.last_run_ns * slices->samples / before.slices->samples > deadline_ns_) return false;
+      if (search_.clock_ns() + 2 * before.last_run_ns * slices->samples / before.slices->samples > deadline_ns_)
+        return false;
     }
     Contender fresh;
     fresh.slices = slices;
-    fresh.plan = std::make_unique<TimedPlan>(spec_, withSamples(request_, slices->inputs, slices->samples), kernels_, weights_);
+    fresh.plan =
+        std::make_unique<TimedPlan>(spec_, withSamples(request_, slices->inputs, slices->samples), kernels_, weights_);
     fresh.outputs = memory_.take(fresh.plan->outputs());
     measure(fresh, 2);
     contenders_.push_back(std::move(fresh));
@@ -88,7 +97,8 @@ class SliceBench {
       contender.next = (contender.next + 1) % slices.count();
       std::vector<const void*> inputs(inputs_.begin(), inputs_.end());
       for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        if (slices.inputs[i]) inputs[i] = static_cast<const char*>(inputs_[i]) + sample * request_.tensor_inputs[i].rowBytes();
+        if (slices.inputs[i])
+          inputs[i] = static_cast<const char*>(inputs_[i]) + sample * request_.tensor_inputs[i].rowBytes();
       }
       const std::int64_t begin = search_.clock_ns();
       contender.plan->run(inputs.data(), contender.outputs.data(), search_.clock_ns);
@@ -124,7 +134,8 @@ std::vector<Slices> provenSizes(const PlanSpec& spec, const PlanRequest& request
   return proven;
 }
 
-TuningEntry entryOf(const std::string& name, std::int32_t effort, const std::vector<Contender>& contenders, std::int64_t chosen_samples) {
+TuningEntry entryOf(const std::string& name, std::int32_t effort, const std::vector<Contender>& contenders,
+                    std::int64_t chosen_samples) {
   TuningEntry entry{name, effort, {}};
   for (const Contender& contender : contenders) {
     TuningCandidate candidate;
@@ -140,8 +151,9 @@ TuningEntry entryOf(const std::string& name, std::int32_t effort, const std::vec
 
 }  // namespace
 
-SliceChoice chooseSlices(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, WeightCache& weights,
-                         const TuningKey& key, const std::string& plan_name, const SliceSearch& search) {
+SliceChoice chooseSlices(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                         TuningStore& store, WeightCache& weights, const TuningKey& key, const std::string& plan_name,
+                         const SliceSearch& search) {
   if (batchOf(request) < 2) return {};
   const std::string name = "slices of " + plan_name;
   if (const auto known = store.find(key, name, search.effort)) {

@@ -17,9 +17,9 @@
 namespace ipex_studio {
 
 struct SliceSearch {
-  bool may_measure = true;                  // false: only what the store holds
+  bool may_measure = true;  // false: only what the store holds
   std::int32_t effort = 1;
-  std::int64_t budget_ns = 2'000'000'000;   // about
+  std::int64_t budget_ns = 2'000'000'000;  // about
   std::function<std::int64_t()> clock_ns;
 };
 
@@ -30,7 +30,8 @@ struct SliceChoice {
 
 // Looks into the store first and adds what it measured: an entry "slices of plan <sha256>" with a candidate for each number
 // of samples (TuningCandidate::node), the chosen one first. `plan_name`: planText() of the request. `weights`: as for tunePlan.
-SliceChoice chooseSlices(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store, WeightCache& weights,
-                         const TuningKey& key, const std::string& plan_name, const SliceSearch& search);
+SliceChoice chooseSlices(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                         TuningStore& store, WeightCache& weights, const TuningKey& key, const std::string& plan_name,
+                         const SliceSearch& search);
 
 }  // namespace ipex_studio

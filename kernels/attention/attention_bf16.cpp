@@ -55,8 +55,16 @@ template <bool kNative>
 const PairKind& pairKindOf(std::int64_t vectors) {
 #if HWY_TARGET <= HWY_AVX3
   // Halves take twice the registers of words.
-  static constexpr PairKind kKinds[] = {pairKind<kNative, 12, 1>(), pairKind<kNative, kNative ? 12 : 10, 2>(),
-                                        pairKind<kNative, kNative ? 8 : 6, 3>(), pairKind<kNative, kNative ? 6 : 4, 4>()};
+  static constexpr PairKind kKinds[] = {pairKind<kNative, 12, 1>(),
+                                        pairKind < kNative,
+                                        kNative ? 12 : 10,
+                                        2 > (),
+                                        pairKind < kNative,
+                                        kNative ? 8 : 6,
+                                        3 > (),
+                                        pairKind < kNative,
+                                        kNative ? 6 : 4,
+                                        4 > ()};
 #else
   static constexpr PairKind kKinds[] = {pairKind<kNative, 8, 1>(), pairKind<kNative, 4, 2>()};
 #endif
@@ -87,16 +95,22 @@ class PairBlocks {
   }
 
   void pack(const AttentionOperands& at) {
-    if (job_.k_type == DType::kBf16) packKeys(static_cast<const std::uint16_t*>(at.k));
-    else packKeys(static_cast<const float*>(at.k));
-    if (job_.v_type == DType::kBf16) packValues(static_cast<const std::uint16_t*>(at.v));
-    else packValues(static_cast<const float*>(at.v));
+    if (job_.k_type == DType::kBf16)
+      packKeys(static_cast<const std::uint16_t*>(at.k));
+    else
+      packKeys(static_cast<const float*>(at.k));
+    if (job_.v_type == DType::kBf16)
+      packValues(static_cast<const std::uint16_t*>(at.v));
+    else
+      packValues(static_cast<const float*>(at.v));
   }
 
   // Queries [first, first + count) of the head that was packed.
   void run(const AttentionOperands& at, std::int64_t first, std::int64_t count) {
-    if (job_.q_type == DType::kBf16) packQueries(static_cast<const std::uint16_t*>(at.q), first, count);
-    else packQueries(static_cast<const float*>(at.q), first, count);
+    if (job_.q_type == DType::kBf16)
+      packQueries(static_cast<const std::uint16_t*>(at.q), first, count);
+    else
+      packQueries(static_cast<const float*>(at.q), first, count);
     const std::int64_t keys = job_.causal ? std::min(job_.keys, first + count) : job_.keys;
     std::fill(highest_, highest_ + count, kNothing);
     std::fill(sum_, sum_ + count, 0.0f);
@@ -132,7 +146,8 @@ class PairBlocks {
     for (std::int64_t begin = 0; begin < job_.keys; begin += job_.key_block) {
       forPanels(blockColumns(begin), [&](std::int64_t first, std::int64_t columns) {
         const std::int64_t key = begin + first;
-        packKeyPairs(k + key * job_.k.row, job_.k, job_.keys - key, columns, job_.depth, temp_, keys_ + key * room_.steps());
+        packKeyPairs(k + key * job_.k.row, job_.k, job_.keys - key, columns, job_.depth, temp_,
+                     keys_ + key * room_.steps());
       });
     }
   }
@@ -184,7 +199,8 @@ class PairBlocks {
   }
 
   // The highest score of a row so far, its mask applied; what was summed up before is to be scaled by factor_.
-  void findHighest(const AttentionOperands& at, std::int64_t query, std::int64_t row, std::int64_t begin, std::int64_t size, std::int64_t computed) {
+  void findHighest(const AttentionOperands& at, std::int64_t query, std::int64_t row, std::int64_t begin,
+                   std::int64_t size, std::int64_t computed) {
     float* const scores = scores_ + row * job_.key_block;
     if (job_.has_mask) mask(at.mask + query * job_.mask.row + begin * job_.mask.column, size, scores);
     const std::int64_t seen = job_.causal ? std::clamp<std::int64_t>(query + 1 - begin, 0, size) : size;
@@ -206,7 +222,9 @@ class PairBlocks {
     const float* const scores = scores_ + row * job_.key_block;
     auto* const pairs = reinterpret_cast<std::uint16_t*>(scores_ + row * job_.key_block);
     const VF top = hn::Set(d, top_[row]), unit = hn::Set(d, kLog2E);
-    const auto weight = [&](std::int64_t i) { return powerOfTwo(hn::Mul(hn::Sub(hn::Load(d, scores + i), top), unit)); };
+    const auto weight = [&](std::int64_t i) {
+      return powerOfTwo(hn::Mul(hn::Sub(hn::Load(d, scores + i), top), unit));
+    };
     VF even = hn::Zero(d), odd = hn::Zero(d);
     std::int64_t i = 0;
     for (; i + 2 * lanes_ <= computed; i += 2 * lanes_) {
@@ -227,9 +245,11 @@ class PairBlocks {
     const F32 d;
     std::int64_t key = 0;
     if (job_.mask.column == 1) {
-      for (; key + lanes_ <= size; key += lanes_) hn::Store(maskedScore(job_, hn::Load(d, scores + key), hn::LoadU(d, mask + key)), d, scores + key);
+      for (; key + lanes_ <= size; key += lanes_)
+        hn::Store(maskedScore(job_, hn::Load(d, scores + key), hn::LoadU(d, mask + key)), d, scores + key);
     }
-    for (; key < size; ++key) scores[key] = hn::GetLane(maskedScore(job_, hn::Set(d, scores[key]), hn::Set(d, mask[key * job_.mask.column])));
+    for (; key < size; ++key)
+      scores[key] = hn::GetLane(maskedScore(job_, hn::Set(d, scores[key]), hn::Set(d, mask[key * job_.mask.column])));
   }
 
   // result_[query][column] = factor · result_ + weights · v.
@@ -255,7 +275,8 @@ class PairBlocks {
     const auto value = [&](std::int64_t c) { return hn::Mul(hn::Load(d, values + c), inverse); };
     if (job_.y_type == DType::kBf16 && job_.width % (2 * lanes_) == 0) {
       auto* const to = static_cast<std::uint16_t*>(resultRow(job_, at, query));
-      for (std::int64_t c = 0; c < job_.width; c += 2 * lanes_) storePairs<kNative>(value(c), value(c + lanes_), to + c);
+      for (std::int64_t c = 0; c < job_.width; c += 2 * lanes_)
+        storePairs<kNative>(value(c), value(c + lanes_), to + c);
       return;
     }
     for (std::int64_t c = 0; c < room_.width(); c += lanes_) hn::Store(value(c), d, values + c);
@@ -271,7 +292,8 @@ class PairBlocks {
 
 // Items are blocks of queries, the blocks of one head behind each other.
 template <bool kNative>
-void runPairBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
+void runPairBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
+                   float* scratch) {
   PairBlocks<kNative> blocks(job, scratch);
   std::int64_t packed = -1;
   for (std::int64_t item = begin; item < end; ++item) {
@@ -338,7 +360,8 @@ class AttentionBf16 final : public Kernel {
   const char* name() const override { return "attention_simd_bf16"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const Verdict verdict = takesAttention(args, [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; });
+    const Verdict verdict =
+        takesAttention(args, [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; });
     if (!verdict.ok) return verdict;
     const auto isNarrow = [&](std::size_t s) { return args.src[s].dtype == DType::kBf16; };
     const bool wanted = args.spec.stringOr("products", "f32") == "bf16" || isNarrow(0) || isNarrow(1) || isNarrow(2);

@@ -27,8 +27,8 @@ struct AttentionJob {
   bool causal = false;
   float scale = 1;
   DType q_type = DType::kF32, k_type = DType::kF32, v_type = DType::kF32;
-  DType y_type = DType::kF32;          // f32, bf16, u8 or s8
-  float y_factor = 1, y_offset = 0;    // what bytes of the result are: factor · value + offset, rounded
+  DType y_type = DType::kF32;        // f32, bf16, u8 or s8
+  float y_factor = 1, y_offset = 0;  // what bytes of the result are: factor · value + offset, rounded
 
   std::int64_t query_vectors = 1;  // vectors of queries in all
   std::int64_t lone_queries = 0;   // the last ones, which go one by one instead: one more part behind the blocks
@@ -73,8 +73,8 @@ class AttentionRoom {
   std::int64_t scoreFloats() const { return job_.block_rows * job_.key_block; }
   std::int64_t resultFloats() const { return job_.block_rows * width(); }
   std::int64_t floats() const {
-    return whole(keyWords()) + whole(valueWords()) + whole(queryWords()) + whole(tempWords()) + whole(scoreFloats()) + whole(resultFloats()) +
-           4 * whole(job_.block_rows);
+    return whole(keyWords()) + whole(valueWords()) + whole(queryWords()) + whole(tempWords()) + whole(scoreFloats()) +
+           whole(resultFloats()) + 4 * whole(job_.block_rows);
   }
 
  private:
@@ -82,7 +82,8 @@ class AttentionRoom {
 };
 
 // Items [begin, end) by one thread; `scratch` is that thread's.
-using AttentionRun = void (*)(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch);
+using AttentionRun = void (*)(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin,
+                              std::int64_t end, float* scratch);
 
 // What all kernels of attention ask for: the CPU, plain layouts that are not empty, q, k and v for which `takes` holds, an
 // f32 mask, no post-operations but the one that makes bytes of the result. Declines: device, dtype, empty, layout,

@@ -151,7 +151,8 @@ inline void wordsOfRow(const T* from, std::int64_t stride, std::int64_t count, s
 constexpr int kKeysTogether = HWY_TARGET == HWY_SCALAR ? 1 : 4;
 
 // to[step · stride + i] = rows[i][step] for kKeysTogether rows of `steps` words.
-HWY_INLINE void transposeWords(const std::uint32_t* const* rows, std::int64_t steps, std::uint32_t* to, std::int64_t stride) {
+HWY_INLINE void transposeWords(const std::uint32_t* const* rows, std::int64_t steps, std::uint32_t* to,
+                               std::int64_t stride) {
   std::int64_t step = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::FixedTag<std::uint32_t, 4> d4;
@@ -159,8 +160,10 @@ HWY_INLINE void transposeWords(const std::uint32_t* const* rows, std::int64_t st
   for (; step + 4 <= steps; step += 4, to += 4 * stride) {
     const auto a = hn::LoadU(d4, rows[0] + step), b = hn::LoadU(d4, rows[1] + step);
     const auto e = hn::LoadU(d4, rows[2] + step), g = hn::LoadU(d4, rows[3] + step);
-    const auto ab0 = hn::BitCast(d2, hn::InterleaveLower(d4, a, b)), ab1 = hn::BitCast(d2, hn::InterleaveUpper(d4, a, b));
-    const auto eg0 = hn::BitCast(d2, hn::InterleaveLower(d4, e, g)), eg1 = hn::BitCast(d2, hn::InterleaveUpper(d4, e, g));
+    const auto ab0 = hn::BitCast(d2, hn::InterleaveLower(d4, a, b)),
+               ab1 = hn::BitCast(d2, hn::InterleaveUpper(d4, a, b));
+    const auto eg0 = hn::BitCast(d2, hn::InterleaveLower(d4, e, g)),
+               eg1 = hn::BitCast(d2, hn::InterleaveUpper(d4, e, g));
     hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, ab0, eg0)), d4, to);
     hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, ab0, eg0)), d4, to + stride);
     hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, ab1, eg1)), d4, to + 2 * stride);
@@ -175,8 +178,8 @@ HWY_INLINE void transposeWords(const std::uint32_t* const* rows, std::int64_t st
 // to[step][key] = the pair of numbers `step` of each key, for keys [0, `columns`), whole vectors; those from `keys` on are 0.
 // temp: kKeysTogether rows of words.
 template <class T>
-inline void packKeyPairs(const T* k, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns, std::int64_t depth,
-                         std::uint32_t* temp, std::uint32_t* to) {
+inline void packKeyPairs(const T* k, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
+                         std::int64_t depth, std::uint32_t* temp, std::uint32_t* to) {
   const std::int64_t steps = (depth + 1) / 2;
   const bool as_they_lie = sizeof(T) == sizeof(std::uint16_t) && strides.column == 1 && depth % 2 == 0;
   for (std::int64_t key = 0; key < columns; key += kKeysTogether) {
@@ -199,8 +202,8 @@ inline void packKeyPairs(const T* k, const MatrixStrides& strides, std::int64_t 
 // to[step][column] = the numbers of keys 2 · step and 2 · step + 1, for columns [0, `padded`), whole vectors; what does not
 // exist is 0.
 template <class T>
-inline void packValuePairs(const T* v, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns, std::int64_t padded,
-                           std::uint32_t* to) {
+inline void packValuePairs(const T* v, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
+                           std::int64_t padded, std::uint32_t* to) {
   const Word dw;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(dw));
   const std::int64_t whole = strides.column == 1 ? columns / lanes * lanes : 0;

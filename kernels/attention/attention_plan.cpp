@@ -72,9 +72,12 @@ AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperand
   const auto bytes = [&](int tensor, DType dtype) {
     return job.heads.offset(tensor, head, loops) * static_cast<std::int64_t>(elementBytes(dtype));
   };
-  const auto from = [&](const void* data, int tensor, DType dtype) { return static_cast<const char*>(data) + bytes(tensor, dtype); };
+  const auto from = [&](const void* data, int tensor, DType dtype) {
+    return static_cast<const char*>(data) + bytes(tensor, dtype);
+  };
   return {from(all.q, 1, job.q_type), from(all.k, 2, job.k_type), from(all.v, 3, job.v_type),
-          job.has_mask ? all.mask + job.heads.offset(4, head, loops) : nullptr, static_cast<char*>(all.y) + bytes(0, job.y_type)};
+          job.has_mask ? all.mask + job.heads.offset(4, head, loops) : nullptr,
+          static_cast<char*>(all.y) + bytes(0, job.y_type)};
 }
 
 bool attendsRowByRow(const AttentionJob& job) {
@@ -89,7 +92,9 @@ std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes) {
   return lanes >= kLeastLanes && last <= kMostLone && job.k.column == 1 && job.v.column == 1 ? last : 0;
 }
 
-std::int64_t attentionRowFloats(const AttentionJob& job) { return AttentionRoom::whole(job.keys) + AttentionRoom::whole(job.depth) + AttentionRoom::whole(job.width); }
+std::int64_t attentionRowFloats(const AttentionJob& job) {
+  return AttentionRoom::whole(job.keys) + AttentionRoom::whole(job.depth) + AttentionRoom::whole(job.width);
+}
 
 void AttentionRoom::plan(AttentionJob* job) {
   // Scores of a block stay in the second-level cache; one block of keys where that is possible needs no rescaling.

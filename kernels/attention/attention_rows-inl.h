@@ -86,7 +86,8 @@ inline float exponentialsOfRow(float* scores, std::int64_t count) {
 
 // y = factor · Σ weights[key] · v[key] for kVectors vectors of columns.
 template <int kVectors, class V>
-HWY_INLINE void weightRows(const float* weights, const V* v, std::int64_t row, std::int64_t keys, float factor, float* y) {
+HWY_INLINE void weightRows(const float* weights, const V* v, std::int64_t row, std::int64_t keys, float factor,
+                           float* y) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   VF even[kVectors], odd[kVectors];
@@ -126,20 +127,25 @@ void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_
   for (std::int64_t e = 0; e < job.depth; ++e) q[e] = job.scale * floatOf(from[e * job.q.column]);
   constexpr int kTogether = 4;
   std::int64_t key = 0;
-  for (; key + kTogether <= keys; key += kTogether) dotKeys<kTogether>(q, k + key * job.k.row, job.k.row, job.depth, scores + key);
+  for (; key + kTogether <= keys; key += kTogether)
+    dotKeys<kTogether>(q, k + key * job.k.row, job.k.row, job.depth, scores + key);
   for (; key < keys; ++key) dotKeys<1>(q, k + key * job.k.row, 0, job.depth, scores + key);
   if (job.has_mask) {
     const float* mask = at.mask + query * job.mask.row;
     for (key = 0; key < keys; ++key) {
       const float m = mask[key * job.mask.column];
       const bool filled = (m != 0) == (job.mask_use == AttentionJob::MaskUse::kFill);
-      scores[key] = job.mask_use == AttentionJob::MaskUse::kAdd ? scores[key] + m : filled ? job.mask_value : scores[key];
+      scores[key] = job.mask_use == AttentionJob::MaskUse::kAdd ? scores[key] + m
+                    : filled                                    ? job.mask_value
+                                                                : scores[key];
     }
   }
   const float factor = 1.0f / exponentialsOfRow(scores, keys);
   std::int64_t column = 0;
-  for (; column + 4 * lanes <= job.width; column += 4 * lanes) weightRows<4>(scores, v + column, job.v.row, keys, factor, y + column);
-  for (; column + lanes <= job.width; column += lanes) weightRows<1>(scores, v + column, job.v.row, keys, factor, y + column);
+  for (; column + 4 * lanes <= job.width; column += 4 * lanes)
+    weightRows<4>(scores, v + column, job.v.row, keys, factor, y + column);
+  for (; column + lanes <= job.width; column += lanes)
+    weightRows<1>(scores, v + column, job.v.row, keys, factor, y + column);
   for (; column < job.width; ++column) {
     float sum = 0;
     for (key = 0; key < keys; ++key) sum += scores[key] * floatOf(v[key * job.v.row + column]);
@@ -150,7 +156,8 @@ void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_
 
 // Items are queries, those of one head behind each other.
 template <class Q, class K, class V>
-void attendRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
+void attendRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
+                float* scratch) {
   for (std::int64_t item = begin; item < end; ++item) {
     attendRow<Q, K, V>(job, operandsOfHead(job, all, item / job.queries), item % job.queries, scratch);
   }

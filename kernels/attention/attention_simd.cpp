@@ -48,7 +48,8 @@ class QueryBlock {
 
   void run() {
     if (count_ < wide_) std::fill(queries_, queries_ + job_.depth * wide_, 0.0f);
-    transposeInto(static_cast<const float*>(at_.q) + first_ * job_.q.row, job_.q, count_, job_.depth, job_.scale, queries_, wide_);
+    transposeInto(static_cast<const float*>(at_.q) + first_ * job_.q.row, job_.q, count_, job_.depth, job_.scale,
+                  queries_, wide_);
     const F32 d;
     for (int v = 0; v < kVectors; ++v) {
       highest_[v] = hn::Set(d, kLowest);
@@ -69,13 +70,15 @@ class QueryBlock {
   void score(std::int64_t begin, std::int64_t count) {
     const bool turned_mask = job_.has_mask && job_.mask.row == 1, full_mask = job_.has_mask && job_.mask.row > 1;
     if (full_mask) {
-      transposeInto(at_.mask + first_ * job_.mask.row + begin * job_.mask.column, job_.mask, count_, count, 1.0f, scores_, wide_);
+      transposeInto(at_.mask + first_ * job_.mask.row + begin * job_.mask.column, job_.mask, count_, count, 1.0f,
+                    scores_, wide_);
     }
     const F32 d;
     for (int v = 0; v < kVectors; ++v) before_[v] = highest_[v];
     for (std::int64_t key = 0; key < count; key += kRows) {
       const float* rows[kRows];
-      for (int r = 0; r < kRows; ++r) rows[r] = static_cast<const float*>(at_.k) + (begin + std::min<std::int64_t>(key + r, count - 1)) * job_.k.row;
+      for (int r = 0; r < kRows; ++r)
+        rows[r] = static_cast<const float*>(at_.k) + (begin + std::min<std::int64_t>(key + r, count - 1)) * job_.k.row;
       VF sum[kRows][kVectors];
       zero(sum);
       multiplyTile<kRows, kVectors>(rows, job_.k.column, queries_, job_.depth, sum);
@@ -93,7 +96,9 @@ class QueryBlock {
           } else if (job_.has_mask) {
             value = maskedScore(job_, value, full_mask ? hn::Load(d, to + v * lanes_) : flat);
           }
-          if (job_.causal) value = hn::IfThenElse(hn::Lt(queryIndex(v), hn::Set(d, static_cast<float>(begin + key + r))), hn::Set(d, kLowest), value);
+          if (job_.causal)
+            value = hn::IfThenElse(hn::Lt(queryIndex(v), hn::Set(d, static_cast<float>(begin + key + r))),
+                                   hn::Set(d, kLowest), value);
           highest_[v] = hn::Max(value, highest_[v]);
           hn::Store(value, d, to + v * lanes_);
         }
@@ -140,7 +145,8 @@ class QueryBlock {
     for (std::int64_t column = 0; column < job_.width; column += kRows) {
       const float* rows[kRows];
       for (int r = 0; r < kRows; ++r) {
-        rows[r] = static_cast<const float*>(at_.v) + begin * job_.v.row + std::min<std::int64_t>(column + r, job_.width - 1) * job_.v.column;
+        rows[r] = static_cast<const float*>(at_.v) + begin * job_.v.row +
+                  std::min<std::int64_t>(column + r, job_.width - 1) * job_.v.column;
       }
       float* to = result_ + column * wide_;
       VF sum[kRows][kVectors];
@@ -174,12 +180,14 @@ class QueryBlock {
       }
     }
     if (job_.y_type == DType::kF32) {
-      transposeInto(result_, {wide_, 1}, job_.width, count_, 1.0f, static_cast<float*>(resultRow(job_, at_, first_)), job_.y.row);
+      transposeInto(result_, {wide_, 1}, job_.width, count_, 1.0f, static_cast<float*>(resultRow(job_, at_, first_)),
+                    job_.y.row);
       return;
     }
     float* const rows = result_ + (job_.width + kMaxRows + job_.key_block) * wide_;
     transposeInto(result_, {wide_, 1}, job_.width, count_, 1.0f, rows, job_.width);
-    for (std::int64_t query = 0; query < count_; ++query) storeResult(job_, rows + query * job_.width, resultRow(job_, at_, first_ + query));
+    for (std::int64_t query = 0; query < count_; ++query)
+      storeResult(job_, rows + query * job_.width, resultRow(job_, at_, first_ + query));
   }
 
   static HWY_INLINE void zero(VF (&sum)[kRows][kVectors]) {
@@ -199,31 +207,43 @@ class QueryBlock {
 };
 
 // Items are blocks of queries, the blocks of one head behind each other.
-void runBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
+void runBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
+               float* scratch) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t parts = job.blocks + (job.lone_queries > 0 ? 1 : 0), part = item % parts;
     const AttentionOperands at = operandsOfHead(job, all, item / parts);
     if (part == job.blocks) {
-      for (std::int64_t query = job.queries - job.lone_queries; query < job.queries; ++query) attendRow<float, float, float>(job, at, query, scratch);
+      for (std::int64_t query = job.queries - job.lone_queries; query < job.queries; ++query)
+        attendRow<float, float, float>(job, at, query, scratch);
       continue;
     }
     const std::int64_t first = job.query_vectors * part / job.blocks;
     const std::int64_t vectors = job.query_vectors * (part + 1) / job.blocks - first;
     switch (vectors) {
-      case 1: QueryBlock<1>(job, at, first * lanes, scratch).run(); break;
-      case 2: QueryBlock<2>(job, at, first * lanes, scratch).run(); break;
+      case 1:
+        QueryBlock<1>(job, at, first * lanes, scratch).run();
+        break;
+      case 2:
+        QueryBlock<2>(job, at, first * lanes, scratch).run();
+        break;
 #if HWY_TARGET <= HWY_AVX3
-      case 3: QueryBlock<3>(job, at, first * lanes, scratch).run(); break;
-      default: QueryBlock<4>(job, at, first * lanes, scratch).run(); break;
+      case 3:
+        QueryBlock<3>(job, at, first * lanes, scratch).run();
+        break;
+      default:
+        QueryBlock<4>(job, at, first * lanes, scratch).run();
+        break;
 #else
-      default: break;
+      default:
+        break;
 #endif
     }
   }
 }
 
-void runRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end, float* scratch) {
+void runRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
+             float* scratch) {
   attendRows<float, float, float>(job, all, begin, end, scratch);
 }
 
@@ -277,7 +297,8 @@ class AttentionSimd final : public Kernel {
     const int r = mask.dims.rank;
     if (mask.absent() || r < 2 || mask.dims[r - 2] == 1 || mask.dims[r - 1] == 1) return mask;
     const Dims &y = args.dst[0].dims, &k = args.src[1].dims;
-    const std::int64_t heads = y.count() / (y[y.rank - 2] * y[y.rank - 1]), masks = mask.dims.count() / (mask.dims[r - 2] * mask.dims[r - 1]);
+    const std::int64_t heads = y.count() / (y[y.rank - 2] * y[y.rank - 1]),
+                       masks = mask.dims.count() / (mask.dims[r - 2] * mask.dims[r - 1]);
     const bool whole = mask.dims[r - 2] == y[y.rank - 2] && mask.dims[r - 1] == k[k.rank - 2];
     if (!whole || (args.constant[3] == nullptr && masks == heads)) return mask;
     return laidOutExchanged(mask, r - 2, r - 1);
@@ -302,8 +323,9 @@ class AttentionSimd final : public Kernel {
       op->items = heads * (job.blocks + (job.lone_queries > 0 ? 1 : 0));
       constexpr std::int64_t kMaxTileRows = 8, kMaxBlockVectors = 4;
       const std::int64_t converted = job.y_type == DType::kF32 ? 0 : job.width;
-      op->thread_floats = std::max((job.depth + job.width + job.key_block + kMaxTileRows + converted) * kMaxLanes * kMaxBlockVectors,
-                                   job.lone_queries > 0 ? attentionRowFloats(job) : 0);
+      op->thread_floats =
+          std::max((job.depth + job.width + job.key_block + kMaxTileRows + converted) * kMaxLanes * kMaxBlockVectors,
+                   job.lone_queries > 0 ? attentionRowFloats(job) : 0);
     }
     divideAttention(op, kMaxLanes);
   }

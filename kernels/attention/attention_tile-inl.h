@@ -73,7 +73,8 @@ HWY_INLINE VF maskedScore(const AttentionJob& job, VF score, VF mask) {
   if (job.mask_use == AttentionJob::MaskUse::kAdd) return hn::Add(score, mask);
   const VF value = hn::Set(d, job.mask_value);
   const auto set = hn::Ne(mask, hn::Zero(d));
-  return job.mask_use == AttentionJob::MaskUse::kFill ? hn::IfThenElse(set, value, score) : hn::IfThenElse(set, score, value);
+  return job.mask_use == AttentionJob::MaskUse::kFill ? hn::IfThenElse(set, value, score)
+                                                      : hn::IfThenElse(set, score, value);
 }
 
 // dst[c][r] = factor · src[r][c] for `rows` × `columns`; rows of dst are `dst_stride` apart, columns side by side.
@@ -91,8 +92,10 @@ HWY_INLINE void transposeInto(const float* src, MatrixStrides from, std::int64_t
     for (std::int64_t c = 0; c < whole_columns; c += 4) {
       const auto a = hn::LoadU(d4, at + c), b = hn::LoadU(d4, at + from.row + c);
       const auto e = hn::LoadU(d4, at + 2 * from.row + c), g = hn::LoadU(d4, at + 3 * from.row + c);
-      const auto ab0 = hn::BitCast(dd, hn::InterleaveLower(d4, a, b)), ab1 = hn::BitCast(dd, hn::InterleaveUpper(d4, a, b));
-      const auto eg0 = hn::BitCast(dd, hn::InterleaveLower(d4, e, g)), eg1 = hn::BitCast(dd, hn::InterleaveUpper(d4, e, g));
+      const auto ab0 = hn::BitCast(dd, hn::InterleaveLower(d4, a, b)),
+                 ab1 = hn::BitCast(dd, hn::InterleaveUpper(d4, a, b));
+      const auto eg0 = hn::BitCast(dd, hn::InterleaveLower(d4, e, g)),
+                 eg1 = hn::BitCast(dd, hn::InterleaveUpper(d4, e, g));
       float* to = dst + c * dst_stride + r;
       hn::StoreU(hn::Mul(f, hn::BitCast(d4, hn::InterleaveLower(dd, ab0, eg0))), d4, to);
       hn::StoreU(hn::Mul(f, hn::BitCast(d4, hn::InterleaveUpper(dd, ab0, eg0))), d4, to + dst_stride);

@@ -39,8 +39,10 @@ HWY_INLINE void storeBf16(D d, hwy::HWY_NAMESPACE::Vec<D> value, std::uint16_t* 
   const hn::Rebind<std::uint16_t, D> du16;
   const auto bits = hn::BitCast(du32, value);
   const auto upper = hn::ShiftRight<16>(bits);
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(du32, 0x7fffu), hn::And(upper, hn::Set(du32, 1u)))));
-  const auto result = hn::IfThenElse(hn::RebindMask(du32, hn::IsNaN(value)), hn::Or(upper, hn::Set(du32, 0x40u)), rounded);
+  const auto rounded =
+      hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(du32, 0x7fffu), hn::And(upper, hn::Set(du32, 1u)))));
+  const auto result =
+      hn::IfThenElse(hn::RebindMask(du32, hn::IsNaN(value)), hn::Or(upper, hn::Set(du32, 0x40u)), rounded);
   hn::StoreU(hn::DemoteTo(du16, hn::BitCast(hn::RebindToSigned<D>(), result)), du16, to);
 }
 

@@ -84,7 +84,8 @@ inline void scaleToBytes(const float* from, float factor, float offset, T* to, s
   const auto a = hn::Set(d, factor), b = hn::Set(d, offset);
   std::size_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto first = hn::MulAdd(hn::LoadU(d, from + i), a, b), second = hn::MulAdd(hn::LoadU(d, from + i + lanes), a, b);
+    const auto first = hn::MulAdd(hn::LoadU(d, from + i), a, b),
+               second = hn::MulAdd(hn::LoadU(d, from + i + lanes), a, b);
     storeRounded(d, saturated<T>(d, first), to + i);
     storeRounded(d, saturated<T>(d, second), to + i + lanes);
   }

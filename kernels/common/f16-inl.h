@@ -26,7 +26,8 @@ inline void widenF16(const std::uint16_t* from, float* to, std::size_t count) {
   const hn::Rebind<hwy::float16_t, decltype(d)> df16;
   const hn::Rebind<std::uint16_t, decltype(d)> du16;
   const std::size_t lanes = hn::Lanes(d);
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::BitCast(df16, hn::LoadU(du16, from + i))), d, to + i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::PromoteTo(d, hn::BitCast(df16, hn::LoadU(du16, from + i))), d, to + i);
 #endif
   for (; i < count; ++i) to[i] = f16ToFloat(from[i]);
 }
@@ -39,7 +40,8 @@ inline void narrowToF16(const float* from, std::uint16_t* to, std::size_t count)
   const hn::Rebind<hwy::float16_t, decltype(d)> df16;
   const hn::Rebind<std::uint16_t, decltype(d)> du16;
   const std::size_t lanes = hn::Lanes(d);
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::BitCast(du16, hn::DemoteTo(df16, hn::LoadU(d, from + i))), du16, to + i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::BitCast(du16, hn::DemoteTo(df16, hn::LoadU(d, from + i))), du16, to + i);
 #endif
   for (; i < count; ++i) to[i] = floatToF16(from[i]);
 }

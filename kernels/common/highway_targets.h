@@ -25,7 +25,8 @@ inline std::size_t highwayIndex(const std::string& isa) {
   // Better targets have lower bits.
   if (isa.rfind("avx2", 0) == 0) allowed = ~(HWY_AVX2 - 1);
   if (isa.rfind("sse", 0) == 0) allowed = ~(HWY_SSE4 - 1);
-  static const std::int64_t supported = hwy::SupportedTargets();  // asks the CPU each time, which is slow in virtual machines
+  static const std::int64_t supported =
+      hwy::SupportedTargets();  // asks the CPU each time, which is slow in virtual machines
   hwy::ChosenTarget chosen;
   chosen.Update(supported & allowed);
   return chosen.GetIndex();

@@ -14,7 +14,8 @@ namespace {
 std::optional<std::vector<double>> channelValues(const PrepareArgs& args, int src, int channel_axis) {
   const TensorDesc& desc = args.src[src];
   const Dims& result = args.dst[0].dims;
-  if (args.constant[src] == nullptr || desc.dtype != DType::kF32 || desc.block != 0 || desc.dims.rank > result.rank) return std::nullopt;
+  if (args.constant[src] == nullptr || desc.dtype != DType::kF32 || desc.block != 0 || desc.dims.rank > result.rank)
+    return std::nullopt;
   const TensorDesc aligned = alignRank(desc, result.rank);
   for (int axis = 0; axis < result.rank; ++axis) {
     if (aligned.dims[axis] != 1 && axis != channel_axis) return std::nullopt;
@@ -29,8 +30,12 @@ std::optional<std::vector<double>> channelValues(const PrepareArgs& args, int sr
 class Folder {
  public:
   Folder(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all)
-      : args_(args), first_operand_(first_operand), channel_axis_(channel_axis), takes_all_(takes_all),
-        scale_(static_cast<std::size_t>(args.dst[0].dims[channel_axis]), args.spec.floatOr("scale", 1)), offset_(scale_.size(), 0.0) {}
+      : args_(args),
+        first_operand_(first_operand),
+        channel_axis_(channel_axis),
+        takes_all_(takes_all),
+        scale_(static_cast<std::size_t>(args.dst[0].dims[channel_axis]), args.spec.floatOr("scale", 1)),
+        offset_(scale_.size(), 0.0) {}
 
   IntegerChain fold() {
     constexpr int kBias = 2;
@@ -160,7 +165,8 @@ IntegerChain foldChain(const PrepareArgs& args, int first_operand, int channel_a
   const bool gelu = chain.activation == IntegerActivation::kGeluErf || chain.activation == IntegerActivation::kGeluTanh;
   // Steps of at least 0.002: geluNearV is off by a tenth of one.
   constexpr float kFinestSteps = 500;
-  const bool coarse = isByte(args.dst[0].dtype) && chain.tail.empty() && std::fabs(chain.activated_scale) <= kFinestSteps;
+  const bool coarse =
+      isByte(args.dst[0].dtype) && chain.tail.empty() && std::fabs(chain.activated_scale) <= kFinestSteps;
   return gelu && !coarse ? Folder(args, first_operand, channel_axis, false).fold() : chain;
 }
 

@@ -23,7 +23,9 @@ struct IntegerChain {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
   std::vector<PostOp> tail;
 
-  bool clamps() const { return low > -std::numeric_limits<float>::infinity() || high < std::numeric_limits<float>::infinity(); }
+  bool clamps() const {
+    return low > -std::numeric_limits<float>::infinity() || high < std::numeric_limits<float>::infinity();
+  }
 };
 
 // A constant bias (source 2 of a product that has one) comes first. Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no

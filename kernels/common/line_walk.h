@@ -8,12 +8,14 @@ namespace ipex_studio {
 
 struct LineWalk {
   int axis = 0;
-  std::int64_t size = 0;    // values of a line
-  std::int64_t inner = 1;   // lines side by side, and the distance of a line's values
-  std::int64_t lines = 0;   // all of them
+  std::int64_t size = 0;   // values of a line
+  std::int64_t inner = 1;  // lines side by side, and the distance of a line's values
+  std::int64_t lines = 0;  // all of them
 
   // Where line `line` begins in a tensor whose lines have `length` values.
-  std::int64_t begin(std::int64_t line, std::int64_t length) const { return line / inner * length * inner + line % inner; }
+  std::int64_t begin(std::int64_t line, std::int64_t length) const {
+    return line / inner * length * inner + line % inner;
+  }
 };
 
 inline LineWalk linesAlong(const OpSpec& spec, const Dims& x) {

@@ -33,7 +33,8 @@ template <typename Fn>
 void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, const Fn& fn) {
   if (count <= 0) return;
   thread_local bool inside = false;
-  const std::int64_t shares = inside ? 1 : std::max<std::int64_t>(1, std::min<std::int64_t>(threads, (count + grain - 1) / grain));
+  const std::int64_t shares =
+      inside ? 1 : std::max<std::int64_t>(1, std::min<std::int64_t>(threads, (count + grain - 1) / grain));
   const auto share = [&](std::int64_t thread) {
     const bool outer = inside;
     inside = true;

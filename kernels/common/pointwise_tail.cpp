@@ -15,7 +15,8 @@ constexpr std::int64_t kAlignment = 64;
 
 }  // namespace
 
-bool PointwiseTail::prepare(const Kernel& pointwise, const PrepareArgs& args, std::size_t first_operand, PreparedOp* op, std::string* reason) {
+bool PointwiseTail::prepare(const Kernel& pointwise, const PrepareArgs& args, std::size_t first_operand, PreparedOp* op,
+                            std::string* reason) {
   const TensorDesc dst = contiguousDesc(args.dst[0].dtype, args.dst[0].dims);
   op->dst = {dst};
   if (args.spec.post_ops.empty() && dst.dtype == DType::kF32) return true;

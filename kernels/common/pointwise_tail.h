@@ -14,7 +14,8 @@ class PointwiseTail {
  public:
   // Operands from `first_operand` on are the chain's. Sets their layouts, the result's, scratch memory and may_alias of `op`,
   // whose other sources are read before the result is written. False with a reason where the pointwise kernel declines.
-  bool prepare(const Kernel& pointwise, const PrepareArgs& args, std::size_t first_operand, PreparedOp* op, std::string* reason);
+  bool prepare(const Kernel& pointwise, const PrepareArgs& args, std::size_t first_operand, PreparedOp* op,
+               std::string* reason);
 
   bool empty() const { return op_ == nullptr; }
   std::unique_ptr<ExecState> newState() const;

@@ -15,7 +15,8 @@ inline std::vector<bool> reducedAxes(const OpSpec& spec, int rank) {
 }
 
 // y with the rank of x: size 1 and stride 0 on reduced axes.
-inline TensorDesc spreadResult(const TensorDesc& x, const TensorDesc& y, const std::vector<bool>& reduced, bool keepdim) {
+inline TensorDesc spreadResult(const TensorDesc& x, const TensorDesc& y, const std::vector<bool>& reduced,
+                               bool keepdim) {
   TensorDesc spread = x;
   spread.block = y.block;
   int from = 0;

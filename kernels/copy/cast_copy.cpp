@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "kernels/common/bf16.h"
-#include "kernels/factories.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/value_conversion.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -110,7 +110,9 @@ class CastOp final : public PreparedOp {
   void castByFloats(const void* from, void* to, std::int64_t begin, std::int64_t end) const {
     constexpr std::int64_t kPiece = 512;
     float floats[kPiece];
-    const auto at = [](const TensorDesc& desc, std::int64_t i) { return i * static_cast<std::int64_t>(elementBytes(desc.dtype)); };
+    const auto at = [](const TensorDesc& desc, std::int64_t i) {
+      return i * static_cast<std::int64_t>(elementBytes(desc.dtype));
+    };
     for (std::int64_t i = begin; i < end; i += kPiece) {
       const std::int64_t count = std::min(kPiece, end - i);
       const char* const in = static_cast<const char*>(from) + at(src[0], i);

@@ -4,9 +4,9 @@
 // Declines: device, dtype.
 #include <algorithm>
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -41,7 +41,9 @@ bool holdsPieces(const std::vector<TensorDesc>& src, const TensorDesc& layout, i
 TensorDesc chooseLayout(const std::vector<TensorDesc>& src, int axis) {
   std::vector<TensorDesc> kinds;
   for (const TensorDesc& x : src) {
-    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const TensorDesc& kind) { return x.sameLayout(laidOutLike(kind, x.dtype, x.dims)); });
+    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const TensorDesc& kind) {
+      return x.sameLayout(laidOutLike(kind, x.dtype, x.dims));
+    });
     if (!known && isDenseLayout(x) && holdsPieces(src, x, axis)) kinds.push_back(x);
   }
   TensorDesc best = contiguousDesc(src[0].dtype, src[0].dims);

@@ -21,7 +21,8 @@ double entryAt(const RefCall& call, const RefTensor& table, double index, std::i
   if (call.spec.intOr("scaled_rows", 0) == 0) return row[e];
   float parameters[2];
   std::uint8_t bytes[kRowParameterBytes];
-  for (std::int64_t b = 0; b < kRowParameterBytes; ++b) bytes[b] = static_cast<std::uint8_t>(row[table.dims[1] - kRowParameterBytes + b]);
+  for (std::int64_t b = 0; b < kRowParameterBytes; ++b)
+    bytes[b] = static_cast<std::uint8_t>(row[table.dims[1] - kRowParameterBytes + b]);
   std::memcpy(parameters, bytes, sizeof parameters);
   return static_cast<double>(parameters[0]) * row[e] + static_cast<double>(parameters[1]);
 }

@@ -5,23 +5,23 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/factories.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
 // One dimension of the result: where its positions come from.
 struct PadAxis {
-  std::int64_t size = 1;               // of the result
-  std::vector<std::int64_t> from;      // element offset in the source; kOutside: the number
+  std::int64_t size = 1;           // of the result
+  std::vector<std::int64_t> from;  // element offset in the source; kOutside: the number
 };
 constexpr std::int64_t kOutside = -1;
 
 class PadOp final : public PreparedOp {
  public:
-  std::vector<PadAxis> outer;          // slowest first
+  std::vector<PadAxis> outer;  // slowest first
   PadAxis inner;
   std::int64_t run_begin = 0, run_end = 0;  // positions of inner that lie side by side in the source
   std::int64_t rows = 1, grain = 1;
@@ -53,13 +53,15 @@ class PadOp final : public PreparedOp {
     };
     for (std::int64_t i = 0; i < run_begin; ++i) element(i);
     if (run_end > run_begin) {
-      std::memcpy(dst + run_begin, src + inner.from[static_cast<std::size_t>(run_begin)], static_cast<std::size_t>(run_end - run_begin) * sizeof(float));
+      std::memcpy(dst + run_begin, src + inner.from[static_cast<std::size_t>(run_begin)],
+                  static_cast<std::size_t>(run_end - run_begin) * sizeof(float));
     }
     for (std::int64_t i = run_end; i < inner.size; ++i) element(i);
   }
 };
 
-PadAxis axisOf(std::int64_t size, std::int64_t stride, std::int64_t begin, std::int64_t result, const std::string& mode) {
+PadAxis axisOf(std::int64_t size, std::int64_t stride, std::int64_t begin, std::int64_t result,
+               const std::string& mode) {
   PadAxis axis;
   axis.size = result;
   for (std::int64_t at = 0; at < result; ++at) {
@@ -99,7 +101,8 @@ class PadCopy final : public Kernel {
     for (int axis = 0; axis < y.dims.rank; ++axis) order.push_back(axis);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return y.strides[a] > y.strides[b]; });
     for (const int axis : order) {
-      op->outer.push_back(axisOf(x.dims[axis], x.strides[axis], begin[static_cast<std::size_t>(axis)], y.dims[axis], mode));
+      op->outer.push_back(
+          axisOf(x.dims[axis], x.strides[axis], begin[static_cast<std::size_t>(axis)], y.dims[axis], mode));
     }
     if (!op->outer.empty()) {
       const int last = order.back();

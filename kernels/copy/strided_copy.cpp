@@ -63,10 +63,14 @@ void StridedCopy::copySpread(const char* in, std::int64_t from, char* out, std::
     copyElements(reinterpret_cast<const T*>(in), from, reinterpret_cast<T*>(out), to, count);
   };
   switch (element) {
-    case 1: return spread(std::uint8_t());
-    case 2: return spread(std::uint16_t());
-    case 4: return spread(std::uint32_t());
-    default: return spread(std::uint64_t());
+    case 1:
+      return spread(std::uint8_t());
+    case 2:
+      return spread(std::uint16_t());
+    case 4:
+      return spread(std::uint32_t());
+    default:
+      return spread(std::uint64_t());
   }
 }
 

@@ -6,11 +6,11 @@
 // weights), too-many-operands, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
-#include "core/runtime/machine_facts.h"
 #include "core/op/narrow_floats.h"
-#include "kernels/factories.h"
+#include "core/runtime/machine_facts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/copy/widened_op.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -24,7 +24,8 @@ class WidenedFloats final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType left = args.src[kSrc].dtype;
-    if (!isNarrowFloat(left) || args.src[kWeights].dtype != left || !isFloatDtype(args.dst[0].dtype)) return Verdict::no("dtype");
+    if (!isNarrowFloat(left) || args.src[kWeights].dtype != left || !isFloatDtype(args.dst[0].dtype))
+      return Verdict::no("dtype");
     if (left == DType::kBf16 && hasBf16(args.target.isa)) return Verdict::no("native");
     if (args.src.size() > WidenedOp::kMostSources) return Verdict::no("too-many-operands");
     return wide_->supports(inFloats(args));
@@ -58,8 +59,9 @@ class WidenedFloats final : public Kernel {
     const TensorDesc& desc = args.src[s];
     const std::int64_t count = WidenedOp::elements(desc);
     const std::string form = fmt::format("f32 of {} {}", dtypeName(desc.dtype), count);
-    return args.weights->getOrPack(args.constant[s], form, static_cast<std::size_t>(count) * sizeof(float),
-                                   [&](void* wide) { conversion.widen(desc.dtype, args.constant[s], static_cast<float*>(wide), 0, count); });
+    return args.weights->getOrPack(
+        args.constant[s], form, static_cast<std::size_t>(count) * sizeof(float),
+        [&](void* wide) { conversion.widen(desc.dtype, args.constant[s], static_cast<float*>(wide), 0, count); });
   }
 
   static PrepareArgs inFloats(const PrepareArgs& args) {

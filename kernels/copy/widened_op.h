@@ -48,8 +48,9 @@ class WidenedOp final : public PreparedOp {
       if (!widens(s)) continue;
       auto* const floats = reinterpret_cast<float*>(free);
       free += lines(wide->src[s]);
-      parallelFor(elements(src[s]), kGrain, threads_,
-                  [&](std::int64_t begin, std::int64_t end, int) { conversion_.widen(src[s].dtype, from[s], floats, begin, end); });
+      parallelFor(elements(src[s]), kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+        conversion_.widen(src[s].dtype, from[s], floats, begin, end);
+      });
       sources[s] = floats;
     }
     auto* const floats = reinterpret_cast<float*>(free);
@@ -57,11 +58,14 @@ class WidenedOp final : public PreparedOp {
     if (narrows()) free += lines(wide->dst[0]);
     wide->execute(state, sources, &result, free);
     if (!narrows()) return;
-    parallelFor(elements(dst[0]), kGrain, threads_,
-                [&](std::int64_t begin, std::int64_t end, int) { conversion_.narrow(dst[0].dtype, floats, to[0], begin, end); });
+    parallelFor(elements(dst[0]), kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      conversion_.narrow(dst[0].dtype, floats, to[0], begin, end);
+    });
   }
 
-  static std::int64_t elements(const TensorDesc& desc) { return static_cast<std::int64_t>(desc.bytes() / elementBytes(desc.dtype)); }
+  static std::int64_t elements(const TensorDesc& desc) {
+    return static_cast<std::int64_t>(desc.bytes() / elementBytes(desc.dtype));
+  }
 
  private:
   // Whole cache lines.

@@ -18,7 +18,8 @@ namespace HWY_NAMESPACE {
 // Elements [begin, end).
 void widenRange(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) {
   const auto element = static_cast<std::int64_t>(elementBytes(dtype));
-  widenValues(dtype, static_cast<const char*>(from) + begin * element, to + begin, static_cast<std::size_t>(end - begin));
+  widenValues(dtype, static_cast<const char*>(from) + begin * element, to + begin,
+              static_cast<std::size_t>(end - begin));
 }
 
 void narrowRange(DType dtype, const float* from, void* to, std::int64_t begin, std::int64_t end) {
@@ -32,9 +33,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/integer_chain.h"
 #include "kernels/copy/widened_op.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -81,7 +82,9 @@ class Widened final : public Kernel {
 
 }  // namespace
 
-ValueConversion valueConversion(const std::string& isa) { return {IPEX_SELECT_TARGET(widenRange, isa), IPEX_SELECT_TARGET(narrowRange, isa)}; }
+ValueConversion valueConversion(const std::string& isa) {
+  return {IPEX_SELECT_TARGET(widenRange, isa), IPEX_SELECT_TARGET(narrowRange, isa)};
+}
 
 std::unique_ptr<Kernel> makeWidened(const Kernel* wide) { return std::make_unique<Widened>(wide); }
 

@@ -73,8 +73,8 @@ struct DepthwisePlace {
 };
 
 // `count` strips side by side.
-using DepthwiseStripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip, DepthwisePlace place,
-                                   std::int64_t count);
+using DepthwiseStripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip,
+                                   DepthwisePlace place, std::int64_t count);
 
 // By the number of pixels in a strip.
 struct DepthwiseStripRuns {
@@ -96,10 +96,12 @@ struct DepthwiseSources {
 };
 
 // The bias, one value per channel; where it is absent zeros, kept beside the weights.
-WeightCache::Packed packChannels(const DepthwiseSources& at, const PrepareArgs& args, std::int64_t channels, std::vector<bool>* packed);
+WeightCache::Packed packChannels(const DepthwiseSources& at, const PrepareArgs& args, std::int64_t channels,
+                                 std::vector<bool>* packed);
 
 // Both as DepthwiseJob reads them; marks them as packed.
-DepthwiseWeights packDepthwise(const DepthwiseSources& at, const PrepareArgs& args, const DepthwiseJob& job, std::vector<bool>* packed);
+DepthwiseWeights packDepthwise(const DepthwiseSources& at, const PrepareArgs& args, const DepthwiseJob& job,
+                               std::vector<bool>* packed);
 
 using DepthwiseRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, float* scratch, std::int64_t begin,
                               std::int64_t end);

@@ -68,8 +68,8 @@ class LineRing {
 
 // Lines [begin, end) of the result for the vector of channels at place.channel. `taps`: memory for where lines lie.
 template <class D, class Lines>
-void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end, DepthwisePlace place,
-              LineRing<Lines>* ring, const float** taps) {
+void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end,
+              DepthwisePlace place, LineRing<Lines>* ring, const float** taps) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   const DepthwiseStripRuns& runs = stripRuns(job, kLanes);
   const std::int64_t width = job.out[1], strips = (width + kDepthwisePixels - 1) / kDepthwisePixels;
@@ -106,8 +106,8 @@ void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t b
 }
 
 template <class D, class Lines>
-void runVectors(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end, DepthwisePlace* place,
-                std::int64_t channel_end, LineRing<Lines>* ring, const float** taps) {
+void runVectors(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end,
+                DepthwisePlace* place, std::int64_t channel_end, LineRing<Lines>* ring, const float** taps) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   for (; place->channel + kLanes <= channel_end; place->channel += kLanes) {
     runLines<D>(job, call, begin, end, *place, ring, taps);

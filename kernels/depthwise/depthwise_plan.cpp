@@ -46,21 +46,25 @@ void describeWindow(const OpSpec& spec, const TensorDesc& x, const Dims& weights
   job->ring_width = (job->out[1] - 1) * job->stride[1] + (job->kernel[1] - 1) * job->dilation[1] + 1;
 }
 
-WeightCache::Packed packChannels(const DepthwiseSources& at, const PrepareArgs& args, std::int64_t channels, std::vector<bool>* packed) {
+WeightCache::Packed packChannels(const DepthwiseSources& at, const PrepareArgs& args, std::int64_t channels,
+                                 std::vector<bool>* packed) {
   const bool has_bias = !args.src[at.bias].absent();
   const auto* const b = has_bias ? static_cast<const float*>(args.constant[at.bias]) : nullptr;
   (*packed)[at.bias] = has_bias;
   return args.weights->getOrPack(has_bias ? b : args.constant[at.weights], fmt::format("depthwise bias {}", channels),
-                                 static_cast<std::size_t>(channels) * sizeof(float), [&](void* to) { packDepthwiseBias(channels, b, to); });
+                                 static_cast<std::size_t>(channels) * sizeof(float),
+                                 [&](void* to) { packDepthwiseBias(channels, b, to); });
 }
 
-DepthwiseWeights packDepthwise(const DepthwiseSources& at, const PrepareArgs& args, const DepthwiseJob& job, std::vector<bool>* packed) {
+DepthwiseWeights packDepthwise(const DepthwiseSources& at, const PrepareArgs& args, const DepthwiseJob& job,
+                               std::vector<bool>* packed) {
   const TensorDesc& w_desc = args.src[at.weights];
   const auto* const w = static_cast<const float*>(args.constant[at.weights]);
   const std::string form = "depthwise taps " + w_desc.dims.str() + " strides " + w_desc.strides.str();
   DepthwiseWeights weights;
-  weights.taps = args.weights->getOrPack(w, form, static_cast<std::size_t>(job.kernel[0] * job.kernel[1] * job.channels) * sizeof(float),
-                                         [&](void* to) { packTaps(job, w_desc, w, to); });
+  weights.taps = args.weights->getOrPack(
+      w, form, static_cast<std::size_t>(job.kernel[0] * job.kernel[1] * job.channels) * sizeof(float),
+      [&](void* to) { packTaps(job, w_desc, w, to); });
   (*packed)[at.weights] = true;
   weights.bias = packChannels(at, args, job.channels, packed);
   return weights;

@@ -30,7 +30,8 @@ struct CopiedLines {
   static constexpr bool kWidest = false;
 
   template <class D>
-  HWY_INLINE void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to) const {
+  HWY_INLINE void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end,
+                       float* to) const {
     const D d;
     constexpr std::int64_t kLanes = hn::MaxLanes(d);
     const float* from = x + place.image * job.image_stride + line * job.x_stride[0] + place.channel;
@@ -49,8 +50,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -119,7 +120,8 @@ class DepthwiseSimd final : public Kernel {
     chain.columns = op->job.channels;
     if (!describeOperands(args, dst, &op->src, &chain.operands)) return false;
     for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
-      if (args.src_dies[s] && op->src[s].dims == dst.dims && op->in_place_src < 0) op->in_place_src = static_cast<std::int32_t>(s);
+      if (args.src_dies[s] && op->src[s].dims == dst.dims && op->in_place_src < 0)
+        op->in_place_src = static_cast<std::int32_t>(s);
     }
     planPostOps(args.spec.post_ops, &chain);
     DepthwiseJob& job = op->job;

@@ -76,7 +76,8 @@ void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t im
 
 // `count` strips of kPixels each, side by side.
 template <int kPixels, int kTaps, int kStride, class D>
-void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip, DepthwisePlace place, std::int64_t count) {
+void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip, DepthwisePlace place,
+               std::int64_t count) {
   const D d;
   using V = hn::Vec<D>;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
@@ -132,8 +133,8 @@ const DepthwiseStripRuns& runsFor(const DepthwiseJob& job) {
   if constexpr (hn::MaxLanes(D()) == 1) {
     return kAny;  // the last three channels at most, or a machine without vectors
   } else {
-    static constexpr DepthwiseStripRuns kRuns[] = {makeRuns<3, 1, D>(), makeRuns<3, 2, D>(), makeRuns<5, 1, D>(), makeRuns<5, 2, D>(),
-                                                   makeRuns<7, 1, D>()};
+    static constexpr DepthwiseStripRuns kRuns[] = {makeRuns<3, 1, D>(), makeRuns<3, 2, D>(), makeRuns<5, 1, D>(),
+                                                   makeRuns<5, 2, D>(), makeRuns<7, 1, D>()};
     const std::int64_t taps = job.kernel[1], stride = job.stride[1];
     if (job.dilation[1] != 1) return kAny;
     if ((taps == 3 || taps == 5) && stride <= 2) return kRuns[(taps == 5 ? 2 : 0) + stride - 1];

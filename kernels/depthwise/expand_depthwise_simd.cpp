@@ -92,21 +92,26 @@ struct ExpandedLines {
     static constexpr ExpandRuns kRuns = makeExpandRuns<D>();
     constexpr std::int64_t kLanes = hn::MaxLanes(D());
     const DepthwiseJob& image = job.depthwise;
-    const float* const x = call.depthwise.x + place.image * image.image_stride + line * image.x_stride[0] + begin * image.x_stride[1];
-    const float* const weights = call.weights + place.channel / kExpandBlock * kExpandBlock * job.depth + place.channel % kExpandBlock;
+    const float* const x =
+        call.depthwise.x + place.image * image.image_stride + line * image.x_stride[0] + begin * image.x_stride[1];
+    const float* const weights =
+        call.weights + place.channel / kExpandBlock * kExpandBlock * job.depth + place.channel % kExpandBlock;
     const float* const bias = call.bias + place.channel;
     const std::int64_t width = end - begin;
     if (width <= 0) return;
     // The next vector's weights arrive meanwhile, a share of them with each line.
     const float* const next = call.weights + (place.channel / kExpandBlock + 1) * kExpandBlock * job.depth;
     if (place.channel + kExpandBlock < image.channels) {
-      for (std::int64_t k = job.depth * line / image.in[0]; k < job.depth * (line + 1) / image.in[0]; ++k) hwy::Prefetch(next + k * kExpandBlock);
+      for (std::int64_t k = job.depth * line / image.in[0]; k < job.depth * (line + 1) / image.in[0]; ++k)
+        hwy::Prefetch(next + k * kExpandBlock);
     }
     // Strips of nearly equal width: first the narrower ones.
-    const std::int64_t strips = (width + kExpandPixels - 1) / kExpandPixels, narrow = width / strips, wide_count = width - narrow * strips;
+    const std::int64_t strips = (width + kExpandPixels - 1) / kExpandPixels, narrow = width / strips,
+                       wide_count = width - narrow * strips;
     const std::int64_t turn = narrow * (strips - wide_count);
     kRuns.run[narrow](job, x, weights, bias, strips - wide_count, to);
-    if (wide_count > 0) kRuns.run[narrow + 1](job, x + turn * image.x_stride[1], weights, bias, wide_count, to + turn * kLanes);
+    if (wide_count > 0)
+      kRuns.run[narrow + 1](job, x + turn * image.x_stride[1], weights, bias, wide_count, to + turn * kLanes);
     PointwiseRows rows;
     rows.in = rows.out = to;
     rows.count = static_cast<std::size_t>(width * kLanes);
@@ -129,8 +134,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <limits>
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -149,8 +154,10 @@ class ExpandDepthwiseOp final : public PreparedOp {
   WeightCache::Packed weights, bias;
 
   MemoryRange firstReads(std::int32_t thread) const override {
-    const std::int64_t piece = job.depthwise.units() * thread / threads % job.depthwise.pieces, block = job.depth * kExpandBlock;
-    return {static_cast<const float*>(weights->data()) + piece * block, static_cast<std::size_t>(block) * sizeof(float)};
+    const std::int64_t piece = job.depthwise.units() * thread / threads % job.depthwise.pieces,
+                       block = job.depth * kExpandBlock;
+    return {static_cast<const float*>(weights->data()) + piece * block,
+            static_cast<std::size_t>(block) * sizeof(float)};
   }
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
@@ -173,7 +180,8 @@ void packExpansion(std::int64_t channels, std::int64_t depth, const TensorDesc& 
   float* to = static_cast<float*>(packed);
   for (std::int64_t block = 0; block < channels; block += kExpandBlock) {
     for (std::int64_t k = 0; k < depth; ++k) {
-      for (std::int64_t c = block; c < block + kExpandBlock; ++c) *to++ = c < channels ? data[c * w.strides[0] + k * w.strides[1]] : 0.0f;
+      for (std::int64_t c = block; c < block + kExpandBlock; ++c)
+        *to++ = c < channels ? data[c * w.strides[0] + k * w.strides[1]] : 0.0f;
     }
   }
 }
@@ -227,7 +235,8 @@ class ExpandDepthwiseSimd final : public Kernel {
     planUnits(args.target.threads, op.get());
     packConstants(args, op.get());
     op->run = IPEX_SELECT_TARGET(runExpandDepthwise, args.target.isa);
-    op->flops = 2 * job.images * job.channels * (job.in[0] * job.in[1] * op->job.depth + job.out[0] * job.out[1] * job.kernel[0] * job.kernel[1]);
+    op->flops = 2 * job.images * job.channels *
+                (job.in[0] * job.in[1] * op->job.depth + job.out[0] * job.out[1] * job.kernel[0] * job.kernel[1]);
     return op;
   }
 
@@ -235,7 +244,9 @@ class ExpandDepthwiseSimd final : public Kernel {
   static void planChains(const PrepareArgs& args, ExpandDepthwiseJob* job) {
     GemmJob chain;
     PostOp activation;
-    planPostOps(namedPostOp(args.spec, "activation", &activation) ? std::vector<PostOp>{activation} : std::vector<PostOp>(), &chain);
+    planPostOps(
+        namedPostOp(args.spec, "activation", &activation) ? std::vector<PostOp>{activation} : std::vector<PostOp>(),
+        &chain);
     takePostOps(std::move(chain), job);
     GemmJob last;
     planPostOps(args.spec.post_ops, &last);
@@ -251,7 +262,8 @@ class ExpandDepthwiseSimd final : public Kernel {
     op->threads = threads;
     op->scratch_bytes = threads * job.scratchFloats() * sizeof(float);
     constexpr std::int64_t kValuesPerOp = 4;  // vectors do better than the scalar operations that grains count
-    const std::int64_t expanded = job.in[0] * job.in[1] * op->job.depth, slid = job.out[0] * job.out[1] * job.kernel[0] * job.kernel[1];
+    const std::int64_t expanded = job.in[0] * job.in[1] * op->job.depth,
+                       slid = job.out[0] * job.out[1] * job.kernel[0] * job.kernel[1];
     op->grain = grainFor((expanded + slid) * job.piece / job.bands / kValuesPerOp);
   }
 
@@ -261,8 +273,9 @@ class ExpandDepthwiseSimd final : public Kernel {
     const auto* const w = static_cast<const float*>(args.constant[kWeights]);
     const std::int64_t blocks = (channels + kExpandBlock - 1) / kExpandBlock;
     const std::string form = fmt::format("expand {} {} strides {}", channels, depth, w_desc.strides.str());
-    op->weights = args.weights->getOrPack(w, form, static_cast<std::size_t>(blocks * kExpandBlock * depth) * sizeof(float),
-                                          [&](void* to) { packExpansion(channels, depth, w_desc, w, to); });
+    op->weights =
+        args.weights->getOrPack(w, form, static_cast<std::size_t>(blocks * kExpandBlock * depth) * sizeof(float),
+                                [&](void* to) { packExpansion(channels, depth, w_desc, w, to); });
     op->packed[kWeights] = true;
     op->bias = packChannels({kWeights, kBias}, args, channels, &op->packed);
     op->depthwise = packDepthwise({kTaps, kTapsBias}, args, op->job.depthwise, &op->packed);

@@ -28,7 +28,8 @@ RowRange roundRow(double* x, std::int64_t count) {
   RowRange range;
   if (high > low) range.scale = (high - low) / 255;
   range.zero = std::nearbyint(-low / range.scale);
-  for (std::int64_t k = 0; k < count; ++k) x[k] = std::clamp(std::nearbyint(x[k] / range.scale) + range.zero, 0.0, 255.0);
+  for (std::int64_t k = 0; k < count; ++k)
+    x[k] = std::clamp(std::nearbyint(x[k] / range.scale) + range.zero, 0.0, 255.0);
   return range;
 }
 
@@ -46,7 +47,8 @@ void refGroupedLinear(const RefCall& call, std::int64_t group) {
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) {
       double sum = 0;
-      for (std::int64_t k = 0; k < inner; ++k) sum += x.data[r * inner + k] * weight(c, k) * scales.data[c * groups + k / group];
+      for (std::int64_t k = 0; k < inner; ++k)
+        sum += x.data[r * inner + k] * weight(c, k) * scales.data[c * groups + k / group];
       y.data[r * columns + c] = sum;
     }
   }
@@ -133,7 +135,8 @@ void refMatmul(const RefCall& call) {
   const RefTensor &a = call.src[0], &b = call.src[1], &y = call.dst[0];
   const bool ta = call.spec.intOr("transpose_a", 0) != 0, tb = call.spec.intOr("transpose_b", 0) != 0;
   const double scale = call.spec.floatOr("scale", 1);
-  const auto a_zero = static_cast<double>(call.spec.intOr("src_zero", 0)), b_zero = static_cast<double>(call.spec.intOr("weight_zero", 0));
+  const auto a_zero = static_cast<double>(call.spec.intOr("src_zero", 0)),
+             b_zero = static_cast<double>(call.spec.intOr("weight_zero", 0));
   const std::int64_t inner = a.dims[a.dims.rank - (ta ? 2 : 1)];
   const auto element = [](const RefTensor& t, const Dims& at, std::int64_t row, std::int64_t column, bool transposed) {
     Dims index = at;

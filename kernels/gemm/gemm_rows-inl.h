@@ -55,8 +55,8 @@ HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_
 }
 
 // All lines that the windows of result lines [line, line + lines) of plane `plane` of one image reach, with padding.
-inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plane, std::int64_t line, std::int64_t lines,
-                float* to) {
+inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plane, std::int64_t line,
+                       std::int64_t lines, float* to) {
   const GemmRows& rows = job.rows;
   const std::int64_t needed = (lines - 1) * rows.stride[1] + (rows.kernel[1] - 1) * rows.dilation[1] + 1;
   const std::int64_t line_values = job.window_width * job.pixel_stride;
@@ -102,8 +102,8 @@ HWY_INLINE float* gatherWindow(const GemmRows& rows, const float* image, const s
 }
 
 // Rows [begin, begin + count) of the groups [first_group, last_group] side by side.
-inline void gatherRows(const GemmJob& job, const float* x, std::int64_t begin, std::int64_t count, std::int64_t first_group,
-                std::int64_t last_group, float* to) {
+inline void gatherRows(const GemmJob& job, const float* x, std::int64_t begin, std::int64_t count,
+                       std::int64_t first_group, std::int64_t last_group, float* to) {
   const GemmRows& rows = job.rows;
   const std::int64_t planes = rows.channels_innermost ? 1 : rows.channels;
   const std::int64_t run = rows.channels_innermost ? rows.channels : 1;
@@ -135,8 +135,8 @@ inline void gatherRows(const GemmJob& job, const float* x, std::int64_t begin, s
 }
 
 // Makes rows [row, row + count) readable and returns where group `first_group` of the first begins.
-inline const float* rowsAt(const GemmJob& job, const float* x, std::int64_t row, std::int64_t count, std::int64_t first_group,
-                    std::int64_t last_group, float* scratch) {
+inline const float* rowsAt(const GemmJob& job, const float* x, std::int64_t row, std::int64_t count,
+                           std::int64_t first_group, std::int64_t last_group, float* scratch) {
   const GemmRows& rows = job.rows;
   if (job.source == GemmSource::kGather) {
     gatherRows(job, x, row, count, first_group, last_group, scratch);

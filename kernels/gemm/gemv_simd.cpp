@@ -13,8 +13,8 @@
 
 #include <algorithm>
 
-#include "kernels/gemm/gemv_job.h"
 #include "kernels/common/partial_vector-inl.h"
+#include "kernels/gemm/gemv_job.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -99,11 +99,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_tail.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/op/narrow_weights.h"
-#include "kernels/factories.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -25,15 +25,22 @@ struct Widening {
   bool four_bits = false;
 
   explicit Widening(const PrepareArgs& args)
-      : w(args.src[kWeights]), depth(w.dims[1]), group(args.spec.intOr("group", 0)), four_bits(args.spec.intOr("bits", 8) == 4) {
+      : w(args.src[kWeights]),
+        depth(w.dims[1]),
+        group(args.spec.intOr("group", 0)),
+        four_bits(args.spec.intOr("bits", 8) == 4) {
     if (four_bits) depth = args.spec.intOr("depth", 0);
   }
 
-  std::string form() const { return fmt::format("f32 of {} {} strides {} groups of {}", four_bits ? "nibbles" : "s8", w.dims.str(), w.strides.str(), group); }
+  std::string form() const {
+    return fmt::format("f32 of {} {} strides {} groups of {}", four_bits ? "nibbles" : "s8", w.dims.str(),
+                       w.strides.str(), group);
+  }
 
   float level(const void* from, std::int64_t row, std::int64_t k) const {
     if (!four_bits) return static_cast<const std::int8_t*>(from)[row * w.strides[0] + k * w.strides[1]];
-    const std::uint32_t byte = static_cast<const std::uint8_t*>(from)[row * w.strides[0] + nibbleByte(k) * w.strides[1]];
+    const std::uint32_t byte =
+        static_cast<const std::uint8_t*>(from)[row * w.strides[0] + nibbleByte(k) * w.strides[1]];
     const std::uint32_t nibble = nibbleIsHigh(k) ? byte >> 4u : byte & 15u;
     return static_cast<float>(static_cast<std::int32_t>(nibble) - static_cast<std::int32_t>(kNibbleZero));
   }
@@ -44,7 +51,8 @@ struct Widening {
     auto* to = static_cast<float*>(wide);
     const std::int64_t groups = group == 0 ? 0 : groupCount(depth, group);
     for (std::int64_t row = 0; row < w.dims[0]; ++row) {
-      for (std::int64_t k = 0; k < depth; ++k) *to++ = level(from, row, k) * (group == 0 ? 1.0f : scales[row * groups + k / group]);
+      for (std::int64_t k = 0; k < depth; ++k)
+        *to++ = level(from, row, k) * (group == 0 ? 1.0f : scales[row * groups + k / group]);
     }
   }
 };
@@ -59,11 +67,13 @@ class LinearWideWeights final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const bool four_bits = args.spec.intOr("bits", 8) == 4;
-    if (args.src[kSrc].dtype != DType::kF32 || args.src[kWeights].dtype != (four_bits ? DType::kU8 : DType::kS8)) return Verdict::no("dtype");
+    if (args.src[kSrc].dtype != DType::kF32 || args.src[kWeights].dtype != (four_bits ? DType::kU8 : DType::kS8))
+      return Verdict::no("dtype");
     if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
     const bool grouped = args.spec.has("group");
     if (args.src[kWeights].block != 0 || args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
-    if (grouped && (args.constant[kThird] == nullptr || !args.src[kThird].isContiguous())) return Verdict::no("weights-not-constant");
+    if (grouped && (args.constant[kThird] == nullptr || !args.src[kThird].isContiguous()))
+      return Verdict::no("weights-not-constant");
     if (grouped && rowsOf(args.src[kSrc].dims) < kFewRows) return Verdict::no("few-rows");
     return wide_->supports(inFloats(args, args.constant[kWeights]));
   }
@@ -71,7 +81,9 @@ class LinearWideWeights final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const Widening widening(args);
     const auto* const scales = static_cast<const float*>(widening.group == 0 ? nullptr : args.constant[kThird]);
-    const WeightCache::Packed widened = args.weights->getOrPack(args.constant[kWeights], widening.form(), widening.bytes(), [&](void* wide) { widening.widen(args.constant[kWeights], scales, wide); });
+    const WeightCache::Packed widened =
+        args.weights->getOrPack(args.constant[kWeights], widening.form(), widening.bytes(),
+                                [&](void* wide) { widening.widen(args.constant[kWeights], scales, wide); });
     auto op = wide_->prepare(inFloats(args, widened->data()), reason);
     if (!op) return nullptr;
     if (!op->packed[kWeights]) {

@@ -88,7 +88,8 @@ struct NarrowRow {
 // Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at multiples of
 // kNibbleBlock.
 template <Narrow kFormat, int kStreams, class Use>
-HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end, const Use& use) {
+HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
+                              const Use& use) {
   const NarrowF32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if constexpr (kFormat == Narrow::kScaledNibbles) {
@@ -100,7 +101,8 @@ HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::i
         NarrowIndices both[kStreams];
 #pragma GCC unroll 4
         for (int s = 0; s < kStreams; ++s) {
-          both[s] = hn::PromoteTo(du, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(rows[s].bytes) + k / 2 + i));
+          both[s] =
+              hn::PromoteTo(du, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(rows[s].bytes) + k / 2 + i));
         }
 #pragma GCC unroll 4
         for (int s = 0; s < kStreams; ++s) use(s, k + i, rows[s].level(hn::And(both[s], hn::Set(du, 15))));
@@ -122,7 +124,8 @@ HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::i
 
 // Group after group: calls use(stream, k, weights) for all weights of kStreams rows of w that lie `distance` rows apart.
 template <Narrow kFormat, int kStreams, class Use>
-HWY_INLINE void walkRows(const NarrowWeightsJob& job, const void* w, const float* scales, std::int64_t distance, const Use& use) {
+HWY_INLINE void walkRows(const NarrowWeightsJob& job, const void* w, const float* scales, std::int64_t distance,
+                         const Use& use) {
   NarrowRow<kFormat> rows[kStreams];
 #pragma GCC unroll 4
   for (int s = 0; s < kStreams; ++s) rows[s].bytes = static_cast<const char*>(w) + s * distance * job.w_stride;
@@ -139,22 +142,26 @@ HWY_INLINE void walkRows(const NarrowWeightsJob& job, const void* w, const float
 
 // kRows rows of x times kStreams rows of w.
 template <Narrow kFormat, int kRows, int kStreams>
-HWY_INLINE void multiplyNarrow(const NarrowWeightsJob& job, const float* x, const void* w, const float* scales, const float* bias, float* y,
-                               std::int64_t distance) {
+HWY_INLINE void multiplyNarrow(const NarrowWeightsJob& job, const float* x, const void* w, const float* scales,
+                               const float* bias, float* y, std::int64_t distance) {
   const NarrowF32 d;
   NarrowVector sum[kStreams][kRows];
   for (auto& stream : sum) {
     for (NarrowVector& value : stream) value = hn::Zero(d);
   }
-  walkRows<kFormat, kStreams>(job, w, scales, distance, [&](int s, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) {
+  walkRows<kFormat, kStreams>(
+      job, w, scales,
+      distance, [&](int s, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) {
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) sum[s][r] = hn::MulAdd(weights, hn::LoadU(d, x + r * job.x_stride + k), sum[s][r]);
-  });
+        for (int r = 0; r < kRows; ++r)
+          sum[s][r] = hn::MulAdd(weights, hn::LoadU(d, x + r * job.x_stride + k), sum[s][r]);
+      });
 #pragma GCC unroll 4
   for (int s = 0; s < kStreams; ++s) {
     const float offset = bias != nullptr ? bias[s * distance] : 0.0f;
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) y[r * job.columns + s * distance] = hn::GetLane(hn::SumOfLanes(d, sum[s][r])) + offset;
+    for (int r = 0; r < kRows; ++r)
+      y[r * job.columns + s * distance] = hn::GetLane(hn::SumOfLanes(d, sum[s][r])) + offset;
   }
 }
 
@@ -162,16 +169,21 @@ template <Narrow kFormat>
 struct NarrowColumns {
   const NarrowWeightsJob& job;
   const NarrowWeightsCall& call;
-  const void* weights;   // of column `first`
-  std::int64_t first;    // kFloats: weights are a tile that begins there; else 0
+  const void* weights;  // of column `first`
+  std::int64_t first;   // kFloats: weights are a tile that begins there; else 0
 
-  HWY_INLINE const void* row(std::int64_t n) const { return static_cast<const char*>(weights) + (n - first) * job.w_stride; }
-  HWY_INLINE const float* scale(std::int64_t n) const { return call.scales != nullptr ? call.scales + n * job.groups : nullptr; }
+  HWY_INLINE const void* row(std::int64_t n) const {
+    return static_cast<const char*>(weights) + (n - first) * job.w_stride;
+  }
+  HWY_INLINE const float* scale(std::int64_t n) const {
+    return call.scales != nullptr ? call.scales + n * job.groups : nullptr;
+  }
   HWY_INLINE const float* bias(std::int64_t n) const { return call.bias != nullptr ? call.bias + n : nullptr; }
 
   template <int kRows, int kStreams>
   HWY_INLINE void multiply(std::int64_t r, std::int64_t n, std::int64_t distance) const {
-    multiplyNarrow<kFormat, kRows, kStreams>(job, call.x + r * job.x_stride, row(n), scale(n), bias(n), call.y + r * job.columns + n, distance);
+    multiplyNarrow<kFormat, kRows, kStreams>(job, call.x + r * job.x_stride, row(n), scale(n), bias(n),
+                                             call.y + r * job.columns + n, distance);
   }
 
   // All rows of x in bundles of four, two, one. The weights of a later bundle are still in the first cache.
@@ -198,18 +210,23 @@ struct NarrowColumns {
 };
 
 template <Narrow kFormat>
-void widenRows(const NarrowWeightsJob& job, const NarrowWeightsCall& call, std::int64_t begin, std::int64_t end, std::int64_t stride, float* tile) {
+void widenRows(const NarrowWeightsJob& job, const NarrowWeightsCall& call, std::int64_t begin, std::int64_t end,
+               std::int64_t stride, float* tile) {
   const NarrowF32 d;
   for (std::int64_t n = begin; n < end; ++n) {
     float* const to = tile + (n - begin) * stride;
     const void* const from = static_cast<const char*>(call.weights) + n * job.w_stride;
     const float* const scales = call.scales != nullptr ? call.scales + n * job.groups : nullptr;
-    walkRows<kFormat, 1>(job, from, scales, 0, [&](int, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) { hn::StoreU(weights, d, to + k); });
+    walkRows<kFormat, 1>(
+        job, from, scales, 0, [&](int, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) {
+          hn::StoreU(weights, d, to + k);
+        });
   }
 }
 
 template <Narrow kFormat>
-void runColumns(const NarrowWeightsJob& job, const NarrowWeightsCall& call, float* tile, std::int64_t begin, std::int64_t end) {
+void runColumns(const NarrowWeightsJob& job, const NarrowWeightsCall& call, float* tile, std::int64_t begin,
+                std::int64_t end) {
   if (job.tile_columns == 0) {
     NarrowColumns<kFormat>{job, call, call.weights, 0}.run(begin, end);
     return;
@@ -225,18 +242,21 @@ void runColumns(const NarrowWeightsJob& job, const NarrowWeightsCall& call, floa
 }
 
 // Columns [begin, end) of y. `tile`: of tile_columns rows.
-void runNarrowWeights(const NarrowWeightsJob& job, const NarrowWeightsCall& call, float* tile, std::int64_t begin, std::int64_t end) {
+void runNarrowWeights(const NarrowWeightsJob& job, const NarrowWeightsCall& call, float* tile, std::int64_t begin,
+                      std::int64_t end) {
   if (job.four_bits) return runColumns<Narrow::kScaledNibbles>(job, call, tile, begin, end);
   if (job.group != 0) return runColumns<Narrow::kScaledBytes>(job, call, tile, begin, end);
   runColumns<Narrow::kBytes>(job, call, tile, begin, end);
 }
 
 // Rows [begin, end) of x, filled up with zeros.
-void copyRows(const NarrowWeightsJob& job, DType dtype, const void* from, std::int64_t from_stride, float* to, std::int64_t begin, std::int64_t end) {
+void copyRows(const NarrowWeightsJob& job, DType dtype, const void* from, std::int64_t from_stride, float* to,
+              std::int64_t begin, std::int64_t end) {
   const auto bytes = static_cast<std::int64_t>(elementBytes(dtype));
   for (std::int64_t r = begin; r < end; ++r) {
     float* const row = to + r * job.x_stride;
-    widenValues(dtype, static_cast<const char*>(from) + r * from_stride * bytes, row, static_cast<std::size_t>(job.depth));
+    widenValues(dtype, static_cast<const char*>(from) + r * from_stride * bytes, row,
+                static_cast<std::size_t>(job.depth));
     std::fill(row + job.depth, row + job.x_stride, 0.0f);
   }
 }
@@ -247,10 +267,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_tail.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -275,10 +295,10 @@ class NarrowWeightsOp final : public PreparedOp {
   NarrowWeightsJob job;
   Run run = nullptr;
   Copy copy = nullptr;
-  bool copies = false;             // x into scratch memory
-  std::int64_t from_stride = 0;    // of x as it is given
+  bool copies = false;                                         // x into scratch memory
+  std::int64_t from_stride = 0;                                // of x as it is given
   std::size_t tail_bytes = 0, copy_bytes = 0, tile_bytes = 0;  // of scratch memory, in this order; tiles one per thread
-  std::int64_t grain = 1;          // columns
+  std::int64_t grain = 1;                                      // columns
   std::int32_t threads = 1;
   PointwiseTail tail;
 
@@ -324,7 +344,8 @@ class LinearNarrowWeights final : public Kernel {
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (!w.isContiguous()) return Verdict::no("weights-layout");
     const bool scales_known = !args.spec.has("group") || args.constant[kNarrowThird] != nullptr;
-    const bool elsewhere = x.dtype == DType::kF32 && args.dst[0].dtype == DType::kF32 && args.constant[kNarrowWeights] != nullptr && scales_known;
+    const bool elsewhere = x.dtype == DType::kF32 && args.dst[0].dtype == DType::kF32 &&
+                           args.constant[kNarrowWeights] != nullptr && scales_known;
     return elsewhere && rowsOf(x.dims) > kManyRows ? Verdict::no("rows") : Verdict::yes();
   }
 
@@ -376,7 +397,9 @@ class LinearNarrowWeights final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearNarrowWeights(const Kernel* pointwise) { return std::make_unique<LinearNarrowWeights>(pointwise); }
+std::unique_ptr<Kernel> makeLinearNarrowWeights(const Kernel* pointwise) {
+  return std::make_unique<LinearNarrowWeights>(pointwise);
+}
 
 }  // namespace ipex_studio
 

@@ -85,8 +85,8 @@ struct GemmJob {
   // Rows in blocks, blocks in planes: a block stays within one. Rows of a span are row_stride apart, spans of a block
   // span_stride, groups group_stride; segments as in GemmTile.
   GemmSource source = GemmSource::kGather;
-  float outside = 0;    // the value of padding
-  bool matrix = false;  // all rows are row_stride apart, in place
+  float outside = 0;                      // the value of padding
+  bool matrix = false;                    // all rows are row_stride apart, in place
   std::int64_t tile_rows = kGemmMaxRows;  // blocks of small rows are multiples of it
   std::int64_t planes = 1, plane_rows = 0, span_rows = 0, block_rows = 0;
   std::int64_t row_stride = 0, span_stride = 0, group_stride = 0;

@@ -31,13 +31,15 @@ void addRow(const float* row, std::int64_t width, float* sum) {
 // False when an index or an offset was out of range.
 bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
                      std::int64_t begin, std::int64_t end) {
-  const auto add = [&](const char* row, float* sum) HWY_ATTR { addRow(reinterpret_cast<const float*>(row), job.width, sum); };
+  const auto add = [&](const char* row, float* sum)
+                       HWY_ATTR { addRow(reinterpret_cast<const float*>(row), job.width, sum); };
   const auto finish = [&](float* sum, std::int64_t rows) HWY_ATTR {
     if (!job.mean || rows == 0) return;
     const float factor = 1.0f / static_cast<float>(rows);
     for (std::int64_t e = 0; e < job.width; ++e) sum[e] *= factor;
   };
-  return sumBags(job, ids, offsets, table, job.width * static_cast<std::int64_t>(sizeof(float)), y, begin, end, add, finish);
+  return sumBags(job, ids, offsets, table, job.width * static_cast<std::int64_t>(sizeof(float)), y, begin, end, add,
+                 finish);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -46,8 +48,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -11,21 +11,23 @@
 
 #include <algorithm>
 
-#include "kernels/index/embedding_bag_job.h"
 #include "kernels/common/index_rows.h"
+#include "kernels/index/embedding_bag_job.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
 namespace HWY_NAMESPACE {
 
 // The row of `row_bytes` that id `i` names; null: there is no such row.
-HWY_INLINE const char* rowOf(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes, std::int64_t i) {
+HWY_INLINE const char* rowOf(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes,
+                             std::int64_t i) {
   const std::int64_t row = indexAt(ids, job.index_type, i);
   return row < 0 || row >= job.rows ? nullptr : static_cast<const char*>(table) + row * row_bytes;
 }
 
 // Rows lie anywhere in a table far larger than the caches.
-HWY_INLINE void fetchRow(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes, std::int64_t i) {
+HWY_INLINE void fetchRow(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes,
+                         std::int64_t i) {
   const char* const row = i < job.ids ? rowOf(job, ids, table, row_bytes, i) : nullptr;
   if (row == nullptr) return;
   constexpr std::int64_t kLine = 64;
@@ -39,8 +41,9 @@ HWY_INLINE void markInvalid(const EmbeddingBagJob& job, float* row) {
 
 // Bags [begin, end): add(row, sum) for each row of a bag, then finish(sum, rows). False when an index was out of range.
 template <class Add, class Finish>
-HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const void* table, std::int64_t row_bytes, float* y,
-                        std::int64_t begin, std::int64_t end, const Add& add, const Finish& finish) {
+HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const void* table,
+                        std::int64_t row_bytes, float* y, std::int64_t begin, std::int64_t end, const Add& add,
+                        const Finish& finish) {
   constexpr std::int64_t kAhead = 8;  // rows
   bool valid = true;
   const auto offset = [&](std::int64_t bag) {

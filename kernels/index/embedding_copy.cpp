@@ -4,9 +4,9 @@
 // Declines: device, dtype (indices), post-ops.
 #include <cstring>
 
-#include "kernels/factories.h"
 #include "kernels/common/index_rows.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -28,7 +28,8 @@ class PickOp final : public PreparedOp {
     char* const out = static_cast<char*>(to[0]);
     parallelFor(outer * picked, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t item = begin; item < end; ++item) {
-        const std::int64_t given = indexAt(indices, index_type, item % picked), row = wraps && given < 0 ? given + rows : given;
+        const std::int64_t given = indexAt(indices, index_type, item % picked),
+                           row = wraps && given < 0 ? given + rows : given;
         if (row < 0 || row >= rows) {
           fillInvalid(value_type, out + item * run, run);
           state->fail(kIndexOutOfRange);

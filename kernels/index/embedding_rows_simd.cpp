@@ -51,8 +51,8 @@ HWY_INLINE void widenRow(const std::uint8_t* row, std::int64_t width, float scal
 std::int64_t rowBytes(const EmbeddingBagJob& job) { return job.width + kRowParameterBytes; }
 
 // Ids [begin, end); false when one was out of range.
-bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, const std::uint8_t* table, float* y, std::int64_t begin,
-                      std::int64_t end) {
+bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, const std::uint8_t* table, float* y,
+                      std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kAhead = 4;  // rows
   bool valid = true;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -71,8 +71,8 @@ bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, 
 }
 
 // Bags [begin, end); false when an index was out of range.
-bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const std::uint8_t* table, float* y,
-                         std::int64_t begin, std::int64_t end) {
+bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const std::uint8_t* table,
+                         float* y, std::int64_t begin, std::int64_t end) {
   float base = 0;  // of the present bag
   const auto add = [&](const char* bytes, float* sum) HWY_ATTR {
     const auto* const row = reinterpret_cast<const std::uint8_t*>(bytes);
@@ -94,8 +94,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -105,7 +105,8 @@ HWY_EXPORT(runEmbeddingRowBags);
 
 class EmbeddingRowsOp final : public PreparedOp {
  public:
-  using Run = bool (*)(const EmbeddingBagJob&, const void*, const void*, const std::uint8_t*, float*, std::int64_t, std::int64_t);
+  using Run = bool (*)(const EmbeddingBagJob&, const void*, const void*, const std::uint8_t*, float*, std::int64_t,
+                       std::int64_t);
 
   EmbeddingBagJob job;
   Run run = nullptr;
@@ -133,7 +134,8 @@ class EmbeddingRows final : public Kernel {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType ids = args.src[0].dtype;
     const bool rows = args.spec.intOr("scaled_rows", 0) != 0 && args.src[tableSource()].dtype == DType::kU8;
-    if (!rows || (ids != DType::kS64 && ids != DType::kS32) || args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+    if (!rows || (ids != DType::kS64 && ids != DType::kS32) || args.dst[0].dtype != DType::kF32)
+      return Verdict::no("dtype");
     if (bags_ && args.src[1].dtype != ids) return Verdict::no("dtype");
     return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
   }
@@ -158,7 +160,8 @@ class EmbeddingRows final : public Kernel {
     const std::int64_t rows_per_item = bags_ ? job.ids / std::max<std::int64_t>(1, op->items) + 1 : 1;
     op->grain = grainFor(rows_per_item * job.width / 2);
     op->threads = args.target.threads;
-    op->run = bags_ ? IPEX_SELECT_TARGET(runEmbeddingRowBags, args.target.isa) : IPEX_SELECT_TARGET(runEmbeddingRows, args.target.isa);
+    op->run = bags_ ? IPEX_SELECT_TARGET(runEmbeddingRowBags, args.target.isa)
+                    : IPEX_SELECT_TARGET(runEmbeddingRows, args.target.isa);
     op->flops = job.ids * job.width;
     return op;
   }

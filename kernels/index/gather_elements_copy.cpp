@@ -6,10 +6,10 @@
 // Declines: device, dtype, post-ops.
 #include <cstring>
 
-#include "kernels/factories.h"
 #include "kernels/common/index_rows.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -29,8 +29,8 @@ TensorDesc spreadIndex(const TensorDesc& index, const TensorDesc& small, int axi
 
 // How positions of the index walk through it and through the large and small tensors (of its sizes) beside it.
 struct ElementWalk {
-  Dims dims;                 // of the index, without the axes that make a run
-  Dims index, large, small;  // strides in elements; 0 for `large` along the axis
+  Dims dims;                               // of the index, without the axes that make a run
+  Dims index, large, small;                // strides in elements; 0 for `large` along the axis
   std::int64_t axis_stride = 0, rows = 0;  // of the large tensor along the axis
   std::int64_t run = 1;                    // neighbours that are moved together
 
@@ -100,10 +100,14 @@ class ElementsOp final : public PreparedOp {
 
   void execute(ExecState* state, const void* const* from, void* const* to, void*) const override {
     switch (elementBytes(src[0].dtype)) {
-      case 1: return run<1>(state, from, to);
-      case 2: return run<2>(state, from, to);
-      case 4: return run<4>(state, from, to);
-      default: return run<8>(state, from, to);
+      case 1:
+        return run<1>(state, from, to);
+      case 2:
+        return run<2>(state, from, to);
+      case 4:
+        return run<4>(state, from, to);
+      default:
+        return run<8>(state, from, to);
     }
   }
 
@@ -122,7 +126,8 @@ class ElementsOp final : public PreparedOp {
         const std::int64_t row = indexAt(indices, type, index);
         if (row < 0 || row >= walk.rows) return state->fail(kIndexOutOfRange);
         const std::int64_t place = large + row * walk.axis_stride;
-        if (adds) return addRun(reinterpret_cast<float*>(out) + place, static_cast<const float*>(from[2]) + small, walk.run);
+        if (adds)
+          return addRun(reinterpret_cast<float*>(out) + place, static_cast<const float*>(from[2]) + small, walk.run);
         moveRun<kBytes>(out + place * kStep, updates + small * kStep, walk.run);
       });
       return;

@@ -4,9 +4,9 @@
 //
 // Declines: device, dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
 // broadcast along some of the spatial axes only).
+#include "kernels/common/layer_operands.h"
 #include "kernels/factories.h"
 #include "kernels/int8/int8_gemm.h"
-#include "kernels/common/layer_operands.h"
 
 namespace ipex_studio {
 namespace {
@@ -59,7 +59,8 @@ class ConvolutionInt8 final : public Kernel {
 
   // Do the channels of each group fill words that lie side by side, unsigned?
   static bool isWords(const PrepareArgs& args, const TensorDesc& x) {
-    if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kWeights].dims[1] % kWordBytes != 0) return false;
+    if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kWeights].dims[1] % kWordBytes != 0)
+      return false;
     for (int axis = 0; axis < x.dims.rank; ++axis) {
       if (axis != kChannelAxis && x.dims[axis] > 1 && x.strides[axis] % kWordBytes != 0) return false;
     }
@@ -72,7 +73,8 @@ class ConvolutionInt8 final : public Kernel {
     const GemmRows rows = windowRows(args);
     if (rows.groups != 1 || x.dims.rank > 4 || w.dims[1] >= kWordBytes || rows.dilation[2] != 1) return false;
     constexpr std::int64_t kLanes = 16, kProductsPerLine = 2;
-    const std::int64_t vectors = (w.dims[0] + kLanes - 1) / kLanes, words = (rows.taps() * w.dims[1] + kWordBytes - 1) / kWordBytes;
+    const std::int64_t vectors = (w.dims[0] + kLanes - 1) / kLanes,
+                       words = (rows.taps() * w.dims[1] + kWordBytes - 1) / kWordBytes;
     return (rows.taps() - words) * vectors > kProductsPerLine * rows.kernel[1];
   }
 

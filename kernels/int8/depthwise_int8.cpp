@@ -29,8 +29,8 @@ struct BytePlace {
 };
 
 // The rest of the chain over `pixels` × `lanes` values side by side.
-void runByteTail(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const BytePlace& place, std::int64_t pixels, std::int64_t lanes,
-                 float* values) {
+void runByteTail(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const BytePlace& place,
+                 std::int64_t pixels, std::int64_t lanes, float* values) {
   float operand[kInt8DepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
   PointwiseRows rows;
   rows.in = rows.out = values;
@@ -45,8 +45,10 @@ void runByteTail(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, con
     const DType dtype = job.operand_types[op.operand];
     const auto element = static_cast<std::int64_t>(elementBytes(dtype));
     for (std::int64_t p = 0; p < pixels; ++p) {
-      const std::int64_t at = place.image * o.image_stride + (place.pixel + p) * o.pixel_stride + place.channel * o.column_stride;
-      gatherValues(dtype, static_cast<const char*>(call.src[o.src]) + at * element, o.column_stride, operand + p * lanes, lanes);
+      const std::int64_t at =
+          place.image * o.image_stride + (place.pixel + p) * o.pixel_stride + place.channel * o.column_stride;
+      gatherValues(dtype, static_cast<const char*>(call.src[o.src]) + at * element, o.column_stride,
+                   operand + p * lanes, lanes);
     }
     job.pointwise(op, rows);
   }
@@ -60,11 +62,13 @@ HWY_INLINE hn::Vec<DF> loadOperand(DF d, DType dtype, const void* from, std::int
 }
 
 template <int kPixels, class D>
-HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const BytePlace& place, hn::Vec<D> (&sum)[kPixels]) {
+HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const BytePlace& place,
+                             hn::Vec<D> (&sum)[kPixels]) {
   const hn::RebindToFloat<D> d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   const IntegerChain& chain = job.chain;
-  const auto scale = hn::LoadU(d, chain.scale.data() + place.channel), offset = hn::LoadU(d, chain.offset.data() + place.channel);
+  const auto scale = hn::LoadU(d, chain.scale.data() + place.channel),
+             offset = hn::LoadU(d, chain.offset.data() + place.channel);
   const auto low = hn::Set(d, chain.low), high = hn::Set(d, chain.high);
   hn::Vec<decltype(d)> value[kPixels];
 #pragma GCC unroll 8
@@ -75,12 +79,14 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
     const std::int64_t at = place.image * o.image_stride + place.pixel * o.pixel_stride + place.channel;
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) {
-      value[p] = hn::MulAdd(factor, loadOperand(d, job.operand_types[chain.addend], call.src[o.src], at + p * o.pixel_stride), value[p]);
+      value[p] = hn::MulAdd(
+          factor, loadOperand(d, job.operand_types[chain.addend], call.src[o.src], at + p * o.pixel_stride), value[p]);
     }
   }
   if (chain.activation != IntegerActivation::kNone) {
 #pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) value[p] = activated(d, chain.activation, chain.activated_scale, chain.activated_offset, value[p]);
+    for (int p = 0; p < kPixels; ++p)
+      value[p] = activated(d, chain.activation, chain.activated_scale, chain.activated_offset, value[p]);
   }
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
   if (chain.tail.empty() && isByte(job.result)) {
@@ -98,14 +104,15 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
   runByteTail(job, call, place, kPixels, kLanes, values);
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
   for (int p = 0; p < kPixels; ++p) {
-    narrowValues(job.result, values + p * kLanes, static_cast<char*>(call.dst) + (first + p * job.channels) * element, kLanes);
+    narrowValues(job.result, values + p * kLanes, static_cast<char*>(call.dst) + (first + p * job.channels) * element,
+                 kLanes);
   }
 }
 
 // kPixels neighbours of a line; `lines` are those of the window, at the first pixel's first tap.
 template <int kPixels, bool kVnni, class D>
-HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const std::int32_t* const* lines, std::int64_t column,
-                          const BytePlace& place) {
+HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const std::int32_t* const* lines,
+                          std::int64_t column, const BytePlace& place) {
   const D d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   hn::Vec<D> sum[kPixels];
@@ -118,7 +125,8 @@ HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& 
     for (std::int64_t word = 0; word < job.words; ++word, x += word_step, w += job.channels) {
       const auto weights = loadWeights<kVnni>(d, reinterpret_cast<const float*>(w));
 #pragma GCC unroll 8
-      for (int p = 0; p < kPixels; ++p) sum[p] = addProducts<kVnni>(d, splitWords<kVnni>(d, hn::Load(d, x + p * step)), weights, sum[p]);
+      for (int p = 0; p < kPixels; ++p)
+        sum[p] = addProducts<kVnni>(d, splitWords<kVnni>(d, hn::Load(d, x + p * step)), weights, sum[p]);
     }
   }
   finishPixels<kPixels, D>(job, call, place, sum);
@@ -126,15 +134,16 @@ HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& 
 
 // Lines [begin, end) of the result for `vectors` vectors of channels from place.channel on.
 template <bool kVnni, class D>
-void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int64_t begin, std::int64_t end, const BytePlace& at,
-                  std::int64_t vectors, std::int32_t* scratch) {
+void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int64_t begin, std::int64_t end,
+                  const BytePlace& at, std::int64_t vectors, std::int32_t* scratch) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   WordRing<D> rings[kInt8DepthwisePiece / kLanes];
   const auto** const lines = reinterpret_cast<const std::int32_t**>(scratch + job.ringWords());
   const auto* const x = static_cast<const std::uint8_t*>(call.x) + at.image * job.image_stride + at.channel;
   const std::int64_t width = job.out[1], reach = (job.kernel[0] - 1) * job.dilation[0];
   for (std::int64_t v = 0; v < vectors; ++v) {
-    rings[v].start(job, scratch + v * (job.ring_lines + 1) * job.ring_width * kLanes, begin * job.stride[0] - job.padding[0]);
+    rings[v].start(job, scratch + v * (job.ring_lines + 1) * job.ring_width * kLanes,
+                   begin * job.stride[0] - job.padding[0]);
   }
   for (std::int64_t line = begin; line < end; ++line) {
     const std::int64_t first = line * job.stride[0] - job.padding[0];
@@ -147,7 +156,8 @@ void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, st
       std::int64_t column = 0;
       const auto strips = [&](auto pixels) {
         constexpr int kPixels = decltype(pixels)::value;
-        for (; column + kPixels <= width; column += kPixels, place.pixel += kPixels) runPixels<kPixels, kVnni, D>(job, call, lines, column, place);
+        for (; column + kPixels <= width; column += kPixels, place.pixel += kPixels)
+          runPixels<kPixels, kVnni, D>(job, call, lines, column, place);
       };
       strips(std::integral_constant<int, 8>());
       strips(std::integral_constant<int, 4>());
@@ -158,7 +168,8 @@ void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, st
 }
 
 template <bool kVnni>
-void runInt8Depthwise(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int32_t* scratch, std::int64_t begin, std::int64_t end) {
+void runInt8Depthwise(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int32_t* scratch,
+                      std::int64_t begin, std::int64_t end) {
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t piece = unit % job.pieces, band = unit / job.pieces % job.bands;
     BytePlace place;
@@ -196,9 +207,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "kernels/common/convolution_geometry.h"
-#include "kernels/factories.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -327,22 +338,25 @@ class DepthwiseInt8 final : public Kernel {
     job.ring_width = (job.out[1] - 1) * job.stride[1] + (job.words - 1) * kWordBytes * job.dilation[1] + 1;
     op->scratch_bytes = static_cast<std::size_t>(threads * job.scratchWords()) * sizeof(std::int32_t);
     constexpr std::int64_t kValuesPerOp = 8;  // vectors do better than the scalar operations that grains count
-    op->grain = grainFor(job.out[0] * job.out[1] * job.piece / job.bands * job.kernel[0] * job.kernel[1] / kValuesPerOp);
+    op->grain =
+        grainFor(job.out[0] * job.out[1] * job.piece / job.bands * job.kernel[0] * job.kernel[1] / kValuesPerOp);
   }
 
   static void pack(const PrepareArgs& args, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
     const TensorDesc& w = args.src[kWeights];
     const auto* const data = static_cast<const std::int8_t*>(args.constant[kWeights]);
-    op->weights = args.weights->getOrPack(data, "int8 depthwise words " + w.dims.str() + " strides " + w.strides.str(),
-                                          static_cast<std::size_t>(job.kernel[0] * job.words * job.channels * kWordBytes),
-                                          [&](void* packed) { packTapWords(job, w, data, packed); });
+    op->weights =
+        args.weights->getOrPack(data, "int8 depthwise words " + w.dims.str() + " strides " + w.strides.str(),
+                                static_cast<std::size_t>(job.kernel[0] * job.words * job.channels * kWordBytes),
+                                [&](void* packed) { packTapWords(job, w, data, packed); });
     op->packed[kWeights] = true;
     job.start.assign(static_cast<std::size_t>(job.channels), 0);
     const auto* packed = static_cast<const std::int8_t*>(op->weights->data());
     const std::int64_t line_words = job.kernel[0] * job.words;
     for (std::int64_t i = 0; i < line_words * job.channels * kWordBytes; ++i) {
-      job.start[static_cast<std::size_t>(i / kWordBytes % job.channels)] -= static_cast<std::int32_t>(job.zero) * packed[i];
+      job.start[static_cast<std::size_t>(i / kWordBytes % job.channels)] -=
+          static_cast<std::int32_t>(job.zero) * packed[i];
     }
   }
 };

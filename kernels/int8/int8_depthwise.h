@@ -47,7 +47,7 @@ struct Int8DepthwiseCall {
   void* dst = nullptr;
 };
 
-using Int8DepthwiseRun = void (*)(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int32_t* scratch, std::int64_t begin,
-                                  std::int64_t end);
+using Int8DepthwiseRun = void (*)(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int32_t* scratch,
+                                  std::int64_t begin, std::int64_t end);
 
 }  // namespace ipex_studio

@@ -35,26 +35,28 @@ std::int64_t operandOffset(const GemmJob& job, const GemmOperand& o, std::int64_
 }
 
 // Rows of operand `k` for a tile as floats, side by side, `width` apart.
-void layOutOperand(const Int8GemmJob& job, const Int8GemmCall& call, int k, std::int64_t row, std::int64_t rows, const GemmPanel& panel,
-                   float* to) {
+void layOutOperand(const Int8GemmJob& job, const Int8GemmCall& call, int k, std::int64_t row, std::int64_t rows,
+                   const GemmPanel& panel, float* to) {
   const GemmOperand& o = job.gemm.operands[k];
   const DType dtype = job.operand_types[k];
   const auto* const data = static_cast<const char*>(call.src[o.src]);
   const auto element = static_cast<std::int64_t>(elementBytes(dtype));
   for (std::int64_t r = 0; r < rows; ++r, to += panel.width) {
-    gatherValues(dtype, data + operandOffset(job.gemm, o, row + r, panel.column) * element, o.column_stride, to, panel.columns);
+    gatherValues(dtype, data + operandOffset(job.gemm, o, row + r, panel.column) * element, o.column_stride, to,
+                 panel.columns);
     std::fill(to + panel.columns, to + panel.width, 1.0f);
   }
 }
 
 // Points the tile to its addend; where the panel has columns that do not exist, to a copy.
-void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, std::int64_t row, std::int64_t rows,
-                const TileBuffers& buffers, Int8Tile* tile) {
+void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, std::int64_t row,
+                std::int64_t rows, const TileBuffers& buffers, Int8Tile* tile) {
   const int k = job.chain.addend;
   const GemmOperand& o = job.gemm.operands[k];
   const DType dtype = job.operand_types[k];
   tile->addend_type = dtype;
-  if (panel.columns == panel.width && dtype != DType::kBf16 && o.column_stride == 1 && o.pixel_stride == job.gemm.columns) {
+  if (panel.columns == panel.width && dtype != DType::kBf16 && o.column_stride == 1 &&
+      o.pixel_stride == job.gemm.columns) {
     const auto element = static_cast<std::int64_t>(elementBytes(dtype));
     tile->addend = static_cast<const char*>(call.src[o.src]) + operandOffset(job.gemm, o, row, panel.column) * element;
     tile->addend_stride = job.gemm.columns;
@@ -65,7 +67,8 @@ void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPane
   if (job.quantized) {
     auto* to = reinterpret_cast<std::uint8_t*>(buffers.operand);
     for (std::int64_t r = 0; r < rows; ++r, to += panel.width) {
-      std::memcpy(to, static_cast<const char*>(call.src[o.src]) + operandOffset(job.gemm, o, row + r, panel.column), static_cast<std::size_t>(panel.columns));
+      std::memcpy(to, static_cast<const char*>(call.src[o.src]) + operandOffset(job.gemm, o, row + r, panel.column),
+                  static_cast<std::size_t>(panel.columns));
     }
     return;
   }
@@ -74,8 +77,8 @@ void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPane
 }
 
 // `rows` of all tile.repeats tiles.
-HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row, std::int64_t rows,
-             const TileBuffers& buffers, Int8Tile& tile) {
+HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run,
+                        std::int64_t row, std::int64_t rows, const TileBuffers& buffers, Int8Tile& tile) {
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
   char* const dst = static_cast<char*>(call.dst) + (row * job.gemm.columns + panel.column) * element;
   const bool finished = job.chain.tail.empty();
@@ -90,7 +93,8 @@ HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const 
   if (job.chain.addend >= 0) bindAddend(job, call, panel, row, rows, buffers, &tile);
   run(tile);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  if (job.clamped) clampBytes(static_cast<std::uint8_t*>(tile.c), tile.c_stride, rows, panel.width, job.lowest, job.highest);
+  if (job.clamped)
+    clampBytes(static_cast<std::uint8_t*>(tile.c), tile.c_stride, rows, panel.width, job.lowest, job.highest);
 #endif
   if (in_place) return;
   const auto count = static_cast<std::size_t>(rows * panel.width);
@@ -108,7 +112,8 @@ HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const 
     from = reinterpret_cast<const char*>(buffers.result);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    std::memcpy(dst + r * job.gemm.columns * element, from + r * panel.width * element, static_cast<std::size_t>(panel.columns * element));
+    std::memcpy(dst + r * job.gemm.columns * element, from + r * panel.width * element,
+                static_cast<std::size_t>(panel.columns * element));
   }
 }
 
@@ -141,8 +146,8 @@ void advance(std::int64_t lines, Int8Tile* tile) {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 // The taps of result pixels [column, column + rows) of a line that meet the image, `length` words each. Returns how many.
-std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights, std::int64_t width, std::int64_t length, std::int64_t line,
-                    std::int64_t column, std::int64_t rows, Int8Tap* taps) {
+std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights, std::int64_t width,
+                    std::int64_t length, std::int64_t line, std::int64_t column, std::int64_t rows, Int8Tap* taps) {
   std::int64_t count = 0;
   for (std::int64_t y = 0; y < r.kernel[1]; ++y) {
     const std::int64_t from_line = line * r.stride[1] - r.padding[1] + y * r.dilation[1];
@@ -150,13 +155,16 @@ std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights,
     for (std::int64_t x = 0; x < r.kernel[2]; ++x) {
       std::int64_t from = column * r.stride[2] - r.padding[2] + x * r.dilation[2];
       Int8Tap tap;
-      tap.rows = from < 0 ? Int8Tap::kNotFirst : from + (rows - 1) * r.stride[2] >= r.in[2] ? Int8Tap::kNotLast : Int8Tap::kAll;
+      tap.rows = from < 0                                     ? Int8Tap::kNotFirst
+                 : from + (rows - 1) * r.stride[2] >= r.in[2] ? Int8Tap::kNotLast
+                                                              : Int8Tap::kAll;
       if (from < 0) from += r.stride[2];
       tap.a = image + from_line * r.x_stride[1] + from * r.x_stride[2];
       tap.b = weights + (y * r.kernel[2] + x) * length * width;
       tap.length = length;
       Int8Tap* const last = count > 0 ? &taps[count - 1] : nullptr;
-      if (last != nullptr && last->rows == tap.rows && tap.a == last->a + last->length && tap.b == last->b + last->length * width) {
+      if (last != nullptr && last->rows == tap.rows && tap.a == last->a + last->length &&
+          tap.b == last->b + last->length * width) {
         last->length += length;
       } else {
         taps[count++] = tap;
@@ -167,8 +175,8 @@ std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights,
 }
 
 // Lines [row, row + count) of one plane.
-void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t row, std::int64_t count, const GemmPanel& panel,
-                 const TileBuffers& buffers, Int8Tile& tile) {
+void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t row, std::int64_t count,
+                 const GemmPanel& panel, const TileBuffers& buffers, Int8Tile& tile) {
   static constexpr TileKind kKind = tapKind();
   const GemmRows& r = int8.gemm.rows;
   const std::int64_t width = r.out[2], tiles = (width + kKind.max_rows - 1) / kKind.max_rows;
@@ -195,7 +203,8 @@ std::int64_t panelsThatFetch(const GemmJob& job, const FetchRange& range, std::i
   if (range.done()) return 0;
   constexpr std::int64_t kTileRows = 6;  // of the widest panels
   const std::int64_t depth = job.rows.depth(), lines = (range.end - range.begin) / kLineFloats;
-  const std::int64_t spare = (rows + kTileRows - 1) / kTileRows * depth - job.panels.front().width * depth / kLineFloats;
+  const std::int64_t spare =
+      (rows + kTileRows - 1) / kTileRows * depth - job.panels.front().width * depth / kLineFloats;
   return spare <= 0 ? 1 : (lines + spare - 1) / spare;
 }
 
@@ -211,7 +220,8 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
   constexpr std::int64_t kTile = kGemmMaxRows * kGemmMaxWidth;
   float* const values = scratch + job.copied_floats;
   const TileBuffers buffers{values, values + kTile, values + 2 * kTile};
-  const std::int64_t depth = job.rows.depth(), first_block = blocks * i / job.row_shares, end_block = blocks * (i + 1) / job.row_shares;
+  const std::int64_t depth = job.rows.depth(), first_block = blocks * i / job.row_shares,
+                     end_block = blocks * (i + 1) / job.row_shares;
   constexpr std::int64_t kNearFloats = 32 << 10;  // 128 KiB
   FetchRange next = call.next;
   const bool far_weights = job.panels[panel_end - 1].weights - job.panels[panel_begin].weights >= kNearFloats;
@@ -228,7 +238,8 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
     } else {
       rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
     }
-    const std::int64_t fetching_begin = block + 1 == end_block ? panel_end - panelsThatFetch(job, call.next, count) : panel_end;
+    const std::int64_t fetching_begin =
+        block + 1 == end_block ? panel_end - panelsThatFetch(job, call.next, count) : panel_end;
     for (std::int64_t p = panel_begin; p < panel_end; ++p) {
       const GemmPanel& panel = job.panels[p];
       Int8Tile tile = panelTile(int8, call, panel);

@@ -72,7 +72,7 @@ struct WindowBytes {
   std::uint32_t flip = 0, outside = 0;  // four bytes each: see WordPadding; what stands for zero, flipped already
   std::int64_t images = 1, channels = 0;
   std::int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {};
-  std::int64_t dilation = 1;                                         // of lines; taps of a line lie side by side
+  std::int64_t dilation = 1;                                           // of lines; taps of a line lie side by side
   std::int64_t image_stride = 0, channel_stride = 0, strides[2] = {};  // bytes
 
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
@@ -92,13 +92,15 @@ struct WindowBytes {
 // How the image becomes words where its channels (of each group) do not fill words side by side.
 struct WordPadding {
   bool needed = false;
-  std::uint32_t flip = 0;  // all bytes are combined with it by exclusive or: s8 becomes u8
+  std::uint32_t flip = 0;                             // all bytes are combined with it by exclusive or: s8 becomes u8
   std::int64_t images = 1, groups = 1, channels = 0;  // per group
   std::int64_t sizes[3] = {1, 1, 1};
   std::int64_t image_stride = 0, channel_stride = 0, strides[3] = {};  // bytes
   std::int64_t words() const { return (channels + kWordBytes - 1) / kWordBytes; }
   std::int64_t lines() const { return images * sizes[0] * sizes[1]; }
-  std::int64_t bytes() const { return needed ? (lines() * sizes[2] * groups * words() * kWordBytes + 63) / 64 * 64 : 0; }
+  std::int64_t bytes() const {
+    return needed ? (lines() * sizes[2] * groups * words() * kWordBytes + 63) / 64 * 64 : 0;
+  }
 };
 
 // Rows of floats that become words on the fly.
@@ -148,9 +150,12 @@ struct Int8GemmCall {
 };
 
 using Int8GemmRun = void (*)(const Int8GemmJob& job, const Int8GemmCall& call, float* scratch, std::int64_t task);
-using RowRoundingRun = void (*)(const RowRounding& rounding, const float* x, float* to, std::int64_t begin, std::int64_t end);
-using WindowBytesRun = void (*)(const WindowBytes& windows, const void* x, float* to, std::int64_t begin, std::int64_t end);
-using WordPaddingRun = void (*)(const WordPadding& padding, const void* x, float* to, std::int64_t begin, std::int64_t end);
+using RowRoundingRun = void (*)(const RowRounding& rounding, const float* x, float* to, std::int64_t begin,
+                                std::int64_t end);
+using WindowBytesRun = void (*)(const WindowBytes& windows, const void* x, float* to, std::int64_t begin,
+                                std::int64_t end);
+using WordPaddingRun = void (*)(const WordPadding& padding, const void* x, float* to, std::int64_t begin,
+                                std::int64_t end);
 
 // Code of one instruction set; by vpdpbusd or by widening.
 struct Int8GemmCode {
@@ -173,7 +178,7 @@ bool mayUseVnni(const std::string& isa);
 Verdict takesPackedIntegers(const PrepareArgs& args);
 
 // As makePackedGemm: `job` has gemm's rows in words, row_count, columns and operands, and padding. `channel_axis` of dst.
-std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts, const TensorDesc& dst,
-                                         int channel_axis);
+std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts,
+                                         const TensorDesc& dst, int channel_axis);
 
 }  // namespace ipex_studio

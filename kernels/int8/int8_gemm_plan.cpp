@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "kernels/int8/int8_gemm.h"
 #include "kernels/common/parallel.h"
+#include "kernels/int8/int8_gemm.h"
 
 namespace ipex_studio {
 namespace {
@@ -52,17 +52,19 @@ class Int8GemmOp final : public PreparedOp {
     if (job.windows.needed) {
       auto* const lines = reinterpret_cast<float*>(own);
       own += job.windows.bytes();
-      parallelFor(job.windows.images * job.windows.lines(), grainFor(job.windows.lineBytes()), threads, [&](std::int64_t begin, std::int64_t end, int) {
-        code.pad_lines(job.windows, from[kSrc], lines, begin, end);
-      });
+      parallelFor(job.windows.images * job.windows.lines(), grainFor(job.windows.lineBytes()), threads,
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    code.pad_lines(job.windows, from[kSrc], lines, begin, end);
+                  });
       call.x = lines;
     }
     if (job.rounding.needed) {
       auto* const words = reinterpret_cast<float*>(own);
       own += job.rounding.bytes();
-      parallelFor(job.rounding.rows, grainFor(job.rounding.depth / 4), threads, [&](std::int64_t begin, std::int64_t end, int) {
-        code.round(job.rounding, static_cast<const float*>(from[kSrc]), words, begin, end);
-      });
+      parallelFor(job.rounding.rows, grainFor(job.rounding.depth / 4), threads,
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    code.round(job.rounding, static_cast<const float*>(from[kSrc]), words, begin, end);
+                  });
       call.x = words;
       call.row_scale = words + job.rounding.rows * job.rounding.words();
       call.row_zero = reinterpret_cast<const std::int32_t*>(call.row_scale + job.rounding.rows);
@@ -76,7 +78,8 @@ class Int8GemmOp final : public PreparedOp {
         const auto* const first = static_cast<const float*>(next.begin);
         own_call.next = {first, first + next.bytes / sizeof(float)};
       }
-      for (std::int64_t task = begin; task < end; ++task) code.run(job, own_call, floats + thread * job.scratchFloats(), task);
+      for (std::int64_t task = begin; task < end; ++task)
+        code.run(job, own_call, floats + thread * job.scratchFloats(), task);
     });
   }
 };
@@ -113,9 +116,11 @@ std::size_t packedWordBytes(const Int8GemmJob& job) {
 void packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
   auto* const bytes = static_cast<std::int8_t*>(packed);
   std::memset(bytes, 0, packedWordBytes(job));
-  forEachWeight(job, w, data, [&](const GemmPanel& panel, std::int64_t lane, std::int64_t word, std::int64_t byte, std::int8_t value) {
-    bytes[(panel.weights + word * panel.width + lane) * kWordBytes + byte] = value;
-  });
+  forEachWeight(
+      job, w, data,
+      [&](const GemmPanel& panel, std::int64_t lane, std::int64_t word, std::int64_t byte, std::int8_t value) {
+        bytes[(panel.weights + word * panel.width + lane) * kWordBytes + byte] = value;
+      });
 }
 
 // What stands for zero in the unsigned bytes that tiles read.
@@ -131,21 +136,25 @@ bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8
   if (!chain.tail.empty() || chain.activation != IntegerActivation::kNone) return false;
   if (chain.addend >= 0 && job.operand_types[static_cast<std::size_t>(chain.addend)] != DType::kU8) return false;
   constexpr std::int64_t kLanes = 16;
-  const std::int64_t columns = job.gemm.columns / job.gemm.rows.groups, lanes = (columns + kLanes - 1) / kLanes * kLanes;
+  const std::int64_t columns = job.gemm.columns / job.gemm.rows.groups,
+                     lanes = (columns + kLanes - 1) / kLanes * kLanes;
   if (8 * lanes > 9 * columns) return false;
   // What becomes an integer of 32 bits before it is narrowed stays far inside; false for NaN, too.
   constexpr double kLargest = 1 << 30;
   const TensorDesc& w = args.src[kWeights];
-  const double sum = 255.0 * 128.0 * static_cast<double>(w.dims.count() / w.dims[0]), added = 255.0 * std::fabs(static_cast<double>(chain.factor));
+  const double sum = 255.0 * 128.0 * static_cast<double>(w.dims.count() / w.dims[0]),
+               added = 255.0 * std::fabs(static_cast<double>(chain.factor));
   for (std::size_t c = 0; c < chain.scale.size(); ++c) {
-    const double reach = std::fabs(static_cast<double>(chain.scale[c])) * sum + std::fabs(static_cast<double>(chain.offset[c])) + added;
+    const double reach =
+        std::fabs(static_cast<double>(chain.scale[c])) * sum + std::fabs(static_cast<double>(chain.offset[c])) + added;
     if (!(reach < kLargest)) return false;
   }
   return true;
 }
 
 // Panels of up to `widest` vectors, as even as they can be; with widest = 2, one of three rather than a lone one.
-std::vector<GemmPanel> cutIntoVectors(std::int64_t columns, std::int64_t groups, std::int64_t depth, std::int64_t widest) {
+std::vector<GemmPanel> cutIntoVectors(std::int64_t columns, std::int64_t groups, std::int64_t depth,
+                                      std::int64_t widest) {
   constexpr std::int64_t kLanes = 16;
   const std::int64_t vectors = (columns + kLanes - 1) / kLanes;
   const std::int64_t count = widest == 2 ? std::max<std::int64_t>(1, vectors / 2) : (vectors + widest - 1) / widest;
@@ -171,8 +180,10 @@ std::vector<GemmPanel> cutIntoVectors(std::int64_t columns, std::int64_t groups,
 bool readsByTaps(const PrepareArgs& args, const Int8GemmJob& job) {
   const GemmRows& r = job.gemm.rows;
   constexpr std::int64_t kPair = 32;
-  if (job.padding.needed || job.windows.needed || args.src[kSrc].dims.rank != 4 || zeroByte(args) != 0 || r.groups != 1) return false;
-  if (r.taps() == 1 || r.taps() > kMaxEdgeTaps || r.out[2] < kFewestTapRows || job.gemm.columns % kPair != 0) return false;
+  if (job.padding.needed || job.windows.needed || args.src[kSrc].dims.rank != 4 || zeroByte(args) != 0 || r.groups != 1)
+    return false;
+  if (r.taps() == 1 || r.taps() > kMaxEdgeTaps || r.out[2] < kFewestTapRows || job.gemm.columns % kPair != 0)
+    return false;
   if (r.padding[2] > r.stride[2]) return false;
   for (std::int64_t x = 0; x < r.kernel[2]; ++x) {
     const std::int64_t first = x * r.dilation[2] - r.padding[2], last = first + (r.out[2] - 1) * r.stride[2];
@@ -188,7 +199,8 @@ void planTaps(Int8GemmJob* job) {
   constexpr std::int64_t kRowsInL2 = 384 << 10;
   const auto ceilDiv = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const std::int64_t line_bytes = r.stride[1] * r.in[2] * r.channels * kWordBytes;
-  const std::int64_t fitting = std::max<std::int64_t>(1, kRowsInL2 / line_bytes), share = ceilDiv(r.out[1], ceilDiv(gemm.row_shares, r.images));
+  const std::int64_t fitting = std::max<std::int64_t>(1, kRowsInL2 / line_bytes),
+                     share = ceilDiv(r.out[1], ceilDiv(gemm.row_shares, r.images));
   job->by_taps = true;
   gemm.source = GemmSource::kInPlace;
   gemm.planes = r.images;
@@ -245,7 +257,9 @@ void planColumns(const PrepareArgs& args, Int8GemmJob* job) {
                 [&](const GemmPanel& panel, std::int64_t lane, std::int64_t, std::int64_t, std::int8_t value) {
                   job->column_sums[static_cast<std::size_t>(panel.bias + lane)] += value;
                   std::int32_t& start = job->start[static_cast<std::size_t>(panel.bias + lane)];
-                  start = static_cast<std::int32_t>(static_cast<std::uint32_t>(start) - zero * static_cast<std::uint32_t>(static_cast<std::int32_t>(value)));
+                  start =
+                      static_cast<std::int32_t>(static_cast<std::uint32_t>(start) -
+                                                zero * static_cast<std::uint32_t>(static_cast<std::int32_t>(value)));
                 });
 }
 
@@ -254,7 +268,8 @@ void planColumns(const PrepareArgs& args, Int8GemmJob* job) {
 Verdict takesPackedIntegers(const PrepareArgs& args) {
   if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
   const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
-  const bool rounded = x.dtype == DType::kF32 && args.spec.kind == OpKind::kLinear && args.spec.intOr("dynamic", 0) != 0;
+  const bool rounded =
+      x.dtype == DType::kF32 && args.spec.kind == OpKind::kLinear && args.spec.intOr("dynamic", 0) != 0;
   if ((!isByte(x.dtype) && !rounded) || w.dtype != DType::kS8) return Verdict::no("dtype");
   const bool has_bias = args.src.size() > kBias && !args.src[kBias].absent();
   if (has_bias && args.src[kBias].dtype != DType::kF32) return Verdict::no("dtype");
@@ -272,8 +287,8 @@ Verdict takesPackedIntegers(const PrepareArgs& args) {
   return w.dims.count() / w.dims[0] <= kDeepest ? Verdict::yes() : Verdict::no("depth");
 }
 
-std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts, const TensorDesc& dst,
-                                         int channel_axis) {
+std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts,
+                                         const TensorDesc& dst, int channel_axis) {
   IPEX_CHECK(args.constant[kWeights] != nullptr, "packed products need constant weights");
   auto op = std::make_unique<Int8GemmOp>();
   op->code = int8GemmCode(args.target.isa);
@@ -298,20 +313,25 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
 
   const TensorDesc& w = args.src[kWeights];
   const auto* const data = static_cast<const std::int8_t*>(args.constant[kWeights]);
-  const std::string form = fmt::format("int8 gemm {} groups {} depth {} lanes {} half {} quantized {} width {} dims {} strides {}", gemm.columns, groups, depth,
-                                       traits.lanes, traits.half_vectors, job.quantized, gemm.panels.front().width, w.dims.str(), w.strides.str());
-  op->weights = args.weights->getOrPack(data, form, packedWordBytes(job), [&](void* packed) { packWords(job, w, data, packed); });
+  const std::string form =
+      fmt::format("int8 gemm {} groups {} depth {} lanes {} half {} quantized {} width {} dims {} strides {}",
+                  gemm.columns, groups, depth, traits.lanes, traits.half_vectors, job.quantized,
+                  gemm.panels.front().width, w.dims.str(), w.strides.str());
+  op->weights =
+      args.weights->getOrPack(data, form, packedWordBytes(job), [&](void* packed) { packWords(job, w, data, packed); });
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);
   op->packed[kWeights] = true;
   op->threads = args.target.threads;
-  op->scratch_bytes = static_cast<std::size_t>(job.padding.bytes() + job.windows.bytes() + job.rounding.bytes()) +
-                      static_cast<std::size_t>(gemm.row_shares * gemm.column_shares * job.scratchFloats()) * sizeof(float);
+  op->scratch_bytes =
+      static_cast<std::size_t>(job.padding.bytes() + job.windows.bytes() + job.rounding.bytes()) +
+      static_cast<std::size_t>(gemm.row_shares * gemm.column_shares * job.scratchFloats()) * sizeof(float);
   op->flops = 2 * gemm.row_count * gemm.columns * (w.dims.count() / w.dims[0]);
   for (std::size_t k = 0; k < gemm.operands.size() && op->in_place_src < 0; ++k) {
     const auto s = static_cast<std::size_t>(gemm.operands[k].src);
-    const bool same = op->src[s].dims == dst.dims && op->src[s].sameLayout(dst) && elementBytes(op->src[s].dtype) == elementBytes(dst.dtype);
+    const bool same = op->src[s].dims == dst.dims && op->src[s].sameLayout(dst) &&
+                      elementBytes(op->src[s].dtype) == elementBytes(dst.dtype);
     if (args.src_dies[s] && same) op->in_place_src = static_cast<std::int32_t>(s);
   }
   op->job = std::move(job);

@@ -29,21 +29,26 @@ HWY_INLINE __m512i quantized(__m512i sum, __m512 scale, __m512 offset, __m512 fa
 // A row of four vectors as 64 bytes: packing puts four lanes of each vector side by side, which is how wideLane numbers
 // columns; the addend's bytes are spread the same way.
 template <bool kAddend>
-HWY_INLINE void storePacked(const __m512i* sum, const __m512* scale, const __m512* offset, __m512 factor, const std::uint8_t* addend, std::uint8_t* c) {
+HWY_INLINE void storePacked(const __m512i* sum, const __m512* scale, const __m512* offset, __m512 factor,
+                            const std::uint8_t* addend, std::uint8_t* c) {
   __m512i v[kPackedVectors], bytes = _mm512_setzero_si512();
   if constexpr (kAddend) bytes = _mm512_loadu_si512(addend);
 #pragma GCC unroll 4
   for (int f = 0; f < kPackedVectors; ++f) {
     // Bytes 4f … 4f + 3 of each block of 16, each followed by three zeros.
-    const auto from = [f](unsigned lane) { return static_cast<int>(0x80808000u | (4 * static_cast<unsigned>(f) + lane)); };
+    const auto from = [f](unsigned lane) {
+      return static_cast<int>(0x80808000u | (4 * static_cast<unsigned>(f) + lane));
+    };
     const __m512i spread = _mm512_broadcast_i32x4(_mm_setr_epi32(from(0), from(1), from(2), from(3)));
-    v[f] = quantized<kAddend>(sum[f], scale[f], offset[f], factor, kAddend ? _mm512_shuffle_epi8(bytes, spread) : bytes);
+    v[f] =
+        quantized<kAddend>(sum[f], scale[f], offset[f], factor, kAddend ? _mm512_shuffle_epi8(bytes, spread) : bytes);
   }
   _mm512_storeu_si512(c, _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3])));
 }
 
 template <bool kAddend>
-HWY_INLINE void storeNarrowed(__m512i sum, __m512 scale, __m512 offset, __m512 factor, const std::uint8_t* addend, std::uint8_t* c) {
+HWY_INLINE void storeNarrowed(__m512i sum, __m512 scale, __m512 offset, __m512 factor, const std::uint8_t* addend,
+                              std::uint8_t* c) {
   __m512i bytes = _mm512_setzero_si512();
   if constexpr (kAddend) bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(addend)));
   const __m512i v = quantized<kAddend>(sum, scale, offset, factor, bytes);
@@ -76,7 +81,8 @@ HWY_INLINE void storeQuantized(const Int8Tile& t, const std::uint8_t* addend, st
 #pragma GCC unroll 4
       for (int f = 0; f < kVectors; ++f) {
         const std::int64_t column = f * kQuantizedLanes;
-        storeNarrowed<kAddend>(row[f], scale[f], offset[f], factor, kAddend ? from + column : nullptr, c + r * t.c_stride + column);
+        storeNarrowed<kAddend>(row[f], scale[f], offset[f], factor, kAddend ? from + column : nullptr,
+                               c + r * t.c_stride + column);
       }
     }
   }
@@ -137,11 +143,13 @@ void multiplyTaps(const Int8Tile& tile) {
 }
 
 // Rows of bytes between bounds that are no type's own.
-inline void clampBytes(std::uint8_t* c, std::int64_t stride, std::int64_t rows, std::int64_t width, std::uint8_t low, std::uint8_t high) {
+inline void clampBytes(std::uint8_t* c, std::int64_t stride, std::int64_t rows, std::int64_t width, std::uint8_t low,
+                       std::uint8_t high) {
   const hn::CappedTag<std::uint8_t, kQuantizedLanes> d;
   const auto lowest = hn::Set(d, low), highest = hn::Set(d, high);
   for (std::int64_t r = 0; r < rows; ++r, c += stride) {
-    for (std::int64_t i = 0; i < width; i += kQuantizedLanes) hn::StoreU(hn::Min(hn::Max(hn::LoadU(d, c + i), lowest), highest), d, c + i);
+    for (std::int64_t i = 0; i < width; i += kQuantizedLanes)
+      hn::StoreU(hn::Min(hn::Max(hn::LoadU(d, c + i), lowest), highest), d, c + i);
   }
 }
 

@@ -14,8 +14,8 @@
 #include <type_traits>
 
 #include "kernels/common/byte_convert-inl.h"
-#include "kernels/int8/int8_gemm.h"
 #include "kernels/common/vector_math-inl.h"
+#include "kernels/int8/int8_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -72,7 +72,8 @@ HWY_INLINE V addProducts(D d, const WeightWords<V, kVnni>& x, const WeightWords<
 #endif
     return sum;
   } else if constexpr (kOneLane) {
-    const auto bytes = static_cast<std::uint32_t>(hn::GetLane(x.even)), weights = static_cast<std::uint32_t>(hn::GetLane(w.even));
+    const auto bytes = static_cast<std::uint32_t>(hn::GetLane(x.even)),
+               weights = static_cast<std::uint32_t>(hn::GetLane(w.even));
     std::int32_t total = hn::GetLane(sum);
     for (int i = 0; i < 32; i += 8) {
       total += static_cast<std::int32_t>(bytes >> i & 0xFF) * static_cast<std::int8_t>(weights >> i & 0xFF);
@@ -98,8 +99,10 @@ HWY_INLINE V hardSwish(D d, V v, float scale, float offset) {
 struct GeluTerms {
   float term[7];
 };
-constexpr GeluTerms kGeluErfTerms = {{0.397870272f, -0.0645544175f, 0.00876369273f, -0.000812187749f, 4.77639091e-05f, -1.58882805e-06f, 2.2588223e-08f}};
-constexpr GeluTerms kGeluTanhTerms = {{0.397713524f, -0.0645966953f, 0.00881870954f, -0.000824474466f, 4.89345122e-05f, -1.64072281e-06f, 2.34688368e-08f}};
+constexpr GeluTerms kGeluErfTerms = {{0.397870272f, -0.0645544175f, 0.00876369273f, -0.000812187749f, 4.77639091e-05f,
+                                      -1.58882805e-06f, 2.2588223e-08f}};
+constexpr GeluTerms kGeluTanhTerms = {{0.397713524f, -0.0645966953f, 0.00881870954f, -0.000824474466f, 4.89345122e-05f,
+                                       -1.64072281e-06f, 2.34688368e-08f}};
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V geluNearV(D d, const GeluTerms& terms, V x) {
@@ -136,17 +139,20 @@ HWY_INLINE V activated(D d, IntegerActivation activation, float scale, float off
 // What becomes of the sums of a tile, side by side `width` apart, `column` on, in vectors of D. Results are bytes, which may
 // alias anything: what the loop needs of the tile stays in variables. kPlain: no rounded rows, no activation.
 template <class Addend, class Result, bool kPlain, class D>
-HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sums, std::int64_t rows, std::int64_t width, std::int64_t column) {
+HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sums, std::int64_t rows,
+                              std::int64_t width, std::int64_t column) {
   const hn::RebindToSigned<D> di;
   const Int8Tile t = tile;
   const auto factor = hn::Set(d, t.factor), low = hn::Set(d, t.low), high = hn::Set(d, t.high);
   const auto scale = hn::LoadU(d, t.scale + column), offset = hn::LoadU(d, t.offset + column);
   auto* c = static_cast<Result*>(t.c) + column;
-  const auto* o = static_cast<const std::conditional_t<std::is_void_v<Addend>, char, Addend>*>(t.addend) + (std::is_void_v<Addend> ? 0 : column);
+  const auto* o = static_cast<const std::conditional_t<std::is_void_v<Addend>, char, Addend>*>(t.addend) +
+                  (std::is_void_v<Addend> ? 0 : column);
   sums += column;
   for (std::int64_t r = 0; r < rows; ++r, sums += width, c += t.c_stride) {
     auto sum = hn::LoadU(di, sums);
-    if (!kPlain && t.row_zero != nullptr) sum = hn::Sub(sum, hn::Mul(hn::Set(di, t.row_zero[r]), hn::LoadU(di, t.column_sums + column)));
+    if (!kPlain && t.row_zero != nullptr)
+      sum = hn::Sub(sum, hn::Mul(hn::Set(di, t.row_zero[r]), hn::LoadU(di, t.column_sums + column)));
     auto product = hn::ConvertTo(d, sum);
     if (!kPlain && t.row_scale != nullptr) product = hn::Mul(product, hn::Set(d, t.row_scale[r]));
     auto v = hn::MulAdd(product, scale, offset);
@@ -176,8 +182,10 @@ void finishTileAs(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows
   const hn::CappedTag<float, 8> half;  // where panels end in half a vector
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   std::int64_t column = 0;
-  for (; column + kLanes <= width; column += kLanes) finishColumns<Addend, Result, kPlain>(d, t, sums, rows, width, column);
-  for (; column < width; column += hn::MaxLanes(half)) finishColumns<Addend, Result, kPlain>(half, t, sums, rows, width, column);
+  for (; column + kLanes <= width; column += kLanes)
+    finishColumns<Addend, Result, kPlain>(d, t, sums, rows, width, column);
+  for (; column < width; column += hn::MaxLanes(half))
+    finishColumns<Addend, Result, kPlain>(half, t, sums, rows, width, column);
 }
 
 template <class Addend, class Result>
@@ -194,7 +202,8 @@ void finishTyped(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows,
   finishTile<Addend, std::uint8_t>(t, sums, rows, width);  // the clamp makes the difference between u8 and s8
 }
 
-HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
+HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows,
+                                    std::int64_t width) {
   if (t.addend == nullptr) return finishTyped<void>(t, sums, rows, width);
   if (t.addend_type == DType::kU8) return finishTyped<std::uint8_t>(t, sums, rows, width);
   if (t.addend_type == DType::kS8) return finishTyped<std::int8_t>(t, sums, rows, width);
@@ -205,7 +214,9 @@ HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums,
 // `second`, then nothing new.
 class FetchAhead {
  public:
-  FetchAhead(const FetchRange& first, const FetchRange& second) : next_(first.begin), end_(first.end), second_(second) { endTile(); }
+  FetchAhead(const FetchRange& first, const FetchRange& second) : next_(first.begin), end_(first.end), second_(second) {
+    endTile();
+  }
   HWY_INLINE void fetch() {
     __builtin_prefetch(next_, 0, 2);
     next_ += step_;
@@ -234,9 +245,11 @@ struct FetchNothing {
 
 // Adds `length` words of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
 // rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
-template <int kRows, int kFull, int kHalf, bool kVnni, int kFirst, int kEnd, class Fetch, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
-HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, const float* b, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1],
-                       hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1], Fetch* ahead) {
+template <int kRows, int kFull, int kHalf, bool kVnni, int kFirst, int kEnd, class Fetch,
+          class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
+HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, const float* b,
+                       hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1],
+                       Fetch* ahead) {
   const D d;
   const H h;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
@@ -264,7 +277,8 @@ HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, 
 #pragma GCC unroll 4
         for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
       }
-      if constexpr (kHalf > 0) half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
+      if constexpr (kHalf > 0)
+        half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);
@@ -272,7 +286,8 @@ HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, 
 }
 
 template <int kRows, int kFull, int kHalf, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
-HWY_INLINE void startSums(const std::int32_t* start, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1]) {
+HWY_INLINE void startSums(const std::int32_t* start, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1],
+                          hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1]) {
   const D d;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
 #pragma GCC unroll 16
@@ -284,9 +299,10 @@ HWY_INLINE void startSums(const std::int32_t* start, hn::Vec<D> (&sum)[kRows][kF
 }
 
 // Sums over all segments.
-template <int kRows, int kFull, int kHalf, bool kVnni, class Fetch, class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
-HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1], hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1],
-                            Fetch* ahead) {
+template <int kRows, int kFull, int kHalf, bool kVnni, class Fetch, class D = hn::ScalableTag<std::int32_t>,
+          class H = hn::Half<D>>
+HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1],
+                            hn::Vec<H> (&half_sum)[kHalf > 0 ? kRows : 1], Fetch* ahead) {
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
   constexpr int kWidth = kFull * kLanes + kHalf * kLanes / 2;
   startSums<kRows, kFull, kHalf>(t.start, sum, half_sum);

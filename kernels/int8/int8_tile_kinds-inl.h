@@ -45,12 +45,25 @@ const TileKind& kindOf(std::int32_t width) {
   // Widened weights take twice the registers.
   static constexpr TileKind kKinds[] = {tileKind<kVnni, 14, 0, 1>(),
                                         tileKind<kVnni, 14, 1, 0>(),
-                                        tileKind<kVnni, kVnni ? 14 : 10, 1, 1>(),
-                                        tileKind<kVnni, kVnni ? 14 : 12, 2, 0>(),
-                                        tileKind<kVnni, kVnni ? 9 : 7, 2, 1>(),
-                                        tileKind<kVnni, kVnni ? 9 : 7, 3, 0>()};
+                                        tileKind < kVnni,
+                                        kVnni ? 14 : 10,
+                                        1,
+                                        1 > (),
+                                        tileKind < kVnni,
+                                        kVnni ? 14 : 12,
+                                        2,
+                                        0 > (),
+                                        tileKind < kVnni,
+                                        kVnni ? 9 : 7,
+                                        2,
+                                        1 > (),
+                                        tileKind < kVnni,
+                                        kVnni ? 9 : 7,
+                                        3,
+                                        0 > ()};
 #else
-  static constexpr TileKind kKinds[] = {tileKind<kVnni, 8, 1, 0>(), tileKind<kVnni, 4, 2, 0>(), tileKind<kVnni, 2, 3, 0>()};
+  static constexpr TileKind kKinds[] = {tileKind<kVnni, 8, 1, 0>(), tileKind<kVnni, 4, 2, 0>(),
+                                        tileKind<kVnni, 2, 3, 0>()};
 #endif
   return kKinds[width / kUnit - 1];
 }
@@ -71,8 +84,8 @@ constexpr TileKind quantizedKind() {
 }
 
 inline const TileKind& quantizedKindOf(std::int32_t width, bool fetches) {
-  static constexpr TileKind kKinds[] = {quantizedKind<14, 1>(), quantizedKind<14, 2>(), quantizedKind<9, 3>(), quantizedKind<6, 4>(),
-                                        quantizedKind<6, 4, true>()};
+  static constexpr TileKind kKinds[] = {quantizedKind<14, 1>(), quantizedKind<14, 2>(), quantizedKind<9, 3>(),
+                                        quantizedKind<6, 4>(), quantizedKind<6, 4, true>()};
   const std::int32_t vectors = width / kQuantizedLanes;
   return kKinds[vectors == kPackedVectors && fetches ? vectors : vectors - 1];
 }

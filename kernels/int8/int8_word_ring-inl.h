@@ -36,7 +36,8 @@ class WordRing {
 
   // Copies lines up to and with `last`; x: the image at the vector's channel.
   HWY_INLINE void fill(const std::uint8_t* x, std::int64_t last) {
-    for (; next_ <= last && next_ < job_->in[0]; ++next_) fillLine(x + next_ * job_->x_stride[0], memory_ + next_ % job_->ring_lines * lineWords());
+    for (; next_ <= last && next_ < job_->in[0]; ++next_)
+      fillLine(x + next_ * job_->x_stride[0], memory_ + next_ % job_->ring_lines * lineWords());
   }
 
   const std::int32_t* at(std::int64_t line) const {
@@ -55,14 +56,16 @@ class WordRing {
     const D d;
     const DU du;
     // Stores of words could change the job, as far as a compiler knows.
-    const std::int64_t step = job_->dilation[1], stride = job_->x_stride[1], padding = job_->padding[1], size = job_->in[1];
+    const std::int64_t step = job_->dilation[1], stride = job_->x_stride[1], padding = job_->padding[1],
+                       size = job_->in[1];
     const std::int64_t width = job_->ring_width;
     const V flip = hn::Set(du, job_->flip), zero = hn::Set(du, job_->zero);
     const auto pixel = [&](std::int64_t at) HWY_ATTR {
       const hn::Rebind<std::uint8_t, D> bytes;
       return hn::Xor(hn::PromoteTo(du, hn::LoadU(bytes, line + at * stride)), flip);
     };
-    const auto place = [&](std::int64_t q) HWY_ATTR { return q < padding || q - padding >= size ? zero : pixel(q - padding); };
+    const auto place = [&](std::int64_t q)
+                           HWY_ATTR { return q < padding || q - padding >= size ? zero : pixel(q - padding); };
     for (std::int64_t phase = 0; phase < std::min(step, width); ++phase) {
       V word = hn::ShiftLeft<8>(place(phase));
       word = hn::Or(word, hn::ShiftLeft<16>(place(phase + step)));

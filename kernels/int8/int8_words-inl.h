@@ -34,12 +34,15 @@ inline void padNarrowLine(const WordPadding& p, const std::uint8_t* from, std::i
   } else if (p.channels == 3 && step == 1) {
     const std::uint8_t *a = from, *b = from + channel, *c = from + 2 * channel;
     for (; i < count; ++i) {
-      to[i] = (static_cast<std::uint32_t>(a[i]) | static_cast<std::uint32_t>(b[i]) << 8 | static_cast<std::uint32_t>(c[i]) << 16) ^ p.flip;
+      to[i] = (static_cast<std::uint32_t>(a[i]) | static_cast<std::uint32_t>(b[i]) << 8 |
+               static_cast<std::uint32_t>(c[i]) << 16) ^
+              p.flip;
     }
   }
   for (; i < count; ++i) {
     std::uint32_t word = 0;
-    for (std::int64_t c = 0; c < p.channels; ++c) word |= static_cast<std::uint32_t>(from[i * step + c * channel]) << (8 * c);
+    for (std::int64_t c = 0; c < p.channels; ++c)
+      word |= static_cast<std::uint32_t>(from[i * step + c * channel]) << (8 * c);
     to[i] = word ^ p.flip;
   }
 }
@@ -52,11 +55,13 @@ HWY_INLINE void padPixel(const WordPadding& p, const std::uint8_t* from, std::ui
   } else {
     for (std::int64_t w = 0; w < whole; ++w) {
       to[w] = 0;
-      for (std::int64_t i = 0; i < kWordBytes; ++i) to[w] |= static_cast<std::uint32_t>(from[(w * kWordBytes + i) * p.channel_stride]) << (8 * i);
+      for (std::int64_t i = 0; i < kWordBytes; ++i)
+        to[w] |= static_cast<std::uint32_t>(from[(w * kWordBytes + i) * p.channel_stride]) << (8 * i);
     }
   }
   if (rest != 0) to[whole] = 0;
-  for (std::int64_t i = 0; i < rest; ++i) to[whole] |= static_cast<std::uint32_t>(from[(whole * kWordBytes + i) * p.channel_stride]) << (8 * i);
+  for (std::int64_t i = 0; i < rest; ++i)
+    to[whole] |= static_cast<std::uint32_t>(from[(whole * kWordBytes + i) * p.channel_stride]) << (8 * i);
   for (std::int64_t w = 0; p.flip != 0 && w < p.words(); ++w) to[w] ^= p.flip;
 }
 
@@ -66,14 +71,16 @@ inline void padWords(const WordPadding& p, const void* x, float* to, std::int64_
   const auto* const bytes = static_cast<const std::uint8_t*>(x);
   for (std::int64_t line = begin; line < end; ++line) {
     const std::int64_t plane = line / p.sizes[1];
-    const std::uint8_t* from = bytes + line % p.sizes[1] * p.strides[1] + plane % p.sizes[0] * p.strides[0] + plane / p.sizes[0] * p.image_stride;
+    const std::uint8_t* from = bytes + line % p.sizes[1] * p.strides[1] + plane % p.sizes[0] * p.strides[0] +
+                               plane / p.sizes[0] * p.image_stride;
     auto* out = reinterpret_cast<std::uint32_t*>(to + line * width * p.groups * words);
     if (p.groups == 1 && p.channels <= kWordBytes) {
       padNarrowLine(p, from, width, out);
       continue;
     }
     for (std::int64_t i = 0; i < width; ++i, from += p.strides[2]) {
-      for (std::int64_t g = 0; g < p.groups; ++g, out += words) padPixel(p, from + g * p.channels * p.channel_stride, out);
+      for (std::int64_t g = 0; g < p.groups; ++g, out += words)
+        padPixel(p, from + g * p.channels * p.channel_stride, out);
     }
   }
 }
@@ -104,7 +111,8 @@ inline void roundRows(const RowRounding& r, const float* x, float* to, std::int6
     auto* const bytes = reinterpret_cast<std::uint8_t*>(to + row * r.words());
     const auto step = hn::Set(d, scale), shift = hn::Set(d, zero);
     for (i = 0; i + kLanes <= r.depth; i += kLanes) {
-      storeRounded(d, saturated<std::uint8_t>(d, hn::Add(hn::Round(hn::Div(hn::LoadU(d, from + i), step)), shift)), bytes + i);
+      storeRounded(d, saturated<std::uint8_t>(d, hn::Add(hn::Round(hn::Div(hn::LoadU(d, from + i), step)), shift)),
+                   bytes + i);
     }
     for (; i < r.depth; ++i) bytes[i] = roundedByte<std::uint8_t>(std::nearbyint(from[i] / scale) + zero);
     for (; i < r.words() * kWordBytes; ++i) bytes[i] = 0;

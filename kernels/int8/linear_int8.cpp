@@ -3,9 +3,9 @@
 //
 // Declines: device, dtype, empty, blocked-weights, weights-not-constant, bias-not-constant, depth, post-ops (operands that broadcast along
 // some of the leading dimensions only).
+#include "kernels/common/matrix_rows.h"
 #include "kernels/factories.h"
 #include "kernels/int8/int8_gemm.h"
-#include "kernels/common/matrix_rows.h"
 
 namespace ipex_studio {
 namespace {
@@ -26,7 +26,8 @@ class LinearInt8 final : public Kernel {
     const int column_axis = dst.dims.rank - 1;
     const std::int64_t row_count = rowsOf(dst.dims), depth = matrix.dims[1];
     const bool rounded = x.dtype == DType::kF32;
-    const bool words = x.dtype == DType::kU8 && depth % kWordBytes == 0 && (matrix.strides[0] % kWordBytes == 0 || row_count == 1);
+    const bool words =
+        x.dtype == DType::kU8 && depth % kWordBytes == 0 && (matrix.strides[0] % kWordBytes == 0 || row_count == 1);
     Int8GemmJob job;
     job.gemm.row_count = row_count;
     job.gemm.columns = dst.dims[column_axis];

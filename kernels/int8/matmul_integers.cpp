@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/factories.h"
 #include "kernels/common/integer_chain.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -103,7 +103,8 @@ template <typename T>
 void roundToBytes(const float* from, void* to, std::int64_t begin, std::int64_t end) {
   constexpr float kLow = T(-1) < T(0) ? -128.0f : 0.0f;
   auto* const bytes = static_cast<T*>(to);
-  for (std::int64_t i = begin; i < end; ++i) bytes[i] = static_cast<T>(from[i] > kLow ? std::nearbyint(std::min(from[i], kLow + 255)) : kLow);
+  for (std::int64_t i = begin; i < end; ++i)
+    bytes[i] = static_cast<T>(from[i] > kLow ? std::nearbyint(std::min(from[i], kLow + 255)) : kLow);
 }
 
 class WidenedMatmulOp final : public ChangedMatmul {
@@ -118,7 +119,8 @@ class WidenedMatmulOp final : public ChangedMatmul {
       auto* const wide = reinterpret_cast<float*>(free);
       free += padded(inner->src[s].bytes());
       overElements(src[s], [&](std::int64_t begin, std::int64_t end) {
-        (src[s].dtype == DType::kU8 ? widenLess<std::uint8_t> : widenLess<std::int8_t>)(from[s], zeros[s], wide, begin, end);
+        (src[s].dtype == DType::kU8 ? widenLess<std::uint8_t> : widenLess<std::int8_t>)(from[s], zeros[s], wide, begin,
+                                                                                        end);
       });
       sources[s] = wide;
     }
@@ -171,7 +173,8 @@ class MatmulWidened final : public Kernel {
     op->threads = args.target.threads;
     op->zeros[kA] = static_cast<float>(args.spec.intOr("src_zero", 0));
     op->zeros[kB] = static_cast<float>(args.spec.intOr("weight_zero", 0));
-    op->scratch_bytes = padded(inner.src[kA].bytes()) + padded(inner.src[kB].bytes()) + padded(inner.dst[0].bytes()) + inner.scratch_bytes;
+    op->scratch_bytes = padded(inner.src[kA].bytes()) + padded(inner.src[kB].bytes()) + padded(inner.dst[0].bytes()) +
+                        inner.scratch_bytes;
     return op;
   }
 

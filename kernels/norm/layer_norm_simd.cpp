@@ -89,7 +89,8 @@ void normalizeOne(const LayerNormJob& job, const float* row, const float* gamma,
 // Rows [begin, end). residual, gamma, beta and sum may be null.
 void runLayerNorm(const LayerNormJob& job, const float* const* src, float* y, float* sum, std::int64_t begin,
                   std::int64_t end) {
-  const std::int64_t n = job.size, outer = job.rows.loops() - 1, run = job.rows.size[outer], stride = job.rows.stride[1][outer];
+  const std::int64_t n = job.size, outer = job.rows.loops() - 1, run = job.rows.size[outer],
+                     stride = job.rows.stride[1][outer];
   const float* row = nullptr;
   std::int64_t left = 0;  // of a run of neighbours, which asks once where it begins
   for (std::int64_t r = begin; r < end; ++r, --left, row += stride) {
@@ -113,8 +114,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -61,7 +61,8 @@ void refLayerNorm(const RefCall& call) {
     }
     if (call.dst.size() > 1) std::copy(out, out + size, call.dst[1].data + r * size);
     if (rms || l2) mean = 0;
-    for (std::int64_t i = 0; i < size; ++i) variance += (out[i] - mean) * (out[i] - mean) / static_cast<double>(l2 ? 1 : size);
+    for (std::int64_t i = 0; i < size; ++i)
+      variance += (out[i] - mean) * (out[i] - mean) / static_cast<double>(l2 ? 1 : size);
     const double factor = 1 / (l2 ? std::max(std::sqrt(variance), eps) : std::sqrt(variance + eps));
     for (std::int64_t i = 0; i < size; ++i) {
       out[i] = (out[i] - mean) * factor * (gamma.data ? gamma.data[i] : 1) + (beta.data ? beta.data[i] : 0);

@@ -11,10 +11,10 @@
 
 #include "core/op/narrow_floats.h"
 #include "kernels/common/convolution_geometry.h"
-#include "kernels/factories.h"
 #include "kernels/common/layer_operands.h"
-#include "kernels/onednn/onednn_op.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
+#include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
 namespace {
@@ -120,8 +120,8 @@ class ConvolutionOnednn final : public Kernel {
     const auto ones = [](const std::vector<std::int64_t>& list) {
       return std::all_of(list.begin(), list.end(), [](std::int64_t value) { return value == 1; });
     };
-    return args.src[kSrc].dtype == DType::kF32 && w.rank == 4 && w[2] == 3 && w[3] == 3 && args.spec.intOr("groups", 1) == 1 &&
-           ones(args.spec.ints("stride")) && ones(args.spec.ints("dilation"));
+    return args.src[kSrc].dtype == DType::kF32 && w.rank == 4 && w[2] == 3 && w[3] == 3 &&
+           args.spec.intOr("groups", 1) == 1 && ones(args.spec.ints("stride")) && ones(args.spec.ints("dilation"));
   }
 
   // The layout in which an activation is asked for.
@@ -160,15 +160,17 @@ class ConvolutionOnednn final : public Kernel {
     const bool given_bias = !args.src[kBias].absent();
     const bool has_bias = given_bias || !post_ops.bias.empty();
     const std::int64_t groups = args.spec.intOr("groups", 1);
-    const Md bias = has_bias ? onednn::plainMd(Dims{args.dst[0].dims[kChannelAxis]}, given_bias ? args.src[kBias].dtype : DType::kF32) : Md();
+    const Md bias = has_bias ? onednn::plainMd(Dims{args.dst[0].dims[kChannelAxis]},
+                                               given_bias ? args.src[kBias].dtype : DType::kF32)
+                             : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
     // Of integers 2.6 would take Winograd by itself, too, whose sums are not exact.
     const auto algorithm = variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd
                            : post_ops.integers            ? dnnl::algorithm::convolution_direct
                                                           : dnnl::algorithm::convolution_auto;
     const Pd pd =
-        onednn::convolutionPd(engine_, activation(args, x), onednn::anyMd(given_weights.dims, given_weights.dtype), bias,
-                              activation(args, args.dst[0]), convolutionGeometry(args.spec, x.dims.rank - 2),
+        onednn::convolutionPd(engine_, activation(args, x), onednn::anyMd(given_weights.dims, given_weights.dtype),
+                              bias, activation(args, args.dst[0]), convolutionGeometry(args.spec, x.dims.rank - 2),
                               onednn::attributes(post_ops, 1 << kChannelAxis, groups > 1 ? 3 : 1), algorithm);
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 

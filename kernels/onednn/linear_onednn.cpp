@@ -6,11 +6,11 @@
 //
 // Declines: device, dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
-#include "kernels/factories.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
-#include "kernels/onednn/onednn_op.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
+#include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
 namespace {
@@ -41,7 +41,8 @@ class LinearOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (!onednn::isProduct(args.src[kSrc].dtype, args.src[kWeights].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
+    if (!onednn::isProduct(args.src[kSrc].dtype, args.src[kWeights].dtype, args.dst[0].dtype))
+      return Verdict::no("dtype");
     if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
     return Verdict::yes();

@@ -3,9 +3,9 @@
 // Declines: device, dtype, rank, empty, inexact, post-ops, no-fast-implementation.
 #include <algorithm>
 
+#include "kernels/common/parallel.h"
 #include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
-#include "kernels/common/parallel.h"
 
 namespace ipex_studio {
 namespace {
@@ -55,7 +55,8 @@ class MatmulOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
-    if (!onednn::isProduct(args.src[kLeft].dtype, args.src[kRight].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
+    if (!onednn::isProduct(args.src[kLeft].dtype, args.src[kRight].dtype, args.dst[0].dtype))
+      return Verdict::no("dtype");
     if (args.dst[0].dims.rank > 6) return Verdict::no("rank");
     if (args.src[kLeft].dims.count() == 0 || args.src[kRight].dims.count() == 0) return Verdict::no("empty");
     return Verdict::yes();
@@ -71,8 +72,10 @@ class MatmulOnednn final : public Kernel {
         request.dst_layout = &dst_md;
         onednn::PostOps post_ops;
         const double scale = args.spec.floatOr("scale", 1);
-        const bool integers = args.src[kLeft].dtype == DType::kU8 || args.src[kLeft].dtype == DType::kS8;  // folded below
-        if (scale != 1 && !integers) onednn::appendEltwise(post_ops.list, dnnl::algorithm::eltwise_linear, float(scale), 0);
+        const bool integers =
+            args.src[kLeft].dtype == DType::kU8 || args.src[kLeft].dtype == DType::kS8;  // folded below
+        if (scale != 1 && !integers)
+          onednn::appendEltwise(post_ops.list, dnnl::algorithm::eltwise_linear, float(scale), 0);
         const Verdict verdict = onednn::translateProduct(args, request, args.dst[0].dims.rank - 1, &post_ops);
         if (!verdict.ok) {
           *reason = verdict.reason;
@@ -110,7 +113,8 @@ class MatmulOnednn final : public Kernel {
     for (int axis = 0; axis < rank; ++axis) bias_dims[axis] = axis + 1 < rank ? 1 : args.dst[0].dims[axis];
     const Md bias = post_ops.bias.empty() ? Md() : onednn::plainMd(bias_dims, DType::kF32);
     const int columns = 1 << (rank - 1);
-    const Pd pd = onednn::matmulPd(engine_, md[kLeft], md[kRight], bias, dst_md, onednn::attributes(post_ops, columns, columns));
+    const Pd pd =
+        onednn::matmulPd(engine_, md[kLeft], md[kRight], bias, dst_md, onednn::attributes(post_ops, columns, columns));
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return nullptr;
 
     auto op = std::make_unique<onednn::OnednnOp>(engine_, pd);

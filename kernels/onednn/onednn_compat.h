@@ -34,12 +34,14 @@ inline std::string mdRest(const Md& md) {
   std::string rest;
   const dnnl_memory_extra_desc_t& extra = md.data.extra;
   if (extra.flags != 0) {
-    rest += fmt::format(" extra{} {} {} {}", extra.flags, extra.compensation_mask, extra.scale_adjust, extra.asymm_compensation_mask);
+    rest += fmt::format(" extra{} {} {} {}", extra.flags, extra.compensation_mask, extra.scale_adjust,
+                        extra.asymm_compensation_mask);
   }
   if (md.data.format_kind == dnnl_format_kind_wino) {
     const dnnl_wino_desc_t& wino = md.data.format_desc.wino_desc;
-    rest += fmt::format(" wino{} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(wino.wino_format), wino.r, wino.alpha, wino.ic, wino.oc,
-                        wino.ic_block, wino.oc_block, wino.ic2_block, wino.oc2_block, wino.adj_scale, wino.size);
+    rest += fmt::format(" wino{} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(wino.wino_format), wino.r, wino.alpha,
+                        wino.ic, wino.oc, wino.ic_block, wino.oc_block, wino.ic2_block, wino.oc2_block, wino.adj_scale,
+                        wino.size);
   }
   return rest;
 }

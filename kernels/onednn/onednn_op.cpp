@@ -72,8 +72,9 @@ void OnednnOp::bindWeights(int argument, int index, const Md& given, const Md& w
                            WeightCache* cache) {
   if (constant != nullptr && cache != nullptr) {
     // The source layout is part of the key: the same memory may be read as several shapes.
-    packed_buffers_.push_back(cache->getOrPack(constant, describe(given) + " > " + describe(wanted), wanted.get_size(),
-                                               [&](void* packed_to) { reorderInto(engine_, given, constant, wanted, packed_to); }));
+    packed_buffers_.push_back(
+        cache->getOrPack(constant, describe(given) + " > " + describe(wanted), wanted.get_size(),
+                         [&](void* packed_to) { reorderInto(engine_, given, constant, wanted, packed_to); }));
     bindings_.push_back({argument, From::kPacked, static_cast<std::int64_t>(packed_buffers_.size()) - 1, wanted});
     packed[index] = true;
     return;
@@ -99,10 +100,14 @@ void OnednnOp::bindValues(int argument, const Md& md, const void* values) {
 
 void OnednnOp::bindScales(const ProductScales& product) {
   if (!kScalesAreArguments) return;
-  const auto vectorMd = [](std::size_t count, DType dtype) { return plainMd(Dims{static_cast<std::int64_t>(count)}, dtype); };
+  const auto vectorMd = [](std::size_t count, DType dtype) {
+    return plainMd(Dims{static_cast<std::int64_t>(count)}, dtype);
+  };
   bindValues(kScalesArgument, vectorMd(product.scale.size(), DType::kF32), product.scale.data());
-  if (product.src_zero != 0) bindValues(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, vectorMd(1, DType::kS32), &product.src_zero);
-  if (product.weight_zero != 0) bindValues(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS, vectorMd(1, DType::kS32), &product.weight_zero);
+  if (product.src_zero != 0)
+    bindValues(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, vectorMd(1, DType::kS32), &product.src_zero);
+  if (product.weight_zero != 0)
+    bindValues(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS, vectorMd(1, DType::kS32), &product.weight_zero);
 }
 
 void OnednnOp::finish() {

@@ -95,8 +95,8 @@ Verdict appendBinary(const PostOpRequest& request, const PostOp& op, PostOps* re
   if (dims.rank > request.dst.rank || !isFloatDtype(type)) return Verdict::no("post-ops");
   const bool same = dims == request.dst;
   const int src = request.first_operand + k;
-  if (request.allow_sum && result->in_place_src < 0 && same && type == request.dst_type && request.operand_dies[k] && op.kind == PostOpKind::kAdd &&
-      op.alpha == 1) {
+  if (request.allow_sum && result->in_place_src < 0 && same && type == request.dst_type && request.operand_dies[k] &&
+      op.kind == PostOpKind::kAdd && op.alpha == 1) {
     result->list.append_sum(1.0f);
     result->in_place_src = src;
     return Verdict::yes();
@@ -178,7 +178,8 @@ bool appendAddend(const PostOpRequest& request, IntegerChain* chain, PostOps* re
   chain->low /= chain->factor;
   chain->high /= chain->factor;
   result->operands.push_back({result->list.len(), src, false});
-  result->list.append_binary(dnnl::algorithm::binary_add, request.dst_layout ? *request.dst_layout : anyMd(request.dst, type));
+  result->list.append_binary(dnnl::algorithm::binary_add,
+                             request.dst_layout ? *request.dst_layout : anyMd(request.dst, type));
   return true;
 }
 
@@ -202,7 +203,8 @@ Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int cha
   if (!isByte(args.src[kSrc].dtype)) return translatePostOps(request, result);
   if (!hasVnni()) {
     constexpr int kSevenBits = 63;
-    const bool small = args.constant[kWeights] != nullptr && largestWeight(args.src[kWeights], args.constant[kWeights]) <= kSevenBits;
+    const bool small =
+        args.constant[kWeights] != nullptr && largestWeight(args.src[kWeights], args.constant[kWeights]) <= kSevenBits;
     if (args.src[kSrc].dtype == DType::kS8 || !small) return Verdict::no("inexact");
   }
   IntegerChain chain = foldChain(args, request.first_operand, channel_axis);

@@ -12,7 +12,9 @@ std::string onednnVersion() {
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
-std::string onednnInstructions() { return fmt::format("oneDNN instructions {:#x}", static_cast<unsigned>(dnnl_get_effective_cpu_isa())); }
+std::string onednnInstructions() {
+  return fmt::format("oneDNN instructions {:#x}", static_cast<unsigned>(dnnl_get_effective_cpu_isa()));
+}
 
 void limitPrimitiveCache(int primitives) {
   for (const char* name : {"ONEDNN_PRIMITIVE_CACHE_CAPACITY", "DNNL_PRIMITIVE_CACHE_CAPACITY"}) {

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "kernels/common/convolution_geometry.h"
-#include "kernels/factories.h"
 #include "kernels/common/layer_operands.h"
-#include "kernels/onednn/onednn_op.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
+#include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
 namespace {

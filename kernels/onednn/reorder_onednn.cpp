@@ -3,9 +3,9 @@
 //
 // Declines: device, dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
 #include "core/op/narrow_floats.h"
+#include "kernels/common/parallel.h"
 #include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
-#include "kernels/common/parallel.h"
 
 namespace ipex_studio {
 namespace {

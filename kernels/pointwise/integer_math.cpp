@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "kernels/factories.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -16,10 +16,28 @@ namespace {
 constexpr std::int64_t kIntegerPiece = 256;
 constexpr char kDividedByZero[] = "an integer is divided by zero";
 
-enum class IntegerOp { kAdd, kSub, kMul, kFloorDiv, kTruncDiv, kMod, kRem, kMin, kMax, kEq, kNe, kLt, kLe, kGt, kGe, kUnknown };
+enum class IntegerOp {
+  kAdd,
+  kSub,
+  kMul,
+  kFloorDiv,
+  kTruncDiv,
+  kMod,
+  kRem,
+  kMin,
+  kMax,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kUnknown
+};
 
 IntegerOp integerOpOf(const std::string& name) {
-  static const char* const kNames[] = {"add", "sub", "mul", "floordiv", "truncdiv", "mod", "rem", "min", "max", "eq", "ne", "lt", "le", "gt", "ge"};
+  static const char* const kNames[] = {"add", "sub", "mul", "floordiv", "truncdiv", "mod", "rem", "min",
+                                       "max", "eq",  "ne",  "lt",       "le",       "gt",  "ge"};
   const auto found = std::find(std::begin(kNames), std::end(kNames), name);
   return static_cast<IntegerOp>(found - std::begin(kNames));
 }
@@ -30,11 +48,15 @@ void widenIntegers(const void* from, std::int64_t at, std::int64_t stride, std::
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<std::int64_t>(x[i * stride]);
 }
 
-void readIntegers(DType dtype, const void* from, std::int64_t at, std::int64_t stride, std::int64_t count, std::int64_t* to) {
+void readIntegers(DType dtype, const void* from, std::int64_t at, std::int64_t stride, std::int64_t count,
+                  std::int64_t* to) {
   switch (dtype) {
-    case DType::kS64: return widenIntegers<std::int64_t>(from, at, stride, count, to);
-    case DType::kS32: return widenIntegers<std::int32_t>(from, at, stride, count, to);
-    default: return widenIntegers<std::uint8_t>(from, at, stride, count, to);
+    case DType::kS64:
+      return widenIntegers<std::int64_t>(from, at, stride, count, to);
+    case DType::kS32:
+      return widenIntegers<std::int32_t>(from, at, stride, count, to);
+    default:
+      return widenIntegers<std::uint8_t>(from, at, stride, count, to);
   }
 }
 
@@ -62,18 +84,30 @@ std::int64_t divided(IntegerOp op, std::int64_t a, std::int64_t b) {
 
 void compute(IntegerOp op, const std::int64_t* a, const std::int64_t* b, std::int64_t count, std::int64_t* y) {
   switch (op) {
-    case IntegerOp::kAdd: return wrapped(a, b, count, y, std::plus<std::uint64_t>());
-    case IntegerOp::kSub: return wrapped(a, b, count, y, std::minus<std::uint64_t>());
-    case IntegerOp::kMul: return wrapped(a, b, count, y, std::multiplies<std::uint64_t>());
-    case IntegerOp::kMin: return combined(a, b, count, y, [](std::int64_t l, std::int64_t r) { return std::min(l, r); });
-    case IntegerOp::kMax: return combined(a, b, count, y, [](std::int64_t l, std::int64_t r) { return std::max(l, r); });
-    case IntegerOp::kEq: return combined(a, b, count, y, std::equal_to<std::int64_t>());
-    case IntegerOp::kNe: return combined(a, b, count, y, std::not_equal_to<std::int64_t>());
-    case IntegerOp::kLt: return combined(a, b, count, y, std::less<std::int64_t>());
-    case IntegerOp::kLe: return combined(a, b, count, y, std::less_equal<std::int64_t>());
-    case IntegerOp::kGt: return combined(a, b, count, y, std::greater<std::int64_t>());
-    case IntegerOp::kGe: return combined(a, b, count, y, std::greater_equal<std::int64_t>());
-    default: return combined(a, b, count, y, [op](std::int64_t l, std::int64_t r) { return r == 0 ? 0 : divided(op, l, r); });
+    case IntegerOp::kAdd:
+      return wrapped(a, b, count, y, std::plus<std::uint64_t>());
+    case IntegerOp::kSub:
+      return wrapped(a, b, count, y, std::minus<std::uint64_t>());
+    case IntegerOp::kMul:
+      return wrapped(a, b, count, y, std::multiplies<std::uint64_t>());
+    case IntegerOp::kMin:
+      return combined(a, b, count, y, [](std::int64_t l, std::int64_t r) { return std::min(l, r); });
+    case IntegerOp::kMax:
+      return combined(a, b, count, y, [](std::int64_t l, std::int64_t r) { return std::max(l, r); });
+    case IntegerOp::kEq:
+      return combined(a, b, count, y, std::equal_to<std::int64_t>());
+    case IntegerOp::kNe:
+      return combined(a, b, count, y, std::not_equal_to<std::int64_t>());
+    case IntegerOp::kLt:
+      return combined(a, b, count, y, std::less<std::int64_t>());
+    case IntegerOp::kLe:
+      return combined(a, b, count, y, std::less_equal<std::int64_t>());
+    case IntegerOp::kGt:
+      return combined(a, b, count, y, std::greater<std::int64_t>());
+    case IntegerOp::kGe:
+      return combined(a, b, count, y, std::greater_equal<std::int64_t>());
+    default:
+      return combined(a, b, count, y, [op](std::int64_t l, std::int64_t r) { return r == 0 ? 0 : divided(op, l, r); });
   }
 }
 
@@ -94,13 +128,15 @@ class IntegerMathOp final : public PreparedOp {
     const std::int64_t rows = inner == 0 ? 0 : nest.count() / inner;
     parallelFor(rows, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t row = begin; row < end; ++row) {
-        for (std::int64_t i = 0; i < inner; i += kIntegerPiece) piece(state, row, i, std::min(kIntegerPiece, inner - i), from, to);
+        for (std::int64_t i = 0; i < inner; i += kIntegerPiece)
+          piece(state, row, i, std::min(kIntegerPiece, inner - i), from, to);
       }
     });
   }
 
  private:
-  void piece(ExecState* state, std::int64_t row, std::int64_t i, std::int64_t count, const void* const* from, void* const* to) const {
+  void piece(ExecState* state, std::int64_t row, std::int64_t i, std::int64_t count, const void* const* from,
+             void* const* to) const {
     const int last = nest.loops() - 1;
     std::int64_t a[kIntegerPiece], b[kIntegerPiece], y[kIntegerPiece];
     const auto at = [&](int tensor) { return nest.offset(tensor, row, last) + i * strideOf(tensor); };
@@ -135,7 +171,8 @@ class IntegerMath final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     auto op = std::make_unique<IntegerMathOp>();
-    for (const TensorDesc& src : args.src) op->src.push_back(src.block == 0 ? src : contiguousDesc(src.dtype, src.dims));
+    for (const TensorDesc& src : args.src)
+      op->src.push_back(src.block == 0 ? src : contiguousDesc(src.dtype, src.dims));
     op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed = {false, false};
     std::vector<TensorDesc> walked{op->dst[0], op->src[0]};

@@ -93,9 +93,11 @@ HWY_INLINE void map2(const PointwiseRows& rows, const F& f) {
   const std::size_t lanes = hn::Lanes(d);
   const float *in = rows.in, *other = rows.other;
   float* out = rows.out;
-  for (std::size_t row = 0; row < rows.rows; ++row, in += rows.in_stride, other += rows.other_stride, out += rows.out_stride) {
+  for (std::size_t row = 0; row < rows.rows;
+       ++row, in += rows.in_stride, other += rows.other_stride, out += rows.out_stride) {
     std::size_t i = 0;
-    for (; i + lanes <= rows.count; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i), hn::LoadU(d, other + i)), d, out + i);
+    for (; i + lanes <= rows.count; i += lanes)
+      hn::StoreU(f(hn::LoadU(d, in + i), hn::LoadU(d, other + i)), d, out + i);
     if (i == rows.count) continue;
     const auto rest = static_cast<std::int64_t>(rows.count - i);
     storeFirst(f(loadFirst(in + i, rest), loadFirst(other + i, rest)), out + i, rest);
@@ -191,11 +193,13 @@ inline void applyUnary(const PostOp& op, const PointwiseRows& rows) {
       return mapScalar(rows, [&](float v) { return static_cast<float>(std::pow(static_cast<double>(v), op.alpha)); });
     case PostOpKind::kSin:
       return run([=](VF v) HWY_ATTR {
-        return periodicV(v, [=](VF x) HWY_ATTR { return hn::Sin(d, x); }, [](float x) { return std::sin(x); });
+        return periodicV(
+            v, [=](VF x) HWY_ATTR { return hn::Sin(d, x); }, [](float x) { return std::sin(x); });
       });
     case PostOpKind::kCos:
       return run([=](VF v) HWY_ATTR {
-        return periodicV(v, [=](VF x) HWY_ATTR { return hn::Cos(d, x); }, [](float x) { return std::cos(x); });
+        return periodicV(
+            v, [=](VF x) HWY_ATTR { return hn::Cos(d, x); }, [](float x) { return std::cos(x); });
       });
     default:
       return run([=](VF v) HWY_ATTR { return hn::MulAdd(v, a, b); });  // linear

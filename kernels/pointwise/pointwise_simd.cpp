@@ -71,8 +71,10 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
       const bool narrow = dtype != DType::kF32;
       const std::int64_t first =
           job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
-      const char* at = static_cast<const char*>(tensors[tensor]) + first * static_cast<std::int64_t>(elementBytes(dtype));
-      if (!narrow && strides[last] == 1 && (rows == 1 || row_stride == inner)) return reinterpret_cast<const float*>(at);
+      const char* at =
+          static_cast<const char*>(tensors[tensor]) + first * static_cast<std::int64_t>(elementBytes(dtype));
+      if (!narrow && strides[last] == 1 && (rows == 1 || row_stride == inner))
+        return reinterpret_cast<const float*>(at);
       float* const buffer = scratch + tensor * kPointwiseTile;
       LaidOut& known = remembered[tensor];
       if (known.from != at || known.count < count) {
@@ -122,9 +124,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "core/op/narrow_floats.h"
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_ops.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -209,11 +211,16 @@ class PointwiseOp final : public PreparedOp {
   static void pad(const PaddedOperand& operand, const void* from, float* to) {
     const auto read = [&](std::int64_t at) -> float {
       switch (operand.dtype) {
-        case DType::kBf16: return bf16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
-        case DType::kF16: return f16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
-        case DType::kU8: return static_cast<const std::uint8_t*>(from)[at];
-        case DType::kS8: return static_cast<const std::int8_t*>(from)[at];
-        default: return static_cast<const float*>(from)[at];
+        case DType::kBf16:
+          return bf16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
+        case DType::kF16:
+          return f16ToFloat(static_cast<const std::uint16_t*>(from)[at]);
+        case DType::kU8:
+          return static_cast<const std::uint8_t*>(from)[at];
+        case DType::kS8:
+          return static_cast<const std::int8_t*>(from)[at];
+        default:
+          return static_cast<const float*>(from)[at];
       }
     };
     for (std::int64_t o = 0; o < operand.outer; ++o) {
@@ -237,9 +244,7 @@ class PointwiseOp final : public PreparedOp {
 
 bool isFull(const TensorDesc& desc, const Dims& dims) { return desc.dims == dims; }
 
-bool inChains(DType dtype) {
-  return isFloatDtype(dtype) || dtype == DType::kU8 || dtype == DType::kS8;
-}
+bool inChains(DType dtype) { return isFloatDtype(dtype) || dtype == DType::kU8 || dtype == DType::kS8; }
 
 // The layout of the result: the one that most full-size operands already have; row-major when none is dense.
 TensorDesc chooseLayout(const PrepareArgs& args) {
@@ -309,7 +314,8 @@ class PointwiseSimd final : public Kernel {
     std::int64_t scratch = 0;
     std::vector<TensorDesc> walked{dst};
     op->job.dtypes = {dst.dtype};
-    if ((dst.dtype == DType::kU8 || dst.dtype == DType::kS8) && !op->job.ops.empty() && op->job.ops.back().kind == PostOpKind::kLinear) {
+    if ((dst.dtype == DType::kU8 || dst.dtype == DType::kS8) && !op->job.ops.empty() &&
+        op->job.ops.back().kind == PostOpKind::kLinear) {
       op->job.scales_last = true;
       op->job.factor = static_cast<float>(op->job.ops.back().alpha);
       op->job.offset = static_cast<float>(op->job.ops.back().beta);
@@ -346,8 +352,8 @@ class PointwiseSimd final : public Kernel {
   static TensorDesc addPadded(int src, const TensorDesc& aligned, const TensorDesc& dst, PointwiseOp* op,
                               std::int64_t* scratch) {
     const std::int64_t padded = (dst.dims[1] + dst.block - 1) / dst.block * dst.block;
-    op->padded.push_back(
-        {src, aligned.dtype, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0], aligned.strides[1], *scratch});
+    op->padded.push_back({src, aligned.dtype, aligned.dims[0], aligned.dims[1], padded, aligned.strides[0],
+                          aligned.strides[1], *scratch});
     *scratch += (aligned.dims[0] * padded * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
     return blockedDesc(DType::kF32, aligned.dims, dst.block);
   }

@@ -13,16 +13,16 @@ struct RecurrentJob {
   bool reverse = false;
   std::int64_t gates_step = 0, gates_row = 0;  // floats from one step, one row to the next
   std::int64_t y_step = 0, y_row = 0;
-  std::int64_t lanes = 0;                      // units of one block of packed weights
+  std::int64_t lanes = 0;  // units of one block of packed weights
 };
 
 struct RecurrentOperands {
-  const float* gates = nullptr;                // what the inputs give
-  const float* weights = nullptr;              // [block][k][gate][lane]
-  const float* h = nullptr;                    // [rows, units]
-  const float* hidden_bias = nullptr;          // [units]: GRU's new gate; may be null
+  const float* gates = nullptr;        // what the inputs give
+  const float* weights = nullptr;      // [block][k][gate][lane]
+  const float* h = nullptr;            // [rows, units]
+  const float* hidden_bias = nullptr;  // [units]: GRU's new gate; may be null
   float* y = nullptr;
-  float* c = nullptr;                          // [rows, units], the state as it runs: LSTM
+  float* c = nullptr;  // [rows, units], the state as it runs: LSTM
 };
 
 }  // namespace ipex_studio

@@ -11,11 +11,14 @@ double sigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
 }  // namespace
 
 void refRecurrent(const RefCall& call) {
-  const RefTensor &given = call.src[0], &w = call.src[1], &h0 = call.src[2], &c0 = call.src[3], &bias = call.src[4], &y = call.dst[0];
+  const RefTensor &given = call.src[0], &w = call.src[1], &h0 = call.src[2], &c0 = call.src[3], &bias = call.src[4],
+                  &y = call.dst[0];
   const bool is_lstm = call.spec.stringOr("cell", "") == "lstm", reverse = call.spec.intOr("reverse", 0) != 0;
   const int time = static_cast<int>(call.spec.intOr("time_axis", 0));
   const std::int64_t steps = y.dims[time], rows = y.dims[1 - time], units = y.dims[2], gates = is_lstm ? 4 : 3;
-  const auto place = [&](std::int64_t step, std::int64_t row, std::int64_t unit) { return time == 0 ? Dims{step, row, unit} : Dims{row, step, unit}; };
+  const auto place = [&](std::int64_t step, std::int64_t row, std::int64_t unit) {
+    return time == 0 ? Dims{step, row, unit} : Dims{row, step, unit};
+  };
   if (is_lstm) {
     for (std::int64_t i = 0; i < rows * units; ++i) call.dst[1].data[i] = c0.data[i];
   }
@@ -35,7 +38,8 @@ void refRecurrent(const RefCall& call) {
           c = sigmoidOf(sum[1]) * c + sigmoidOf(sum[0]) * std::tanh(sum[2]);
           out = sigmoidOf(sum[3]) * std::tanh(c);
         } else {
-          const double fresh = std::tanh(sum[2] - hidden[2] + sigmoidOf(sum[0]) * (hidden[2] + (bias.data ? bias(Dims{unit}) : 0)));
+          const double fresh =
+              std::tanh(sum[2] - hidden[2] + sigmoidOf(sum[0]) * (hidden[2] + (bias.data ? bias(Dims{unit}) : 0)));
           const double keep = sigmoidOf(sum[1]);
           out = (1 - keep) * fresh + keep * before(unit);
         }

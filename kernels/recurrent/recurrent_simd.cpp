@@ -16,8 +16,8 @@
 #include <cstring>
 
 #include "kernels/common/partial_vector-inl.h"
-#include "kernels/recurrent/recurrent_job.h"
 #include "kernels/common/vector_math-inl.h"
+#include "kernels/recurrent/recurrent_job.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
@@ -28,8 +28,8 @@ using VF = hn::Vec<F32>;
 
 // Units [unit, unit + lanes) of kRows rows in one step. kSplit sums side by side where few rows leave the multipliers idle.
 template <int kGates, int kRows, int kSplit>
-HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before, std::int64_t before_row,
-                            std::int64_t row, std::int64_t unit) {
+HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step,
+                            const float* before, std::int64_t before_row, std::int64_t row, std::int64_t unit) {
   const F32 d;
   VF sum[kSplit][kRows][kGates];
   for (int s = 0; s < kSplit; ++s) {
@@ -78,8 +78,8 @@ HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at
 }
 
 template <int kGates>
-void advanceBlocks(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before, std::int64_t before_row,
-                   std::int64_t begin, std::int64_t end) {
+void advanceBlocks(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before,
+                   std::int64_t before_row, std::int64_t begin, std::int64_t end) {
   for (std::int64_t block = begin; block < end; ++block) {
     const std::int64_t unit = block * job.lanes;
     std::int64_t row = 0;
@@ -92,8 +92,8 @@ void advanceBlocks(const RecurrentJob& job, const RecurrentOperands& at, std::in
 }
 
 // Blocks [begin, end) of units in one step; `before` holds the hidden state before it.
-void advance(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before, std::int64_t before_row,
-             std::int64_t begin, std::int64_t end) {
+void advance(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before,
+             std::int64_t before_row, std::int64_t begin, std::int64_t end) {
   if (job.cell == RecurrentCell::kLstm) {
     advanceBlocks<4>(job, at, step, before, before_row, begin, end);
   } else {
@@ -111,8 +111,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <fmt/format.h>
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -120,7 +120,8 @@ namespace {
 HWY_EXPORT(advance);
 HWY_EXPORT(unitsOfBlock);
 
-using Advance = void (*)(const RecurrentJob&, const RecurrentOperands&, std::int64_t, const float*, std::int64_t, std::int64_t, std::int64_t);
+using Advance = void (*)(const RecurrentJob&, const RecurrentOperands&, std::int64_t, const float*, std::int64_t,
+                         std::int64_t, std::int64_t);
 
 class RecurrentOp final : public PreparedOp {
  public:
@@ -145,7 +146,9 @@ class RecurrentOp final : public PreparedOp {
     std::int64_t before_row = job.units;
     for (std::int64_t s = 0; s < job.steps; ++s) {
       const std::int64_t step = job.reverse ? job.steps - 1 - s : s;
-      parallelFor(blocks, grain, threads, [&](std::int64_t begin, std::int64_t end, int) { advance_blocks(job, at, step, before, before_row, begin, end); });
+      parallelFor(blocks, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+        advance_blocks(job, at, step, before, before_row, begin, end);
+      });
       before = at.y + step * job.y_step;
       before_row = job.y_row;
     }
@@ -208,9 +211,12 @@ class RecurrentSimd final : public Kernel {
     op->grain = grainFor(products);  // a block's vectors
     op->flops = 2 * job.steps * products * job.units;
     const auto* w = static_cast<const float*>(args.constant[1]);
-    op->weights = args.weights->getOrPack(w, fmt::format("recurrent {} {} strides {} lanes {}", gate_count, args.src[1].dims.str(), args.src[1].strides.str(), job.lanes),
-                                          static_cast<std::size_t>(op->blocks * job.units * gate_count * job.lanes) * sizeof(float),
-                                          [&](void* packed) { packRecurrent(job, gate_count, args.src[1], w, packed); });
+    op->weights = args.weights->getOrPack(
+        w,
+        fmt::format("recurrent {} {} strides {} lanes {}", gate_count, args.src[1].dims.str(),
+                    args.src[1].strides.str(), job.lanes),
+        static_cast<std::size_t>(op->blocks * job.units * gate_count * job.lanes) * sizeof(float),
+        [&](void* packed) { packRecurrent(job, gate_count, args.src[1], w, packed); });
     return op;
   }
 };

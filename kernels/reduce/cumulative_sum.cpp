@@ -4,9 +4,9 @@
 // Declines: device, dtype, post-ops.
 #include <algorithm>
 
-#include "kernels/factories.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -37,9 +37,12 @@ class CumulativeSumOp final : public PreparedOp {
         const std::int64_t column = item % pieces * kColumns, at = item / pieces * walk.size * walk.inner + column;
         const std::int64_t width = std::min(kColumns, walk.inner - column);
         if (src[0].dtype == DType::kF32) {
-          runningSums<float, double>(static_cast<const float*>(from[0]) + at, static_cast<float*>(to[0]) + at, walk.size, walk.inner, width);
+          runningSums<float, double>(static_cast<const float*>(from[0]) + at, static_cast<float*>(to[0]) + at,
+                                     walk.size, walk.inner, width);
         } else {
-          runningSums<std::int64_t, std::uint64_t>(static_cast<const std::int64_t*>(from[0]) + at, static_cast<std::int64_t*>(to[0]) + at, walk.size, walk.inner, width);
+          runningSums<std::int64_t, std::uint64_t>(static_cast<const std::int64_t*>(from[0]) + at,
+                                                   static_cast<std::int64_t*>(to[0]) + at, walk.size, walk.inner,
+                                                   width);
         }
       }
     });

@@ -124,7 +124,8 @@ void oneLine(const float* x, std::int64_t size, std::int64_t stride, float* valu
 
 // Lines whose values lie `job.inner` apart, the lines side by side: pieces of such rows.
 template <bool kGreatest>
-void sideBySide(const ExtremumJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin, std::int64_t end) {
+void sideBySide(const ExtremumJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin,
+                std::int64_t end) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t item = begin; item < end; ++item) {
@@ -134,8 +135,10 @@ void sideBySide(const ExtremumJob& job, const float* x, float* values, std::int6
     float* const to = values + outer * job.inner;
     std::int64_t* const at = places + outer * job.inner;
     std::int64_t line = first;
-    const auto load = [&](std::int64_t i, int v) HWY_ATTR { return hn::LoadU(d, from + i * job.inner + line + v * lanes); };
-    for (; line + 4 * lanes <= last; line += 4 * lanes) linesInLanes<kGreatest, 4>(load, job.size, to + line, at + line);
+    const auto load = [&](std::int64_t i, int v)
+                          HWY_ATTR { return hn::LoadU(d, from + i * job.inner + line + v * lanes); };
+    for (; line + 4 * lanes <= last; line += 4 * lanes)
+      linesInLanes<kGreatest, 4>(load, job.size, to + line, at + line);
     for (; line + lanes <= last; line += lanes) linesInLanes<kGreatest, 1>(load, job.size, to + line, at + line);
     for (; line < last; ++line) oneLine<kGreatest>(from + line, job.size, job.inner, to + line, at + line);
   }
@@ -143,7 +146,8 @@ void sideBySide(const ExtremumJob& job, const float* x, float* values, std::int6
 
 // Lines one after the other.
 template <bool kGreatest>
-void inSuccession(const ExtremumJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin, std::int64_t end) {
+void inSuccession(const ExtremumJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin,
+                  std::int64_t end) {
   constexpr std::int64_t kShort = 128;
   const F32 d;
   const S32 di;
@@ -151,18 +155,23 @@ void inSuccession(const ExtremumJob& job, const float* x, float* values, std::in
   std::int64_t line = begin;
   if (job.size <= kShort) {
     const VI offsets = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(job.size)));
-    const auto load = [&](std::int64_t i, int v) HWY_ATTR { return hn::GatherIndex(d, x + (line + v * lanes) * job.size + i, offsets); };
-    for (; line + 2 * lanes <= end; line += 2 * lanes) linesInLanes<kGreatest, 2>(load, job.size, values + line, places + line);
+    const auto load = [&](std::int64_t i, int v)
+                          HWY_ATTR { return hn::GatherIndex(d, x + (line + v * lanes) * job.size + i, offsets); };
+    for (; line + 2 * lanes <= end; line += 2 * lanes)
+      linesInLanes<kGreatest, 2>(load, job.size, values + line, places + line);
     for (; line + lanes <= end; line += lanes) linesInLanes<kGreatest, 1>(load, job.size, values + line, places + line);
   }
   for (; line < end; ++line) longLine<kGreatest>(x + line * job.size, job.size, values + line, places + line);
 }
 
-void runExtremum(const ExtremumJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin, std::int64_t end) {
+void runExtremum(const ExtremumJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin,
+                 std::int64_t end) {
   if (job.inner > 1) {
-    job.greatest ? sideBySide<true>(job, x, values, places, begin, end) : sideBySide<false>(job, x, values, places, begin, end);
+    job.greatest ? sideBySide<true>(job, x, values, places, begin, end)
+                 : sideBySide<false>(job, x, values, places, begin, end);
   } else {
-    job.greatest ? inSuccession<true>(job, x, values, places, begin, end) : inSuccession<false>(job, x, values, places, begin, end);
+    job.greatest ? inSuccession<true>(job, x, values, places, begin, end)
+                 : inSuccession<false>(job, x, values, places, begin, end);
   }
 }
 
@@ -174,9 +183,9 @@ HWY_AFTER_NAMESPACE();
 
 #include <limits>
 
-#include "kernels/factories.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -194,7 +203,8 @@ class ExtremumOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
     parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      run(job, static_cast<const float*>(from[0]), static_cast<float*>(to[0]), static_cast<std::int64_t*>(to[1]), begin, end);
+      run(job, static_cast<const float*>(from[0]), static_cast<float*>(to[0]), static_cast<std::int64_t*>(to[1]), begin,
+          end);
     });
   }
 };

@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/factories.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
 template <typename T>
-void integerExtreme(const LineWalk& walk, bool greatest, const T* x, T* values, std::int64_t* places, std::int64_t begin, std::int64_t end) {
+void integerExtreme(const LineWalk& walk, bool greatest, const T* x, T* values, std::int64_t* places,
+                    std::int64_t begin, std::int64_t end) {
   for (std::int64_t line = begin; line < end; ++line) {
     const T* const from = x + walk.begin(line, walk.size);
     std::int64_t place = 0;
@@ -26,8 +27,8 @@ void integerExtreme(const LineWalk& walk, bool greatest, const T* x, T* values, 
 }
 
 template <typename T>
-void integerOrder(const LineWalk& walk, bool descending, std::int64_t k, const T* x, T* values, std::int64_t* places, std::int64_t* room,
-                  std::int64_t begin, std::int64_t end) {
+void integerOrder(const LineWalk& walk, bool descending, std::int64_t k, const T* x, T* values, std::int64_t* places,
+                  std::int64_t* room, std::int64_t begin, std::int64_t end) {
   for (std::int64_t line = begin; line < end; ++line) {
     const T* const from = x + walk.begin(line, walk.size);
     const auto isBefore = [&](std::int64_t a, std::int64_t b) {
@@ -68,7 +69,8 @@ class IntegerOrderOp final : public PreparedOp {
     std::int64_t* const places = static_cast<std::int64_t*>(to[1]);
     parallelFor(lines, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       if (sorts) {
-        integerOrder(walk, greatest, k, x, values, places, static_cast<std::int64_t*>(scratch) + thread * walk.size, begin, end);
+        integerOrder(walk, greatest, k, x, values, places, static_cast<std::int64_t*>(scratch) + thread * walk.size,
+                     begin, end);
       } else {
         integerExtreme(walk, greatest, x, values, places, begin, end);
       }
@@ -101,7 +103,8 @@ class OrderIntegers final : public Kernel {
     op->lines = op->k == 0 ? 0 : op->walk.lines;
     op->grain = grainFor(op->walk.size * (sorts_ ? 16 : 1));
     op->threads = args.target.threads;
-    if (sorts_) op->scratch_bytes = static_cast<std::size_t>(args.target.threads * op->walk.size) * sizeof(std::int64_t);
+    if (sorts_)
+      op->scratch_bytes = static_cast<std::size_t>(args.target.threads * op->walk.size) * sizeof(std::int64_t);
     return op;
   }
 

@@ -15,7 +15,8 @@ void forEachLine(const Dims& dims, int axis, const Fn& fn) {
   std::int64_t step = 1, outer = 1;
   for (int a = axis + 1; a < dims.rank; ++a) step *= dims[a];
   for (int a = 0; a < axis; ++a) outer *= dims[a];
-  for (std::int64_t line = 0; line < outer * step; ++line) fn(line / step * step * dims[axis] + line % step, step, line);
+  for (std::int64_t line = 0; line < outer * step; ++line)
+    fn(line / step * step * dims[axis] + line % step, step, line);
 }
 
 int axisOf(const RefCall& call) { return wrappedAxis(call.spec.intOr("axis", 0), call.src[0].dims.rank); }

@@ -50,7 +50,9 @@ void join(const T* from, std::int64_t step, std::int64_t taps, std::int64_t coun
   constexpr std::int64_t kShort = 16 / sizeof(T);
   const hn::ScalableTag<T> d;
   if (taps <= 0) {
-    std::fill(to, to + count, std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
+    std::fill(
+        to, to + count,
+        std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
   } else if (count >= static_cast<std::int64_t>(hn::Lanes(d))) {
     joinVectors(d, from, step, taps, count, to);
   } else if (count >= kShort) {
@@ -103,9 +105,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -7,17 +7,18 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/factories.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pool_axis.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
 class AdaptivePoolEven final : public Kernel {
  public:
-  AdaptivePoolEven(const char* name, const Kernel* reduce, const Kernel* pool) : name_(name), reduce_(reduce), pool_(pool) {}
+  AdaptivePoolEven(const char* name, const Kernel* reduce, const Kernel* pool)
+      : name_(name), reduce_(reduce), pool_(pool) {}
 
   const char* name() const override { return name_; }
 

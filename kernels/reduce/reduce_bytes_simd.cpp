@@ -23,7 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET != HWY_SCALAR
 // Sums of Lanes(d) columns as they lie; signed bytes count from -128.
 template <class D>
-HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std::int64_t stride, std::uint8_t flip, std::uint32_t* sums) {
+HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std::int64_t stride, std::uint8_t flip,
+                           std::uint32_t* sums) {
   const hn::Repartition<std::uint16_t, D> d16;
   const hn::Repartition<std::uint32_t, D> d32;
   constexpr std::int64_t kMostRows = 257;  // 257 · 255 = 2^16 - 1
@@ -50,7 +51,8 @@ HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std
 #endif
 
 // Sums of as many of `count` columns as are summed at once, at most 64; returns how many.
-std::int64_t sumNextColumns(const ReduceBytesJob& job, const std::uint8_t* from, std::int64_t count, std::uint32_t* sums) {
+std::int64_t sumNextColumns(const ReduceBytesJob& job, const std::uint8_t* from, std::int64_t count,
+                            std::uint32_t* sums) {
   const std::uint8_t flip = job.source == DType::kS8 ? 0x80 : 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::CappedTag<std::uint8_t, 64> d;
@@ -108,10 +110,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/integer_chain.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/reduce_axes.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -165,7 +167,8 @@ class ReduceBytesSimd final : public Kernel {
     if (!makeLoopNest({x, spreadResult(x, y, reduced, keepdim)}, &nest)) return nullptr;
     const int last = nest.loops() - 1;
     // Kept loops, then the one that is reduced, then what lies side by side in both.
-    if (last < 1 || nest.stride[0][last] != 1 || nest.stride[1][last] != 1 || nest.stride[1][last - 1] != 0) return nullptr;
+    if (last < 1 || nest.stride[0][last] != 1 || nest.stride[1][last] != 1 || nest.stride[1][last - 1] != 0)
+      return nullptr;
     auto op = std::make_unique<ReduceBytesOp>();
     ReduceBytesJob& job = op->job;
     job.kept.stride.resize(2);
@@ -181,7 +184,8 @@ class ReduceBytesSimd final : public Kernel {
     job.inner = nest.size[last];
     job.piece_width = std::min<std::int64_t>(job.inner, 256);
     job.pieces = (job.inner + job.piece_width - 1) / job.piece_width;
-    if (args.spec.stringOr("mode", "mean") == "mean") job.factor = static_cast<float>(1.0 / static_cast<double>(job.rows));
+    if (args.spec.stringOr("mode", "mean") == "mean")
+      job.factor = static_cast<float>(1.0 / static_cast<double>(job.rows));
     op->src = {x};
     op->dst = {y};
     op->packed = {false};

@@ -113,7 +113,8 @@ const std::uint64_t* firstSorted(const SortJob& job, const float* x, std::uint64
 }
 
 // Lines [begin, end); `keys` has room for sortKeys.
-void runSort(const SortJob& job, const float* x, float* values, std::int64_t* places, std::uint64_t* keys, std::int64_t begin, std::int64_t end) {
+void runSort(const SortJob& job, const float* x, float* values, std::int64_t* places, std::uint64_t* keys,
+             std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kLong = 96;
   const bool few = job.inner == 1 && job.size >= kLong && job.k > 0 && 4 * job.k <= job.size;
   for (std::int64_t line = begin; line < end; ++line) {
@@ -134,16 +135,17 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/factories.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(runSort);
 
-using SortRun = void (*)(const SortJob&, const float*, float*, std::int64_t*, std::uint64_t*, std::int64_t, std::int64_t);
+using SortRun = void (*)(const SortJob&, const float*, float*, std::int64_t*, std::uint64_t*, std::int64_t,
+                         std::int64_t);
 
 class SortOp final : public PreparedOp {
  public:
@@ -155,7 +157,8 @@ class SortOp final : public PreparedOp {
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     parallelFor(lines, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       std::uint64_t* const keys = static_cast<std::uint64_t*>(scratch) + thread * sortKeys(job);
-      run(job, static_cast<const float*>(from[0]), static_cast<float*>(to[0]), static_cast<std::int64_t*>(to[1]), keys, begin, end);
+      run(job, static_cast<const float*>(from[0]), static_cast<float*>(to[0]), static_cast<std::int64_t*>(to[1]), keys,
+          begin, end);
     });
   }
 };

@@ -36,15 +36,20 @@ struct SqueezeExciteJob {
   // Working memory in floats: averages, which become gates, those of each share of pixels; each share's part of the hidden
   // values; their sums, again for each share; a tile for each thread.
   std::int64_t meanStride() const { return by_pixels ? shares * channelRow() : channelRow(); }
-  std::int64_t meanOffset(std::int64_t image, std::int64_t share) const { return image * meanStride() + (by_pixels ? share * channelRow() : 0); }
+  std::int64_t meanOffset(std::int64_t image, std::int64_t share) const {
+    return image * meanStride() + (by_pixels ? share * channelRow() : 0);
+  }
   std::int64_t partOffset() const { return images * meanStride(); }
   std::int64_t hiddenOffset() const { return partOffset() + images * shares * hiddenRow(); }
   std::int64_t tileOffset() const { return hiddenOffset() + images * shares * hiddenRow(); }
-  std::int64_t scratchFloats(std::int64_t threads) const { return tileOffset() + (post_ops.empty() ? 0 : threads * kExciteTile); }
+  std::int64_t scratchFloats(std::int64_t threads) const {
+    return tileOffset() + (post_ops.empty() ? 0 : threads * kExciteTile);
+  }
 };
 
 // Sources of the operation.
-constexpr int kExciteSrc = 0, kExciteReduce = 1, kExciteReduceBias = 2, kExciteExpand = 3, kExciteExpandBias = 4, kExcitePost = 5;
+constexpr int kExciteSrc = 0, kExciteReduce = 1, kExciteReduceBias = 2, kExciteExpand = 3, kExciteExpandBias = 4,
+              kExcitePost = 5;
 
 // Weights in panels of kExciteWidth columns, [depth][width] each; biases fill whole panels. Zeros in columns that do not exist.
 struct SqueezeExciteCall {
@@ -57,7 +62,8 @@ struct SqueezeExciteCall {
 };
 
 // `unit` is group · shares + share; `tile` is the thread's.
-using SqueezeExciteRun = void (*)(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t unit, float* tile);
+using SqueezeExciteRun = void (*)(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t unit,
+                                  float* tile);
 
 // For one unit each: its averages and their part of the hidden values; once all shares of the group have those, its gates; and
 // its results, where pixels are shared out once all shares have their gates.

@@ -23,7 +23,8 @@ using VF = hn::Vec<F32>;
 // Adds the sums of kVectors vectors of channels, `stride` from pixel to pixel, times `factor` to `mean`. In several parts:
 // additions have a latency of four cycles, and short chains round less.
 template <int kVectors, class Load>
-HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stride, float factor, const Load& load, float* mean) {
+HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stride, float factor, const Load& load,
+                          float* mean) {
   const F32 d;
   constexpr int kParts = 8 / kVectors;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "core/op/kernel.h"
-#include "kernels/factories.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 #include "kernels/squeeze_excite/squeeze_excite_job.h"
 
 namespace ipex_studio {
@@ -70,8 +70,9 @@ WeightCache::Packed packedWeights(const PrepareArgs& args, int src) {
   const TensorDesc& w = args.src[src];
   const auto* const data = static_cast<const float*>(args.constant[src]);
   const auto bytes = static_cast<std::size_t>(SqueezeExciteJob::whole(w.dims[0]) * w.dims[1]) * sizeof(float);
-  return args.weights->getOrPack(data, fmt::format("panels of {} dims {} strides {}", kExciteWidth, w.dims.str(), w.strides.str()), bytes,
-                                 [&](void* packed) { packPanels(w, data, static_cast<float*>(packed)); });
+  return args.weights->getOrPack(
+      data, fmt::format("panels of {} dims {} strides {}", kExciteWidth, w.dims.str(), w.strides.str()), bytes,
+      [&](void* packed) { packPanels(w, data, static_cast<float*>(packed)); });
 }
 
 // Zeros, kept beside the weights, where there is no bias.
@@ -166,7 +167,8 @@ class SqueezeExciteSimd final : public Kernel {
     const bool rows = job.side == job.channels, few_pixels = job.hidden > 2 * job.pixels;
     job.by_pixels = rows && !few_pixels;
     const std::int64_t parts = job.by_pixels ? job.pixels : panels;
-    job.shares = by_images ? 1 : std::max<std::int64_t>(1, std::min({static_cast<std::int64_t>(threads), worth, parts}));
+    job.shares =
+        by_images ? 1 : std::max<std::int64_t>(1, std::min({static_cast<std::int64_t>(threads), worth, parts}));
     job.scales_pixels = rows && few_pixels && job.shares > 1;
     op->threads = threads;
     op->grain = job.shares > 1 ? 1 : grainFor(job.group * image_ops);

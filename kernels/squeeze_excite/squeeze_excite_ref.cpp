@@ -5,7 +5,8 @@
 namespace ipex_studio {
 
 void refSqueezeExcite(const RefCall& call) {
-  const RefTensor &x = call.src[0], &reduce = call.src[1], &reduce_bias = call.src[2], &expand = call.src[3], &expand_bias = call.src[4];
+  const RefTensor &x = call.src[0], &reduce = call.src[1], &reduce_bias = call.src[2], &expand = call.src[3],
+                  &expand_bias = call.src[4];
   const std::int64_t images = x.dims[0], channels = x.dims[1], hidden = reduce.dims[0];
   const std::int64_t pixels = x.dims.count() / (images * channels);
   PostOp activation, gate;
@@ -22,7 +23,8 @@ void refSqueezeExcite(const RefCall& call) {
     }
     for (std::int64_t r = 0; r < hidden; ++r) {
       double sum = reduce_bias.data != nullptr ? reduce_bias.data[r] : 0;
-      for (std::int64_t c = 0; c < channels; ++c) sum += reduce.data[r * channels + c] * mean[static_cast<std::size_t>(c)];
+      for (std::int64_t c = 0; c < channels; ++c)
+        sum += reduce.data[r * channels + c] * mean[static_cast<std::size_t>(c)];
       inner[static_cast<std::size_t>(r)] = refPostOp(activation, sum, 0);
     }
     for (std::int64_t c = 0; c < channels; ++c) {

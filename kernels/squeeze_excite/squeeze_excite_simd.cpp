@@ -37,7 +37,9 @@ std::int64_t heldChannels(const SqueezeExciteJob& job) { return (job.channels + 
 // What a unit is of: images from the first on, channels [begin, end), pixels from first_pixel on.
 struct Part {
   Part(const SqueezeExciteJob& job, std::int64_t unit, bool by_pixels)
-      : share(unit % job.shares), first(unit / job.shares * job.group), images(std::min(job.group, job.images - first)) {
+      : share(unit % job.shares),
+        first(unit / job.shares * job.group),
+        images(std::min(job.group, job.images - first)) {
     const std::int64_t channel_share = by_pixels ? 0 : share, channel_shares = by_pixels ? 1 : job.shares;
     begin = job.channelRow() / kExciteWidth * channel_share / channel_shares * kExciteWidth;
     end = job.channelRow() / kExciteWidth * (channel_share + 1) / channel_shares * kExciteWidth;
@@ -51,14 +53,15 @@ struct Part {
 // What the unit's pixels add to the averages of its channels.
 void average(const SqueezeExciteJob& job, const Part& part, const float* image, float* mean) {
   const float factor = 1.0f / static_cast<float>(job.pixels);
-  forSides(job, part.begin, std::min(part.end, heldChannels(job)), [&](std::int64_t offset, std::int64_t c, std::int64_t count) {
-    const float* const x = image + offset + part.first_pixel * job.pixel_stride;
-    if (job.side == 1) {
-      mean[c] = sumRun(x, part.pixels, factor);
-    } else {
-      sumSides(x, count, part.pixels, job.pixel_stride, factor, mean + c);
-    }
-  });
+  forSides(job, part.begin, std::min(part.end, heldChannels(job)),
+           [&](std::int64_t offset, std::int64_t c, std::int64_t count) {
+             const float* const x = image + offset + part.first_pixel * job.pixel_stride;
+             if (job.side == 1) {
+               mean[c] = sumRun(x, part.pixels, factor);
+             } else {
+               sumSides(x, count, part.pixels, job.pixel_stride, factor, mean + c);
+             }
+           });
 }
 
 // --- products ------------------------------------------------------------------------------------------------------
@@ -101,7 +104,8 @@ HWY_INLINE void multiplyPanels(const PanelProduct& at) {
         for (int v = 0; v < kVectors; ++v) {
           const VF w = hn::Load(d, at.weights + p * at.panel_stride + k * kExciteWidth + v * kLanes);
 #pragma GCC unroll 4
-          for (int r = 0; r < kRows; ++r) sum[r][p][v] = hn::MulAdd(w, hn::Set(d, at.in[r * at.in_stride + k]), sum[r][p][v]);
+          for (int r = 0; r < kRows; ++r)
+            sum[r][p][v] = hn::MulAdd(w, hn::Set(d, at.in[r * at.in_stride + k]), sum[r][p][v]);
         }
       }
     }
@@ -152,8 +156,8 @@ void multiply(const PanelProduct& at, std::int64_t rows, std::int64_t panels) {
 // --- gates ---------------------------------------------------------------------------------------------------------
 
 // Post-operations over the values of `tile`, in rows of `width`; those of the result are `stride` apart, the first at `offset`.
-void finishTile(const SqueezeExciteJob& job, const SqueezeExciteCall& call, float* tile, std::int64_t rows, std::int64_t width,
-                std::int64_t offset, std::int64_t stride) {
+void finishTile(const SqueezeExciteJob& job, const SqueezeExciteCall& call, float* tile, std::int64_t rows,
+                std::int64_t width, std::int64_t offset, std::int64_t stride) {
   PointwiseRows values;
   values.in = tile;
   values.in_stride = values.out_stride = width;
@@ -170,7 +174,8 @@ void finishTile(const SqueezeExciteJob& job, const SqueezeExciteCall& call, floa
 }
 
 // `count` channels side by side, the first pixel at `offset`.
-void applyGates(const SqueezeExciteJob& job, const SqueezeExciteCall& call, const ScaledRows& all, std::int64_t offset, std::int64_t width, float* tile) {
+void applyGates(const SqueezeExciteJob& job, const SqueezeExciteCall& call, const ScaledRows& all, std::int64_t offset,
+                std::int64_t width, float* tile) {
   const bool runs = job.side == 1;
   const auto scale = [&](const ScaledRows& some, std::int64_t count) {
     if (runs) {
@@ -241,7 +246,8 @@ void excite(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int
   const Part part(job, unit, job.by_pixels);
   float* const hidden = call.scratch + job.hiddenOffset() + (part.first * job.shares + part.share) * job.hiddenRow();
   float* const gates = call.scratch + job.meanOffset(part.first, part.share);
-  for (std::int64_t n = 0; n < part.images; ++n) sumHidden(job, call, part.first + n, hidden + n * job.shares * job.hiddenRow());
+  for (std::int64_t n = 0; n < part.images; ++n)
+    sumHidden(job, call, part.first + n, hidden + n * job.shares * job.hiddenRow());
   PanelProduct product;
   product.in = hidden;
   product.in_stride = job.shares * job.hiddenRow();
@@ -268,11 +274,13 @@ void scaleImages(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std
   for (std::int64_t n = 0; n < part.images; ++n) {
     const float* const gate = call.scratch + job.meanOffset(part.first + n, part.share);
     const std::int64_t begin = (part.first + n) * job.image_stride + part.first_pixel * job.pixel_stride;
-    forSides(job, part.begin, std::min(part.end, heldChannels(job)), [&](std::int64_t offset, std::int64_t c, std::int64_t count) {
-      const std::int64_t at = begin + offset;
-      const ScaledRows rows{call.x + at, call.y + at, run ? 1 : part.pixels, job.pixel_stride, job.pixel_stride, gate + c};
-      applyGates(job, call, rows, at, run ? part.pixels : count, tile);
-    });
+    forSides(job, part.begin, std::min(part.end, heldChannels(job)),
+             [&](std::int64_t offset, std::int64_t c, std::int64_t count) {
+               const std::int64_t at = begin + offset;
+               const ScaledRows rows{call.x + at,      call.y + at,      run ? 1 : part.pixels,
+                                     job.pixel_stride, job.pixel_stride, gate + c};
+               applyGates(job, call, rows, at, run ? part.pixels : count, tile);
+             });
   }
 }
 

@@ -17,7 +17,8 @@ double pixelOf(double at, std::int64_t size, bool align_corners) {
 
 void refGridSample(const RefCall& call) {
   const RefTensor &x = call.src[0], &grid = call.src[1], &y = call.dst[0];
-  const bool align = call.spec.intOr("align_corners", 0) != 0, border = call.spec.stringOr("padding", "zeros") == "border";
+  const bool align = call.spec.intOr("align_corners", 0) != 0,
+             border = call.spec.stringOr("padding", "zeros") == "border";
   const bool nearest = call.spec.stringOr("mode", "bilinear") == "nearest";
   const std::int64_t height = x.dims[2], width = x.dims[3];
   forEachIndex(y.dims, [&](const Dims& at) {

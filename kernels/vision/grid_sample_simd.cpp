@@ -50,13 +50,15 @@ HWY_INLINE Corner cornerAt(const GridSampleJob& job, VF row, VF column, VF weigh
   const MF rows = hn::And(hn::Ge(row, zero), hn::Lt(row, hn::Set(d, static_cast<float>(job.height))));
   const MF columns = hn::And(hn::Ge(column, zero), hn::Lt(column, hn::Set(d, static_cast<float>(job.width))));
   const MF inside = hn::And(rows, columns);
-  const VI i = hn::ConvertTo(di, hn::IfThenElseZero(inside, row)), j = hn::ConvertTo(di, hn::IfThenElseZero(inside, column));
+  const VI i = hn::ConvertTo(di, hn::IfThenElseZero(inside, row)),
+           j = hn::ConvertTo(di, hn::IfThenElseZero(inside, column));
   return {hn::Add(hn::Mul(i, hn::Set(di, static_cast<std::int32_t>(job.width))), j), inside, weight};
 }
 
 // Places [at, at + lanes) of all channels; where fewer are left, `count` of them.
 template <int kCorners>
-HWY_INLINE void sampled(const GridSampleJob& job, const Corner (&corners)[kCorners], const float* x, float* y, std::int64_t count) {
+HWY_INLINE void sampled(const GridSampleJob& job, const Corner (&corners)[kCorners], const float* x, float* y,
+                        std::int64_t count) {
   const F32 d;
   const std::int64_t pixels = job.height * job.width;
   HWY_ALIGN float some[hn::MaxLanes(d)];
@@ -75,12 +77,14 @@ HWY_INLINE void sampled(const GridSampleJob& job, const Corner (&corners)[kCorne
   }
 }
 
-void runGridSample(const GridSampleJob& job, const float* images, const float* grids, float* results, std::int64_t begin, std::int64_t end) {
+void runGridSample(const GridSampleJob& job, const float* images, const float* grids, float* results,
+                   std::int64_t begin, std::int64_t end) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   HWY_ALIGN float xs[hn::MaxLanes(d)] = {}, ys[hn::MaxLanes(d)] = {};
   for (std::int64_t item = begin; item < end; ++item) {
-    const std::int64_t image = item / job.pieces, first = item % job.pieces * job.piece, last = std::min(job.places, first + job.piece);
+    const std::int64_t image = item / job.pieces, first = item % job.pieces * job.piece,
+                       last = std::min(job.places, first + job.piece);
     const float* const x = images + image * job.channels * job.height * job.width;
     const float* const grid = grids + image * job.places * 2;
     float* const y = results + image * job.channels * job.places;
@@ -98,9 +102,11 @@ void runGridSample(const GridSampleJob& job, const float* images, const float* g
         continue;
       }
       const VF top = hn::Floor(row), left = hn::Floor(column), bottom = hn::Add(top, one), right = hn::Add(left, one);
-      const VF down = hn::Sub(row, top), across = hn::Sub(column, left), up = hn::Sub(one, down), back = hn::Sub(one, across);
-      const Corner corners[4] = {cornerAt(job, top, left, hn::Mul(up, back)), cornerAt(job, top, right, hn::Mul(up, across)),
-                                 cornerAt(job, bottom, left, hn::Mul(down, back)), cornerAt(job, bottom, right, hn::Mul(down, across))};
+      const VF down = hn::Sub(row, top), across = hn::Sub(column, left), up = hn::Sub(one, down),
+               back = hn::Sub(one, across);
+      const Corner corners[4] = {
+          cornerAt(job, top, left, hn::Mul(up, back)), cornerAt(job, top, right, hn::Mul(up, across)),
+          cornerAt(job, bottom, left, hn::Mul(down, back)), cornerAt(job, bottom, right, hn::Mul(down, across))};
       sampled(job, corners, x, y + at, count);
     }
   }
@@ -114,8 +120,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <limits>
 
-#include "kernels/factories.h"
 #include "kernels/common/parallel.h"
+#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -133,7 +139,8 @@ class GridSampleOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
     parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      run(job, static_cast<const float*>(from[0]), static_cast<const float*>(from[1]), static_cast<float*>(to[0]), begin, end);
+      run(job, static_cast<const float*>(from[0]), static_cast<const float*>(from[1]), static_cast<float*>(to[0]),
+          begin, end);
     });
   }
 };

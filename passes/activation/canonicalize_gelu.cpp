@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "passes/match/algebra.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -127,7 +127,7 @@ bool canonicalizeGelu(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeGelu = {"canonicalize-gelu", "Recognises gelu that was written out.", &canonicalizeGelu,
-                                {"aten::erf", "aten::tanh"}};
+const Pass kCanonicalizeGelu = {
+    "canonicalize-gelu", "Recognises gelu that was written out.", &canonicalizeGelu, {"aten::erf", "aten::tanh"}};
 
 }  // namespace ipex_studio

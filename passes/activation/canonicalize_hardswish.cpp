@@ -7,8 +7,8 @@
 // value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
 // constants within 1e-5 count as equal; a few ulp otherwise.
 #include "passes/match/algebra.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -95,8 +95,9 @@ bool canonicalizeHardswish(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kCanonicalizeHardswish = {"canonicalize-hardswish",
-                                     "Recognises hardswish and hardsigmoid that were written out.", &canonicalizeHardswish,
-                                     {"aten::relu6", "aten::hardtanh", "aten::clamp", "aten::clip", "aten::clamp_min", "aten::clamp_max",
-                                      "aten::hardsigmoid"}};
+                                     "Recognises hardswish and hardsigmoid that were written out.",
+                                     &canonicalizeHardswish,
+                                     {"aten::relu6", "aten::hardtanh", "aten::clamp", "aten::clip", "aten::clamp_min",
+                                      "aten::clamp_max", "aten::hardsigmoid"}};
 
 }  // namespace ipex_studio

@@ -5,8 +5,8 @@
 // value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
 // one rounding less.
 #include "passes/match/algebra.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -52,7 +52,7 @@ bool canonicalizeSilu(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeSilu = {"canonicalize-silu", "Recognises silu (swish) that was written out.", &canonicalizeSilu,
-                                {"aten::sigmoid"}};
+const Pass kCanonicalizeSilu = {
+    "canonicalize-silu", "Recognises silu (swish) that was written out.", &canonicalizeSilu, {"aten::sigmoid"}};
 
 }  // namespace ipex_studio

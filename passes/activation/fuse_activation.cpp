@@ -6,8 +6,8 @@
 // unsupported-dtype. Needs no alias check: the new node reads where the old producer read.
 // Runs after batch-norm is folded, and before fuse-residual-add, so that a sum of activations finds fused producers.
 // Numerics: a kernel computes the activation in float32 on the accumulator; approximations differ by a few ulp.
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -35,7 +35,7 @@ bool fuseActivation(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseActivation = {"fuse-activation",
-                              "Fuses activations and arithmetic with a number into the operation before.", &fuseActivation};
+const Pass kFuseActivation = {
+    "fuse-activation", "Fuses activations and arithmetic with a number into the operation before.", &fuseActivation};
 
 }  // namespace ipex_studio

@@ -5,8 +5,8 @@
 // Declines: as fuse-residual-add.
 // Runs after fuse-activation and before fuse-residual-add, so that a gated branch can still take the sum behind it.
 // Numerics: one rounding less; no reassociation.
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 namespace {

@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -122,7 +122,8 @@ bool fusePointwise(torch::jit::Graph& graph, PassContext& context) {
     }
     Node* last = consumed.back();
     Node* fused = writeFusedOp(context.rewriter, match->op, last);
-    context.rewriter.replace(consumed, last->output(), fused->output(), fmt::format("fused {} into a pointwise chain", names));
+    context.rewriter.replace(consumed, last->output(), fused->output(),
+                             fmt::format("fused {} into a pointwise chain", names));
     changed = true;
   }
   return changed;

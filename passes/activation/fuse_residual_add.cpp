@@ -6,17 +6,20 @@
 // mixed-dtype, operand-broadcasts-result, value-may-be-aliased-or-written.
 // Runs after fuse-activation; takes the activation behind the sum itself, since that pass has run by then.
 // Numerics: one rounding less; no reassociation.
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 namespace {
 
-bool fuseResidualAdd(torch::jit::Graph& graph, PassContext& context) { return fuseBinaryNodes(graph, context, {"aten::add"}); }
+bool fuseResidualAdd(torch::jit::Graph& graph, PassContext& context) {
+  return fuseBinaryNodes(graph, context, {"aten::add"});
+}
 
 }  // namespace
 
 const Pass kFuseResidualAdd = {"fuse-residual-add",
-                               "Fuses residual sums and the activation behind them into the operation before.", &fuseResidualAdd};
+                               "Fuses residual sums and the activation behind them into the operation before.",
+                               &fuseResidualAdd};
 
 }  // namespace ipex_studio

@@ -15,8 +15,8 @@
 #include <cmath>
 
 #include "core/graph/node_facts.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -45,8 +45,11 @@ std::optional<PostOp> asOneOp(const std::vector<PostOp>& chain) {
   const auto isLinear = [&](const PostOp& op, double factor, double offset) {
     return op.kind == PostOpKind::kLinear && near(op.alpha, factor) && near(op.beta, offset);
   };
-  const auto isClip = [&](const PostOp& op, double high) { return op.kind == PostOpKind::kClip && op.alpha == 0 && op.beta == high; };
-  const bool to_six = chain.size() == 3 && isLinear(chain[0], 1, 3) && isClip(chain[1], 6) && isLinear(chain[2], 1.0 / 6, 0);
+  const auto isClip = [&](const PostOp& op, double high) {
+    return op.kind == PostOpKind::kClip && op.alpha == 0 && op.beta == high;
+  };
+  const bool to_six =
+      chain.size() == 3 && isLinear(chain[0], 1, 3) && isClip(chain[1], 6) && isLinear(chain[2], 1.0 / 6, 0);
   const bool to_one = chain.size() == 2 && isLinear(chain[0], 1.0 / 6, 0.5) && isClip(chain[1], 1);
   if (to_six || to_one) return unaryPostOp(PostOpKind::kHardSigmoid);
   if (chain.size() != 1 || isBinary(chain[0].kind)) return std::nullopt;
@@ -56,15 +59,18 @@ std::optional<PostOp> asOneOp(const std::vector<PostOp>& chain) {
 // Shapes [N, C, 1, …] and [N, C] alike.
 bool isVectorPerImage(const Value* value) {
   const auto sizes = knownSizes(value);
-  return sizes && sizes->size() >= 2 && std::all_of(sizes->begin() + 2, sizes->end(), [](std::int64_t size) { return size == 1; });
+  return sizes && sizes->size() >= 2 &&
+         std::all_of(sizes->begin() + 2, sizes->end(), [](std::int64_t size) { return size == 1; });
 }
 
 // Past views that only add or remove pixels' axes of size 1.
 Value* behindViews(Value* value, std::vector<Node*>* nodes) {
-  static const char* const kViews[] = {"aten::view", "aten::reshape", "aten::flatten", "aten::unsqueeze", "aten::squeeze"};
+  static const char* const kViews[] = {"aten::view", "aten::reshape", "aten::flatten", "aten::unsqueeze",
+                                       "aten::squeeze"};
   for (;;) {
     Node* node = value->node();
-    const bool is_view = std::any_of(std::begin(kViews), std::end(kViews), [&](const char* kind) { return isKind(node, kind); });
+    const bool is_view =
+        std::any_of(std::begin(kViews), std::end(kViews), [&](const char* kind) { return isKind(node, kind); });
     if (!is_view || !isVectorPerImage(value) || !isVectorPerImage(node->input(0))) return value;
     const auto from = *knownSizes(node->input(0)), to = *knownSizes(value);
     if (from[0] != to[0] || from[1] != to[1]) return value;
@@ -79,8 +85,8 @@ bool isOnePixel(const OpSpec& spec, const at::Tensor& weights) {
     const auto list = spec.ints(name);
     return std::all_of(list.begin(), list.end(), [=](std::int64_t entry) { return entry == wanted; });
   };
-  return weights.dim() >= 3 && weights.numel() == weights.size(0) * weights.size(1) && spec.intOr("groups", 1) == 1 && all("padding", 0) &&
-         all("padding_end", 0) && all("stride", 1);
+  return weights.dim() >= 3 && weights.numel() == weights.size(0) * weights.size(1) && spec.intOr("groups", 1) == 1 &&
+         all("padding", 0) && all("padding_end", 0) && all("stride", 1);
 }
 
 // The product that makes `value`; null where none does.
@@ -93,13 +99,15 @@ Node* productOf(Value* value) {
 Decline readExciteLayer(Node* product, ExciteLayer* layer) {
   const auto op = readFusedOp(product);
   const auto weights = constantTensor(op->base[1]), bias = constantTensor(op->base[2]);
-  if (!weights || (!bias && !isNone(op->base[2]))) return {reasons::kWeightsNotConstant, "Weights of the block are computed while the model runs."};
+  if (!weights || (!bias && !isNone(op->base[2])))
+    return {reasons::kWeightsNotConstant, "Weights of the block are computed while the model runs."};
   if (weights->scalar_type() != at::kFloat || (bias && bias->scalar_type() != at::kFloat)) {
     return {reasons::kUnsupportedDtype, "The weights of the block are not float32."};
   }
   const auto activation = asOneOp(op->spec.post_ops);
   if (!isOnePixel(op->spec, *weights) || !activation) {
-    return {reasons::kUnsupportedAttribute, "A product of the block is not of one pixel, or not followed by one activation."};
+    return {reasons::kUnsupportedAttribute,
+            "A product of the block is not of one pixel, or not followed by one activation."};
   }
   layer->weights = floatContiguous(*weights).reshape({weights->size(0), weights->size(1)});
   if (bias) layer->bias = *bias;
@@ -109,7 +117,8 @@ Decline readExciteLayer(Node* product, ExciteLayer* layer) {
 
 // The mean over all pixels of x.
 bool readPixelMean(Node* node, ExciteMatch* match) {
-  const bool pools = isKind(node, "aten::adaptive_avg_pool1d") || isKind(node, "aten::adaptive_avg_pool2d") || isKind(node, "aten::adaptive_avg_pool3d");
+  const bool pools = isKind(node, "aten::adaptive_avg_pool1d") || isKind(node, "aten::adaptive_avg_pool2d") ||
+                     isKind(node, "aten::adaptive_avg_pool3d");
   const bool averages = isKind(node, "aten::mean") && node->inputs().size() == 4;
   if (!pools && !averages) return false;
   const auto sizes = knownSizes(node->input(0));
@@ -122,7 +131,8 @@ bool readPixelMean(Node* node, ExciteMatch* match) {
     for (std::int64_t& axis : *list) axis = axis < 0 ? axis + rank : axis;
     std::sort(list->begin(), list->end());
     for (std::int64_t axis = 2; axis < rank; ++axis) {
-      if (static_cast<std::int64_t>(list->size()) != rank - 2 || (*list)[static_cast<std::size_t>(axis - 2)] != axis) return false;
+      if (static_cast<std::int64_t>(list->size()) != rank - 2 || (*list)[static_cast<std::size_t>(axis - 2)] != axis)
+        return false;
     }
     if (!isNone(node->input(3)) && constantInt(node->input(3)) != static_cast<std::int64_t>(at::kFloat)) return false;
   }
@@ -170,11 +180,15 @@ bool readGate(Value* gate, ExciteMatch* match) {
 Decline whyNot(PassContext& context, const ExciteMatch& match) {
   const Node* last = match.nodes.front();
   for (const Node* node : match.nodes) {
-    if (node->owningBlock() != last->owningBlock()) return {reasons::kControlFlow, "The gate comes from another block."};
-    if (node != last && node->output()->uses().size() != 1) return {reasons::kOtherUses, "An average, hidden value or gate of the block is read elsewhere."};
+    if (node->owningBlock() != last->owningBlock())
+      return {reasons::kControlFlow, "The gate comes from another block."};
+    if (node != last && node->output()->uses().size() != 1)
+      return {reasons::kOtherUses, "An average, hidden value or gate of the block is read elsewhere."};
   }
-  if (!isFloat32(match.x) || !isFloat32(last->output())) return {reasons::kUnsupportedDtype, "The block is not known to compute in float32."};
-  if (knownSizes(match.x) != knownSizes(last->output())) return {reasons::kShapeMismatch, "The gate enlarges what it scales."};
+  if (!isFloat32(match.x) || !isFloat32(last->output()))
+    return {reasons::kUnsupportedDtype, "The block is not known to compute in float32."};
+  if (knownSizes(match.x) != knownSizes(last->output()))
+    return {reasons::kShapeMismatch, "The gate enlarges what it scales."};
   const at::Tensor &reduce = match.reduce.weights, &expand = match.expand.weights;
   const std::int64_t channels = (*knownSizes(match.x))[1];
   if (reduce.size(1) != channels || expand.size(0) != channels || expand.size(1) != reduce.size(0)) {
@@ -194,7 +208,8 @@ void rewrite(Rewriter& rewriter, const ExciteMatch& match) {
   op.base = {match.x};
   for (const ExciteLayer* layer : {&match.reduce, &match.expand}) {
     op.base.push_back(rewriter.constant(layer->weights, last));
-    op.base.push_back(layer->bias.defined() ? rewriter.constant(floatContiguous(layer->bias), last) : rewriter.none(last));
+    op.base.push_back(layer->bias.defined() ? rewriter.constant(floatContiguous(layer->bias), last)
+                                            : rewriter.none(last));
   }
   Node* fused = writeFusedOp(rewriter, op, last);
   const std::vector<Node*> consumed(match.nodes.rbegin(), match.nodes.rend());
@@ -236,7 +251,9 @@ bool fuseSqueezeExcite(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseSqueezeExcite = {"fuse-squeeze-excite", "Makes one operation of a squeeze-and-excitation block.", &fuseSqueezeExcite,
+const Pass kFuseSqueezeExcite = {"fuse-squeeze-excite",
+                                 "Makes one operation of a squeeze-and-excitation block.",
+                                 &fuseSqueezeExcite,
                                  {"aten::mul", "ipex_studio::pointwise"}};
 
 }  // namespace ipex_studio

@@ -27,11 +27,11 @@ using Ints = std::vector<std::int64_t>;
 namespace {
 
 struct Attention {
-  Value* x = nullptr;                                      // [batch, tokens, width]
+  Value* x = nullptr;  // [batch, tokens, width]
   Value *in_weight = nullptr, *in_bias = nullptr, *out_weight = nullptr, *out_bias = nullptr;
   std::int64_t heads = 0;
-  Value* hidden = nullptr;                                 // [batch, tokens], true where there is only padding
-  bool weights = false, average = false;                   // are read; and their mean over the heads is
+  Value* hidden = nullptr;                // [batch, tokens], true where there is only padding
+  bool weights = false, average = false;  // are read; and their mean over the heads is
 };
 
 struct Attended {
@@ -42,8 +42,8 @@ struct Layer {
   Attention attention;
   bool gelu = false, norm_first = false;
   double eps = 0;
-  Value* norm[2][2] = {};                                  // weight and bias of the two normalizations
-  Value* linear[2][2] = {};                                // of the two products behind the attention
+  Value* norm[2][2] = {};    // weight and bias of the two normalizations
+  Value* linear[2][2] = {};  // of the two products behind the attention
 };
 
 bool isNative(const Node* node) { return isKind(node, "aten::_native_multi_head_attention"); }
@@ -52,7 +52,8 @@ bool isLayer(const Node* node) { return isKind(node, "aten::_transformer_encoder
 Decline checkAttention(const Attention& attention, std::optional<std::int64_t> width) {
   const auto sizes = knownSizes(attention.x);
   if (!sizes || sizes->size() != 3) return {reasons::kUnknownShape, "Only a batch of sequences is written out."};
-  if (knownDtype(attention.x) != at::kFloat) return {reasons::kUnsupportedDtype, "Only attention in float32 is written out."};
+  if (knownDtype(attention.x) != at::kFloat)
+    return {reasons::kUnsupportedDtype, "Only attention in float32 is written out."};
   const bool fits = width == sizes->back() && attention.heads > 0 && *width % attention.heads == 0;
   return fits ? Decline() : Decline{reasons::kUnsupportedAttribute, "The heads do not divide the width."};
 }
@@ -63,7 +64,8 @@ Decline readMask(Value* mask, Value* type, Attention* attention) {
   constexpr std::int64_t kPadding = 1;
   const auto x = knownSizes(attention->x), sizes = knownSizes(mask);
   const bool fits = x && sizes && sizes->size() == 2 && (*sizes)[0] == (*x)[0] && (*sizes)[1] == (*x)[1];
-  if (!fits || constantInt(type) != kPadding || knownDtype(mask) != at::kBool) return {reasons::kUnsupportedAttribute, "Only masks of paddings are written out."};
+  if (!fits || constantInt(type) != kPadding || knownDtype(mask) != at::kBool)
+    return {reasons::kUnsupportedAttribute, "Only masks of paddings are written out."};
   attention->hidden = mask;
   return {};
 }
@@ -74,10 +76,12 @@ Decline readNative(Node* node, Attention* attention) {
   if (node->inputs().size() < 13) return {reasons::kUnsupportedAttribute, "This form of attention stays as it is."};
   const bool to_itself = node->input(0) == node->input(1) && node->input(0) == node->input(2);
   if (!to_itself) return {reasons::kUnsupportedAttribute, "Attention to another source stays as it is."};
-  *attention = {node->input(0), node->input(5), node->input(6), node->input(7), node->input(8), constantInt(node->input(4)).value_or(0)};
+  *attention = {node->input(0), node->input(5), node->input(6),
+                node->input(7), node->input(8), constantInt(node->input(4)).value_or(0)};
   attention->weights = node->output(1)->hasUses();
   const auto need = constantBool(node->input(10)), average = constantBool(node->input(11));
-  if (attention->weights && (need != true || !average)) return {reasons::kUnsupportedAttribute, "The weights of attention are read, but may not be there."};
+  if (attention->weights && (need != true || !average))
+    return {reasons::kUnsupportedAttribute, "The weights of attention are read, but may not be there."};
   attention->average = average.value_or(false);
   const Decline why = readMask(node->input(9), node->input(12), attention);
   return why ? why : checkAttention(*attention, constantInt(node->input(3)));
@@ -89,8 +93,10 @@ Decline readLayer(Node* node, Layer* layer) {
   if (node->inputs().size() < 20) return {reasons::kUnsupportedAttribute, "This form of encoder layer stays as it is."};
   const auto gelu = constantBool(node->input(7)), norm_first = constantBool(node->input(8));
   const auto eps = constantNumber(node->input(9));
-  if (!gelu || !norm_first || !eps) return {reasons::kNotConstant, "The form of an encoder layer is decided at run time."};
-  layer->attention = {node->input(0), node->input(3), node->input(4), node->input(5), node->input(6), constantInt(node->input(2)).value_or(0)};
+  if (!gelu || !norm_first || !eps)
+    return {reasons::kNotConstant, "The form of an encoder layer is decided at run time."};
+  layer->attention = {node->input(0), node->input(3), node->input(4),
+                      node->input(5), node->input(6), constantInt(node->input(2)).value_or(0)};
   layer->gelu = *gelu;
   layer->norm_first = *norm_first;
   layer->eps = *eps;
@@ -98,7 +104,8 @@ Decline readLayer(Node* node, Layer* layer) {
     layer->norm[i / 2][i % 2] = node->input(10 + i);
     layer->linear[i / 2][i % 2] = node->input(14 + i);
     const auto weight = knownSizes(node->input(14 + i));
-    if (!weight || weight->empty()) return {reasons::kUnknownShape, "The sizes of an encoder layer's weights are not known."};
+    if (!weight || weight->empty())
+      return {reasons::kUnknownShape, "The sizes of an encoder layer's weights are not known."};
   }
   const Decline why = readMask(node->input(18), node->input(19), &layer->attention);
   return why ? why : checkAttention(layer->attention, constantInt(node->input(1)));
@@ -110,24 +117,37 @@ class AttentionWriter {
 
   Attended attention(const Attention& attention, Value* x) {
     const Ints sizes = *knownSizes(x);
-    const std::int64_t batch = sizes[0], tokens = sizes[1], width = sizes[2], heads = attention.heads, depth = width / heads;
-    Value* joined = write_.make("aten::linear", {x, attention.in_weight, attention.in_bias}, {batch, tokens, 3 * width});
+    const std::int64_t batch = sizes[0], tokens = sizes[1], width = sizes[2], heads = attention.heads,
+                       depth = width / heads;
+    Value* joined =
+        write_.make("aten::linear", {x, attention.in_weight, attention.in_bias}, {batch, tokens, 3 * width});
     Value* part[3];
     for (std::int64_t p = 0; p < 3; ++p) {
-      Value* own = write_.make("aten::slice", {joined, write_.number(2), write_.number(p * width), write_.number((p + 1) * width), write_.number(1)}, sizes);
+      Value* own = write_.make(
+          "aten::slice",
+          {joined, write_.number(2), write_.number(p * width), write_.number((p + 1) * width), write_.number(1)},
+          sizes);
       Value* shape = write_.list({write_.size(x, 0), write_.size(x, 1), write_.number(heads), write_.number(depth)});
       part[p] = write_.permute(write_.make("aten::reshape", {own, shape}, {batch, tokens, heads, depth}), {0, 2, 1, 3});
     }
-    Value* keys = write_.make("aten::transpose", {part[1], write_.number(-2), write_.number(-1)}, {batch, heads, depth, tokens});
+    Value* keys =
+        write_.make("aten::transpose", {part[1], write_.number(-2), write_.number(-1)}, {batch, heads, depth, tokens});
     const Ints scores{batch, heads, tokens, tokens};
     Value* product = write_.make("aten::matmul", {part[0], keys}, scores);
     Value* scaled = write_.make("aten::mul", {product, write_.real(1 / std::sqrt(static_cast<double>(depth)))}, scores);
-    if (attention.hidden != nullptr) scaled = write_.make("aten::masked_fill", {scaled, perScore(attention.hidden), write_.real(-std::numeric_limits<double>::infinity())}, scores);
+    if (attention.hidden != nullptr)
+      scaled = write_.make("aten::masked_fill",
+                           {scaled, perScore(attention.hidden), write_.real(-std::numeric_limits<double>::infinity())},
+                           scores);
     Value* weights = write_.make("aten::softmax", {scaled, write_.number(-1), write_.none()}, scores);
-    Value* mixed = write_.permute(write_.make("aten::matmul", {weights, part[2]}, {batch, heads, tokens, depth}), {0, 2, 1, 3});
-    Value* flat = write_.make("aten::reshape", {mixed, write_.list({write_.size(x, 0), write_.size(x, 1), write_.number(width)})}, sizes);
+    Value* mixed =
+        write_.permute(write_.make("aten::matmul", {weights, part[2]}, {batch, heads, tokens, depth}), {0, 2, 1, 3});
+    Value* flat = write_.make(
+        "aten::reshape", {mixed, write_.list({write_.size(x, 0), write_.size(x, 1), write_.number(width)})}, sizes);
     Attended attended{write_.make("aten::linear", {flat, attention.out_weight, attention.out_bias}, sizes), weights};
-    if (attention.weights && attention.average) attended.weights = write_.make("aten::mean", {weights, write_.ints({1}), write_.no(), write_.none()}, {batch, tokens, tokens});
+    if (attention.weights && attention.average)
+      attended.weights =
+          write_.make("aten::mean", {weights, write_.ints({1}), write_.no(), write_.none()}, {batch, tokens, tokens});
     return attended;
   }
 
@@ -139,8 +159,10 @@ class AttentionWriter {
     const Ints sizes = *knownSizes(x);
     Ints wide = sizes;
     wide.back() = knownSizes(layer.linear[0][0])->front();
-    Value* inner = write_.make("aten::linear", {layer.norm_first ? normalized(layer, 1, x) : x, layer.linear[0][0], layer.linear[0][1]}, wide);
-    inner = layer.gelu ? write_.make("aten::gelu", {inner, rewriter_.constant("none", write_.node())}, wide) : write_.make("aten::relu", {inner}, wide);
+    Value* inner = write_.make(
+        "aten::linear", {layer.norm_first ? normalized(layer, 1, x) : x, layer.linear[0][0], layer.linear[0][1]}, wide);
+    inner = layer.gelu ? write_.make("aten::gelu", {inner, rewriter_.constant("none", write_.node())}, wide)
+                       : write_.make("aten::relu", {inner}, wide);
     x = sum(write_.make("aten::linear", {inner, layer.linear[1][0], layer.linear[1][1]}, sizes), x);
     return layer.norm_first ? x : normalized(layer, 1, x);
   }
@@ -159,7 +181,9 @@ class AttentionWriter {
   Value* normalized(const Layer& layer, int which, Value* x) {
     const Ints sizes = *knownSizes(x);
     Value* shape = write_.ints({sizes.back()});
-    return write_.make("aten::layer_norm", {x, shape, layer.norm[which][0], layer.norm[which][1], write_.real(layer.eps), write_.no()}, sizes);
+    return write_.make("aten::layer_norm",
+                       {x, shape, layer.norm[which][0], layer.norm[which][1], write_.real(layer.eps), write_.no()},
+                       sizes);
   }
 
   NodeWriter write_;
@@ -174,7 +198,8 @@ bool canonicalizeAttention(Graph& graph, PassContext& context) {
     Decline why = isLayer(node) ? readLayer(node, &layer) : readNative(node, &layer.attention);
     for (Value* input : node->inputs()) {
       const bool tensor = input->type()->kind() == c10::TypeKind::TensorType;
-      if (!why && tensor && context.mayBeWritten(input)) why = {reasons::kAliased, "The graph writes to an operand of this attention."};
+      if (!why && tensor && context.mayBeWritten(input))
+        why = {reasons::kAliased, "The graph writes to an operand of this attention."};
     }
     if (why) {
       context.missed(node, why);
@@ -182,7 +207,8 @@ bool canonicalizeAttention(Graph& graph, PassContext& context) {
     }
     if (!context.rewriter.permit()) break;
     AttentionWriter writer(context.rewriter, node);
-    const Attended made = isLayer(node) ? Attended{writer.layer(layer)} : writer.attention(layer.attention, layer.attention.x);
+    const Attended made =
+        isLayer(node) ? Attended{writer.layer(layer)} : writer.attention(layer.attention, layer.attention.x);
     made.result->setType(node->output(0)->type());
     std::vector<Value*> from{node->output(0)}, to{made.result};
     if (layer.attention.weights) {
@@ -197,7 +223,9 @@ bool canonicalizeAttention(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeAttention = {"canonicalize-attention", "Writes fast paths of attention as the products they compute.", &canonicalizeAttention,
+const Pass kCanonicalizeAttention = {"canonicalize-attention",
+                                     "Writes fast paths of attention as the products they compute.",
+                                     &canonicalizeAttention,
                                      {"aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"}};
 
 }  // namespace ipex_studio

@@ -22,12 +22,15 @@ Decline whyNot(Node* node) {
   if (!q || !k || !v || !knownSizes(node->output()) || !knownDtype(node->input(0))) {
     return {reasons::kUnknownShape, "The sizes of queries, keys or values are not known."};
   }
-  const bool fits = q->size() == 4 && k->size() == 4 && v->size() == 4 && (*k)[1] == (*v)[1] && (*k)[1] > 0 && (*q)[1] % (*k)[1] == 0;
+  const bool fits =
+      q->size() == 4 && k->size() == 4 && v->size() == 4 && (*k)[1] == (*v)[1] && (*k)[1] > 0 && (*q)[1] % (*k)[1] == 0;
   if (!fits) return {reasons::kShapeMismatch, "The heads are not a multiple of those of keys and values."};
   if (isNone(node->input(3))) return {};
   const auto mask = knownSizes(node->input(3));
-  if (!mask || !knownDtype(node->input(3))) return {reasons::kUnknownShape, "The sizes or the type of the mask are not known."};
-  if (mask->size() > 2 && (mask->size() != 4 || (*mask)[1] != 1)) return {reasons::kUnsupportedAttribute, "The mask has values of its own for each head."};
+  if (!mask || !knownDtype(node->input(3)))
+    return {reasons::kUnknownShape, "The sizes or the type of the mask are not known."};
+  if (mask->size() > 2 && (mask->size() != 4 || (*mask)[1] != 1))
+    return {reasons::kUnsupportedAttribute, "The mask has values of its own for each head."};
   return {};
 }
 
@@ -42,22 +45,26 @@ void rewrite(Rewriter& rewriter, Node* node) {
     return writer.make("aten::unsqueeze", {x, writer.number(2)}, sizes);
   };
   // -1: the length, whatever it is next time.
-  Value* shape = write.list({write.size(q, 0), write.number(groups), write.number(each), write.number(-1), write.number(heads[3])});
+  Value* shape = write.list(
+      {write.size(q, 0), write.number(groups), write.number(each), write.number(-1), write.number(heads[3])});
   Value* queries = write.make("aten::reshape", {q, shape}, {heads[0], groups, each, heads[2], heads[3]});
   if (!isNone(mask) && knownSizes(mask)->size() == 4) {
     NodeWriter of_mask(rewriter, node, knownDtype(mask));
     mask = spread(of_mask, mask);
   }
-  Value* attended = write.make("aten::scaled_dot_product_attention",
-                               {queries, spread(write, k), spread(write, v), mask, node->input(4), node->input(5), node->input(6), write.no()},
-                               {result[0], groups, each, result[2], result[3]});
+  Value* attended = write.make(
+      "aten::scaled_dot_product_attention",
+      {queries, spread(write, k), spread(write, v), mask, node->input(4), node->input(5), node->input(6), write.no()},
+      {result[0], groups, each, result[2], result[3]});
   rewriter.replace({node}, node->output(), write.flatten(attended, 1), "written as attention over groups of heads");
 }
 
 bool canonicalizeGroupedAttention(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : context.nodes(kCanonicalizeGroupedAttention.needs)) {
-    if (!context.rewriter.alive(node) || node->inputs().size() <= kGrouped || constantBool(node->input(kGrouped)) != true) continue;
+    if (!context.rewriter.alive(node) || node->inputs().size() <= kGrouped ||
+        constantBool(node->input(kGrouped)) != true)
+      continue;
     if (const Decline decline = whyNot(node); decline.reason) {
       context.missed(node, decline.reason, decline.text);
       continue;
@@ -71,7 +78,8 @@ bool canonicalizeGroupedAttention(torch::jit::Graph& graph, PassContext& context
 
 }  // namespace
 
-const Pass kCanonicalizeGroupedAttention = {"canonicalize-grouped-attention", "Writes attention in groups of heads without copies of keys and values.",
+const Pass kCanonicalizeGroupedAttention = {"canonicalize-grouped-attention",
+                                            "Writes attention in groups of heads without copies of keys and values.",
                                             &canonicalizeGroupedAttention,
                                             {"aten::scaled_dot_product_attention"}};
 

@@ -20,8 +20,8 @@
 #include "core/graph/elementwise.h"
 #include "core/graph/node_facts.h"
 #include "passes/match/node_writer.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -32,10 +32,10 @@ using Ints = std::vector<std::int64_t>;
 namespace {
 
 struct WindowMask {
-  FusedOp scores, result;             // the two products
+  FusedOp scores, result;  // the two products
   Node *softmax = nullptr, *split = nullptr;
   Value *mask = nullptr, *bias = nullptr;
-  std::vector<Node*> nodes;           // from the second product upwards
+  std::vector<Node*> nodes;  // from the second product upwards
 };
 
 bool isPlainSum(const Node* node) {
@@ -45,11 +45,13 @@ bool isPlainSum(const Node* node) {
 // Are the last three axes of both the same, and those of the view's constants?
 bool keepsLastThree(const Node* view) {
   const auto from = knownSizes(view->input(0)), to = knownSizes(view->output());
-  if (!from || !to || from->size() < 4 || to->size() < 4 || !std::equal(from->end() - 3, from->end(), to->end() - 3)) return false;
+  if (!from || !to || from->size() < 4 || to->size() < 4 || !std::equal(from->end() - 3, from->end(), to->end() - 3))
+    return false;
   if (constantInts(view->input(1))) return true;
   const Node* list = view->input(1)->node();
   if (!isKind(list, "prim::ListConstruct")) return false;
-  return std::all_of(list->inputs().end() - 3, list->inputs().end(), [](const Value* entry) { return constantInt(entry).has_value(); });
+  return std::all_of(list->inputs().end() - 3, list->inputs().end(),
+                     [](const Value* entry) { return constantInt(entry).has_value(); });
 }
 
 // The chain from the second product up to its masked sum of five axes; false: this is something else.
@@ -105,7 +107,8 @@ Decline whyNotWindows(PassContext& context, const WindowMask& match) {
   for (const Node* node : match.nodes) {
     if (node == last) continue;
     if (node->output()->uses().size() != 1) return {reasons::kOtherUses, "Scores are read elsewhere."};
-    if (node->owningBlock() != last->owningBlock()) return {reasons::kControlFlow, "The scores come from another block."};
+    if (node->owningBlock() != last->owningBlock())
+      return {reasons::kControlFlow, "The scores come from another block."};
   }
   const auto batch = knownSizes(match.split->input(0));
   for (const Value* operand : {match.scores.base[0], match.scores.base[1], match.result.base[1]}) {
@@ -132,7 +135,10 @@ Decline whyNotWindows(PassContext& context, const WindowMask& match) {
 class WindowRewrite {
  public:
   WindowRewrite(Rewriter& rewriter, const WindowMask& match)
-      : rewriter_(rewriter), match_(match), write_(rewriter, match.nodes.front(), at::kFloat), windows_(*knownSizes(match.split->output())) {}
+      : rewriter_(rewriter),
+        match_(match),
+        write_(rewriter, match.nodes.front(), at::kFloat),
+        windows_(*knownSizes(match.split->output())) {}
 
   void run() {
     Node* last = match_.nodes.front();
@@ -147,9 +153,11 @@ class WindowRewrite {
     Value* axis = write_.number(-1);
     Value* weights = write_.make("aten::softmax", {masked, axis, write_.none()}, windows_);
     result.base = {weights, inWindows(v)};
-    Value* five = write_.typed(writeFusedOp(rewriter_, result, last), {windows_[0], windows_[1], result_sizes[1], result_sizes[2], result_sizes[3]});
+    Value* five = write_.typed(writeFusedOp(rewriter_, result, last),
+                               {windows_[0], windows_[1], result_sizes[1], result_sizes[2], result_sizes[3]});
     const bool q_turned = scores.spec.intOr("transpose_a", 0) != 0;
-    const std::vector<Value*> sizes = {write_.size(q, 0), write_.size(q, 1), write_.size(q, q_turned ? 3 : 2), write_.size(v, 3)};
+    const std::vector<Value*> sizes = {write_.size(q, 0), write_.size(q, 1), write_.size(q, q_turned ? 3 : 2),
+                                       write_.size(v, 3)};
     Value* y = write_.make("aten::reshape", {five, write_.list(sizes)}, result_sizes);
     const std::vector<Node*> consumed(match_.nodes.rbegin(), match_.nodes.rend());
     rewriter_.replace(consumed, last->output(), y, "gave the windows of attention an axis of their own");
@@ -164,7 +172,8 @@ class WindowRewrite {
 
   Value* inWindows(Value* operand) {
     const Ints sizes = *knownSizes(operand);
-    Value* shape = write_.list({leading(0), leading(1), write_.size(operand, 1), write_.size(operand, 2), write_.size(operand, 3)});
+    Value* shape = write_.list(
+        {leading(0), leading(1), write_.size(operand, 1), write_.size(operand, 2), write_.size(operand, 3)});
     return write_.make("aten::reshape", {operand, shape}, {windows_[0], windows_[1], sizes[1], sizes[2], sizes[3]});
   }
 
@@ -200,7 +209,8 @@ bool canonicalizeWindowMask(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeWindowMask = {"canonicalize-window-mask", "Lets attention within windows see its masks in one step.",
+const Pass kCanonicalizeWindowMask = {"canonicalize-window-mask",
+                                      "Lets attention within windows see its masks in one step.",
                                       &canonicalizeWindowMask,
                                       {"aten::softmax"}};
 

@@ -13,11 +13,11 @@
 // fusions make post-operations of them. Numerics: sums in another order, the factor is rounded into q.
 #include <algorithm>
 
-#include "core/lower/attention_layout.h"
 #include "core/graph/node_facts.h"
+#include "core/lower/attention_layout.h"
 #include "passes/match/node_writer.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -33,9 +33,9 @@ struct AttentionMatch {
   MaskUse use = MaskUse::kNone;
   double filled = 0;
   double scale = 1;
-  bool transpose_k = false;     // k stands as [D, T]
-  Value* scores = nullptr;      // what is read next, on the way up
-  std::vector<Node*> nodes;     // from the second product upwards
+  bool transpose_k = false;  // k stands as [D, T]
+  Value* scores = nullptr;   // what is read next, on the way up
+  std::vector<Node*> nodes;  // from the second product upwards
 };
 
 // The product whose left side is a softmax.
@@ -44,7 +44,8 @@ bool readSecondProduct(Node* node, AttentionMatch* match) {
   if (!op || op->spec.kind != OpKind::kMatmul || !op->spec.post_ops.empty()) return false;
   const Node* left = op->base[0]->node();
   if (!isKind(left, "aten::softmax") && !isKind(left, "ipex_studio::softmax")) return false;
-  const bool plain = op->spec.floatOr("scale", 1) == 1 && op->spec.intOr("transpose_a", 0) == 0 && op->spec.intOr("transpose_b", 0) == 0;
+  const bool plain = op->spec.floatOr("scale", 1) == 1 && op->spec.intOr("transpose_a", 0) == 0 &&
+                     op->spec.intOr("transpose_b", 0) == 0;
   if (!plain) return false;
   match->scores = op->base[0];
   match->v = op->base[1];
@@ -59,8 +60,11 @@ Decline readSoftmax(AttentionMatch* match) {
   OpSpec spec;
   if (isKind(node, "aten::softmax")) {
     const auto axis = constantInt(node->input(1));
-    const bool same_type = isNone(node->input(2)) || constantInt(node->input(2)) == static_cast<std::int64_t>(at::kFloat);
-    if (!axis || !same_type) return {reasons::kUnsupportedAttribute, "The softmax computes in another type or along an axis found at run time."};
+    const bool same_type =
+        isNone(node->input(2)) || constantInt(node->input(2)) == static_cast<std::int64_t>(at::kFloat);
+    if (!axis || !same_type)
+      return {reasons::kUnsupportedAttribute,
+              "The softmax computes in another type or along an axis found at run time."};
     spec.attributes["axis"] = *axis;
   } else {
     const auto text = torch::jit::constant_as<std::string>(node->input(2));
@@ -91,7 +95,8 @@ Decline readFill(AttentionMatch* match) {
   const auto number = constantNumber(node->input(is_fill || keeps ? 2 : 1));
   if (!number) return {reasons::kNotConstant, "What hidden scores are filled with is computed at run time."};
   Value* mask = node->input(is_fill ? 1 : 0);
-  if (knownDtype(mask) != at::kBool) return {reasons::kUnsupportedDtype, "The mask of the scores is not known to be boolean."};
+  if (knownDtype(mask) != at::kBool)
+    return {reasons::kUnsupportedDtype, "The mask of the scores is not known to be boolean."};
   if (knownSizes(scores) != knownSizes(node->output())) return {reasons::kBroadcast, "The mask enlarges the scores."};
   match->mask = mask;
   match->use = keeps ? MaskUse::kKeep : MaskUse::kFill;
@@ -109,9 +114,11 @@ Decline readFirstProduct(AttentionMatch* match) {
   }
   std::string why;
   const auto op = readFusedOp(match->scores->node(), &why);
-  if (!op || op->spec.kind != OpKind::kMatmul) return {reasons::kUnsupportedOperator, "The scores are no matrix product."};
+  if (!op || op->spec.kind != OpKind::kMatmul)
+    return {reasons::kUnsupportedOperator, "The scores are no matrix product."};
   if (!op->spec.post_ops.empty() || op->spec.intOr("transpose_a", 0) != 0) {
-    return {reasons::kUnsupportedAttribute, "The product of queries and keys has post-operations or reads queries transposed."};
+    return {reasons::kUnsupportedAttribute,
+            "The product of queries and keys has post-operations or reads queries transposed."};
   }
   match->q = op->base[0];
   match->k = op->base[1];
@@ -126,17 +133,20 @@ Decline whyNot(PassContext& context, const AttentionMatch& match) {
   for (const Node* node : match.nodes) {
     if (node == last) continue;
     if (node->output()->uses().size() != 1) return {reasons::kOtherUses, "Scores or weights are read elsewhere."};
-    if (node->owningBlock() != last->owningBlock()) return {reasons::kControlFlow, "The scores come from another block."};
+    if (node->owningBlock() != last->owningBlock())
+      return {reasons::kControlFlow, "The scores come from another block."};
   }
   for (const Value* operand : {match.q, match.k, match.v}) {
-    if (!isFloat32(operand)) return {reasons::kUnsupportedDtype, "Queries, keys or values are not known to be float32."};
+    if (!isFloat32(operand))
+      return {reasons::kUnsupportedDtype, "Queries, keys or values are not known to be float32."};
     if (!knownSizes(operand)) return {reasons::kUnknownShape, "The rank of queries, keys or values is not known."};
     if (context.mayBeWritten(operand)) return {reasons::kAliased, "Queries, keys or values may be written to."};
   }
   if (match.mask == nullptr) return {};
   const auto mask = knownSizes(match.mask), scores = knownSizes(match.scores);
   if (!mask || !scores || !broadcastsTo(*mask, *scores)) return {reasons::kBroadcast, "The mask enlarges the scores."};
-  if (match.use == MaskUse::kAdd && !isFloat32(match.mask)) return {reasons::kUnsupportedDtype, "The mask is not known to be float32."};
+  if (match.use == MaskUse::kAdd && !isFloat32(match.mask))
+    return {reasons::kUnsupportedDtype, "The mask is not known to be float32."};
   if (context.mayBeWritten(match.mask)) return {reasons::kAliased, "The mask may be written to."};
   return {};
 }
@@ -195,7 +205,9 @@ bool fuseAttention(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseAttention = {"fuse-attention", "Makes one operation of attention, without its matrix of scores.", &fuseAttention,
+const Pass kFuseAttention = {"fuse-attention",
+                             "Makes one operation of attention, without its matrix of scores.",
+                             &fuseAttention,
                              {"aten::softmax", "ipex_studio::softmax"}};
 
 }  // namespace ipex_studio

@@ -16,7 +16,8 @@ bool canonicalizeBaddbmm(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : context.nodes(kCanonicalizeBaddbmm.needs)) {
     if (!context.rewriter.alive(node) || node->inputs().size() != 5) continue;
-    const auto sizes = knownSizes(node->output()), left = knownSizes(node->input(1)), right = knownSizes(node->input(2));
+    const auto sizes = knownSizes(node->output()), left = knownSizes(node->input(1)),
+               right = knownSizes(node->input(2));
     const bool plain = constantNumber(node->input(3)) == 1.0 && constantNumber(node->input(4)) == 1.0;
     if (!plain || !sizes || sizes->size() != 3 || !left || !right || !knownDtype(node->output())) continue;
     if (!context.rewriter.permit()) break;
@@ -31,6 +32,9 @@ bool canonicalizeBaddbmm(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeBaddbmm = {"canonicalize-baddbmm", "Writes products with a sum as a product and a sum.", &canonicalizeBaddbmm, {"aten::baddbmm"}};
+const Pass kCanonicalizeBaddbmm = {"canonicalize-baddbmm",
+                                   "Writes products with a sum as a product and a sum.",
+                                   &canonicalizeBaddbmm,
+                                   {"aten::baddbmm"}};
 
 }  // namespace ipex_studio

@@ -65,9 +65,10 @@ bool canonicalizeBatchNorm(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeBatchNorm = {"canonicalize-batch-norm", "Gives every inference batch normalization one form.",
+const Pass kCanonicalizeBatchNorm = {"canonicalize-batch-norm",
+                                     "Gives every inference batch normalization one form.",
                                      &canonicalizeBatchNorm,
-                                     {"aten::batch_norm", "aten::native_batch_norm", "aten::_batch_norm_impl_index", "aten::cudnn_batch_norm",
-                                      "aten::instance_norm"}};
+                                     {"aten::batch_norm", "aten::native_batch_norm", "aten::_batch_norm_impl_index",
+                                      "aten::cudnn_batch_norm", "aten::instance_norm"}};
 
 }  // namespace ipex_studio

@@ -31,11 +31,12 @@ struct ConvolutionForm {
   int dilation, output_padding, groups;
 };
 
-constexpr ConvolutionForm kForms[] = {{"aten::conv1d", 1, false, 5, -1, 6},           {"aten::conv2d", 2, false, 5, -1, 6},
-                           {"aten::conv3d", 3, false, 5, -1, 6},           {"aten::conv_transpose1d", 1, true, 7, 5, 6},
-                           {"aten::conv_transpose2d", 2, true, 7, 5, 6},   {"aten::conv_transpose3d", 3, true, 7, 5, 6},
-                           {"aten::_convolution", 0, false, 5, 7, 8},      {"aten::convolution", 0, false, 5, 7, 8},
-                           {"aten::_convolution_mode", 0, false, 5, -1, 6}};
+constexpr ConvolutionForm kForms[] = {
+    {"aten::conv1d", 1, false, 5, -1, 6},           {"aten::conv2d", 2, false, 5, -1, 6},
+    {"aten::conv3d", 3, false, 5, -1, 6},           {"aten::conv_transpose1d", 1, true, 7, 5, 6},
+    {"aten::conv_transpose2d", 2, true, 7, 5, 6},   {"aten::conv_transpose3d", 3, true, 7, 5, 6},
+    {"aten::_convolution", 0, false, 5, 7, 8},      {"aten::convolution", 0, false, 5, 7, 8},
+    {"aten::_convolution_mode", 0, false, 5, -1, 6}};
 constexpr int kStride = 3;
 constexpr int kPadding = 4;
 constexpr int kTransposed = 6;  // of _convolution and convolution
@@ -49,8 +50,8 @@ struct Convolution {
 
 const ConvolutionForm* formOf(const Node* node) {
   const std::string kind = node->kind().toQualString();
-  const auto* found =
-      std::find_if(std::begin(kForms), std::end(kForms), [&](const ConvolutionForm& form) { return kind == form.kind; });
+  const auto* found = std::find_if(std::begin(kForms), std::end(kForms),
+                                   [&](const ConvolutionForm& form) { return kind == form.kind; });
   return found == std::end(kForms) ? nullptr : found;
 }
 
@@ -154,7 +155,8 @@ class AddedConstants {
   Value* get(const IValue& wanted, Node* before) {
     if (before->owningBlock() != block_) made_.clear();
     block_ = before->owningBlock();
-    const auto known = std::find_if(made_.begin(), made_.end(), [&](const auto& made) { return isSame(made.first, wanted); });
+    const auto known =
+        std::find_if(made_.begin(), made_.end(), [&](const auto& made) { return isSame(made.first, wanted); });
     if (known != made_.end()) return known->second;
     return made_.emplace_back(wanted, rewriter_.constant(wanted, before)).second;
   }
@@ -173,9 +175,12 @@ Value* constantOr(Node* node, int index, const IValue& wanted, Rewriter& rewrite
   return constant && isSame(*constant, wanted) ? given : rewriter.constant(wanted, node);
 }
 
-void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolution, Rewriter& rewriter, AddedConstants& added) {
+void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolution, Rewriter& rewriter,
+             AddedConstants& added) {
   Value* x = node->input(0);
-  const auto constant = [&](int index, const IValue& wanted) { return constantOr(node, index, wanted, rewriter, added); };
+  const auto constant = [&](int index, const IValue& wanted) {
+    return constantOr(node, index, wanted, rewriter, added);
+  };
   if (!convolution.pad_before.empty()) {
     Value* sides = rewriter.constant(IValue(convolution.pad_before), node);
     x = rewriter.create("aten::constant_pad_nd", {x, sides, rewriter.constant(IValue(std::int64_t{0}), node)}, node)
@@ -183,8 +188,9 @@ void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolu
   }
   Node* made = rewriter.create(
       "aten::convolution",
-      {x, node->input(1), node->input(2), constant(kStride, convolution.stride), constant(kPadding, convolution.padding),
-       constant(form.dilation, convolution.dilation), constant(form.groups == 8 ? kTransposed : -1, convolution.transposed),
+      {x, node->input(1), node->input(2), constant(kStride, convolution.stride),
+       constant(kPadding, convolution.padding), constant(form.dilation, convolution.dilation),
+       constant(form.groups == 8 ? kTransposed : -1, convolution.transposed),
        constant(form.output_padding, convolution.output_padding), constant(form.groups, convolution.groups)},
       node);
   made->output()->setType(node->output()->type());
@@ -216,8 +222,11 @@ bool canonicalizeConvolution(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeConvolution = {"canonicalize-convolution", "Gives every convolution one form.", &canonicalizeConvolution,
-                                       {"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d", "aten::conv_transpose2d",
-                                        "aten::conv_transpose3d", "aten::_convolution", "aten::convolution", "aten::_convolution_mode"}};
+const Pass kCanonicalizeConvolution = {
+    "canonicalize-convolution",
+    "Gives every convolution one form.",
+    &canonicalizeConvolution,
+    {"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d", "aten::conv_transpose2d",
+     "aten::conv_transpose3d", "aten::_convolution", "aten::convolution", "aten::_convolution_mode"}};
 
 }  // namespace ipex_studio

@@ -94,7 +94,9 @@ bool canonicalizeLinear(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeLinear = {"canonicalize-linear", "Gives products with constant weights one form.", &canonicalizeLinear,
+const Pass kCanonicalizeLinear = {"canonicalize-linear",
+                                  "Gives products with constant weights one form.",
+                                  &canonicalizeLinear,
                                   {"aten::addmm", "aten::matmul", "aten::mm"}};
 
 }  // namespace ipex_studio

@@ -7,8 +7,8 @@
 // Runs after canonicalize-convolution and canonicalize-batch-norm. Numerics: weights in float64, rounded once.
 #include <cmath>
 
-#include "passes/pass_list.h"
 #include "passes/match/weighted_node.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -93,7 +93,7 @@ bool foldBatchNorm(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldBatchNorm = {"fold-batch-norm", "Folds batch normalization into the weights before it.", &foldBatchNorm,
-                             {"aten::batch_norm"}};
+const Pass kFoldBatchNorm = {
+    "fold-batch-norm", "Folds batch normalization into the weights before it.", &foldBatchNorm, {"aten::batch_norm"}};
 
 }  // namespace ipex_studio

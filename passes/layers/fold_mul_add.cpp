@@ -7,8 +7,8 @@
 // (alpha), mixed-dtype (the constant would widen the result), operand-broadcasts-result, unknown-shape, not finite.
 // Silent where the other operand is not constant: that is a residual, which fusion takes.
 // Runs after fold-batch-norm. Numerics: weights in float64, rounded once.
-#include "passes/pass_list.h"
 #include "passes/match/weighted_node.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -119,7 +119,9 @@ bool foldMulAdd(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldMulAdd = {"fold-mul-add", "Folds constant factors and addends into the weights before them.", &foldMulAdd,
+const Pass kFoldMulAdd = {"fold-mul-add",
+                          "Folds constant factors and addends into the weights before them.",
+                          &foldMulAdd,
                           {"aten::convolution", "aten::linear"}};
 
 }  // namespace ipex_studio

@@ -10,8 +10,8 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/pass.h"
-#include "passes/pass_list.h"
 #include "passes/match/weighted_node.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -24,7 +24,6 @@ namespace aten = torch::jit::aten;
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-
 
 struct Padding {
   Ints begin, end;  // per spatial dimension, in the convolution's order
@@ -126,7 +125,9 @@ bool foldPad(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldPad = {"fold-pad", "Folds zero padding into the convolution that reads it.", &foldPad,
+const Pass kFoldPad = {"fold-pad",
+                       "Folds zero padding into the convolution that reads it.",
+                       &foldPad,
                        {"aten::constant_pad_nd", "aten::pad"}};
 
 }  // namespace ipex_studio

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -195,7 +195,7 @@ bool fuseConcatLinear(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseConcatLinear = {"fuse-concat-linear", "Joins linears that share their source.", &fuseConcatLinear,
-                                {"aten::linear"}};
+const Pass kFuseConcatLinear = {
+    "fuse-concat-linear", "Joins linears that share their source.", &fuseConcatLinear, {"aten::linear"}};
 
 }  // namespace ipex_studio

@@ -15,8 +15,8 @@
 
 #include "core/graph/elementwise.h"
 #include "core/graph/node_facts.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -148,13 +148,15 @@ bool absorbRowFactors(PassContext& context, Node* node, bool* permitted) {
   for (const std::size_t side : {0, 1}) {
     Value* factors = node->input(1 - side);
     auto op = readFusedOp(node->input(side)->node());
-    if (!op || op->spec.kind != OpKind::kMatmul || !op->spec.post_ops.empty() || op->spec.intOr("transpose_a", 0) != 0) continue;
+    if (!op || op->spec.kind != OpKind::kMatmul || !op->spec.post_ops.empty() || op->spec.intOr("transpose_a", 0) != 0)
+      continue;
     const auto each = knownSizes(factors), rows = knownSizes(op->base[0]), result = knownSizes(node->input(side));
     const bool of_rows = each && rows && result && !each->empty() && each->back() == 1 && broadcastsTo(*each, *rows);
     if (!of_rows || rows->back() >= result->back() || !isFloat32(factors) || !isFloat32(op->base[0])) continue;
     Decline decline;
     const auto producer = readProducer(node->input(side), node, &decline);
-    if (!decline && (context.mayBeWritten(factors) || context.mayBeWritten(op->base[0]) || context.mayBeWritten(op->base[1]))) {
+    if (!decline &&
+        (context.mayBeWritten(factors) || context.mayBeWritten(op->base[0]) || context.mayBeWritten(op->base[1]))) {
       decline = {reasons::kAliased, "An operand of the product may be written to before it is scaled."};
     }
     if (decline || !producer) {
@@ -167,7 +169,8 @@ bool absorbRowFactors(PassContext& context, Node* node, bool* permitted) {
     scaled->output()->setType(op->base[0]->type());
     op->base[0] = scaled->output();
     Node* fused = writeFusedOp(context.rewriter, *op, node);
-    context.rewriter.replace({producer->node, node}, node->output(), fused->output(), "moved factors of rows into the operand of a matrix product");
+    context.rewriter.replace({producer->node, node}, node->output(), fused->output(),
+                             "moved factors of rows into the operand of a matrix product");
     return true;
   }
   return false;
@@ -178,11 +181,13 @@ bool fuseMatmulTranspose(torch::jit::Graph& graph, PassContext& context) {
   bool permitted = true;
   const auto& products = kFuseMatmulTranspose.needs;
   const auto wanted = [&](c10::Symbol kind) {
-    return mayBeElementwise(kind) || std::find(products.begin(), products.end(), std::string(kind.toQualString())) != products.end();
+    return mayBeElementwise(kind) ||
+           std::find(products.begin(), products.end(), std::string(kind.toQualString())) != products.end();
   };
   for (Node* node : context.nodesWhere(wanted)) {
     if (!context.rewriter.alive(node)) continue;
-    changed |= absorbOperands(context, node, &permitted) || absorbResult(context, node, &permitted) || absorbRowFactors(context, node, &permitted);
+    changed |= absorbOperands(context, node, &permitted) || absorbResult(context, node, &permitted) ||
+               absorbRowFactors(context, node, &permitted);
     if (!permitted) break;
   }
   return changed;
@@ -191,7 +196,8 @@ bool fuseMatmulTranspose(torch::jit::Graph& graph, PassContext& context) {
 }  // namespace
 
 const Pass kFuseMatmulTranspose = {"fuse-matmul-transpose",
-                                   "Moves transposes of operands and factors into matrix products.", &fuseMatmulTranspose,
+                                   "Moves transposes of operands and factors into matrix products.",
+                                   &fuseMatmulTranspose,
                                    {"aten::matmul", "aten::mm", "aten::bmm", "ipex_studio::matmul"}};
 
 }  // namespace ipex_studio

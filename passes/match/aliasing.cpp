@@ -34,7 +34,8 @@ bool isGraphOutput(const Value* value) {
   constexpr std::size_t kLookedAt = 32;
   const auto& uses = value->uses();
   const auto end = uses.begin() + static_cast<std::ptrdiff_t>(std::min(uses.size(), kLookedAt));
-  return std::any_of(uses.begin(), end, [](const torch::jit::Use& use) { return use.user->kind() == torch::jit::prim::Return; });
+  return std::any_of(uses.begin(), end,
+                     [](const torch::jit::Use& use) { return use.user->kind() == torch::jit::prim::Return; });
 }
 
 Decline checkSameValue(PassContext& context, Value* from, Value* to, bool is_view) {

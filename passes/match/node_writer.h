@@ -17,7 +17,8 @@ class NodeWriter {
 
   // Nodes come before `node` and have the dtype of its first operand, or the given one.
   NodeWriter(Rewriter& rewriter, torch::jit::Node* node) : NodeWriter(rewriter, node, knownDtype(node->input(0))) {}
-  NodeWriter(Rewriter& rewriter, torch::jit::Node* node, std::optional<at::ScalarType> dtype) : rewriter_(rewriter), node_(node), dtype_(dtype) {}
+  NodeWriter(Rewriter& rewriter, torch::jit::Node* node, std::optional<at::ScalarType> dtype)
+      : rewriter_(rewriter), node_(node), dtype_(dtype) {}
 
   torch::jit::Node* node() const { return node_; }
   Value* number(std::int64_t value) { return rewriter_.constant(value, node_); }
@@ -38,7 +39,9 @@ class NodeWriter {
     made->output()->setType(c10::IntType::get());
     return made->output();
   }
-  Value* size(Value* x, std::size_t axis) { return integer("aten::size", {x, number(static_cast<std::int64_t>(axis))}); }
+  Value* size(Value* x, std::size_t axis) {
+    return integer("aten::size", {x, number(static_cast<std::int64_t>(axis))});
+  }
   Value* list(const std::vector<Value*>& entries) {
     torch::jit::Node* made = rewriter_.create("prim::ListConstruct", entries, node_);
     made->output()->setType(c10::ListType::ofInts());
@@ -54,7 +57,8 @@ class NodeWriter {
     Ints sizes = *knownSizes(x);
     sizes[first] *= sizes[first + 1];
     sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(first) + 1);
-    return make("aten::flatten", {x, number(static_cast<std::int64_t>(first)), number(static_cast<std::int64_t>(first) + 1)}, sizes);
+    return make("aten::flatten",
+                {x, number(static_cast<std::int64_t>(first)), number(static_cast<std::int64_t>(first) + 1)}, sizes);
   }
   Value* permute(Value* x, const Ints& order) {
     const Ints from = *knownSizes(x);

@@ -51,7 +51,8 @@ Node* takeFollower(FusedOp* op, Node* node) {
   Node* next = result->uses()[0].user;
   if (next->owningBlock() != node->owningBlock()) return nullptr;
   const auto elementwise = readUnary(next);
-  const bool follows = elementwise && elementwise->data == result && producesFloat32(*op, result) && op->spec.post_ops.size() + 2 <= kMaxPostOps;
+  const bool follows = elementwise && elementwise->data == result && producesFloat32(*op, result) &&
+                       op->spec.post_ops.size() + 2 <= kMaxPostOps;
   return follows && appendTo(op, *elementwise) ? next : nullptr;
 }
 
@@ -202,7 +203,9 @@ bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::
   std::vector<c10::Symbol> on_two;
   for (const char* kind : kinds) on_two.push_back(c10::Symbol::fromQualString(kind));
   const auto isOnTwo = [&](c10::Symbol kind) { return std::find(on_two.begin(), on_two.end(), kind) != on_two.end(); };
-  const auto wanted = [&](c10::Symbol kind, bool on_one_value) { return isOnTwo(kind) || (on_one_value && mayBeElementwise(kind)); };
+  const auto wanted = [&](c10::Symbol kind, bool on_one_value) {
+    return isOnTwo(kind) || (on_one_value && mayBeElementwise(kind));
+  };
   for (Node* node : context.nodesBehind(&mayBeFusedOp, wanted)) {
     if (!context.rewriter.alive(node)) continue;
     Decline decline;

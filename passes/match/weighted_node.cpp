@@ -34,7 +34,8 @@ at::Tensor scaledWeights(const WeightedNode& weighted, const at::Tensor& scale) 
   const std::int64_t rows = given.size(0) * per_group;
   const std::int64_t length = rows == 0 ? 0 : given.numel() / rows;
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t channel = weighted.transposed ? row / per_group / (given.size(0) / weighted.groups) * per_group + row % per_group : row;
+    const std::int64_t channel =
+        weighted.transposed ? row / per_group / (given.size(0) / weighted.groups) * per_group + row % per_group : row;
     const double factor = factors[scale.numel() == 1 ? 0 : channel];
     for (std::int64_t i = row * length; i < (row + 1) * length; ++i) to[i] = static_cast<T>(from[i] * factor);
   }
@@ -119,7 +120,8 @@ Decline checkFinite(const at::Tensor& scale, const at::Tensor& shift) {
   const auto moderate = [](const at::Tensor& tensor) {
     const at::Tensor dense = tensor.contiguous();
     const double* first = dense.data_ptr<double>();
-    return std::all_of(first, first + dense.numel(), [](double value) { return std::abs(value) < kLargest; });  // nor NaN
+    return std::all_of(first, first + dense.numel(),
+                       [](double value) { return std::abs(value) < kLargest; });  // nor NaN
   };
   if (moderate(scale) && moderate(shift)) return {};
   return {reasons::kUnsupportedAttribute, "The folded weights would not be finite."};
@@ -133,8 +135,10 @@ void foldAffine(const WeightedNode& weighted, Node* user, const at::Tensor& scal
   const bool is_float = weighted.weight.scalar_type() == at::kFloat;
   const at::Tensor factors = scale.contiguous(), addends = shift.contiguous();
   std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
-  inputs[1] = rewriter.constant(is_float ? scaledWeights<float>(weighted, factors) : scaledWeights<double>(weighted, factors), node);
-  inputs[2] = rewriter.constant(is_float ? scaledBias<float>(weighted, factors, addends) : scaledBias<double>(weighted, factors, addends), node);
+  inputs[1] = rewriter.constant(
+      is_float ? scaledWeights<float>(weighted, factors) : scaledWeights<double>(weighted, factors), node);
+  inputs[2] = rewriter.constant(
+      is_float ? scaledBias<float>(weighted, factors, addends) : scaledBias<double>(weighted, factors, addends), node);
   Node* folded = rewriter.create(node->kind().toQualString(), inputs, node);
   folded->output()->setType(user->output(0)->type());
   rewriter.replace({node, user}, user->output(0), folded->output(), text);

@@ -8,9 +8,9 @@
 // value-may-be-aliased-or-written. Runs after common subexpressions are one and before every fusion. Numerics: the
 // operator computes the variance in one walk; relative error below 1e-5 on the cases of the test.
 #include "core/graph/node_facts.h"
+#include "passes/match/post_op_fusion.h"
 #include "passes/norm/norm_forms.h"
 #include "passes/pass_list.h"
-#include "passes/match/post_op_fusion.h"
 
 namespace ipex_studio {
 
@@ -121,7 +121,8 @@ bool canonicalizeLayerNorm(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeLayerNorm = {"canonicalize-layer-norm", "Recognises layer normalization that was written out.",
+const Pass kCanonicalizeLayerNorm = {"canonicalize-layer-norm",
+                                     "Recognises layer normalization that was written out.",
                                      &canonicalizeLayerNorm,
                                      {"aten::mean"}};
 

@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "core/graph/node_facts.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -141,7 +141,8 @@ bool fuseAddLayerNorm(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm", "Fuses the sum in front of a layer normalization into it.",
+const Pass kFuseAddLayerNorm = {"fuse-add-layer-norm",
+                                "Fuses the sum in front of a layer normalization into it.",
                                 &fuseAddLayerNorm,
                                 {"aten::layer_norm", "ipex_studio::layer_norm"}};
 

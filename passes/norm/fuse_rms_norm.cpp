@@ -12,9 +12,9 @@
 #include <limits>
 
 #include "core/graph/node_facts.h"
+#include "passes/match/post_op_fusion.h"
 #include "passes/norm/norm_forms.h"
 #include "passes/pass_list.h"
-#include "passes/match/post_op_fusion.h"
 
 namespace ipex_studio {
 
@@ -56,7 +56,9 @@ std::optional<RowNormMatch> matchRootMeanSquare(Node* root) {
 bool areSizesOf(const Value* list, const Value* x) {
   const auto sizes = knownSizes(x);
   if (list->node()->kind() == torch::jit::prim::Constant) return sizes && constantInts(list) == sizes;
-  if (!sizes || list->node()->kind() != torch::jit::prim::ListConstruct || list->node()->inputs().size() != sizes->size()) return false;
+  if (!sizes || list->node()->kind() != torch::jit::prim::ListConstruct ||
+      list->node()->inputs().size() != sizes->size())
+    return false;
   for (std::size_t axis = 0; axis < sizes->size(); ++axis) {
     const Value* size = list->node()->input(axis);
     const auto constant = constantInt(size);
@@ -71,7 +73,8 @@ bool areSizesOf(const Value* list, const Value* x) {
 // `value` without what spreads it over x, and the least it may be; 0 where nothing says.
 double takeFloor(Value** value, const Value* x, std::vector<Node*>* nodes) {
   Node* node = (*value)->node();
-  const bool spreads = (isKind(node, "aten::expand") && areSizesOf(node->input(1), x)) || (isKind(node, "aten::expand_as") && node->input(1) == x);
+  const bool spreads = (isKind(node, "aten::expand") && areSizesOf(node->input(1), x)) ||
+                       (isKind(node, "aten::expand_as") && node->input(1) == x);
   if (spreads) {
     nodes->push_back(node);
     *value = node->input(0);
@@ -106,7 +109,8 @@ std::optional<RowNormMatch> matchLength(Node* root) {
 // aten::rms_norm(x, normalized_shape, weight?, eps?); without axes where sizes or eps are not constant.
 std::optional<RowNormMatch> matchOperator(Node* root) {
   if (!isKind(root, "aten::rms_norm")) return std::nullopt;
-  RowNormMatch match{root->input(0), "rms", {}, std::numeric_limits<float>::epsilon(), root, {root}, {}, {}, root->input(2)};
+  RowNormMatch match{root->input(0), "rms", {}, std::numeric_limits<float>::epsilon(), root, {root}, {}, {},
+                     root->input(2)};
   const auto shape = constantInts(root->input(1));
   const auto eps = constantNumber(root->input(3));
   if (!shape || (!eps && !isNone(root->input(3)))) return match;
@@ -145,7 +149,8 @@ Decline whyNot(PassContext& context, const RowNormMatch& match) {
   if (!knownSizes(match.x)) return {reasons::kUnknownShape, "The rank of the normalized tensor is not known."};
   const auto sizes = normalizedSizes(match);
   if (sizes.empty()) {
-    return {reasons::kUnsupportedAttribute, "It normalizes over other axes than the last ones, or is not told by constants."};
+    return {reasons::kUnsupportedAttribute,
+            "It normalizes over other axes than the last ones, or is not told by constants."};
   }
   const bool weighted = match.weight != nullptr && !isNone(match.weight);
   if (weighted && (!isFloat32(match.weight) || knownSizes(match.weight) != sizes)) {
@@ -159,11 +164,15 @@ Decline whyNot(PassContext& context, const RowNormMatch& match) {
 
 void rewrite(Rewriter& rewriter, const RowNormMatch& match) {
   Node* last = match.last;
-  const auto affine = [&](const std::optional<at::Tensor>& tensor) { return tensor ? rewriter.constant(*tensor, last) : rewriter.none(last); };
+  const auto affine = [&](const std::optional<at::Tensor>& tensor) {
+    return tensor ? rewriter.constant(*tensor, last) : rewriter.none(last);
+  };
   FusedOp op;
   op.spec.kind = OpKind::kLayerNorm;
-  op.spec.attributes = {{"axes", static_cast<std::int64_t>(match.axes.size())}, {"eps", match.eps}, {match.norm, std::int64_t{1}}};
-  op.base = {match.x, match.weight != nullptr ? match.weight : affine(match.gamma), affine(match.beta), rewriter.none(last)};
+  op.spec.attributes = {
+      {"axes", static_cast<std::int64_t>(match.axes.size())}, {"eps", match.eps}, {match.norm, std::int64_t{1}}};
+  op.base = {match.x, match.weight != nullptr ? match.weight : affine(match.gamma), affine(match.beta),
+             rewriter.none(last)};
   Node* fused = writeFusedOp(rewriter, op, last);
   rewriter.replace(match.nodes, last->output(), fused->output(), "fused the normalization of rows");
 }
@@ -190,7 +199,8 @@ bool fuseRmsNorm(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseRmsNorm = {"fuse-rms-norm", "Fuses the division of rows by their root mean square or length.",
+const Pass kFuseRmsNorm = {"fuse-rms-norm",
+                           "Fuses the division of rows by their root mean square or length.",
                            &fuseRmsNorm,
                            {"aten::rsqrt", "aten::sqrt", "aten::norm", "aten::linalg_vector_norm", "aten::rms_norm"}};
 

@@ -8,8 +8,8 @@
 // factors for nothing, and before fuse-residual-add, which would make the mask a post-op of the matrix product in a
 // second walk over the scores. Numerics: one rounding less.
 #include "core/graph/node_facts.h"
-#include "passes/pass_list.h"
 #include "passes/match/post_op_fusion.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -132,7 +132,9 @@ bool fuseSoftmax(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseSoftmax = {"fuse-softmax", "Fuses the factor and the mask in front of a softmax into it.", &fuseSoftmax,
+const Pass kFuseSoftmax = {"fuse-softmax",
+                           "Fuses the factor and the mask in front of a softmax into it.",
+                           &fuseSoftmax,
                            {"aten::softmax", "aten::log_softmax"}};
 
 }  // namespace ipex_studio

@@ -4,8 +4,8 @@
 #include <optional>
 #include <unordered_set>
 
-#include "core/lower/lowering.h"
 #include "core/graph/rewriter.h"
+#include "core/lower/lowering.h"
 
 namespace ipex_studio {
 

@@ -28,7 +28,8 @@ bool allOperations(const LoweredNode& lowered, const Test& test) {
 
 // What makes a tensor of its own takes an operand for its sizes only.
 bool readsFloats(const LoweredOp& op) {
-  return std::any_of(op.src.begin(), op.src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr && isFloat(operand.value); });
+  return std::any_of(op.src.begin(), op.src.end(),
+                     [](const LoweredOperand& operand) { return operand.value != nullptr && isFloat(operand.value); });
 }
 
 bool isBeyondFp16(double number) { return std::isfinite(number) && std::fabs(number) > kLargestFp16; }
@@ -79,7 +80,8 @@ const char* whyNotFp16(Node* node, const LoweredNode& lowered, const CastPolicy&
       return "This operation keeps FP32: its results may be beyond the largest FP16 number, 65504.";
     }
   }
-  if (readsBeyondFp16(node)) return "This operation keeps FP32: a constant of it is beyond the largest FP16 number, 65504.";
+  if (readsBeyondFp16(node))
+    return "This operation keeps FP32: a constant of it is beyond the largest FP16 number, 65504.";
   const bool stock_chain = policy.role == CastRole::kFollow && node->kind().is_aten() && !policy.is_view &&
                            !allOperations(lowered, [](OpKind kind) { return kind == OpKind::kConcat; });
   if (stock_chain && !readStockChain(node)) return "This operation keeps FP32: PyTorch has no code for it in FP16.";
@@ -88,22 +90,28 @@ const char* whyNotFp16(Node* node, const LoweredNode& lowered, const CastPolicy&
 
 }  // namespace
 
-bool isFloatProduct(OpKind kind) { return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul; }
+bool isFloatProduct(OpKind kind) {
+  return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul;
+}
 
 CastPolicy castPolicy(Node* node, const LoweredNode& lowered, const NarrowFloat& narrow) {
   CastPolicy policy;
   const auto& ops = lowered.ops;
   // Their result's type is what they are for.
   if (node->outputs().size() != 1 || !isFloat(node->output()) || convertsDtype(node)) return policy;
-  if (!ops.empty() && (ops.back().spec.has("products") || std::none_of(ops.begin(), ops.end(), readsFloats))) return policy;
+  if (!ops.empty() && (ops.back().spec.has("products") || std::none_of(ops.begin(), ops.end(), readsFloats)))
+    return policy;
   policy.is_view = allOperations(lowered, isView);
-  const auto follows = [&](at::ScalarType type) { return allOperations(lowered, [&](OpKind kind) { return followsOperands(kind, type); }); };
+  const auto follows = [&](at::ScalarType type) {
+    return allOperations(lowered, [&](OpKind kind) { return followsOperands(kind, type); });
+  };
   if (readFusedOp(node) && allOperations(lowered, isFloatProduct)) {
     policy.role = CastRole::kLower;
   } else if (follows(narrow.type)) {
     policy.role = CastRole::kFollow;
   } else if (!policy.is_view) {
-    policy.why = follows(at::kBFloat16) ? "This operation keeps FP32: there is no kernel of it for FP16." : "This operation keeps FP32: its rounding would show.";
+    policy.why = follows(at::kBFloat16) ? "This operation keeps FP32: there is no kernel of it for FP16."
+                                        : "This operation keeps FP32: its rounding would show.";
   }
   if (policy.role == CastRole::kKeep || narrow.type != at::kHalf) return policy;
   policy.why = whyNotFp16(node, lowered, policy);
@@ -115,9 +123,12 @@ std::optional<FusedOp> readStockChain(Node* node) {
   if (!node->kind().is_aten() || node->outputs().size() != 1) return std::nullopt;
   const auto lowered = lowerNode(node);
   const auto* ops = std::get_if<LoweredNode>(&lowered);
-  if (ops == nullptr || ops->ops.size() != 1 || ops->ops[0].spec.kind != OpKind::kPointwise || !ops->ops[0].refs.empty()) return std::nullopt;
+  if (ops == nullptr || ops->ops.size() != 1 || ops->ops[0].spec.kind != OpKind::kPointwise ||
+      !ops->ops[0].refs.empty())
+    return std::nullopt;
   const auto& src = ops->ops[0].src;
-  const bool plain = std::all_of(src.begin(), src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr; });
+  const bool plain =
+      std::all_of(src.begin(), src.end(), [](const LoweredOperand& operand) { return operand.value != nullptr; });
   if (!plain || constantTensor(src[0].value)) return std::nullopt;  // the first one's type is that of the result
   FusedOp op;
   op.spec = ops->ops[0].spec;

@@ -20,17 +20,17 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/pbqp.h"
 #include "core/graph/fused_op.h"
-#include "core/lower/lowering.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/precision_overrides.h"
-#include "core/runtime/machine_facts.h"
-#include "core/base/pbqp.h"
+#include "core/lower/lowering.h"
 #include "core/quantization/recipe.h"
 #include "core/quantization/sites.h"
+#include "core/runtime/machine_facts.h"
+#include "passes/pass_list.h"
 #include "passes/precision/attention_precision.h"
 #include "passes/precision/cast_policy.h"
-#include "passes/pass_list.h"
 
 namespace ipex_studio {
 namespace {
@@ -40,7 +40,7 @@ using torch::jit::Value;
 
 constexpr int kWide = 0, kNarrow = 1;  // alternatives of a node
 constexpr std::int64_t kFewChannels = 8;
-constexpr double kNever = 1e15;      // more bytes than any graph moves
+constexpr double kNever = 1e15;  // more bytes than any graph moves
 
 // What a recipe and a person want of an INT8 network.
 struct RecipeWishes {
@@ -52,7 +52,12 @@ class CastInserter {
  public:
   // `wishes`: what alone is to be lowered, beside attention that follows products of integers; null: all that can be.
   CastInserter(torch::jit::Graph& graph, PassContext& context, const NarrowFloat& narrow, const RecipeWishes* wishes)
-      : graph_(graph), context_(context), rewriter_(context.rewriter), narrow_(narrow), wishes_(wishes), keys_(graph, rewriter_.origins()) {}
+      : graph_(graph),
+        context_(context),
+        rewriter_(context.rewriter),
+        narrow_(narrow),
+        wishes_(wishes),
+        keys_(graph, rewriter_.origins()) {}
 
   bool run() {
     for (Node* node : graph_.nodes()) {
@@ -78,26 +83,33 @@ class CastInserter {
   struct Operation {
     CastRole role = CastRole::kKeep;
     bool is_view = false;
-    bool may_choose = true;  // false: lowered in any case
+    bool may_choose = true;    // false: lowered in any case
     bool writes_only = false;  // a product of integers, which may write BF16
     std::optional<LoweredNode> attention;
-    std::vector<Value*> activations;  // operands whose precision this node decides
+    std::vector<Value*> activations;                    // operands whose precision this node decides
     std::vector<std::pair<Node*, std::size_t>> places;  // where they stand
   };
 
   void classifyAttention(Node* node, LoweredNode attention) {
     attentions_.insert(node);
-    const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node, opKindName(OpKind::kAttention));
+    const std::string decided = decidedPrecision(context_.options.precision_overrides, rewriter_.origins(), node,
+                                                 opKindName(OpKind::kAttention));
     const std::string& key = keys_.of(node->output());
-    if (decided == "fp32") return context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
-    if (narrow_.type != at::kBFloat16) return context_.missed(node, reasons::kUnsupportedDtype, "Attention keeps FP32: there is no kernel of it for FP16.");
+    if (decided == "fp32")
+      return context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
+    if (narrow_.type != at::kBFloat16)
+      return context_.missed(node, reasons::kUnsupportedDtype,
+                             "Attention keeps FP32: there is no kernel of it for FP16.");
     if (wishes_ != nullptr && decided != "bf16" && wishes_->bf16.count(key) == 0) {
-      if (wishes_->fp32.count(key) != 0) return context_.missed(node, reasons::kKeptByRecipe, "The recipe keeps it in FP32.");
+      if (wishes_->fp32.count(key) != 0)
+        return context_.missed(node, reasons::kKeptByRecipe, "The recipe keeps it in FP32.");
       if (!attendsToIntegerProducts(attention)) {
-        return context_.missed(node, reasons::kNotProfitable, "No product of integers gives its queries, keys or values: it keeps FP32.");
+        return context_.missed(node, reasons::kNotProfitable,
+                               "No product of integers gives its queries, keys or values: it keeps FP32.");
       }
       if (!hasBf16(machineFacts().isa)) {
-        return context_.missed(node, reasons::kNotProfitable, "This CPU does not multiply BF16: attention between products of integers keeps FP32.");
+        return context_.missed(node, reasons::kNotProfitable,
+                               "This CPU does not multiply BF16: attention between products of integers keeps FP32.");
       }
     }
     Operation operation;
@@ -114,7 +126,8 @@ class CastInserter {
   void classifyProductOfIntegers(Node* node) {
     Operation operation;
     operation.writes_only = true;
-    if (readByAttentionOnly(node->output(), lowered_attentions_) && !context_.mayBeWritten(node->output())) operations_.emplace(node, std::move(operation));
+    if (readByAttentionOnly(node->output(), lowered_attentions_) && !context_.mayBeWritten(node->output()))
+      operations_.emplace(node, std::move(operation));
   }
 
   void classifyPieces(Node* unpack, Node* pieces) {
@@ -163,7 +176,8 @@ class CastInserter {
   bool collect(Node* node, Operation* operation) {
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       Value* input = node->input(i);
-      if (input->node()->kind() == c10::prim::ListConstruct && input->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
+      if (input->node()->kind() == c10::prim::ListConstruct &&
+          input->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
         if (input->uses().size() != 1) return false;
         for (std::size_t e = 0; e < input->node()->inputs().size(); ++e) addOperand(input->node(), e, operation);
       } else if (input->type()->kind() == c10::TypeKind::TensorType) {
@@ -177,7 +191,8 @@ class CastInserter {
   bool isWritten(Node* node, const Operation& operation) {
     const auto& operands = operation.activations;
     const bool written = context_.mayBeWritten(node->output()) ||
-                         std::any_of(operands.begin(), operands.end(), [&](const Value* operand) { return context_.mayBeWritten(operand); });
+                         std::any_of(operands.begin(), operands.end(),
+                                     [&](const Value* operand) { return context_.mayBeWritten(operand); });
     if (written) context_.missed(node, reasons::kAliased, "Its result or an operand may be written to.");
     return written;
   }
@@ -213,11 +228,13 @@ class CastInserter {
     for (const Node* node : ordered_) {
       for (const Value* operand : operations_.at(node).activations) {
         const auto producer = numbers.find(operand->node());
-        addEdge(problem, producer == numbers.end() ? keep : producer->second, numbers.at(node), operand, operations_.at(node).attention.has_value());
+        addEdge(problem, producer == numbers.end() ? keep : producer->second, numbers.at(node), operand,
+                operations_.at(node).attention.has_value());
       }
       for (const Value* result : node->outputs()) {
         bool kept = false;
-        for (const auto& use : result->uses()) kept |= isMask(use) || (!asksForSizes(use.user) && numbers.count(readerAt(use)) == 0);
+        for (const auto& use : result->uses())
+          kept |= isMask(use) || (!asksForSizes(use.user) && numbers.count(readerAt(use)) == 0);
         if (kept && isFloat(result)) addEdge(problem, numbers.at(node), keep, result, false);
       }
     }
@@ -237,7 +254,8 @@ class CastInserter {
     if (operation.writes_only) return writeAs(node, narrow_.dtype, narrow_.type, "writes BF16 for attention");
     for (std::size_t i = 0; i < operation.places.size(); ++i) {
       const auto& [holder, index] = operation.places[i];
-      if (knownDtype(holder->input(index)) == at::kFloat) rewriter_.replaceInput(holder, index, narrowedValue(holder->input(index), holder));
+      if (knownDtype(holder->input(index)) == at::kFloat)
+        rewriter_.replaceInput(holder, index, narrowedValue(holder->input(index), holder));
     }
     if (operation.role == CastRole::kLower) {
       node = convertWeights(node);
@@ -272,7 +290,9 @@ class CastInserter {
 
   Value* cast(Value* value, at::ScalarType dtype, Node* before) {
     Value* no = rewriter_.constant(false, before);
-    Node* to = rewriter_.create("aten::to", {value, rewriter_.constant(static_cast<std::int64_t>(dtype), before), no, no, rewriter_.none(before)}, before);
+    Node* to = rewriter_.create(
+        "aten::to",
+        {value, rewriter_.constant(static_cast<std::int64_t>(dtype), before), no, no, rewriter_.none(before)}, before);
     to->output()->setType(value->type());
     setDtype(to->output(), dtype);
     return to->output();
@@ -335,7 +355,8 @@ class CastInserter {
     }
     Node* made = writeFusedOp(rewriter_, op, node);
     made->output()->setType(node->output()->type());
-    rewriter_.replace({node}, node->output(), made->output(), fmt::format("computes in {}, accumulates in FP32", narrow_.title));
+    rewriter_.replace({node}, node->output(), made->output(),
+                      fmt::format("computes in {}, accumulates in FP32", narrow_.title));
     return made;
   }
 
@@ -353,7 +374,8 @@ class CastInserter {
     if (readers.empty()) return;
     const auto op = readFusedOp(node);
     const bool gives_either = (op && isFloatProduct(op->spec.kind)) || isKind(node, "ipex_studio::attention");
-    if (gives_either && readers.size() + unconcerned == value->uses().size()) return writeAs(node, "f32", at::kFloat, "");
+    if (gives_either && readers.size() + unconcerned == value->uses().size())
+      return writeAs(node, "f32", at::kFloat, "");
     Value* plain = cast(value, at::kFloat, node->next());
     for (const torch::jit::Use& use : readers) rewriter_.replaceInput(use.user, use.offset, plain);
     rewriter_.finish(node, "returns to FP32 for what keeps it");
@@ -386,13 +408,16 @@ bool insertCasts(torch::jit::Graph& graph, PassContext& context) {
     if (node.precision == "fp32") wishes.fp32.insert(node.key);
   }
   const auto& overrides = options.precision_overrides;
-  const bool decided = std::any_of(overrides.begin(), overrides.end(), [](const std::string& text) { return text.find("=bf16") != std::string::npos; });
+  const bool decided = std::any_of(overrides.begin(), overrides.end(),
+                                   [](const std::string& text) { return text.find("=bf16") != std::string::npos; });
   wishes.any_bf16 = decided || !wishes.bf16.empty();
   return CastInserter(graph, context, kBf16Floats, &wishes).run();
 }
 
 }  // namespace
 
-const Pass kInsertCasts = {"insert-casts", "Computes convolutions and products in BF16 or FP16, with casts where the precisions meet.", &insertCasts};
+const Pass kInsertCasts = {"insert-casts",
+                           "Computes convolutions and products in BF16 or FP16, with casts where the precisions meet.",
+                           &insertCasts};
 
 }  // namespace ipex_studio

@@ -20,16 +20,20 @@ using torch::jit::Node;
 Decline rewrite(Node* node, PassContext& context, bool* changed) {
   const auto scale = constantNumber(node->input(1)), zero_point = constantNumber(node->input(2));
   const auto low = constantInt(node->input(3)), high = constantInt(node->input(4));
-  if (!scale || !zero_point || !low || !high) return {reasons::kNotConstant, "Its scale is computed while the model runs."};
+  if (!scale || !zero_point || !low || !high)
+    return {reasons::kNotConstant, "Its scale is computed while the model runs."};
   const std::int64_t shift = *low < 0 ? 128 : 0;
-  const bool fits = *low + shift >= 0 && *high + shift <= 255 && *low < *high && *scale > 0 && std::isfinite(*scale);
-  if (!fits || knownDtype(node->input(0)) != at::kFloat) return {reasons::kUnsupportedAttribute, "It rounds to more than 8 bits, or something else than FP32."};
-  if (context.mayBeWritten(node->input(0)) || context.mayBeWritten(node->output())) return {reasons::kAliased, "Its result or operand may be written to."};
+  const bool fits = *low + shift >= 0 && *high + shift <= 255 && *low<*high&& * scale> 0 && std::isfinite(*scale);
+  if (!fits || knownDtype(node->input(0)) != at::kFloat)
+    return {reasons::kUnsupportedAttribute, "It rounds to more than 8 bits, or something else than FP32."};
+  if (context.mayBeWritten(node->input(0)) || context.mayBeWritten(node->output()))
+    return {reasons::kAliased, "Its result or operand may be written to."};
   if (!context.rewriter.permit()) return {};
   const AffineParameters affine{*scale, static_cast<std::int64_t>(*zero_point) + shift};
   std::vector<PostOp> chain{toInteger(affine)};
   if (*low + shift > 0 || *high + shift < 255) {
-    chain.push_back(unaryPostOp(PostOpKind::kClip, static_cast<double>(*low + shift), static_cast<double>(*high + shift)));
+    chain.push_back(
+        unaryPostOp(PostOpKind::kClip, static_cast<double>(*low + shift), static_cast<double>(*high + shift)));
   }
   torch::jit::Value* integers = writePointwise(context.rewriter, node->input(0), std::move(chain), {}, at::kByte, node);
   torch::jit::Value* real = writePointwise(context.rewriter, integers, {toReal(affine)}, {}, at::kFloat, node);
@@ -51,7 +55,9 @@ bool canonicalizeFakeQuantize(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeFakeQuantize = {"canonicalize-fake-quantize", "Turns rounding to integers and back into two conversions.", &canonicalizeFakeQuantize,
+const Pass kCanonicalizeFakeQuantize = {"canonicalize-fake-quantize",
+                                        "Turns rounding to integers and back into two conversions.",
+                                        &canonicalizeFakeQuantize,
                                         {"aten::fake_quantize_per_tensor_affine"}};
 
 }  // namespace ipex_studio

@@ -32,12 +32,15 @@ bool isQuantized(const Value* value) {
 }
 
 bool beginsIntegers(const Node* node) {
-  static const std::unordered_set<std::string> kinds = {"aten::quantize_per_tensor", "quantized::linear_dynamic", "quantized::linear_relu_dynamic",
-                                                        "quantized::cat", "quantized::cat_relu"};
+  static const std::unordered_set<std::string> kinds = {"aten::quantize_per_tensor", "quantized::linear_dynamic",
+                                                        "quantized::linear_relu_dynamic", "quantized::cat",
+                                                        "quantized::cat_relu"};
   return kinds.count(node->kind().toQualString()) != 0;
 }
 
-bool isCarrier(const Node* node) { return node->kind() == c10::prim::ListConstruct || node->kind() == c10::prim::Return; }
+bool isCarrier(const Node* node) {
+  return node->kind() == c10::prim::ListConstruct || node->kind() == c10::prim::Return;
+}
 
 }  // namespace
 
@@ -107,33 +110,40 @@ const std::unordered_map<std::string, QuantizedReader::Reader>& QuantizedReader:
 }
 
 void QuantizedReader::read(Node* node) {
-  const bool reads = integers_.readBy(node) || std::any_of(node->inputs().begin(), node->inputs().end(), [](const Value* input) { return isQuantized(input); });
+  const bool reads = integers_.readBy(node) || std::any_of(node->inputs().begin(), node->inputs().end(),
+                                                           [](const Value* input) { return isQuantized(input); });
   if (!reads && !beginsIntegers(node)) return;
   const auto found = table().find(node->kind().toQualString());
   if (found == table().end() || node->outputs().size() != 1) {
-    if (!isCarrier(node)) context_.missed(node, reasons::kUnsupportedOperator, fmt::format("{} keeps PyTorch's quantized tensors.", node->kind().toQualString()));
+    if (!isCarrier(node))
+      context_.missed(node, reasons::kUnsupportedOperator,
+                      fmt::format("{} keeps PyTorch's quantized tensors.", node->kind().toQualString()));
     return;
   }
   const bool written = context_.mayBeWritten(node->output());
-  const Decline why = written ? Decline{reasons::kAliased, "Its result may be written to."} : (this->*found->second)(node);
+  const Decline why =
+      written ? Decline{reasons::kAliased, "Its result may be written to."} : (this->*found->second)(node);
   if (why) context_.missed(node, why);
 }
 
 Decline QuantizedReader::concatenate(Node* node) {
   Node* list = node->input(0)->node();
-  if (list->kind() != c10::prim::ListConstruct || list->output()->uses().size() != 1) return notConstantInModel("list of operands");
+  if (list->kind() != c10::prim::ListConstruct || list->output()->uses().size() != 1)
+    return notConstantInModel("list of operands");
   for (const Value* part : list->inputs()) {
     if (affineOf(part) == nullptr) return notConstantInModel("operands' scale");
   }
   const bool own = !isNone(node->input(2)) && !isNone(node->input(3));
-  const auto result = own ? constantQuantization(node->input(2), node->input(3)) : std::optional<AffineParameters>(*affineOf(list->input(0)));
+  const auto result = own ? constantQuantization(node->input(2), node->input(3))
+                          : std::optional<AffineParameters>(*affineOf(list->input(0)));
   if (!result) return notConstantInModel("scale");
   if (!rewriter_.permit()) return {};
   std::vector<Value*> parts;
   for (Value* part : list->inputs()) parts.push_back(rescaled(part, *result, isWithRelu(node), node));
   Node* own_list = rewriter_.create("prim::ListConstruct", parts, node);
   own_list->output()->setType(c10::ListType::ofTensors());
-  finish(node, typed(rewriter_.create("aten::cat", {own_list->output(), node->input(1)}, node), node, at::kByte), *result, "concatenates integers");
+  finish(node, typed(rewriter_.create("aten::cat", {own_list->output(), node->input(1)}, node), node, at::kByte),
+         *result, "concatenates integers");
   return {};
 }
 
@@ -155,7 +165,8 @@ Decline QuantizedReader::move(Node* node) {
   setDtype(node->output(), at::kByte);
   const auto lowered = lowerNode(node);
   const auto* ops = std::get_if<LoweredNode>(&lowered);
-  const bool is_view = ops != nullptr && std::all_of(ops->ops.begin(), ops->ops.end(), [](const LoweredOp& op) { return isView(op.spec.kind); });
+  const bool is_view = ops != nullptr && std::all_of(ops->ops.begin(), ops->ops.end(),
+                                                     [](const LoweredOp& op) { return isView(op.spec.kind); });
   if (ops == nullptr || !(is_view || context_.options.plan_regions)) {
     node->output()->setType(type);
     return {reasons::kUnsupportedAttribute, "It keeps PyTorch's quantized tensors."};
@@ -199,7 +210,8 @@ Decline QuantizedReader::divide(Node* node) {
   const AffineParameters* source = affineOf(node->input(0));
   if (source == nullptr) return notConstantInModel("operand's scale");
   const auto& uses = node->output()->uses();
-  if (uses.size() != 1 || uses[0].user->kind() != c10::prim::ListUnpack) return {reasons::kUnsupportedAttribute, "Its list of parts is kept."};
+  if (uses.size() != 1 || uses[0].user->kind() != c10::prim::ListUnpack)
+    return {reasons::kUnsupportedAttribute, "Its list of parts is kept."};
   if (!rewriter_.permit()) return {};
   const AffineParameters affine = *source;
   for (Value* part : uses[0].user->outputs()) {
@@ -214,11 +226,14 @@ Decline QuantizedReader::divide(Node* node) {
 
 namespace {
 
-bool canonicalizeQuantized(torch::jit::Graph& graph, PassContext& context) { return QuantizedReader(graph, context).run(); }
+bool canonicalizeQuantized(torch::jit::Graph& graph, PassContext& context) {
+  return QuantizedReader(graph, context).run();
+}
 
 }  // namespace
 
-const Pass kCanonicalizeQuantized = {"canonicalize-quantized", "Turns operations on quantized tensors into operations on plain integers.", &canonicalizeQuantized,
-                                      QuantizedReader::makers()};
+const Pass kCanonicalizeQuantized = {"canonicalize-quantized",
+                                     "Turns operations on quantized tensors into operations on plain integers.",
+                                     &canonicalizeQuantized, QuantizedReader::makers()};
 
 }  // namespace ipex_studio

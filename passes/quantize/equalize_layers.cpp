@@ -16,8 +16,8 @@
 #include <cmath>
 
 #include "core/quantization/recipe.h"
-#include "passes/pass_list.h"
 #include "passes/match/weighted_node.h"
+#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
@@ -27,8 +27,8 @@ using torch::jit::Value;
 namespace {
 
 constexpr int kSweeps = 100;
-constexpr double kLevel = 1e-4;         // a sweep that moves no factor by more is the last
-constexpr double kWorthwhile = 0.02;    // factors closer to one change nothing
+constexpr double kLevel = 1e-4;       // a sweep that moves no factor by more is the last
+constexpr double kWorthwhile = 0.02;  // factors closer to one change nothing
 constexpr double kLargestFactor = 1e4, kNoRange = 1e-20;
 
 // Largest |w| over a kernel's places, [O, C / groups], and the factors found so far.
@@ -38,7 +38,8 @@ struct ChannelRanges {
 
   at::Tensor now() const {
     const std::int64_t rows = ranges.size(0), columns = ranges.size(1);
-    const at::Tensor factors = in.reshape({groups, 1, columns}).expand({groups, rows / groups, columns}).reshape({rows, columns});
+    const at::Tensor factors =
+        in.reshape({groups, 1, columns}).expand({groups, rows / groups, columns}).reshape({rows, columns});
     return ranges * factors / out.reshape({rows, 1});
   }
   at::Tensor perOutput() const { return now().amax(1); }
@@ -65,12 +66,15 @@ bool letsFactorsThrough(Node* node) {
 std::int64_t inputChannels(const WeightedNode& layer) { return layer.weight.size(1) * layer.groups; }
 
 Decline checkLayers(const EqualizedPair& pair) {
-  if (pair.first.transposed || pair.second.transposed) return {reasons::kUnsupportedAttribute, "A transposed convolution is left alone."};
+  if (pair.first.transposed || pair.second.transposed)
+    return {reasons::kUnsupportedAttribute, "A transposed convolution is left alone."};
   if (pair.first.isLinear() != pair.second.isLinear() || pair.first.channels() != inputChannels(pair.second)) {
     return {reasons::kShapeMismatch, "The channels of the two layers do not correspond."};
   }
-  if (pair.first.weight.scalar_type() != pair.second.weight.scalar_type()) return {reasons::kUnsupportedDtype, "The two layers have weights of different types."};
-  const bool finite = pair.first.weight.isfinite().all().item<bool>() && pair.second.weight.isfinite().all().item<bool>();
+  if (pair.first.weight.scalar_type() != pair.second.weight.scalar_type())
+    return {reasons::kUnsupportedDtype, "The two layers have weights of different types."};
+  const bool finite =
+      pair.first.weight.isfinite().all().item<bool>() && pair.second.weight.isfinite().all().item<bool>();
   if (!finite) return {reasons::kUnsupportedAttribute, "Weights hold NaN or infinity."};
   return {};
 }
@@ -83,7 +87,8 @@ bool findPair(Node* second, PassContext& context, EqualizedPair* pair) {
   while (!isWeightedNode(value->node())) {
     Node* node = value->node();
     if (!readUnaryPostOp(node)) return false;
-    if (!letsFactorsThrough(node)) why = {reasons::kUnsupportedOperator, "What lies between the layers does not let factors through."};
+    if (!letsFactorsThrough(node))
+      why = {reasons::kUnsupportedOperator, "What lies between the layers does not let factors through."};
     if (!why) why = checkOnlyUse(node, user);
     pair->between.push_back(node);
     user = node;
@@ -93,7 +98,8 @@ bool findPair(Node* second, PassContext& context, EqualizedPair* pair) {
   if (!why) why = readWeightedNode(value->node(), context, pair->first);
   if (!why) why = readWeightedNode(second, context, pair->second);
   if (!why) why = checkLayers(*pair);
-  if (!why && context.mayBeWritten(second->input(0))) why = {reasons::kAliased, "The value between the layers may be written to."};
+  if (!why && context.mayBeWritten(second->input(0)))
+    why = {reasons::kAliased, "The value between the layers may be written to."};
   if (why) context.missed(second, why);
   return !why;
 }
@@ -121,7 +127,8 @@ void findFactors(std::vector<EqualizedPair>* pairs) {
       ChannelRanges &first = levels.at(pair.first.node), &second = levels.at(pair.second.node);
       const at::Tensor before = first.perOutput(), after = second.perInput();
       const at::Tensor usable = (before > kNoRange).logical_and(after > kNoRange);
-      const at::Tensor wanted = at::where(usable, (before / after.clamp_min(kNoRange)).sqrt(), at::ones_like(before)) * first.out;
+      const at::Tensor wanted =
+          at::where(usable, (before / after.clamp_min(kNoRange)).sqrt(), at::ones_like(before)) * first.out;
       const at::Tensor factors = wanted.clamp(1 / kLargestFactor, kLargestFactor);
       moved = std::max(moved, (factors / first.out).log().abs().max().item<double>());
       first.out = factors;
@@ -159,9 +166,11 @@ void rewritePair(EqualizedPair& pair, PassContext& context) {
   std::vector<std::int64_t> grouped = sizes;
   grouped[0] /= groups;
   grouped.insert(grouped.begin(), groups);
-  const at::Tensor second = (weight.detach().to(at::kDouble).reshape(grouped) * pair.factors.reshape(split)).reshape(sizes);
+  const at::Tensor second =
+      (weight.detach().to(at::kDouble).reshape(grouped) * pair.factors.reshape(split)).reshape(sizes);
   setConstant(rewriter, pair.first.node, 1, first, dtype);
-  if (pair.first.bias) setConstant(rewriter, pair.first.node, 2, pair.first.bias->detach().to(at::kDouble) / pair.factors, dtype);
+  if (pair.first.bias)
+    setConstant(rewriter, pair.first.node, 2, pair.first.bias->detach().to(at::kDouble) / pair.factors, dtype);
   setConstant(rewriter, pair.second.node, 1, second, dtype);
   readWeightedNode(pair.first.node, context, pair.first);
   // A convolution's channels are its result's axis 1, a linear layer's the last.
@@ -172,13 +181,15 @@ void rewritePair(EqualizedPair& pair, PassContext& context) {
   for (const Node* node : pair.between) {
     for (const OriginId id : rewriter.origins().of(node)) rewriter.origins().setDivisors(id, divisors);
   }
-  rewriter.finish(pair.first.node, fmt::format("levelled {} channels with the layer that reads them: the widest reached {:.1f} times as far as the narrowest, now {:.1f}",
+  rewriter.finish(pair.first.node, fmt::format("levelled {} channels with the layer that reads them: the widest "
+                                               "reached {:.1f} times as far as the narrowest, now {:.1f}",
                                                pair.factors.numel(), before, spreadOf(pair.first)));
 }
 
 bool wantsEqualization(const OptimizeOptions& options) {
   if (options.calibrate) return options.equalize;
-  return options.precision == Precision::kInt8 && !options.quantization_recipe.empty() && recipeFromText(options.quantization_recipe).equalization;
+  return options.precision == Precision::kInt8 && !options.quantization_recipe.empty() &&
+         recipeFromText(options.quantization_recipe).equalization;
 }
 
 bool equalizeLayers(torch::jit::Graph& graph, PassContext& context) {
@@ -202,6 +213,7 @@ bool equalizeLayers(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEqualizeLayers = {"equalize-layers", "Levels the ranges of channels between layers, for INT8.", &equalizeLayers};
+const Pass kEqualizeLayers = {"equalize-layers", "Levels the ranges of channels between layers, for INT8.",
+                              &equalizeLayers};
 
 }  // namespace ipex_studio

@@ -19,11 +19,28 @@ std::optional<bool> isQuantizedValue(const Value* value) {
     const Node* node = value->node();
     const std::string kind = node->kind().toQualString();
     if (kind == "aten::quantize_per_tensor" || kind == "aten::quantize_per_channel") return true;
-    if (kind == "aten::dequantize" || kind == "aten::convolution" || kind == "aten::_convolution" || kind == "aten::linear" || kind == "aten::int_repr") return false;
+    if (kind == "aten::dequantize" || kind == "aten::convolution" || kind == "aten::_convolution" ||
+        kind == "aten::linear" || kind == "aten::int_repr")
+      return false;
     if (kind.compare(0, 11, "quantized::") == 0) return kind.find("_dynamic") == std::string::npos;
-    static const char* const kSame[] = {"aten::relu", "aten::relu_", "aten::hardtanh", "aten::hardtanh_", "aten::max_pool2d", "aten::avg_pool2d",
-                                        "aten::adaptive_avg_pool2d", "aten::flatten", "aten::view", "aten::reshape", "aten::permute", "aten::transpose",
-                                        "aten::contiguous", "aten::dropout", "aten::sigmoid", "aten::hardsigmoid", "aten::tanh", "aten::mean"};
+    static const char* const kSame[] = {"aten::relu",
+                                        "aten::relu_",
+                                        "aten::hardtanh",
+                                        "aten::hardtanh_",
+                                        "aten::max_pool2d",
+                                        "aten::avg_pool2d",
+                                        "aten::adaptive_avg_pool2d",
+                                        "aten::flatten",
+                                        "aten::view",
+                                        "aten::reshape",
+                                        "aten::permute",
+                                        "aten::transpose",
+                                        "aten::contiguous",
+                                        "aten::dropout",
+                                        "aten::sigmoid",
+                                        "aten::hardsigmoid",
+                                        "aten::tanh",
+                                        "aten::mean"};
     bool same = false;
     for (const char* name : kSame) same |= kind == name;
     if (!same) return std::nullopt;
@@ -42,7 +59,8 @@ bool foldIsQuantized(torch::jit::Graph& graph, PassContext& context) {
       continue;
     }
     if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), context.rewriter.constant(*answer, node), *answer ? "it is quantized" : "it is not quantized");
+    context.rewriter.replace({node}, node->output(), context.rewriter.constant(*answer, node),
+                             *answer ? "it is quantized" : "it is not quantized");
     changed = true;
   }
   return changed;
@@ -50,7 +68,9 @@ bool foldIsQuantized(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldIsQuantized = {"fold-is-quantized", "Answers whether a value is quantized where that is known.", &foldIsQuantized,
+const Pass kFoldIsQuantized = {"fold-is-quantized",
+                               "Answers whether a value is quantized where that is known.",
+                               &foldIsQuantized,
                                {"prim::is_quantized"}};
 
 }  // namespace ipex_studio

@@ -30,9 +30,11 @@ struct Dequantized {
 
 std::optional<Dequantized> dequantized(Value* value) {
   const auto op = readFusedOp(value->node());
-  if (!op || op->spec.kind != OpKind::kPointwise || op->spec.has("result") || op->spec.post_ops.size() != 1) return std::nullopt;
+  if (!op || op->spec.kind != OpKind::kPointwise || op->spec.has("result") || op->spec.post_ops.size() != 1)
+    return std::nullopt;
   const PostOp& post_op = op->spec.post_ops[0];
-  if (post_op.kind != PostOpKind::kLinear || !(post_op.alpha > 0) || knownDtype(op->base[0]) != at::kByte) return std::nullopt;
+  if (post_op.kind != PostOpKind::kLinear || !(post_op.alpha > 0) || knownDtype(op->base[0]) != at::kByte)
+    return std::nullopt;
   const double zero = -post_op.beta / post_op.alpha, nearest = std::nearbyint(zero);
   if (std::fabs(zero - nearest) > 1e-6 || nearest < 0 || nearest > 255) return std::nullopt;
   return Dequantized{op->base[0], {post_op.alpha, static_cast<std::int64_t>(nearest)}};
@@ -43,14 +45,16 @@ std::optional<FusedOp> soleQuantizer(const Value* value) {
   if (value->uses().size() != 1) return std::nullopt;
   Node* user = value->uses()[0].user;
   auto op = readFusedOp(user);
-  const bool quantizes = op && op->spec.kind == OpKind::kPointwise && op->spec.stringOr("result", "") == "u8" && op->post_args.empty() && op->base[0] == value;
+  const bool quantizes = op && op->spec.kind == OpKind::kPointwise && op->spec.stringOr("result", "") == "u8" &&
+                         op->post_args.empty() && op->base[0] == value;
   if (!quantizes) return std::nullopt;
   return op;
 }
 
 class DequantizeFuser {
  public:
-  DequantizeFuser(torch::jit::Graph& graph, PassContext& context) : graph_(graph), context_(context), rewriter_(context.rewriter) {}
+  DequantizeFuser(torch::jit::Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), rewriter_(context.rewriter) {}
 
   bool run() {
     const std::vector<Node*> nodes(graph_.nodes().begin(), graph_.nodes().end());
@@ -68,19 +72,22 @@ class DequantizeFuser {
 
  private:
   static bool readsIntegers(const Site& site) {
-    return std::any_of(site.activations.begin(), site.activations.end(), [](Value* value) { return dequantized(value).has_value(); });
+    return std::any_of(site.activations.begin(), site.activations.end(),
+                       [](Value* value) { return dequantized(value).has_value(); });
   }
 
   // From one scale to another, without the real values between.
   void requantize(Node* node) {
     const auto op = readFusedOp(node);
-    if (!op || op->spec.kind != OpKind::kPointwise || op->spec.stringOr("result", "") != "u8" || !op->post_args.empty()) return;
+    if (!op || op->spec.kind != OpKind::kPointwise || op->spec.stringOr("result", "") != "u8" || !op->post_args.empty())
+      return;
     const auto source = dequantized(op->base[0]);
     if (!source || !rewriter_.permit()) return;
     std::vector<PostOp> chain{toReal(source->affine)};
     for (const PostOp& post_op : op->spec.post_ops) appendPostOp(&chain, post_op);
     const bool same = chain.size() == 1 && std::fabs(chain[0].alpha - 1) < 1e-9 && std::fabs(chain[0].beta) < 1e-6;
-    Value* result = same ? source->integers : writePointwise(rewriter_, source->integers, std::move(chain), {}, at::kByte, node);
+    Value* result =
+        same ? source->integers : writePointwise(rewriter_, source->integers, std::move(chain), {}, at::kByte, node);
     rewriter_.replace({node}, node->output(), result, "stays integers");
     changed_ = true;
   }
@@ -91,11 +98,14 @@ class DequantizeFuser {
     at::Tensor bias;
     if (site.op.src.size() > 2 && !site.op.src[2].absent()) {
       const auto constant = site.op.src[2].value != nullptr ? constantTensor(site.op.src[2].value) : std::nullopt;
-      if (!constant) return context_.missed(site.node, reasons::kWeightsNotConstant, "Its bias is computed while the model runs.");
+      if (!constant)
+        return context_.missed(site.node, reasons::kWeightsNotConstant, "Its bias is computed while the model runs.");
       bias = *constant;
     }
     const auto weights = weightsOnGrid(*constantTensor(site.op.src[1].value));
-    if (!weights) return context_.missed(site.node, reasons::kNotProfitable, "Its weights were not rounded; the model does not compute it in INT8.");
+    if (!weights)
+      return context_.missed(site.node, reasons::kNotProfitable,
+                             "Its weights were not rounded; the model does not compute it in INT8.");
     if (!rewriter_.permit()) return;
     FusedOp op;
     op.spec.kind = site.op.spec.kind;
@@ -110,8 +120,8 @@ class DequantizeFuser {
   void fuseChain(const Site& site) {
     if (site.op.src.empty() || site.op.src[0].value == nullptr || site.op.spec.has("result")) return;
     const auto source = dequantized(site.op.src[0].value);
-    const bool sums = std::any_of(site.activations.begin() + static_cast<std::ptrdiff_t>(site.base_count), site.activations.end(),
-                                  [](Value* value) { return dequantized(value).has_value(); });
+    const bool sums = std::any_of(site.activations.begin() + static_cast<std::ptrdiff_t>(site.base_count),
+                                  site.activations.end(), [](Value* value) { return dequantized(value).has_value(); });
     if ((!source && !sums) || !rewriter_.permit()) return;
     FusedOp op;
     op.spec.kind = OpKind::kPointwise;
@@ -130,14 +140,16 @@ class DequantizeFuser {
       Value* value = operandValue(rewriter_, site.op.src[s], site.node);
       const auto found = dequantized(value);
       const auto activation = std::find(site.positions.begin(), site.positions.end(), s);
-      if (found && activation != site.positions.end() && site.takesIntegers(static_cast<std::size_t>(activation - site.positions.begin()))) {
+      if (found && activation != site.positions.end() &&
+          site.takesIntegers(static_cast<std::size_t>(activation - site.positions.begin()))) {
         integer[s] = found->affine;
         value = found->integers;
       }
       op->post_args.push_back(value);
     }
     for (PostOp post_op : site.op.spec.post_ops) {
-      const auto affine = isBinary(post_op.kind) ? integer[base + static_cast<std::size_t>(post_op.operand)] : std::nullopt;
+      const auto affine =
+          isBinary(post_op.kind) ? integer[base + static_cast<std::size_t>(post_op.operand)] : std::nullopt;
       if (isBinary(post_op.kind)) post_op.operand += shift;
       if (affine) {
         appendSumOfIntegers(&op->spec.post_ops, post_op, *affine);
@@ -179,7 +191,8 @@ class DequantizeFuser {
     Node* node = site.node;
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       Node* list = node->input(i)->node();
-      if (list->kind() == c10::prim::ListConstruct && list->output()->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
+      if (list->kind() == c10::prim::ListConstruct &&
+          list->output()->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
         for (std::size_t e = 0; e < list->inputs().size(); ++e) readDirectly(list, e);
       } else {
         readDirectly(node, i);
@@ -208,7 +221,9 @@ bool fuseDequantize(torch::jit::Graph& graph, PassContext& context) { return Deq
 
 }  // namespace
 
-const Pass kFuseDequantize = {"fuse-dequantize", "Lets operations between integers read and write them.", &fuseDequantize,
+const Pass kFuseDequantize = {"fuse-dequantize",
+                              "Lets operations between integers read and write them.",
+                              &fuseDequantize,
                               {"ipex_studio::pointwise"}};
 
 }  // namespace ipex_studio

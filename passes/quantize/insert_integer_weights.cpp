@@ -26,10 +26,12 @@ using torch::jit::Value;
 constexpr std::int64_t kFewWeights = 1024;
 
 Decline declineOf(const Site& site, PassContext& context) {
-  const std::string decided = decidedPrecision(context.options.precision_overrides, context.rewriter.origins(), site.node, opKindName(site.op.spec.kind));
+  const std::string decided = decidedPrecision(context.options.precision_overrides, context.rewriter.origins(),
+                                               site.node, opKindName(site.op.spec.kind));
   if (!decided.empty() && decided != "int8") return {reasons::kDecided, "It was decided that it stays out of INT8."};
   const at::Tensor weights = *constantTensor(site.op.src[1].value);
-  if (!weights.isfinite().all().item<bool>()) return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
+  if (!weights.isfinite().all().item<bool>())
+    return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
   if (weights.numel() < kFewWeights) return {reasons::kNotProfitable, "It has few weights."};
   const bool has_bias = site.op.src.size() > 2 && !site.op.src[2].absent();
   if (has_bias && (site.op.src[2].value == nullptr || !constantTensor(site.op.src[2].value))) {
@@ -39,7 +41,8 @@ Decline declineOf(const Site& site, PassContext& context) {
 }
 
 // Scales stand in the place of the bias, which becomes the first post-operation.
-void setGroupedWeights(Rewriter& rewriter, const at::Tensor& weights, const at::Tensor& bias, const Recipe& recipe, FusedOp* op, Node* before) {
+void setGroupedWeights(Rewriter& rewriter, const at::Tensor& weights, const at::Tensor& bias, const Recipe& recipe,
+                       FusedOp* op, Node* before) {
   const GroupedWeights grouped = quantizeGroups(weights, recipe.weight_bits, recipe.group);
   op->spec.attributes["group"] = recipe.group;
   if (recipe.weight_bits != 8) {
@@ -76,7 +79,8 @@ void rewrite(const Site& site, PassContext& context, const Recipe& recipe) {
     setIntegerWeights(context.rewriter, {weights.integers, weights.scales, bias}, 1, &op, site.node);
   }
   const auto shift = static_cast<std::int32_t>(op.post_args.size());
-  for (std::size_t s = 3; s < site.op.src.size(); ++s) op.post_args.push_back(operandValue(context.rewriter, site.op.src[s], site.node));
+  for (std::size_t s = 3; s < site.op.src.size(); ++s)
+    op.post_args.push_back(operandValue(context.rewriter, site.op.src[s], site.node));
   for (PostOp post_op : site.op.spec.post_ops) {
     if (isBinary(post_op.kind)) post_op.operand += shift;
     appendPostOp(&op.spec.post_ops, post_op);
@@ -106,6 +110,8 @@ bool insertIntegerWeights(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kInsertIntegerWeights = {"insert-integer-weights", "Stores weights of linear layers as integers, without calibration.", &insertIntegerWeights};
+const Pass kInsertIntegerWeights = {"insert-integer-weights",
+                                    "Stores weights of linear layers as integers, without calibration.",
+                                    &insertIntegerWeights};
 
 }  // namespace ipex_studio

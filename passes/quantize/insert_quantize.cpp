@@ -15,8 +15,8 @@
 
 #include <algorithm>
 
-#include "core/graph/precision_overrides.h"
 #include "core/base/error.h"
+#include "core/graph/precision_overrides.h"
 #include "passes/pass_list.h"
 #include "passes/quantize/quantize_chain.h"
 #include "passes/quantize/quantize_scales.h"
@@ -31,7 +31,11 @@ using torch::jit::Value;
 class Quantizer {
  public:
   Quantizer(torch::jit::Graph& graph, PassContext& context, Recipe recipe)
-      : graph_(graph), context_(context), recipe_(std::move(recipe)), keys_(graph, context.rewriter.origins()), scales_(recipe_, keys_) {
+      : graph_(graph),
+        context_(context),
+        recipe_(std::move(recipe)),
+        keys_(graph, context.rewriter.origins()),
+        scales_(recipe_, keys_) {
     for (const RecipeNode& node : recipe_.nodes) nodes_[node.key] = &node;
   }
 
@@ -56,7 +60,8 @@ class Quantizer {
     writer.returnToFloat();
     if (writer.changed() && bits < 8) {
       context_.rewriter.missed({}, reasons::kReducedRange,
-                               "Weights have 7 bits: this CPU adds pairs of INT8 products in 16 bits, where 8-bit weights would need slower kernels.");
+                               "Weights have 7 bits: this CPU adds pairs of INT8 products in 16 bits, where 8-bit "
+                               "weights would need slower kernels.");
     }
     return writer.changed();
   }
@@ -103,7 +108,9 @@ class Quantizer {
     if (node->outputs().size() != 1 || knownDtype(node->output()) != at::kFloat) return;
     const auto lowered = lowerNode(node);
     const auto* ops = std::get_if<LoweredNode>(&lowered);
-    if (ops == nullptr || std::all_of(ops->ops.begin(), ops->ops.end(), [](const LoweredOp& op) { return isView(op.spec.kind); })) return;
+    if (ops == nullptr ||
+        std::all_of(ops->ops.begin(), ops->ops.end(), [](const LoweredOp& op) { return isView(op.spec.kind); }))
+      return;
     context_.missed(node, reasons::kUnsupportedDtype, "This operation has no form in INT8.");
   }
 
@@ -157,7 +164,9 @@ class Quantizer {
                                                  site.node, opKindName(site.op.spec.kind));
     if (!decided.empty() && decided != "int8") return {reasons::kDecided, "It was decided that it stays out of INT8."};
     if (decided.empty() && wish != nullptr && (wish->precision == "fp32" || wish->precision == "bf16")) {
-      return {reasons::kKeptByRecipe, wish->reason.empty() ? "The recipe keeps it out of INT8." : fmt::format("The recipe keeps it out of INT8: {}.", wish->reason)};
+      return {reasons::kKeptByRecipe, wish->reason.empty()
+                                          ? "The recipe keeps it out of INT8."
+                                          : fmt::format("The recipe keeps it out of INT8: {}.", wish->reason)};
     }
     const auto written = [&](Value* value) { return context_.mayBeWritten(value); };
     if (written(site.node->output()) || std::any_of(site.activations.begin(), site.activations.end(), written)) {
@@ -166,7 +175,8 @@ class Quantizer {
     if (site.role != SiteRole::kProduct) return {};
     if (wish == nullptr) return {reasons::kNotCalibrated, "The recipe does not know this operation."};
     for (std::size_t a = 0; a < site.base_count; ++a) {
-      if (!scales_.known(site.activations[a])) return {reasons::kNotCalibrated, "What it reads was not seen while calibrating."};
+      if (!scales_.known(site.activations[a]))
+        return {reasons::kNotCalibrated, "What it reads was not seen while calibrating."};
     }
     return declineOfWeights(site);
   }
@@ -177,14 +187,16 @@ class Quantizer {
     if (has_bias && (site.op.src[2].value == nullptr || !constantTensor(site.op.src[2].value))) {
       return {reasons::kWeightsNotConstant, "Its bias is computed while the model runs."};
     }
-    if (!constantTensor(site.op.src[1].value)->isfinite().all().item<bool>()) return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
+    if (!constantTensor(site.op.src[1].value)->isfinite().all().item<bool>())
+      return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
     return {};
   }
 
   // Products are what the recipe is for: one that names none of them was made for something else.
   void requireSameModel() const {
     if (recipe_.nodes.empty() || known_nodes_ > 0 || products_ == 0) return;
-    throw Error(ExitCode::kUsage, "The recipe belongs to another model: it names none of this one's operations; calibrate this model.");
+    throw Error(ExitCode::kUsage,
+                "The recipe belongs to another model: it names none of this one's operations; calibrate this model.");
   }
 
   // True: nothing is to be done. Says why not.
@@ -195,10 +207,12 @@ class Quantizer {
     if (site.role == SiteRole::kPointwise) {
       // It may still read integers in its sums.
       if (!could) context_.missed(site.node, reasons::kNotCalibrated, "Its values were not seen while calibrating.");
-      if (could) context_.missed(site.node, reasons::kNotProfitable, "In FP32 it moves no more bytes, conversions counted.");
+      if (could)
+        context_.missed(site.node, reasons::kNotProfitable, "In FP32 it moves no more bytes, conversions counted.");
       return false;
     }
-    if (!site.is_view && could) context_.missed(site.node, reasons::kNotProfitable, "In FP32 it moves no more bytes, conversions counted.");
+    if (!site.is_view && could)
+      context_.missed(site.node, reasons::kNotProfitable, "In FP32 it moves no more bytes, conversions counted.");
     return true;
   }
 
@@ -230,8 +244,10 @@ class Quantizer {
       const std::vector<double> factors = smoothingFactors(seen->channel_absmax, weights, recipe_.smooth_alpha);
       if (factors.empty()) continue;
       double largest = 0;
-      for (std::size_t c = 0; c < factors.size(); ++c) largest = std::max(largest, seen->channel_absmax[c] / factors[c]);
-      const AffineParameters affine = affineParameters({seen->least < 0 ? -largest : 0, seen->greatest > 0 ? largest : 0});
+      for (std::size_t c = 0; c < factors.size(); ++c)
+        largest = std::max(largest, seen->channel_absmax[c] / factors[c]);
+      const AffineParameters affine =
+          affineParameters({seen->least < 0 ? -largest : 0, seen->greatest > 0 ? largest : 0});
       for (QuantizedSite* linear : linears) {
         linear->smoothing = factors;
         linear->activations[0] = affine;
@@ -259,6 +275,7 @@ bool insertQuantize(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kInsertQuantize = {"insert-quantize", "Computes convolutions and products in INT8 as a recipe says.", &insertQuantize};
+const Pass kInsertQuantize = {"insert-quantize", "Computes convolutions and products in INT8 as a recipe says.",
+                              &insertQuantize};
 
 }  // namespace ipex_studio

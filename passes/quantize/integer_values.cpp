@@ -21,7 +21,8 @@ const AffineParameters* IntegerValues::affineOf(const Value* value) const {
 }
 
 bool IntegerValues::readBy(const Node* node) const {
-  return std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) { return affineOf(input) != nullptr; });
+  return std::any_of(node->inputs().begin(), node->inputs().end(),
+                     [&](const Value* input) { return affineOf(input) != nullptr; });
 }
 
 void IntegerValues::returnToQuantized(Rewriter& rewriter) const {
@@ -34,8 +35,9 @@ void IntegerValues::returnToQuantized(Rewriter& rewriter) const {
     if (unaware.empty()) continue;
     Node* place = value->node()->next();
     const AffineParameters& affine = affine_.at(value);
-    Node* made = rewriter.create("aten::_make_per_tensor_quantized_tensor",
-                                 {value, rewriter.constant(affine.scale, place), rewriter.constant(affine.zero_point, place)}, place);
+    Node* made = rewriter.create(
+        "aten::_make_per_tensor_quantized_tensor",
+        {value, rewriter.constant(affine.scale, place), rewriter.constant(affine.zero_point, place)}, place);
     made->output()->setType(value->type());
     setDtype(made->output(), at::kQUInt8);
     for (const torch::jit::Use& use : unaware) rewriter.replaceInput(use.user, use.offset, made->output());

@@ -31,14 +31,17 @@ bool fill(const std::vector<IValue>& unpacked, PackedParameters* parameters, std
   }
   const std::int64_t channels = weights.size(0);
   const bool per_channel = weights.qscheme() == at::kPerChannelAffine;
-  const bool symmetric = per_channel ? weights.q_per_channel_zero_points().eq(0).all().item<bool>() : weights.q_zero_point() == 0;
+  const bool symmetric =
+      per_channel ? weights.q_per_channel_zero_points().eq(0).all().item<bool>() : weights.q_zero_point() == 0;
   if (!symmetric || (per_channel && weights.q_per_channel_axis() != 0)) {
     *why = "Its weights have a zero point or scales of another axis than the output channels'.";
     return false;
   }
-  parameters->scales = per_channel ? weights.q_per_channel_scales().to(at::kDouble) : at::full({channels}, weights.q_scale(), at::kDouble);
+  parameters->scales = per_channel ? weights.q_per_channel_scales().to(at::kDouble)
+                                   : at::full({channels}, weights.q_scale(), at::kDouble);
   parameters->integers = weights.int_repr().contiguous();
-  if (unpacked.size() > 1 && unpacked[1].isTensor() && unpacked[1].toTensor().defined()) parameters->bias = unpacked[1].toTensor().detach().to(at::kFloat);
+  if (unpacked.size() > 1 && unpacked[1].isTensor() && unpacked[1].toTensor().defined())
+    parameters->bias = unpacked[1].toTensor().detach().to(at::kFloat);
   return true;
 }
 

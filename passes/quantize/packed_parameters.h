@@ -10,9 +10,9 @@
 namespace ipex_studio {
 
 struct PackedParameters {
-  at::Tensor integers;             // s8, contiguous: [O, C/g, H, W] or [N, K]
-  at::Tensor scales;               // f64 [O]
-  at::Tensor bias;                 // f32 [O]; undefined: none
+  at::Tensor integers;  // s8, contiguous: [O, C/g, H, W] or [N, K]
+  at::Tensor scales;    // f64 [O]
+  at::Tensor bias;      // f32 [O]; undefined: none
   // Convolutions only.
   std::vector<std::int64_t> stride, padding, dilation;
   std::int64_t groups = 1;

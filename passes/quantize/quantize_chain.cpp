@@ -37,7 +37,9 @@ void appendSumOfIntegers(std::vector<PostOp>* chain, PostOp post_op, const Affin
 int integerWeightBits(const OptimizeOptions& options) {
   if (options.weight_bits != 0) return options.weight_bits;
   const MachineFacts facts = machineFacts();
-  const auto has = [&](const char* feature) { return std::find(facts.features.begin(), facts.features.end(), feature) != facts.features.end(); };
+  const auto has = [&](const char* feature) {
+    return std::find(facts.features.begin(), facts.features.end(), feature) != facts.features.end();
+  };
   return has("avx512_vnni") || has("avx_vnni") || has("amx_int8") ? 8 : 7;
 }
 
@@ -46,9 +48,12 @@ Value* operandValue(Rewriter& rewriter, const LoweredOperand& operand, Node* bef
   return operand.value != nullptr ? operand.value : rewriter.none(before);
 }
 
-void setDtype(Value* value, at::ScalarType dtype) { value->setType(value->type()->expectRef<c10::TensorType>().withScalarType(dtype)); }
+void setDtype(Value* value, at::ScalarType dtype) {
+  value->setType(value->type()->expectRef<c10::TensorType>().withScalarType(dtype));
+}
 
-Value* writePointwise(Rewriter& rewriter, Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, at::ScalarType dtype, Node* before) {
+Value* writePointwise(Rewriter& rewriter, Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands,
+                      at::ScalarType dtype, Node* before) {
   FusedOp op;
   op.spec.kind = OpKind::kPointwise;
   op.spec.post_ops = std::move(chain);
@@ -61,7 +66,8 @@ Value* writePointwise(Rewriter& rewriter, Value* x, std::vector<PostOp> chain, c
   return result;
 }
 
-void setIntegerWeights(Rewriter& rewriter, const IntegerWeights& weights, double source_scale, FusedOp* op, Node* before) {
+void setIntegerWeights(Rewriter& rewriter, const IntegerWeights& weights, double source_scale, FusedOp* op,
+                       Node* before) {
   const bool is_linear = op->spec.kind == OpKind::kLinear;
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(is_linear ? 1 : weights.integers.dim() - 1), 1);
   sizes[0] = weights.integers.size(0);

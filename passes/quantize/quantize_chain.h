@@ -6,8 +6,8 @@
 
 #include "core/graph/fused_op.h"
 #include "core/lower/lowering.h"
-#include "core/record/options.h"
 #include "core/quantization/observer.h"
+#include "core/record/options.h"
 
 namespace ipex_studio {
 
@@ -25,8 +25,9 @@ void appendSumOfIntegers(std::vector<PostOp>* chain, PostOp post_op, const Affin
 int integerWeightBits(const OptimizeOptions& options);
 
 // A pointwise node before `before` with the type of `like` and `dtype`: "u8" with kByte, else FP32.
-torch::jit::Value* writePointwise(Rewriter& rewriter, torch::jit::Value* x, std::vector<PostOp> chain, const std::vector<torch::jit::Value*>& operands,
-                                  at::ScalarType dtype, torch::jit::Node* before);
+torch::jit::Value* writePointwise(Rewriter& rewriter, torch::jit::Value* x, std::vector<PostOp> chain,
+                                  const std::vector<torch::jit::Value*>& operands, at::ScalarType dtype,
+                                  torch::jit::Node* before);
 
 // The value of an operand, made before `before` where it is none yet.
 torch::jit::Value* operandValue(Rewriter& rewriter, const LoweredOperand& operand, torch::jit::Node* before);
@@ -35,13 +36,14 @@ void setDtype(torch::jit::Value* value, at::ScalarType dtype);
 
 // What a product of integers is made of beside its operands.
 struct IntegerWeights {
-  at::Tensor integers;             // s8
-  at::Tensor scales;               // f32 or f64 [O]
-  at::Tensor bias;                 // [O]; undefined: none
+  at::Tensor integers;  // s8
+  at::Tensor scales;    // f32 or f64 [O]
+  at::Tensor bias;      // [O]; undefined: none
 };
 
 // Sets operands 1 and 2 of a convolution or linear layer, and its first post operands: what one step of the integer sum is
 // worth per output channel, and the bias.
-void setIntegerWeights(Rewriter& rewriter, const IntegerWeights& weights, double source_scale, FusedOp* op, torch::jit::Node* before);
+void setIntegerWeights(Rewriter& rewriter, const IntegerWeights& weights, double source_scale, FusedOp* op,
+                       torch::jit::Node* before);
 
 }  // namespace ipex_studio

@@ -9,12 +9,12 @@
 // where plans cannot do the lookup.
 #include <fmt/format.h>
 
-#include "core/lower/lowering.h"
 #include "core/graph/precision_overrides.h"
+#include "core/lower/lowering.h"
 #include "core/op/narrow_weights.h"
+#include "core/quantization/grouped_weights.h"
 #include "core/quantization/recipe.h"
 #include "core/quantization/sites.h"
-#include "core/quantization/grouped_weights.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -34,10 +34,13 @@ class TableQuantizer {
     bool changed = false;
     for (Node* node : context_.nodes({"aten::embedding", "aten::embedding_bag"})) {
       const bool bags = node->kind() == c10::Symbol::fromQualString("aten::embedding_bag");
-      if (!context_.rewriter.alive(node) || (!bags && node->kind() != c10::Symbol::fromQualString("aten::embedding"))) continue;
+      if (!context_.rewriter.alive(node) || (!bags && node->kind() != c10::Symbol::fromQualString("aten::embedding")))
+        continue;
       const auto lowered = lowerNode(node);
       const auto* ops = std::get_if<LoweredNode>(&lowered);
-      const Decline why = ops == nullptr ? Decline{std::get<LoweringDecline>(lowered).reason, std::get<LoweringDecline>(lowered).why} : declineOf(node, ops->ops.front());
+      const Decline why =
+          ops == nullptr ? Decline{std::get<LoweringDecline>(lowered).reason, std::get<LoweringDecline>(lowered).why}
+                         : declineOf(node, ops->ops.front());
       if (why) context_.missed(node, why);
       if (why || !context_.rewriter.permit()) continue;
       rewrite(node, ops->ops.front());
@@ -48,16 +51,21 @@ class TableQuantizer {
 
  private:
   Decline declineOf(Node* node, const LoweredOp& op) const {
-    const std::string decided = decidedPrecision(context_.options.precision_overrides, context_.rewriter.origins(), node, opKindName(op.spec.kind));
+    const std::string decided = decidedPrecision(context_.options.precision_overrides, context_.rewriter.origins(),
+                                                 node, opKindName(op.spec.kind));
     if (!decided.empty() && decided != "int8") return {reasons::kDecided, "It was decided that it stays out of INT8."};
     const RecipeNode* wish = recipe_.node(keys_.of(node->output(0)));
-    if (decided.empty() && wish != nullptr && (wish->precision == "fp32" || wish->precision == "bf16")) return {reasons::kKeptByRecipe, "The recipe keeps it out of INT8."};
+    if (decided.empty() && wish != nullptr && (wish->precision == "fp32" || wish->precision == "bf16"))
+      return {reasons::kKeptByRecipe, "The recipe keeps it out of INT8."};
     const auto table = constantTensor(op.src.back().value);
     if (!table) return {reasons::kWeightsNotConstant, "Its table is not constant."};
-    if (table->scalar_type() != at::kFloat) return {reasons::kUnsupportedDtype, "Only tables of float32 become integers."};
+    if (table->scalar_type() != at::kFloat)
+      return {reasons::kUnsupportedDtype, "Only tables of float32 become integers."};
     const bool gains = table->numel() >= kFewEntries && table->size(1) >= kRowParameterBytes;
-    if (!gains) return {reasons::kNotProfitable, "Its table has few entries, or rows as short as what each would carry along."};
-    if (!table->isfinite().all().item<bool>()) return {reasons::kUnsupportedAttribute, "Its table holds NaN or infinity."};
+    if (!gains)
+      return {reasons::kNotProfitable, "Its table has few entries, or rows as short as what each would carry along."};
+    if (!table->isfinite().all().item<bool>())
+      return {reasons::kUnsupportedAttribute, "Its table holds NaN or infinity."};
     return {};
   }
 
@@ -76,7 +84,9 @@ class TableQuantizer {
     op.base.push_back(context_.rewriter.constant(integersOf(table), node));
     Value* result = writeFusedOp(context_.rewriter, op, node)->output();
     result->setType(node->output(0)->type());
-    context_.rewriter.replace({node}, node->output(0), result, fmt::format("keeps its table of {} rows in 8 bits, with a scale for each row", table.size(0)));
+    context_.rewriter.replace(
+        {node}, node->output(0), result,
+        fmt::format("keeps its table of {} rows in 8 bits, with a scale for each row", table.size(0)));
   }
 
   torch::jit::Graph& graph_;
@@ -93,6 +103,7 @@ bool quantizeEmbeddings(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kQuantizeEmbeddings = {"quantize-embeddings", "Stores tables of embeddings as integers.", &quantizeEmbeddings};
+const Pass kQuantizeEmbeddings = {"quantize-embeddings", "Stores tables of embeddings as integers.",
+                                  &quantizeEmbeddings};
 
 }  // namespace ipex_studio

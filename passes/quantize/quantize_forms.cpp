@@ -2,8 +2,8 @@
 
 #include <unordered_map>
 
-#include "core/graph/node_facts.h"
 #include "core/base/pbqp.h"
+#include "core/graph/node_facts.h"
 
 namespace ipex_studio {
 
@@ -17,7 +17,8 @@ constexpr double kStepBytes = 40e3;
 
 class FormLabelling {
  public:
-  FormLabelling(const std::vector<Site>& sites, const std::vector<std::vector<Forms>>& alternatives) : sites_(sites), alternatives_(alternatives) {}
+  FormLabelling(const std::vector<Site>& sites, const std::vector<std::vector<Forms>>& alternatives)
+      : sites_(sites), alternatives_(alternatives) {}
 
   std::vector<Forms> solve() {
     keep_ = problem_.addNode({0});
@@ -68,7 +69,8 @@ class FormLabelling {
     for (const Forms& written : from) {
       for (const Forms& read : alternatives_[s]) costs.push_back(readingCost(written.out, s, a, read, count));
     }
-    problem_.addEdge(producer == numbers_.end() ? keep_ : producer->second.first, numbers_.at(sites_[s].node).first, std::move(costs));
+    problem_.addEdge(producer == numbers_.end() ? keep_ : producer->second.first, numbers_.at(sites_[s].node).first,
+                     std::move(costs));
   }
 
   // Readers that know FP32 only, and results of the graph.

@@ -17,7 +17,8 @@ const RecipeValue* QuantizationScales::calibrated(const Value* value) const {
 
 bool QuantizationScales::known(Value* value) const {
   const auto sources = sourcesOf(value);
-  return std::all_of(sources.begin(), sources.end(), [&](const Value* source) { return calibrated(source) != nullptr; });
+  return std::all_of(sources.begin(), sources.end(),
+                     [&](const Value* source) { return calibrated(source) != nullptr; });
 }
 
 const Value* QuantizationScales::group(const Value* value) {

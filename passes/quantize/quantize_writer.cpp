@@ -24,7 +24,8 @@ Value* QuantizeWriter::now(Value* value) const {
   return found == now_.end() ? value : found->second;
 }
 
-Value* QuantizeWriter::pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, at::ScalarType dtype, Node* before) {
+Value* QuantizeWriter::pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands,
+                                 at::ScalarType dtype, Node* before) {
   Value* result = writePointwise(rewriter_, x, std::move(chain), operands, dtype, before);
   if (isInteger(x)) readers_.insert(result->node());
   return result;
@@ -32,7 +33,8 @@ Value* QuantizeWriter::pointwise(Value* x, std::vector<PostOp> chain, const std:
 
 Value* QuantizeWriter::asInteger(Value* value, const AffineParameters& wanted, Node* before) {
   const auto own = integers_.find(value);
-  if (own != integers_.end() && own->second.scale == wanted.scale && own->second.zero_point == wanted.zero_point) return value;
+  if (own != integers_.end() && own->second.scale == wanted.scale && own->second.zero_point == wanted.zero_point)
+    return value;
   Value*& made = made_integer_[{value, wanted.scale, wanted.zero_point}];
   if (made != nullptr) return made;
   std::vector<PostOp> chain;
@@ -44,7 +46,8 @@ Value* QuantizeWriter::asInteger(Value* value, const AffineParameters& wanted, N
   return made;
 }
 
-Value* QuantizeWriter::asSmoothed(Value* value, const AffineParameters& wanted, const std::vector<double>& factors, Node* before) {
+Value* QuantizeWriter::asSmoothed(Value* value, const AffineParameters& wanted, const std::vector<double>& factors,
+                                  Node* before) {
   Value*& made = made_smoothed_[value];
   if (made != nullptr) return made;
   Node* place = behind(value, before);
@@ -73,11 +76,15 @@ bool QuantizeWriter::concerns(const QuantizedSite& quantized) const {
 
 void QuantizeWriter::write(const QuantizedSite& quantized) {
   switch (quantized.site.role) {
-    case SiteRole::kProduct: return writeProduct(quantized);
-    case SiteRole::kPointwise: return writeChain(quantized);
+    case SiteRole::kProduct:
+      return writeProduct(quantized);
+    case SiteRole::kPointwise:
+      return writeChain(quantized);
     case SiteRole::kMoves:
-    case SiteRole::kAverages: return writeMove(quantized);
-    case SiteRole::kAttention: return writeAttention(quantized);
+    case SiteRole::kAverages:
+      return writeMove(quantized);
+    case SiteRole::kAttention:
+      return writeAttention(quantized);
   }
 }
 
@@ -93,7 +100,8 @@ void QuantizeWriter::replace(const QuantizedSite& quantized, FusedOp op, const c
   setDtype(result, quantized.forms.out ? at::kByte : at::kFloat);
   readers_.insert(node);
   for (Value* operand : op.post_args) {
-    if (isInteger(operand)) readers_.insert(node->input(static_cast<std::size_t>(baseSourceCount(op.spec.kind)))->node());
+    if (isInteger(operand))
+      readers_.insert(node->input(static_cast<std::size_t>(baseSourceCount(op.spec.kind)))->node());
   }
   now_[old->output()] = result;
   if (quantized.forms.out) {
@@ -144,9 +152,12 @@ void QuantizeWriter::addScales(const QuantizedSite& quantized, FusedOp* op, doub
   if (!quantized.smoothing.empty()) weights = weights * at::tensor(quantized.smoothing, at::kDouble).to(at::kFloat);
   const QuantizedWeights integers = quantizeWeights(weights, weight_bits_);
   at::Tensor bias;
-  if (site.op.src.size() > 2 && !site.op.src[2].absent()) bias = constantTensor(site.op.src[2].value)->detach().to(at::kDouble);
-  if (bias_correction_ && quantized.input != nullptr && quantized.smoothing.empty() && !quantized.input->channel_mean.empty()) {
-    const at::Tensor shift = biasShift(weights, integers, quantized.input->channel_mean, site.op.spec.intOr("groups", 1));
+  if (site.op.src.size() > 2 && !site.op.src[2].absent())
+    bias = constantTensor(site.op.src[2].value)->detach().to(at::kDouble);
+  if (bias_correction_ && quantized.input != nullptr && quantized.smoothing.empty() &&
+      !quantized.input->channel_mean.empty()) {
+    const at::Tensor shift =
+        biasShift(weights, integers, quantized.input->channel_mean, site.op.spec.intOr("groups", 1));
     if (shift.defined()) bias = bias.defined() ? bias + shift : shift;
   }
   setIntegerWeights(rewriter_, {integers.integers, integers.scales, bias}, source_scale, op, site.node);
@@ -159,14 +170,17 @@ void QuantizeWriter::writeProduct(const QuantizedSite& quantized) {
   op.spec.kind = site.op.spec.kind;
   op.spec.attributes = site.op.spec.attributes;
   const AffineParameters& source = quantized.activations[0];
-  x = quantized.smoothing.empty() || isInteger(x) ? asInteger(x, source, site.node) : asSmoothed(x, source, quantized.smoothing, site.node);
+  x = quantized.smoothing.empty() || isInteger(x) ? asInteger(x, source, site.node)
+                                                  : asSmoothed(x, source, quantized.smoothing, site.node);
   if (source.zero_point != 0) op.spec.attributes["src_zero"] = source.zero_point;
   if (site.op.spec.kind == OpKind::kMatmul) {
     Value* other = asInteger(now(site.op.src[1].value), quantized.activations[1], site.node);
-    if (quantized.activations[1].zero_point != 0) op.spec.attributes["weight_zero"] = quantized.activations[1].zero_point;
+    if (quantized.activations[1].zero_point != 0)
+      op.spec.attributes["weight_zero"] = quantized.activations[1].zero_point;
     op.base = {x, other};
     op.spec.attributes.erase("scale");
-    op.spec.post_ops = {unaryPostOp(PostOpKind::kLinear, source.scale * quantized.activations[1].scale * site.op.spec.floatOr("scale", 1), 0)};
+    op.spec.post_ops = {unaryPostOp(
+        PostOpKind::kLinear, source.scale * quantized.activations[1].scale * site.op.spec.floatOr("scale", 1), 0)};
   } else {
     op.base = {x, nullptr, nullptr};
     addScales(quantized, &op, source.scale);
@@ -211,7 +225,8 @@ void QuantizeWriter::writeMove(const QuantizedSite& quantized) {
     Value* value = holder->input(index);
     for (std::size_t a = 0; a < site.activations.size(); ++a) {
       if (now(site.activations[a]) != value) continue;
-      rewriter_.replaceInput(holder, index, asInteger(value, quantized.forms.out ? quantized.result : quantized.activations[a], holder));
+      rewriter_.replaceInput(
+          holder, index, asInteger(value, quantized.forms.out ? quantized.result : quantized.activations[a], holder));
       readers_.insert(holder);
       return;
     }

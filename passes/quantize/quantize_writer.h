@@ -19,10 +19,10 @@ namespace ipex_studio {
 struct QuantizedSite {
   Site site;
   Forms forms;
-  std::vector<AffineParameters> activations;   // of each activation, were it integers
-  AffineParameters result;                     // likewise
-  const RecipeValue* input = nullptr;          // what was seen of base operand 0; null: nothing of its own
-  std::vector<double> smoothing;               // factors per channel of base operand 0; empty: none
+  std::vector<AffineParameters> activations;  // of each activation, were it integers
+  AffineParameters result;                    // likewise
+  const RecipeValue* input = nullptr;         // what was seen of base operand 0; null: nothing of its own
+  std::vector<double> smoothing;              // factors per channel of base operand 0; empty: none
 };
 
 class QuantizeWriter {
@@ -46,7 +46,8 @@ class QuantizeWriter {
   Value* asInteger(Value* value, const AffineParameters& wanted, Node* before);
   Value* asSmoothed(Value* value, const AffineParameters& wanted, const std::vector<double>& factors, Node* before);
   Value* asFloat(Value* value, Node* before);
-  Value* pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, at::ScalarType dtype, Node* before);
+  Value* pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, at::ScalarType dtype,
+                   Node* before);
 
   void writeProduct(const QuantizedSite& quantized);
   void writeChain(const QuantizedSite& quantized);
@@ -60,12 +61,12 @@ class QuantizeWriter {
   Rewriter& rewriter_;
   int weight_bits_;
   bool bias_correction_;
-  std::unordered_map<const Value*, Value*> now_;                  // results that were replaced
-  std::unordered_map<const Value*, AffineParameters> integers_;   // values that are integers
-  std::vector<Value*> order_;                                     // the same, as they were made
+  std::unordered_map<const Value*, Value*> now_;                 // results that were replaced
+  std::unordered_map<const Value*, AffineParameters> integers_;  // values that are integers
+  std::vector<Value*> order_;                                    // the same, as they were made
   std::map<std::tuple<const Value*, double, std::int64_t>, Value*> made_integer_;
   std::unordered_map<const Value*, Value*> made_smoothed_, made_float_;
-  std::unordered_set<const Node*> readers_;                       // nodes that know that they read integers
+  std::unordered_set<const Node*> readers_;  // nodes that know that they read integers
 };
 
 }  // namespace ipex_studio

@@ -19,7 +19,9 @@ AffineParameters symmetricUnit() { return {2.0 / 256, 128}; }
 
 // Bounds are rounded to the operand's steps; scale and zero point stay.
 QuantizedActivation clipped(const AffineParameters& source, double low, double high) {
-  const auto step = [&](double bound) { return std::isinf(bound) ? bound : std::nearbyint(bound / source.scale) + static_cast<double>(source.zero_point); };
+  const auto step = [&](double bound) {
+    return std::isinf(bound) ? bound : std::nearbyint(bound / source.scale) + static_cast<double>(source.zero_point);
+  };
   return {{unaryPostOp(PostOpKind::kClip, step(low), step(high))}, source};
 }
 
@@ -27,11 +29,14 @@ QuantizedActivation computed(const AffineParameters& source, const PostOp& post_
   return {{toReal(source), post_op, toInteger(result)}, result};
 }
 
-std::optional<double> boundOr(const torch::jit::Value* value, double otherwise) { return isNone(value) ? otherwise : constantNumber(value); }
+std::optional<double> boundOr(const torch::jit::Value* value, double otherwise) {
+  return isNone(value) ? otherwise : constantNumber(value);
+}
 
 }  // namespace
 
-std::optional<AffineParameters> constantQuantization(const torch::jit::Value* scale, const torch::jit::Value* zero_point) {
+std::optional<AffineParameters> constantQuantization(const torch::jit::Value* scale,
+                                                     const torch::jit::Value* zero_point) {
   const auto s = constantNumber(scale), z = constantNumber(zero_point);
   if (!s || !z || !std::isfinite(*s) || !(*s > 0) || !(*z >= 0 && *z <= 255)) return std::nullopt;
   return AffineParameters{*s, static_cast<std::int64_t>(*z)};
@@ -48,7 +53,8 @@ std::optional<QuantizedActivation> readQuantizedActivation(const Node* node, con
   }
   if (node->kind().is_aten()) {
     if (kind == "tanh") return computed(source, unaryPostOp(PostOpKind::kTanh), symmetricUnit());
-    return computed(source, unaryPostOp(kind == "sigmoid" ? PostOpKind::kSigmoid : PostOpKind::kHardSigmoid), unitInterval());
+    return computed(source, unaryPostOp(kind == "sigmoid" ? PostOpKind::kSigmoid : PostOpKind::kHardSigmoid),
+                    unitInterval());
   }
   // The quantized:: forms end in the scale and zero point of the result.
   const std::size_t last = node->inputs().size() - 1;

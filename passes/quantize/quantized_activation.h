@@ -10,15 +10,17 @@
 namespace ipex_studio {
 
 // Scale and zero point of a quint8 result, where both are constant and sound.
-std::optional<AffineParameters> constantQuantization(const torch::jit::Value* scale, const torch::jit::Value* zero_point);
+std::optional<AffineParameters> constantQuantization(const torch::jit::Value* scale,
+                                                     const torch::jit::Value* zero_point);
 
 struct QuantizedActivation {
-  std::vector<PostOp> post_ops;    // integers in, integers out
-  AffineParameters result;         // what they mean then
+  std::vector<PostOp> post_ops;  // integers in, integers out
+  AffineParameters result;       // what they mean then
 };
 
 // Of relu, relu6, hardtanh, clamp, sigmoid, hardsigmoid, tanh, hardswish and leaky_relu on integers that mean `source`; nullopt
 // where a bound or a scale is not constant.
-std::optional<QuantizedActivation> readQuantizedActivation(const torch::jit::Node* node, const AffineParameters& source);
+std::optional<QuantizedActivation> readQuantizedActivation(const torch::jit::Node* node,
+                                                           const AffineParameters& source);
 
 }  // namespace ipex_studio

@@ -10,7 +10,8 @@ namespace ipex_studio {
 using torch::jit::Node;
 using torch::jit::Value;
 
-void QuantizedReader::finish(Node* node, Value* result, const std::optional<AffineParameters>& affine, const char* text) {
+void QuantizedReader::finish(Node* node, Value* result, const std::optional<AffineParameters>& affine,
+                             const char* text) {
   if (affine) integers_.add(result, *affine);
   integers_.addReader(result->node());
   rewriter_.replace({node}, node->output(), result, text);
@@ -23,12 +24,14 @@ Value* QuantizedReader::typed(Node* made, const Node* like, at::ScalarType dtype
   return made->output();
 }
 
-Decline QuantizedReader::chain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands, const AffineParameters& result) {
+Decline QuantizedReader::chain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands,
+                               const AffineParameters& result) {
   appendPostOp(&post_ops, toInteger(result));
   return wholeChain(node, x, std::move(post_ops), operands, result);
 }
 
-Decline QuantizedReader::wholeChain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands, const AffineParameters& result) {
+Decline QuantizedReader::wholeChain(Node* node, Value* x, std::vector<PostOp> post_ops,
+                                    const std::vector<Value*>& operands, const AffineParameters& result) {
   Value* made = writePointwise(rewriter_, x, std::move(post_ops), operands, at::kByte, node);
   made->setType(node->output()->type());
   setDtype(made, at::kByte);
@@ -78,7 +81,9 @@ Decline QuantizedReader::product(Node* node, FusedOp op, const PackedParameters&
   return {};
 }
 
-bool QuantizedReader::isWithRelu(const Node* node) { return std::string(node->kind().toUnqualString()).find("_relu") != std::string::npos; }
+bool QuantizedReader::isWithRelu(const Node* node) {
+  return std::string(node->kind().toUnqualString()).find("_relu") != std::string::npos;
+}
 
 Decline QuantizedReader::convolution(Node* node) {
   std::string why;
@@ -86,7 +91,10 @@ Decline QuantizedReader::convolution(Node* node) {
   if (!packed) return {reasons::kUnsupportedAttribute, why.empty() ? "It has the form of an old version." : why};
   FusedOp op;
   op.spec.kind = OpKind::kConvolution;
-  op.spec.attributes = {{"stride", packed->stride}, {"padding", packed->padding}, {"dilation", packed->dilation}, {"groups", packed->groups}};
+  op.spec.attributes = {{"stride", packed->stride},
+                        {"padding", packed->padding},
+                        {"dilation", packed->dilation},
+                        {"groups", packed->groups}};
   return product(node, std::move(op), *packed);
 }
 
@@ -100,7 +108,8 @@ Decline QuantizedReader::linear(Node* node) {
 }
 
 Decline QuantizedReader::linearDynamic(Node* node) {
-  if (knownDtype(node->input(0)) != at::kFloat) return {reasons::kUnsupportedDtype, "Its operand is not known to be FP32."};
+  if (knownDtype(node->input(0)) != at::kFloat)
+    return {reasons::kUnsupportedDtype, "Its operand is not known to be FP32."};
   std::string why;
   const auto packed = unpackLinear(node->input(1), &why);
   if (!packed) return {reasons::kUnsupportedAttribute, why};
@@ -111,11 +120,13 @@ Decline QuantizedReader::linearDynamic(Node* node) {
   op.base = {node->input(0), nullptr, nullptr};
   setIntegerWeights(rewriter_, {packed->integers, packed->scales, packed->bias}, 1, &op, node);
   if (isWithRelu(node)) op.spec.post_ops.push_back(unaryPostOp(PostOpKind::kRelu));
-  finish(node, typed(writeFusedOp(rewriter_, op, node), node, at::kFloat), std::nullopt, "rounds rows of its operand, computes on integers");
+  finish(node, typed(writeFusedOp(rewriter_, op, node), node, at::kFloat), std::nullopt,
+         "rounds rows of its operand, computes on integers");
   return {};
 }
 
-Decline QuantizedReader::binaryOperands(Node* node, const AffineParameters** a, const AffineParameters** b, std::optional<AffineParameters>* result) {
+Decline QuantizedReader::binaryOperands(Node* node, const AffineParameters** a, const AffineParameters** b,
+                                        std::optional<AffineParameters>* result) {
   *a = affineOf(node->input(0));
   *b = node->inputs().size() == 4 ? affineOf(node->input(1)) : nullptr;
   if (*a == nullptr || *b == nullptr) return notConstantInModel("operands' scale");
@@ -123,7 +134,9 @@ Decline QuantizedReader::binaryOperands(Node* node, const AffineParameters** a, 
   return *result ? Decline{} : notConstantInModel("scale");
 }
 
-bool QuantizedReader::startsAt(const Node* node, std::size_t side) { return knownSizes(node->input(side)) == knownSizes(node->output()); }
+bool QuantizedReader::startsAt(const Node* node, std::size_t side) {
+  return knownSizes(node->input(side)) == knownSizes(node->output());
+}
 
 Decline QuantizedReader::add(Node* node) {
   const AffineParameters *a = nullptr, *b = nullptr;

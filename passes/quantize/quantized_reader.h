@@ -8,17 +8,20 @@
 #include <vector>
 
 #include "core/graph/fused_op.h"
+#include "passes/pass_list.h"
 #include "passes/quantize/integer_values.h"
 #include "passes/quantize/packed_parameters.h"
-#include "passes/pass_list.h"
 
 namespace ipex_studio {
 
-inline Decline notConstantInModel(const std::string& what) { return {reasons::kNotConstant, "Its " + what + " is computed while the model runs."}; }
+inline Decline notConstantInModel(const std::string& what) {
+  return {reasons::kNotConstant, "Its " + what + " is computed while the model runs."};
+}
 
 class QuantizedReader {
  public:
-  QuantizedReader(torch::jit::Graph& graph, PassContext& context) : graph_(graph), context_(context), rewriter_(context.rewriter) {}
+  QuantizedReader(torch::jit::Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), rewriter_(context.rewriter) {}
 
   bool run();
 
@@ -38,8 +41,10 @@ class QuantizedReader {
   void finish(Node* node, Value* result, const std::optional<AffineParameters>& affine, const char* text);
   Value* typed(Node* made, const Node* like, at::ScalarType dtype);
   // `post_ops` of real values, and their rounding.
-  Decline chain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands, const AffineParameters& result);
-  Decline wholeChain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands, const AffineParameters& result);
+  Decline chain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands,
+                const AffineParameters& result);
+  Decline wholeChain(Node* node, Value* x, std::vector<PostOp> post_ops, const std::vector<Value*>& operands,
+                     const AffineParameters& result);
 
   // Reading: each says why it leaves the node as it is.
   Decline quantize(Node* node);
@@ -50,7 +55,8 @@ class QuantizedReader {
   Decline linear(Node* node);
   // quantized::linear_dynamic(x, packed, reduce_range)
   Decline linearDynamic(Node* node);
-  Decline binaryOperands(Node* node, const AffineParameters** a, const AffineParameters** b, std::optional<AffineParameters>* result);
+  Decline binaryOperands(Node* node, const AffineParameters** a, const AffineParameters** b,
+                         std::optional<AffineParameters>* result);
   // The chain starts at an operand that has the sizes of the result.
   static bool startsAt(const Node* node, std::size_t side);
   Decline add(Node* node);

@@ -21,20 +21,25 @@ using torch::jit::Value;
 // The nodes that put one element at the list's end, first to last; empty where they are not all of its first readers.
 std::vector<Node*> appendsTo(const Value* list) {
   std::vector<Node*> appends, others;
-  for (const Use& use : list->uses()) (isKind(use.user, "aten::append") && use.offset == 0 ? appends : others).push_back(use.user);
+  for (const Use& use : list->uses())
+    (isKind(use.user, "aten::append") && use.offset == 0 ? appends : others).push_back(use.user);
   const auto before = [](const Node* a, const Node* b) { return a->isBefore(b); };
   std::sort(appends.begin(), appends.end(), before);
   appends.erase(std::unique(appends.begin(), appends.end()), appends.end());
   const bool apart = std::any_of(appends.begin(), appends.end(), [&](const Node* append) {
-    return append->owningBlock() != list->node()->owningBlock() || append->output()->hasUses() || append->input(1) == list;
+    return append->owningBlock() != list->node()->owningBlock() || append->output()->hasUses() ||
+           append->input(1) == list;
   });
-  const bool read_between = !appends.empty() && std::any_of(others.begin(), others.end(), [&](const Node* other) { return other->isBefore(appends.back()); });
+  const bool read_between = !appends.empty() && std::any_of(others.begin(), others.end(), [&](const Node* other) {
+    return other->isBefore(appends.back());
+  });
   return apart || read_between ? std::vector<Node*>() : appends;
 }
 
 bool isFilled(const Node* list) {
   const auto& uses = list->output()->uses();
-  return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return isKind(use.user, "aten::append") && use.offset == 0; });
+  return std::any_of(uses.begin(), uses.end(),
+                     [](const Use& use) { return isKind(use.user, "aten::append") && use.offset == 0; });
 }
 
 bool canonicalizeLists(torch::jit::Graph& graph, PassContext& context) {
@@ -63,7 +68,9 @@ bool canonicalizeLists(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeLists = {"canonicalize-lists", "Writes lists that are filled element by element as lists of what they hold.", &canonicalizeLists,
+const Pass kCanonicalizeLists = {"canonicalize-lists",
+                                 "Writes lists that are filled element by element as lists of what they hold.",
+                                 &canonicalizeLists,
                                  {"aten::append"}};
 
 }  // namespace ipex_studio

@@ -38,7 +38,8 @@ const char* integerKind(const Node* node) {
   const auto found = kKinds.find(node->kind().toQualString());
   if (found == kKinds.end() || node->inputs().size() < 2) return nullptr;
   if (node->kind() == c10::aten::div) {
-    const auto rounding = node->inputs().size() == 3 ? torch::jit::constant_as<std::string>(node->input(2)) : c10::nullopt;
+    const auto rounding =
+        node->inputs().size() == 3 ? torch::jit::constant_as<std::string>(node->input(2)) : c10::nullopt;
     return rounding && (*rounding == "floor" || (*rounding == "trunc" && dividesSize(node))) ? found->second : nullptr;
   }
   const bool scaled = node->inputs().size() > 2 && constantNumber(node->input(2)).value_or(0) != 1;
@@ -57,7 +58,8 @@ Source sourceOf(const Value* value) {
   if (value->type()->isSubtypeOf(*c10::IntType::get())) return Source::kInteger;
   if (integerTensor(value)) return Source::kConstant;
   const Node* node = value->node();
-  if (node->kind() == c10::prim::NumToTensor && node->input()->type()->isSubtypeOf(*c10::IntType::get())) return Source::kNumber;
+  if (node->kind() == c10::prim::NumToTensor && node->input()->type()->isSubtypeOf(*c10::IntType::get()))
+    return Source::kNumber;
   return integerKind(node) != nullptr ? Source::kArithmetic : Source::kNone;
 }
 
@@ -85,10 +87,14 @@ std::vector<Value*> chainOf(Value* root) {
 
 Value* integerOf(Rewriter& rewriter, Value* value, const std::unordered_map<Value*, Value*>& known, Node* before) {
   switch (sourceOf(value)) {
-    case Source::kInteger: return value;
-    case Source::kNumber: return value->node()->input();
-    case Source::kConstant: return rewriter.constant(*integerTensor(value), before);
-    default: break;
+    case Source::kInteger:
+      return value;
+    case Source::kNumber:
+      return value->node()->input();
+    case Source::kConstant:
+      return rewriter.constant(*integerTensor(value), before);
+    default:
+      break;
   }
   Node* node = value->node();
   Value *left = known.at(node->input(0)), *right = known.at(node->input(1));
@@ -118,18 +124,22 @@ bool runOnBlock(torch::jit::Block* block, PassContext& context) {
     Node* node = *at++;
     for (torch::jit::Block* inner : node->blocks()) changed |= runOnBlock(inner, context);
     const std::string kind = node->kind().toQualString();
-    const bool asks = (kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") && node->inputs().size() == 1 &&
-                      node->output()->type()->isSubtypeOf(*c10::NumberType::get()) && node->input()->type()->isSubtypeOf(*c10::TensorType::get());
+    const bool asks = (kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") &&
+                      node->inputs().size() == 1 && node->output()->type()->isSubtypeOf(*c10::NumberType::get()) &&
+                      node->input()->type()->isSubtypeOf(*c10::TensorType::get());
     if (asks) changed |= rewrite(node, context);
   }
   return changed;
 }
 
-bool canonicalizeSizeArithmetic(torch::jit::Graph& graph, PassContext& context) { return runOnBlock(graph.block(), context); }
+bool canonicalizeSizeArithmetic(torch::jit::Graph& graph, PassContext& context) {
+  return runOnBlock(graph.block(), context);
+}
 
 }  // namespace
 
-const Pass kCanonicalizeSizeArithmetic = {"canonicalize-size-arithmetic", "Turn sizes that tracing carried as tensors back into integers.",
+const Pass kCanonicalizeSizeArithmetic = {"canonicalize-size-arithmetic",
+                                          "Turn sizes that tracing carried as tensors back into integers.",
                                           &canonicalizeSizeArithmetic,
                                           {"aten::Int", "aten::ScalarImplicit", "aten::IntImplicit"}};
 

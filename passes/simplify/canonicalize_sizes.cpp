@@ -24,7 +24,9 @@ namespace prim = torch::jit::prim;
 
 namespace {
 
-bool isSizeList(const Node* node) { return node->kind() == aten::size && node->inputs().size() == 1 && node->outputs().size() == 1; }
+bool isSizeList(const Node* node) {
+  return node->kind() == aten::size && node->inputs().size() == 1 && node->outputs().size() == 1;
+}
 
 Value* sizeOf(Rewriter& rewriter, Value* x, std::int64_t axis, Node* before) {
   Node* size = rewriter.create("aten::size", {x, rewriter.constant(axis, before)}, before);
@@ -93,7 +95,8 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
     return true;
   }
   if (user->kind() == aten::__getitem__ && elementOf(user, rank) >= 0) {
-    rewriter.replace({user, list}, user->output(), sizeOf(rewriter, x, elementOf(user, rank), user), "asks for one size");
+    rewriter.replace({user, list}, user->output(), sizeOf(rewriter, x, elementOf(user, rank), user),
+                     "asks for one size");
     return true;
   }
   if (user->kind() == aten::len) {
@@ -101,7 +104,9 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
     return true;
   }
   if (const auto part = slicedBy(user, rank)) {
-    rewriter.replace({user, list}, user->output(), listed(rewriter, sizesOf(rewriter, x, part->first, part->second, user), user), "lists some of the sizes");
+    rewriter.replace({user, list}, user->output(),
+                     listed(rewriter, sizesOf(rewriter, x, part->first, part->second, user), user),
+                     "lists some of the sizes");
     return true;
   }
   if (!onlyReads(use)) return false;
@@ -150,7 +155,9 @@ bool canonicalizeSizes(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeSizes = {"canonicalize-sizes", "Asks for one size at a time instead of for a list of all.", &canonicalizeSizes,
+const Pass kCanonicalizeSizes = {"canonicalize-sizes",
+                                 "Asks for one size at a time instead of for a list of all.",
+                                 &canonicalizeSizes,
                                  {"aten::dim", "aten::size"}};
 
 }  // namespace ipex_studio

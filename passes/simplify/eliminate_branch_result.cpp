@@ -41,6 +41,9 @@ bool eliminateBranchResult(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateBranchResult = {"eliminate-branch-result", "Reads one result of a condition where several are the same.", &eliminateBranchResult, {"prim::If"}};
+const Pass kEliminateBranchResult = {"eliminate-branch-result",
+                                     "Reads one result of a condition where several are the same.",
+                                     &eliminateBranchResult,
+                                     {"prim::If"}};
 
 }  // namespace ipex_studio

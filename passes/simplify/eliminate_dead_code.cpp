@@ -18,6 +18,7 @@ bool eliminateDeadCode(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateDeadCode = {"eliminate-dead-code", "Removes nodes whose results nothing uses.", &eliminateDeadCode};
+const Pass kEliminateDeadCode = {"eliminate-dead-code", "Removes nodes whose results nothing uses.",
+                                 &eliminateDeadCode};
 
 }  // namespace ipex_studio

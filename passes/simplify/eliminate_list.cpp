@@ -32,7 +32,8 @@ std::optional<std::size_t> elementIndex(const Node* node) {
 }
 
 bool isListSum(const Node* node) {
-  return isKind(node, "aten::add") && node->inputs().size() == 2 && node->output()->type()->kind() == c10::TypeKind::ListType;
+  return isKind(node, "aten::add") && node->inputs().size() == 2 &&
+         node->output()->type()->kind() == c10::TypeKind::ListType;
 }
 
 Value* listOf(const std::vector<Value*>& elements, Node* before, Rewriter& rewriter) {
@@ -51,7 +52,8 @@ bool unpackSum(Node* unpack, PassContext& context) {
   const std::size_t others = unpack->outputs().size() - known.size();
   Node* const rest = context.rewriter.create("prim::ListUnpack", {sum->input(front ? 1 : 0)}, unpack, others);
   std::vector<Value*> to(rest->outputs().begin(), rest->outputs().end());
-  for (std::size_t o = 0; o < others; ++o) rest->output(o)->setType(unpack->output(front ? known.size() + o : o)->type());
+  for (std::size_t o = 0; o < others; ++o)
+    rest->output(o)->setType(unpack->output(front ? known.size() + o : o)->type());
   to.insert(front ? to.begin() : to.end(), known.begin(), known.end());
   context.rewriter.replaceAll({sum, unpack}, unpack->outputs(), to, "unpacks both lists of a sum");
   return true;
@@ -61,7 +63,9 @@ bool unpackSum(Node* unpack, PassContext& context) {
 std::vector<Value*> valuesRead(Node* node, PassContext& context) {
   Value* const list = node->input(0);
   const auto elements = list->node()->inputs();
-  if (isKind(node, "prim::ListUnpack")) return elements.size() == node->outputs().size() && context.rewriter.permit() ? elements.vec() : std::vector<Value*>();
+  if (isKind(node, "prim::ListUnpack"))
+    return elements.size() == node->outputs().size() && context.rewriter.permit() ? elements.vec()
+                                                                                  : std::vector<Value*>();
   if (isKind(node, "aten::__getitem__")) {
     const auto index = elementIndex(node);
     return index && context.rewriter.permit() ? std::vector<Value*>{elements[*index]} : std::vector<Value*>();
@@ -85,7 +89,8 @@ bool eliminateList(torch::jit::Graph& graph, PassContext& context) {
     }
     const std::vector<Value*> values = valuesRead(node, context);
     if (values.empty()) continue;
-    context.rewriter.replaceAll({node->input(0)->node(), node}, node->outputs(), values, "reads the elements themselves");
+    context.rewriter.replaceAll({node->input(0)->node(), node}, node->outputs(), values,
+                                "reads the elements themselves");
     changed = true;
   }
   return changed;
@@ -93,7 +98,9 @@ bool eliminateList(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateList = {"eliminate-list", "Reads what is in a list where it came from.", &eliminateList,
+const Pass kEliminateList = {"eliminate-list",
+                             "Reads what is in a list where it came from.",
+                             &eliminateList,
                              {"aten::__getitem__", "aten::add", "aten::len", "aten::list", "prim::ListUnpack"}};
 
 }  // namespace ipex_studio

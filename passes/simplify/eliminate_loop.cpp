@@ -52,6 +52,7 @@ bool eliminateLoop(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateLoop = {"eliminate-loop", "Writes out loops whose few rounds are counted by a constant.", &eliminateLoop, {"prim::Loop"}};
+const Pass kEliminateLoop = {
+    "eliminate-loop", "Writes out loops whose few rounds are counted by a constant.", &eliminateLoop, {"prim::Loop"}};
 
 }  // namespace ipex_studio

@@ -18,7 +18,8 @@ std::vector<Value*> elementsRead(const Node* node) {
   Node* tuple = node->input(0)->node();
   if (!isKind(tuple, "prim::TupleConstruct")) return {};
   const auto elements = tuple->inputs();
-  if (isKind(node, "prim::TupleUnpack")) return elements.size() == node->outputs().size() ? elements.vec() : std::vector<Value*>();
+  if (isKind(node, "prim::TupleUnpack"))
+    return elements.size() == node->outputs().size() ? elements.vec() : std::vector<Value*>();
   const auto count = static_cast<std::int64_t>(elements.size());
   const auto index = constantInt(node->input(1));
   if (!index || *index < -count || *index >= count) return {};
@@ -40,7 +41,9 @@ bool eliminateTuple(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateTuple = {"eliminate-tuple", "Reads the elements of a tuple where they came from.", &eliminateTuple,
+const Pass kEliminateTuple = {"eliminate-tuple",
+                              "Reads the elements of a tuple where they came from.",
+                              &eliminateTuple,
                               {"prim::TupleIndex", "prim::TupleUnpack"}};
 
 }  // namespace ipex_studio

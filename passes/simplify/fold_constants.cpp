@@ -129,7 +129,8 @@ bool fits(const Node* node, double* bytes) {
   }
   const bool makes_tensors = std::any_of(node->outputs().begin(), node->outputs().end(), holdsTensors);
   const auto kind = node->kind();
-  if (!makes_tensors || kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack) return true;
+  if (!makes_tensors || kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack)
+    return true;
   *bytes = from > 0 ? metaBytes(node, arguments) : -1;
   if (*bytes >= 0) return *bytes <= std::max(kSmallBytes, from);
   *bytes = largestCount(arguments) * std::max(from, 8.0);
@@ -153,8 +154,9 @@ std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses
       continue;
     }
     const bool escapes =
-        mutable_result && std::any_of(node->outputs().begin(), node->outputs().end(),
-                                      [&](Value* output) { return context.aliases().mayContainAlias(output, graph.outputs()); });
+        mutable_result && std::any_of(node->outputs().begin(), node->outputs().end(), [&](Value* output) {
+          return context.aliases().mayContainAlias(output, graph.outputs());
+        });
     if (escapes) {
       misses.emplace_back(node, Decline{reasons::kGraphOutput,
                                         "A result of the model must not be a constant that the caller may write to."});
@@ -234,13 +236,15 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_bra
     context.rewriter.inlineBlock(node, node->blocks()[*condition ? 0 : 1], "took the only possible branch");
     changed = *took_branch = true;
   }
-  if (!isDisabled(context.options, kEliminateLoop.name) && kEliminateLoop.run(graph, context)) changed = *took_branch = true;
+  if (!isDisabled(context.options, kEliminateLoop.name) && kEliminateLoop.run(graph, context))
+    changed = *took_branch = true;
   return changed;
 }
 
 // What earlier passes could not answer before a branch was taken, and what decides further branches.
 void answerAgain(Graph& graph, PassContext& context) {
-  for (const Pass* pass : {&kEliminateTuple, &kEliminateList, &kEliminateBranchResult, &kPropagateChecks, &kFoldSize, &kFoldTensorFacts}) {
+  for (const Pass* pass :
+       {&kEliminateTuple, &kEliminateList, &kEliminateBranchResult, &kPropagateChecks, &kFoldSize, &kFoldTensorFacts}) {
     if (!isDisabled(context.options, pass->name)) pass->run(graph, context);
   }
 }

@@ -23,7 +23,10 @@ bool foldInferenceMode(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldInferenceMode = {"fold-inference-mode", "Answers questions about modes that only training switches on.", &foldInferenceMode,
-                                 {"aten::is_autocast_cpu_enabled", "aten::is_autocast_enabled", "aten::is_grad_enabled"}};
+const Pass kFoldInferenceMode = {
+    "fold-inference-mode",
+    "Answers questions about modes that only training switches on.",
+    &foldInferenceMode,
+    {"aten::is_autocast_cpu_enabled", "aten::is_autocast_enabled", "aten::is_grad_enabled"}};
 
 }  // namespace ipex_studio

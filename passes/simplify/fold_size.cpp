@@ -20,7 +20,7 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
-constexpr std::int64_t kOpen = -1;             // decided by the inputs
+constexpr std::int64_t kOpen = -1;  // decided by the inputs
 using Sizes = std::vector<std::int64_t>;
 
 class Decided {
@@ -41,7 +41,9 @@ class Decided {
     const auto& uses = value->uses();
     for (std::size_t u = 0; u < std::min(uses.size(), kLookedAt); ++u) {
       const Node* reader = uses[u].user;
-      if (uses[u].offset != 0 || reader->kind() != c10::aten::linear || reader->owningBlock() != value->node()->owningBlock()) continue;
+      if (uses[u].offset != 0 || reader->kind() != c10::aten::linear ||
+          reader->owningBlock() != value->node()->owningBlock())
+        continue;
       const auto weight = constantTensor(reader->input(1));
       if (weight && weight->dim() == 2) return weight->size(1);
     }
@@ -84,7 +86,9 @@ class Decided {
     const auto first = integer(node->input(0));
     const bool known = first.has_value();
     const std::int64_t left = first.value_or(0);
-    if ((kind == "prim::NumToTensor" || kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") && known) {
+    if ((kind == "prim::NumToTensor" || kind == "aten::Int" || kind == "aten::ScalarImplicit" ||
+         kind == "aten::IntImplicit") &&
+        known) {
       integers_[node->output()] = left;
       return true;
     }
@@ -99,14 +103,16 @@ class Decided {
 
   Sizes infer(const std::string& kind, const Node* node, std::size_t rank) const {
     static const std::unordered_map<std::string, int> kSame = {
-        {"aten::layer_norm", 0}, {"aten::batch_norm", 0}, {"aten::group_norm", 0}, {"aten::softmax", 0}, {"aten::log_softmax", 0},
-        {"aten::dropout", 0}, {"aten::contiguous", 0}, {"aten::clone", 0}, {"aten::detach", 0}, {"aten::to", 0}, {"aten::relu_", 0},
-        {"aten::roll", 0}, {"aten::masked_fill", 0}};
+        {"aten::layer_norm", 0},  {"aten::batch_norm", 0}, {"aten::group_norm", 0}, {"aten::softmax", 0},
+        {"aten::log_softmax", 0}, {"aten::dropout", 0},    {"aten::contiguous", 0}, {"aten::clone", 0},
+        {"aten::detach", 0},      {"aten::to", 0},         {"aten::relu_", 0},      {"aten::roll", 0},
+        {"aten::masked_fill", 0}};
     const auto input = [&](std::size_t i) { return i < node->inputs().size() ? of(node->input(i)) : Sizes(); };
     if (kSame.count(kind) != 0 || readUnary(node)) return normalized(kind, node, input(0));
     if (kind == "aten::linear") return withLast(input(0), input(1), 0);
     if (kind == "aten::matmul" || kind == "aten::bmm" || kind == "aten::mm") return product(input(0), input(1), rank);
-    if (kind == "aten::convolution" || kind == "aten::_convolution" || kind == "aten::conv2d" || kind == "aten::conv1d") return convolved(kind, node, rank);
+    if (kind == "aten::convolution" || kind == "aten::_convolution" || kind == "aten::conv2d" || kind == "aten::conv1d")
+      return convolved(kind, node, rank);
     if (kind == "aten::embedding" && !input(0).empty()) {
       Sizes sizes(rank, kOpen);
       sizes.back() = input(0).back();
@@ -114,19 +120,23 @@ class Decided {
     }
     if (kind == "aten::permute" || kind == "aten::transpose") return permuted(kind, node, input(0));
     if (kind == "aten::view" || kind == "aten::reshape") return viewed(node, rank);
-    if (kind == "aten::slice" || kind == "aten::select" || kind == "aten::unsqueeze") return without(kind, node, input(0));
+    if (kind == "aten::slice" || kind == "aten::select" || kind == "aten::unsqueeze")
+      return without(kind, node, input(0));
     if (kind == "aten::cat") return joined(node, rank);
     const bool binary = kind == "aten::add" || kind == "aten::sub" || kind == "aten::mul" || kind == "aten::div";
     return binary && hasRank(node->input(0)) && hasRank(node->input(1)) ? broadcast(input(0), input(1), rank) : Sizes();
   }
 
-  static bool hasRank(const Value* value) { return !value->type()->isSubtypeOf(*c10::TensorType::get()) || knownSizes(value).has_value(); }
+  static bool hasRank(const Value* value) {
+    return !value->type()->isSubtypeOf(*c10::TensorType::get()) || knownSizes(value).has_value();
+  }
 
   static bool readUnary(const Node* node) { return readUnaryPostOp(const_cast<Node*>(node)).has_value(); }
 
   static Sizes normalized(const std::string& kind, const Node* node, Sizes sizes) {
     const auto last = kind == "aten::layer_norm" ? constantInts(node->input(1)) : std::nullopt;
-    if (last && last->size() <= sizes.size()) std::copy(last->begin(), last->end(), sizes.end() - static_cast<std::ptrdiff_t>(last->size()));
+    if (last && last->size() <= sizes.size())
+      std::copy(last->begin(), last->end(), sizes.end() - static_cast<std::ptrdiff_t>(last->size()));
     return sizes;
   }
 
@@ -217,7 +227,8 @@ class Decided {
   static Sizes broadcast(const Sizes& a, const Sizes& b, std::size_t rank) {
     Sizes sizes(rank, kOpen);
     for (std::size_t back = 1; back <= rank; ++back) {
-      const std::int64_t left = back <= a.size() ? a[a.size() - back] : 1, right = back <= b.size() ? b[b.size() - back] : 1;
+      const std::int64_t left = back <= a.size() ? a[a.size() - back] : 1,
+                         right = back <= b.size() ? b[b.size() - back] : 1;
       std::int64_t& size = sizes[rank - back];
       if (left > 1) size = left;
       if (right > 1) size = right;

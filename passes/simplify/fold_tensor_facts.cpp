@@ -28,7 +28,9 @@ bool isTensor(const Value* value) { return value->type()->kind() == c10::TypeKin
 bool isSameSize(const Value* a, const Value* b) {
   const Node *left = a->node(), *right = b->node();
   if (a == b) return true;
-  if (!isKind(left, "aten::size") || !isKind(right, "aten::size") || left->inputs().size() != 2 || right->inputs().size() != 2) return false;
+  if (!isKind(left, "aten::size") || !isKind(right, "aten::size") || left->inputs().size() != 2 ||
+      right->inputs().size() != 2)
+    return false;
   const auto axis = constantInt(left->input(1));
   return left->input(0) == right->input(0) && axis && axis == constantInt(right->input(1));
 }
@@ -37,7 +39,9 @@ bool isSameSize(const Value* a, const Value* b) {
 bool areSameSizes(const Value* a, const Value* b) {
   if (a->type()->kind() != c10::TypeKind::ListType || b->type()->kind() != c10::TypeKind::ListType) return false;
   const Node *left = a->node(), *right = b->node();
-  if (!isKind(left, "prim::ListConstruct") || !isKind(right, "prim::ListConstruct") || left->inputs().size() != right->inputs().size()) return false;
+  if (!isKind(left, "prim::ListConstruct") || !isKind(right, "prim::ListConstruct") ||
+      left->inputs().size() != right->inputs().size())
+    return false;
   if (a->uses().size() != (a == b ? 2 : 1) || b->uses().size() != a->uses().size()) return false;
   return std::equal(left->inputs().begin(), left->inputs().end(), right->inputs().begin(), &isSameSize);
 }
@@ -46,7 +50,9 @@ bool areSameSizes(const Value* a, const Value* b) {
 bool isNewTensor(const Value* value) {
   static const std::vector<const char*> kViews = {"aten::permute", "aten::select", "aten::slice", "aten::unsqueeze"};
   const Node* node = value->node();
-  if (isFresh(value) || isReshape(node) || std::any_of(kViews.begin(), kViews.end(), [&](const char* kind) { return isKind(node, kind); })) return true;
+  if (isFresh(value) || isReshape(node) ||
+      std::any_of(kViews.begin(), kViews.end(), [&](const char* kind) { return isKind(node, kind); }))
+    return true;
   if (!isKind(node, "aten::transpose")) return false;
   const auto a = constantInt(node->input(1)), b = constantInt(node->input(2));
   return a && b && *a != *b && (*a < 0) == (*b < 0);
@@ -83,8 +89,10 @@ std::optional<IValue> answerOf(const Node* node, PassContext& context) {
 }
 
 const std::vector<const char*>& questions() {
-  static const std::vector<const char*> kinds = {"aten::__is__", "aten::__isnot__", "aten::eq", "aten::ne", "prim::dtype", "aten::is_floating_point",
-                                                 "prim::device", "prim::is_cuda", "prim::is_nested", "prim::requires_grad"};
+  static const std::vector<const char*> kinds = {"aten::__is__",       "aten::__isnot__", "aten::eq",
+                                                 "aten::ne",           "prim::dtype",     "aten::is_floating_point",
+                                                 "prim::device",       "prim::is_cuda",   "prim::is_nested",
+                                                 "prim::requires_grad"};
   return kinds;
 }
 
@@ -99,7 +107,8 @@ bool foldTensorFacts(torch::jit::Graph& graph, PassContext& context) {
   for (const auto& [node, answer] : answers) {
     if (!context.rewriter.alive(node)) continue;
     if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), context.rewriter.constant(answer, node), "answered by the example run");
+    context.rewriter.replace({node}, node->output(), context.rewriter.constant(answer, node),
+                             "answered by the example run");
     changed = true;
   }
   return changed;
@@ -107,6 +116,8 @@ bool foldTensorFacts(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kFoldTensorFacts = {"fold-tensor-facts", "Answers questions about tensors that the example run has answered.", &foldTensorFacts, questions()};
+const Pass kFoldTensorFacts = {"fold-tensor-facts",
+                               "Answers questions about tensors that the example run has answered.", &foldTensorFacts,
+                               questions()};
 
 }  // namespace ipex_studio

@@ -29,7 +29,9 @@ constexpr int kMostGraphNodes = 4000;
 // The two arguments that the node asks about, the earlier one first; nullptr: none.
 Pair askedAbout(const Node* node, const Graph& graph) {
   Value *a = node->input(0), *b = node->input(1);
-  const auto isArgument = [&](const Value* value) { return value->node() == graph.param_node() && value->type()->kind() == c10::TypeKind::TensorType; };
+  const auto isArgument = [&](const Value* value) {
+    return value->node() == graph.param_node() && value->type()->kind() == c10::TypeKind::TensorType;
+  };
   if (a == b || !isArgument(a) || !isArgument(b)) return {};
   return a->offset() < b->offset() ? Pair{a, b} : Pair{b, a};
 }
@@ -45,7 +47,9 @@ bool insertIdentityBranch(Graph& graph, PassContext& context) {
   const bool split = isWholeBranch(graph);
   std::vector<std::pair<Node*, Pair>> questions;
   std::vector<Pair> pairs, decided;
-  const auto contains = [](const std::vector<Pair>& some, const Pair& pair) { return std::find(some.begin(), some.end(), pair) != some.end(); };
+  const auto contains = [](const std::vector<Pair>& some, const Pair& pair) {
+    return std::find(some.begin(), some.end(), pair) != some.end();
+  };
   for (Node* node : context.nodes(kInsertIdentityBranch.needs)) {
     const Pair pair = askedAbout(node, graph);
     if (pair.first == nullptr || contains(decided, pair)) continue;
@@ -61,7 +65,9 @@ bool insertIdentityBranch(Graph& graph, PassContext& context) {
   Value* condition = nullptr;
   for (const auto& [a, b] : pairs) {
     Value* one = rewriter.create("aten::__is__", {a, b}, first)->output()->setType(c10::BoolType::get());
-    condition = condition == nullptr ? one : rewriter.create("aten::__or__", {condition, one}, first)->output()->setType(c10::BoolType::get());
+    condition = condition == nullptr
+                    ? one
+                    : rewriter.create("aten::__or__", {condition, one}, first)->output()->setType(c10::BoolType::get());
   }
   std::vector<Value*> known, as;
   for (const Pair& pair : pairs) {
@@ -71,14 +77,17 @@ bool insertIdentityBranch(Graph& graph, PassContext& context) {
   rewriter.branch(condition, known, as, "a graph for calls with different tensors");
   for (const auto& [node, pair] : questions) {
     if (!rewriter.permit()) break;
-    rewriter.replace({node}, node->output(), rewriter.constant(isKind(node, "aten::__isnot__"), node), "not one tensor here");
+    rewriter.replace({node}, node->output(), rewriter.constant(isKind(node, "aten::__isnot__"), node),
+                     "not one tensor here");
   }
   return true;
 }
 
 }  // namespace
 
-const Pass kInsertIdentityBranch = {"insert-identity-branch", "Gives calls in which two arguments are one tensor a graph of their own.", &insertIdentityBranch,
+const Pass kInsertIdentityBranch = {"insert-identity-branch",
+                                    "Gives calls in which two arguments are one tensor a graph of their own.",
+                                    &insertIdentityBranch,
                                     {"aten::__is__", "aten::__isnot__"}};
 
 }  // namespace ipex_studio

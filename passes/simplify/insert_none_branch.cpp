@@ -25,7 +25,9 @@ bool asksForNone(const Use& use) { return isKind(use.user, "aten::__is__") || is
 // Was the argument there when the example ran? What it is cast to was seen then.
 bool wasGiven(const Value* argument) {
   const auto& uses = argument->uses();
-  return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return isKind(use.user, "prim::unchecked_cast") && knownDtype(use.user->output()).has_value(); });
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+    return isKind(use.user, "prim::unchecked_cast") && knownDtype(use.user->output()).has_value();
+  });
 }
 
 std::vector<Value*> leftOut(Graph& graph) {
@@ -51,13 +53,16 @@ bool insertNoneBranch(Graph& graph, PassContext& context) {
     Value* absent = make("aten::__is__", {argument, none});
     condition = condition == nullptr ? absent : make("aten::__and__", {condition, absent});
   }
-  context.rewriter.branch(condition, arguments, std::vector<Value*>(arguments.size(), none), "a graph for calls without optional arguments");
+  context.rewriter.branch(condition, arguments, std::vector<Value*>(arguments.size(), none),
+                          "a graph for calls without optional arguments");
   return true;
 }
 
 }  // namespace
 
-const Pass kInsertNoneBranch = {"insert-none-branch", "Gives calls without optional arguments a graph of their own.", &insertNoneBranch,
+const Pass kInsertNoneBranch = {"insert-none-branch",
+                                "Gives calls without optional arguments a graph of their own.",
+                                &insertNoneBranch,
                                 {"aten::__is__", "aten::__isnot__"}};
 
 }  // namespace ipex_studio

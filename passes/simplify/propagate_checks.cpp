@@ -20,7 +20,8 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 bool refuses(const Block* block) {
-  return std::any_of(block->nodes().begin(), block->nodes().end(), [](const Node* node) { return isKind(node, "prim::RaiseException"); });
+  return std::any_of(block->nodes().begin(), block->nodes().end(),
+                     [](const Node* node) { return isKind(node, "prim::RaiseException"); });
 }
 
 // The axis of aten::size(x, axis), counted from the front.
@@ -53,7 +54,8 @@ Check readCheck(const Node* node) {
 std::vector<Value*> sameSizes(const Value* size) {
   std::vector<Value*> same;
   for (const torch::jit::Use& use : size->node()->input(0)->uses()) {
-    if (use.offset == 0 && askedAxis(use.user) && askedAxis(use.user) == askedAxis(size->node())) same.push_back(use.user->output());
+    if (use.offset == 0 && askedAxis(use.user) && askedAxis(use.user) == askedAxis(size->node()))
+      same.push_back(use.user->output());
   }
   return same;
 }
@@ -80,6 +82,9 @@ bool propagateChecks(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kPropagateChecks = {"propagate-checks", "Takes a size for known behind a check that lets one size through.", &propagateChecks, {"prim::RaiseException"}};
+const Pass kPropagateChecks = {"propagate-checks",
+                               "Takes a size for known behind a check that lets one size through.",
+                               &propagateChecks,
+                               {"prim::RaiseException"}};
 
 }  // namespace ipex_studio

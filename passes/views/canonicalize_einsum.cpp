@@ -11,8 +11,8 @@
 #include <functional>
 #include <numeric>
 
-#include "passes/views/einsum_equation.h"
 #include "passes/pass_list.h"
+#include "passes/views/einsum_equation.h"
 
 namespace ipex_studio {
 
@@ -30,7 +30,8 @@ struct Split {
 // Makes the nodes. Every result has its type, as if it had been seen in the example run.
 class EinsumWriter {
  public:
-  EinsumWriter(Rewriter& rewriter, Node* before, const EinsumEquation& equation) : rewriter_(rewriter), before_(before), equation_(equation) {}
+  EinsumWriter(Rewriter& rewriter, Node* before, const EinsumEquation& equation)
+      : rewriter_(rewriter), before_(before), equation_(equation) {}
 
   EinsumTerm write() {
     EinsumTerm sum = equation_.terms[0];
@@ -74,7 +75,9 @@ class EinsumWriter {
     if (axes.empty()) return x;
     const std::string labels = selectLabels(x.labels, [&](char label) { return hasLabel(wanted, label); });
     Value* no = rewriter_.constant(false, before_);
-    return {make("aten::sum", {x.value, rewriter_.constant(axes, before_), no, rewriter_.none(before_)}, sizesOf(labels)), labels};
+    return {
+        make("aten::sum", {x.value, rewriter_.constant(axes, before_), no, rewriter_.none(before_)}, sizesOf(labels)),
+        labels};
   }
 
   EinsumTerm product(EinsumTerm a, EinsumTerm b, const std::string& wanted, bool last) {
@@ -83,13 +86,19 @@ class EinsumWriter {
     std::string order = equation_.result;
     if (!last) order = a.labels + selectLabels(b.labels, [&](char label) { return !hasLabel(a.labels, label); });
     // The rows are what the result has first.
-    const std::string of_one = selectLabels(order, [&](char label) { return hasLabel(a.labels, label) != hasLabel(b.labels, label); });
+    const std::string of_one =
+        selectLabels(order, [&](char label) { return hasLabel(a.labels, label) != hasLabel(b.labels, label); });
     if (last && !of_one.empty() && hasLabel(b.labels, of_one[0])) std::swap(a, b);
     Split split;
-    split.batch = selectLabels(order, [&](char label) { return hasLabel(a.labels, label) && hasLabel(b.labels, label) && hasLabel(wanted, label); });
-    split.rows = selectLabels(order, [&](char label) { return hasLabel(a.labels, label) && !hasLabel(b.labels, label); });
-    split.columns = selectLabels(order, [&](char label) { return !hasLabel(a.labels, label) && hasLabel(b.labels, label); });
-    split.inner = selectLabels(a.labels, [&](char label) { return hasLabel(b.labels, label) && !hasLabel(split.batch, label); });
+    split.batch = selectLabels(order, [&](char label) {
+      return hasLabel(a.labels, label) && hasLabel(b.labels, label) && hasLabel(wanted, label);
+    });
+    split.rows =
+        selectLabels(order, [&](char label) { return hasLabel(a.labels, label) && !hasLabel(b.labels, label); });
+    split.columns =
+        selectLabels(order, [&](char label) { return !hasLabel(a.labels, label) && hasLabel(b.labels, label); });
+    split.inner =
+        selectLabels(a.labels, [&](char label) { return hasLabel(b.labels, label) && !hasLabel(split.batch, label); });
     return split.inner.empty() ? outer(a, b, split) : inner(a, b, split);
   }
 
@@ -128,7 +137,8 @@ class EinsumWriter {
   Value* merged(Value* x, std::size_t first, std::size_t count, std::vector<std::int64_t>* sizes) {
     if (count == 1) return x;
     if (count == 0) return unsqueezed(x, first, sizes);
-    const auto begin = sizes->begin() + static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
+    const auto begin = sizes->begin() + static_cast<std::ptrdiff_t>(first),
+               end = begin + static_cast<std::ptrdiff_t>(count);
     *begin = std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
     sizes->erase(begin + 1, end);
     return make("aten::flatten", {x, number(first), number(first + count - 1)}, *sizes);
@@ -173,13 +183,16 @@ class EinsumWriter {
 bool canonicalizeEinsum(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : context.nodes(kCanonicalizeEinsum.needs)) {
-    if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::einsum || node->inputs().size() < 2) continue;
+    if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::einsum || node->inputs().size() < 2)
+      continue;
     EinsumEquation equation;
     Decline why = readEinsum(node, &equation);
     for (const EinsumTerm& term : equation.terms) {
-      if (!why && context.mayBeWritten(term.value)) why = {reasons::kAliased, "The graph writes to an operand of this einsum."};
+      if (!why && context.mayBeWritten(term.value))
+        why = {reasons::kAliased, "The graph writes to an operand of this einsum."};
     }
-    if (!why && context.mayBeWritten(node->output())) why = {reasons::kAliased, "The graph writes to the result of this einsum."};
+    if (!why && context.mayBeWritten(node->output()))
+      why = {reasons::kAliased, "The graph writes to the result of this einsum."};
     if (why) {
       context.missed(node, why);
       continue;
@@ -189,7 +202,8 @@ bool canonicalizeEinsum(Graph& graph, PassContext& context) {
     if (!context.rewriter.permit()) break;
     const EinsumTerm result = EinsumWriter(context.rewriter, node, equation).write();
     result.value->setType(node->output()->type());
-    context.rewriter.replace({node, node->input(1)->node()}, node->output(), result.value, "written out as products and sums");
+    context.rewriter.replace({node, node->input(1)->node()}, node->output(), result.value,
+                             "written out as products and sums");
     changed = true;
   }
   return changed;
@@ -197,7 +211,9 @@ bool canonicalizeEinsum(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kCanonicalizeEinsum = {"canonicalize-einsum", "Writes einsum as the products and sums it stands for.", &canonicalizeEinsum,
+const Pass kCanonicalizeEinsum = {"canonicalize-einsum",
+                                  "Writes einsum as the products and sums it stands for.",
+                                  &canonicalizeEinsum,
                                   {"aten::einsum"}};
 
 }  // namespace ipex_studio

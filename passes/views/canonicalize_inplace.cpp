@@ -28,13 +28,13 @@ namespace {
 // name_ has the same arguments as name and differs only in where the result goes; zero_ is a fill.
 const std::unordered_set<std::string>& plainOperators() {
   static const std::unordered_set<std::string> names = {
-      "abs_",       "acos_",     "add_",        "addcdiv_",    "addcmul_", "asin_",  "atan_",        "ceil_",
-      "celu_",      "clamp_",    "clamp_max_",  "clamp_min_",  "clip_",    "cos_",   "cosh_",        "div_",
-      "elu_",       "erf_",      "erfc_",       "exp_",        "expm1_",   "fill_",  "floor_",       "gelu_",        "hardsigmoid_",
-      "hardswish_", "hardtanh_", "leaky_relu_", "log_",        "log1p_",   "log2_",  "masked_fill_", "mish_",
-      "mul_",       "neg_",      "pow_",        "reciprocal_", "relu_",    "relu6_", "round_",       "rsqrt_",
-      "selu_",      "sigmoid_",  "silu_",       "sin_",        "sinh_",    "sqrt_",  "square_",      "sub_",
-      "tan_",       "tanh_",     "threshold_",  "trunc_",   "zero_"};
+      "abs_",         "acos_",      "add_",       "addcdiv_",    "addcmul_",    "asin_",  "atan_",  "ceil_",
+      "celu_",        "clamp_",     "clamp_max_", "clamp_min_",  "clip_",       "cos_",   "cosh_",  "div_",
+      "elu_",         "erf_",       "erfc_",      "exp_",        "expm1_",      "fill_",  "floor_", "gelu_",
+      "hardsigmoid_", "hardswish_", "hardtanh_",  "leaky_relu_", "log_",        "log1p_", "log2_",  "masked_fill_",
+      "mish_",        "mul_",       "neg_",       "pow_",        "reciprocal_", "relu_",  "relu6_", "round_",
+      "rsqrt_",       "selu_",      "sigmoid_",   "silu_",       "sin_",        "sinh_",  "sqrt_",  "square_",
+      "sub_",         "tan_",       "tanh_",      "threshold_",  "trunc_",      "zero_"};
   return names;
 }
 
@@ -58,7 +58,9 @@ bool keepsDtype(const Node* node) {
     if (name == "masked_fill_") continue;
     const auto dtype = knownDtype(operand);
     written = knownDtype(node->input(0));
-    if (dtype && written && isNumber(operand, node->input(0)) && c10::isFloatingType(*written) && !c10::isComplexType(*dtype)) continue;
+    if (dtype && written && isNumber(operand, node->input(0)) && c10::isFloatingType(*written) &&
+        !c10::isComplexType(*dtype))
+      continue;
     if (!dtype || !written || c10::promoteTypes(*written, *dtype) != *written) return false;
   }
   return true;
@@ -78,7 +80,8 @@ Decline declineInplace(const Node* node) {
   }
   for (const auto& use : written->uses()) {
     if (use.user == node || use.user->isAfter(node) || !namesOperand(use.user, written)) continue;
-    const bool harmless = use.user->outputs().size() == 1 && isSliceOnly(use.user) && isReadBefore(use.user->output(), node);
+    const bool harmless =
+        use.user->outputs().size() == 1 && isSliceOnly(use.user) && isReadBefore(use.user->output(), node);
     if (!harmless) {
       return {reasons::kAliased, name + " writes to memory that has a second name."};
     }

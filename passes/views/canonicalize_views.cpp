@@ -27,7 +27,9 @@ using Ints = std::vector<std::int64_t>;
 
 namespace {
 
-std::int64_t wrapped(std::int64_t axis, std::size_t rank) { return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis; }
+std::int64_t wrapped(std::int64_t axis, std::size_t rank) {
+  return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
+}
 bool inside(std::int64_t axis, std::size_t rank) { return axis >= 0 && axis < static_cast<std::int64_t>(rank); }
 
 // Each function makes what its node gives, or returns null and has made nothing: an attribute is not constant.
@@ -67,10 +69,12 @@ Value* writeMatrixTransposed(NodeWriter& write, const Ints& sizes) {
 
 Value* writeSwapped(NodeWriter& write, const Ints& sizes) {
   const auto a = constantInt(write.node()->input(1)), b = constantInt(write.node()->input(2));
-  if (!a || !b || !inside(wrapped(*a, sizes.size()), sizes.size()) || !inside(wrapped(*b, sizes.size()), sizes.size())) return nullptr;
+  if (!a || !b || !inside(wrapped(*a, sizes.size()), sizes.size()) || !inside(wrapped(*b, sizes.size()), sizes.size()))
+    return nullptr;
   Ints order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::swap(order[static_cast<std::size_t>(wrapped(*a, sizes.size()))], order[static_cast<std::size_t>(wrapped(*b, sizes.size()))]);
+  std::swap(order[static_cast<std::size_t>(wrapped(*a, sizes.size()))],
+            order[static_cast<std::size_t>(wrapped(*b, sizes.size()))]);
   return write.permute(write.node()->input(0), order);
 }
 
@@ -125,7 +129,8 @@ Value* writeRepeat(NodeWriter& write, const Ints& sizes) {
   const auto result = knownSizes(node->output());
   const auto constant = constantInts(node->input(1));
   const bool listed = node->input(1)->node()->kind() == torch::jit::prim::ListConstruct;
-  const std::vector<Value*> entries = !constant && listed ? node->input(1)->node()->inputs().vec() : std::vector<Value*>();
+  const std::vector<Value*> entries =
+      !constant && listed ? node->input(1)->node()->inputs().vec() : std::vector<Value*>();
   const std::size_t count = constant ? constant->size() : entries.size();
   if (!result || count < sizes.size() || count != result->size()) return nullptr;
   Ints times;
@@ -157,7 +162,8 @@ Value* writeRepeatInterleave(NodeWriter& write, const Ints& sizes) {
   if (node->inputs().size() < 3) return nullptr;
   const auto times = constantInt(node->input(1)), given = constantInt(node->input(2));
   if (!times || !given || *times < 2 || !inside(wrapped(*given, sizes.size()), sizes.size())) return nullptr;
-  return repeated(write, node->input(0), static_cast<std::size_t>(wrapped(*given, sizes.size())), write.number(*times), *times, true);
+  return repeated(write, node->input(0), static_cast<std::size_t>(wrapped(*given, sizes.size())), write.number(*times),
+                  *times, true);
 }
 
 Value* quotient(NodeWriter& write, Value* x, std::size_t axis, std::int64_t by) {
@@ -169,7 +175,8 @@ Value* writePixelShuffle(NodeWriter& write, const Ints& sizes) {
   Value* x = write.node()->input(0);
   const auto r = constantInt(write.node()->input(1));
   if (!r || *r < 2 || sizes.size() != 4 || sizes[1] % (*r * *r) != 0) return nullptr;
-  Value* shape = write.list({write.size(x, 0), quotient(write, x, 1, *r * *r), write.number(*r), write.number(*r), write.size(x, 2), write.size(x, 3)});
+  Value* shape = write.list({write.size(x, 0), quotient(write, x, 1, *r * *r), write.number(*r), write.number(*r),
+                             write.size(x, 2), write.size(x, 3)});
   Value* parts = write.make("aten::reshape", {x, shape}, {sizes[0], sizes[1] / (*r * *r), *r, *r, sizes[2], sizes[3]});
   return write.flatten(write.flatten(write.permute(parts, {0, 1, 4, 2, 5, 3}), 4), 2);
 }
@@ -179,7 +186,8 @@ Value* writePixelUnshuffle(NodeWriter& write, const Ints& sizes) {
   Value* x = write.node()->input(0);
   const auto r = constantInt(write.node()->input(1));
   if (!r || *r < 2 || sizes.size() != 4 || sizes[2] % *r != 0 || sizes[3] % *r != 0) return nullptr;
-  Value* shape = write.list({write.size(x, 0), write.size(x, 1), quotient(write, x, 2, *r), write.number(*r), quotient(write, x, 3, *r), write.number(*r)});
+  Value* shape = write.list({write.size(x, 0), write.size(x, 1), quotient(write, x, 2, *r), write.number(*r),
+                             quotient(write, x, 3, *r), write.number(*r)});
   Value* parts = write.make("aten::reshape", {x, shape}, {sizes[0], sizes[1], sizes[2] / *r, *r, sizes[3] / *r, *r});
   return write.flatten(write.flatten(write.permute(parts, {0, 1, 3, 5, 2, 4}), 1), 1);
 }
@@ -189,7 +197,8 @@ Value* writeChannelShuffle(NodeWriter& write, const Ints& sizes) {
   Value* x = write.node()->input(0);
   const auto groups = constantInt(write.node()->input(1));
   if (!groups || *groups < 2 || sizes.size() != 4 || sizes[1] % *groups != 0) return nullptr;
-  Value* shape = write.list({write.size(x, 0), write.number(*groups), quotient(write, x, 1, *groups), write.size(x, 2), write.size(x, 3)});
+  Value* shape = write.list(
+      {write.size(x, 0), write.number(*groups), quotient(write, x, 1, *groups), write.size(x, 2), write.size(x, 3)});
   Value* parts = write.make("aten::reshape", {x, shape}, {sizes[0], *groups, sizes[1] / *groups, sizes[2], sizes[3]});
   return write.flatten(write.permute(parts, {0, 2, 1, 3, 4}), 1);
 }
@@ -268,7 +277,8 @@ bool canonicalizeViews(Graph& graph, PassContext& context) {
       continue;
     }
     result->setType(node->output()->type());
-    context.rewriter.replace({node}, node->output(), result, std::string("written out ") + node->kind().toUnqualString());
+    context.rewriter.replace({node}, node->output(), result,
+                             std::string("written out ") + node->kind().toUnqualString());
     changed = true;
   }
   return changed;
@@ -282,6 +292,8 @@ std::vector<const char*> viewKinds() {
 
 }  // namespace
 
-const Pass kCanonicalizeViews = {"canonicalize-views", "Writes views with names of their own as the few that others know.", &canonicalizeViews, viewKinds()};
+const Pass kCanonicalizeViews = {"canonicalize-views",
+                                 "Writes views with names of their own as the few that others know.",
+                                 &canonicalizeViews, viewKinds()};
 
 }  // namespace ipex_studio

@@ -23,7 +23,8 @@ std::string withEllipsis(std::string labels, std::size_t dimensions) {
 // Labels that appear once, in their order: what a missing "->" means.
 std::string impliedResult(const std::string& operands) {
   std::string once = selectLabels(operands, [&](char label) {
-    return std::isalpha(static_cast<unsigned char>(label)) != 0 && std::count(operands.begin(), operands.end(), label) == 1;
+    return std::isalpha(static_cast<unsigned char>(label)) != 0 &&
+           std::count(operands.begin(), operands.end(), label) == 1;
   });
   std::sort(once.begin(), once.end());
   return hasLabel(operands, '.') ? "..." + once : once;
@@ -43,15 +44,19 @@ std::vector<std::string> pieces(const std::string& text, char separator) {
 
 Decline addTerm(Value* value, const std::string& text, std::size_t* ellipsis, EinsumEquation* equation) {
   const auto sizes = knownSizes(value);
-  if (!sizes) return {reasons::kUnknownShape, "The dimensions of an operand of einsum were not seen in the example run."};
+  if (!sizes)
+    return {reasons::kUnknownShape, "The dimensions of an operand of einsum were not seen in the example run."};
   if (knownDtype(value) != at::kFloat) return {reasons::kUnsupportedDtype, "Only einsum of float32 is written out."};
   const std::size_t letters = text.size() - (hasLabel(text, '.') ? 3 : 0);
-  if (letters > sizes->size()) return {reasons::kShapeMismatch, "The equation names more dimensions than an operand has."};
+  if (letters > sizes->size())
+    return {reasons::kShapeMismatch, "The equation names more dimensions than an operand has."};
   const std::string labels = withEllipsis(text, sizes->size() - letters);
   *ellipsis = std::max(*ellipsis, sizes->size() - letters);
-  if (labels.size() != sizes->size()) return {reasons::kShapeMismatch, "The equation names another number of dimensions than an operand has."};
+  if (labels.size() != sizes->size())
+    return {reasons::kShapeMismatch, "The equation names another number of dimensions than an operand has."};
   for (std::size_t axis = 0; axis < labels.size(); ++axis) {
-    if (labels.find(labels[axis]) != axis) return {reasons::kUnsupportedAttribute, "A label twice in one operand stays an einsum."};
+    if (labels.find(labels[axis]) != axis)
+      return {reasons::kUnsupportedAttribute, "A label twice in one operand stays an einsum."};
     const auto [known, fresh] = equation->sizes.emplace(labels[axis], (*sizes)[axis]);
     if (known->second != (*sizes)[axis]) return {reasons::kBroadcast, "A dimension of one element meets a longer one."};
     if (fresh) equation->sources[labels[axis]] = {value, static_cast<int>(axis)};
@@ -72,14 +77,17 @@ Decline readEinsum(Node* node, EinsumEquation* equation) {
   const std::size_t arrow = plain.find("->");
   const std::string operands = plain.substr(0, arrow);
   const std::vector<std::string> texts = pieces(operands, ',');
-  if (texts.size() != list->inputs().size()) return {reasons::kShapeMismatch, "The equation has another number of operands."};
+  if (texts.size() != list->inputs().size())
+    return {reasons::kShapeMismatch, "The equation has another number of operands."};
   std::size_t ellipsis = 0;
   for (std::size_t t = 0; t < texts.size(); ++t) {
     if (Decline why = addTerm(list->input(t), texts[t], &ellipsis, equation)) return why;
   }
-  equation->result = withEllipsis(arrow == std::string::npos ? impliedResult(operands) : plain.substr(arrow + 2), ellipsis);
+  equation->result =
+      withEllipsis(arrow == std::string::npos ? impliedResult(operands) : plain.substr(arrow + 2), ellipsis);
   for (const char label : equation->result) {
-    if (equation->sizes.count(label) == 0) return {reasons::kUnsupportedAttribute, "A label of the result is in no operand."};
+    if (equation->sizes.count(label) == 0)
+      return {reasons::kUnsupportedAttribute, "A label of the result is in no operand."};
   }
   return {};
 }

@@ -50,8 +50,11 @@ bool eliminateDropout(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateDropout = {"eliminate-dropout", "Removes dropout in evaluation mode.", &eliminateDropout,
-                                {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_", "aten::alpha_dropout",
-                                 "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"}};
+const Pass kEliminateDropout = {
+    "eliminate-dropout",
+    "Removes dropout in evaluation mode.",
+    &eliminateDropout,
+    {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_", "aten::alpha_dropout",
+     "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"}};
 
 }  // namespace ipex_studio

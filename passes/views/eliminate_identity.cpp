@@ -134,9 +134,10 @@ Identity copy(const Node* node) {
 // All that the functions above ask for.
 const std::vector<const char*>& kindsOfIdentities() {
   static const std::vector<const char*> kKinds = {
-      "aten::add",    "aten::sub",     "aten::mul", "aten::div",     "aten::pow",   "aten::detach",     "aten::alias",           "aten::slice",
-      "aten::expand", "aten::flatten", "aten::to",  "aten::type_as", "aten::clone", "aten::contiguous", "aten::constant_pad_nd", "aten::pad",
-      "aten::cat",    "prim::unchecked_cast"};
+      "aten::add",    "aten::sub",     "aten::mul",           "aten::div",        "aten::pow",
+      "aten::detach", "aten::alias",   "aten::slice",         "aten::expand",     "aten::flatten",
+      "aten::to",     "aten::type_as", "aten::clone",         "aten::contiguous", "aten::constant_pad_nd",
+      "aten::pad",    "aten::cat",     "prim::unchecked_cast"};
   return kKinds;
 }
 
@@ -182,6 +183,7 @@ bool eliminateIdentity(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateIdentity = {"eliminate-identity", "Removes operators that give back what they got.", &eliminateIdentity};
+const Pass kEliminateIdentity = {"eliminate-identity", "Removes operators that give back what they got.",
+                                 &eliminateIdentity};
 
 }  // namespace ipex_studio

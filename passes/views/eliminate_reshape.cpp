@@ -58,7 +58,9 @@ bool eliminateReshape(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateReshape = {"eliminate-reshape", "Reshapes once instead of several times in a row.", &eliminateReshape,
+const Pass kEliminateReshape = {"eliminate-reshape",
+                                "Reshapes once instead of several times in a row.",
+                                &eliminateReshape,
                                 {"aten::view", "aten::reshape"}};
 
 }  // namespace ipex_studio

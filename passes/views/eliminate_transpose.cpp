@@ -127,7 +127,9 @@ bool eliminateTranspose(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateTranspose = {"eliminate-transpose", "Removes transposes that undo each other.", &eliminateTranspose,
+const Pass kEliminateTranspose = {"eliminate-transpose",
+                                  "Removes transposes that undo each other.",
+                                  &eliminateTranspose,
                                   {"aten::permute", "aten::transpose", "aten::t", "aten::unsqueeze"}};
 
 }  // namespace ipex_studio

@@ -15,17 +15,19 @@ namespace aten = torch::jit::aten;
 namespace {
 
 constexpr int kMostWrites = 16;
-constexpr int kMostViews = 8;      // of views
-constexpr int kLookedAhead = 16;   // nodes
+constexpr int kMostViews = 8;     // of views
+constexpr int kLookedAhead = 16;  // nodes
 
 bool isSlice(const Node* node) {
-  return (node->kind() == aten::slice && node->inputs().size() == 5) || (node->kind() == aten::select && node->inputs().size() == 3);
+  return (node->kind() == aten::slice && node->inputs().size() == 5) ||
+         (node->kind() == aten::select && node->inputs().size() == 3);
 }
 
 // The slices from what is written up to, and without, what they were cut from.
 std::vector<Node*> slicesOf(const Node* write) {
   std::vector<Node*> slices;
-  for (Node* node = write->input(0)->node(); isSlice(node) && slices.size() < kMostViews; node = node->input(0)->node()) slices.push_back(node);
+  for (Node* node = write->input(0)->node(); isSlice(node) && slices.size() < kMostViews; node = node->input(0)->node())
+    slices.push_back(node);
   return slices;
 }
 
@@ -38,10 +40,13 @@ bool mayWriteAnything(const Node* node) {
 bool isReadAtOnce(const Node* write) {
   return std::all_of(write->output()->uses().begin(), write->output()->uses().end(), [&](const torch::jit::Use& use) {
     const auto* schema = use.user->maybeSchema();
-    if (schema == nullptr || use.offset >= schema->arguments().size() || schema->arguments()[use.offset].alias_info() != nullptr) return false;
+    if (schema == nullptr || use.offset >= schema->arguments().size() ||
+        schema->arguments()[use.offset].alias_info() != nullptr)
+      return false;
     const Node* at = write->next();
     for (int steps = 0; steps < kLookedAhead && at != use.user; ++steps, at = at->next()) {
-      if (at->kind() == torch::jit::prim::Return || (at->kind() != torch::jit::prim::Constant && mayWriteAnything(at))) return false;
+      if (at->kind() == torch::jit::prim::Return || (at->kind() != torch::jit::prim::Constant && mayWriteAnything(at)))
+        return false;
     }
     return at == use.user && !mayReturnInput(use.user);
   });
@@ -50,7 +55,8 @@ bool isReadAtOnce(const Node* write) {
 Decline declineCopy(const Node* node) {
   const auto to = knownDtype(node->input(0)), from = knownDtype(node->input(1));
   if (!to || to != from) return {reasons::kMixedDtype, "copy_ into a slice changes the dtype."};
-  if (!knownSizes(node->input(0)) || !knownSizes(node->input(1))) return {reasons::kUnknownShape, "The sizes of a slice that is written were not seen."};
+  if (!knownSizes(node->input(0)) || !knownSizes(node->input(1)))
+    return {reasons::kUnknownShape, "The sizes of a slice that is written were not seen."};
   return {};
 }
 
@@ -87,7 +93,8 @@ bool isReadBefore(const Value* view, const Node* node) {
 }
 
 Node* createPlain(Rewriter& rewriter, Node* node) {
-  if (node->kind() == aten::zero_) return rewriter.create("aten::fill", {node->input(0), rewriter.constant(std::int64_t{0}, node)}, node);
+  if (node->kind() == aten::zero_)
+    return rewriter.create("aten::fill", {node->input(0), rewriter.constant(std::int64_t{0}, node)}, node);
   std::string kind = node->kind().toQualString();
   kind.pop_back();
   return rewriter.create(kind.c_str(), node->inputs(), node);
@@ -103,8 +110,11 @@ Decline SliceWrites::decline(const Node* node, bool plain) const {
   const std::vector<Node*> slices = slicesOf(node);
   const Value* base = slices.back()->input(0);
   const auto count = writes_.find(base);
-  if (count != writes_.end() && count->second >= kMostWrites) return {reasons::kNotProfitable, "So many writes into slices of one tensor are cheaper in place."};
-  if (!isFresh(base)) return {reasons::kAliased, name + " writes to a slice of an input, a constant or another view; others may see that."};
+  if (count != writes_.end() && count->second >= kMostWrites)
+    return {reasons::kNotProfitable, "So many writes into slices of one tensor are cheaper in place."};
+  if (!isFresh(base))
+    return {reasons::kAliased,
+            name + " writes to a slice of an input, a constant or another view; others may see that."};
   for (const Node* slice : slices) {
     const bool here = slice->owningBlock() == node->owningBlock() && base->node()->owningBlock() == node->owningBlock();
     if (!here) return {reasons::kControlFlow, name + " is in another block than what it writes to."};
@@ -114,7 +124,8 @@ Decline SliceWrites::decline(const Node* node, bool plain) const {
     const Node* next = level == 0 ? node : slices[level - 1];
     for (const torch::jit::Use& use : value->uses()) {
       if (use.user == next || (value == base && use.user->isAfter(node))) continue;
-      const bool harmless = !use.user->isAfter(node) && (!namesOperand(use.user, value) || (isSlice(use.user) && isReadBefore(use.user->output(), node)));
+      const bool harmless = !use.user->isAfter(node) && (!namesOperand(use.user, value) ||
+                                                         (isSlice(use.user) && isReadBefore(use.user->output(), node)));
       if (!harmless) return {reasons::kAliased, name + " writes to memory that has another name."};
     }
   }
@@ -131,7 +142,8 @@ Value* SliceWrites::sliceValue(Node* node) {
     if (knownSizes(source) == knownSizes(slice)) return source;
     std::vector<Value*> sizes;
     for (std::size_t axis = 0; axis < knownSizes(slice)->size(); ++axis) {
-      Node* size = rewriter_.create("aten::size", {slice, rewriter_.constant(static_cast<std::int64_t>(axis), node)}, node);
+      Node* size =
+          rewriter_.create("aten::size", {slice, rewriter_.constant(static_cast<std::int64_t>(axis), node)}, node);
       size->output()->setType(c10::IntType::get());
       sizes.push_back(size->output());
     }
@@ -154,7 +166,8 @@ void SliceWrites::rewrite(Node* node) {
   for (Node* slice : slices) {
     std::vector<Value*> inputs{slice->input(0), value};
     for (std::size_t i = 1; i < slice->inputs().size(); ++i) inputs.push_back(slice->input(i));
-    Node* scatter = rewriter_.create(slice->kind() == aten::slice ? "aten::slice_scatter" : "aten::select_scatter", inputs, node);
+    Node* scatter =
+        rewriter_.create(slice->kind() == aten::slice ? "aten::slice_scatter" : "aten::select_scatter", inputs, node);
     scatter->output()->setType(slice->input(0)->type());
     value = scatter->output();
   }

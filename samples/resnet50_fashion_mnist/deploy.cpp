@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/data/data_set.h"
 #include "core/data/metrics.h"
 #include "core/model/measure.h"
-#include "core/base/error.h"
-#include "core/runtime/machine_facts.h"
 #include "core/quantization/calibrate.h"
+#include "core/runtime/machine_facts.h"
 #include "passes/optimize.h"
 
 namespace {
@@ -63,7 +63,8 @@ struct Variant {
   double seconds = 0;
 };
 
-Variant convert(const Model& model, const Inputs& example, const char* name, Precision precision, const std::string& recipe) {
+Variant convert(const Model& model, const Inputs& example, const char* name, Precision precision,
+                const std::string& recipe) {
   OptimizeOptions options;
   options.precision = precision;
   options.quantization_recipe = recipe;
@@ -110,7 +111,8 @@ int run(const std::string& trained, const std::string& target) {
 
   const Clock::time_point begin = Clock::now();
   const std::string recipe = calibrate(model, example);
-  std::printf("calibrated on %lld images in %.1f s\n", static_cast<long long>(kCalibrationImages), std::chrono::duration<double>(Clock::now() - begin).count());
+  std::printf("calibrated on %lld images in %.1f s\n", static_cast<long long>(kCalibrationImages),
+              std::chrono::duration<double>(Clock::now() - begin).count());
 
   std::vector<Variant> variants;
   variants.push_back(convert(model, example, "FP32", Precision::kFp32, ""));
@@ -122,8 +124,8 @@ int run(const std::string& trained, const std::string& target) {
   runAll(test, variants);
   std::printf("%-6s %10s %14s %9s   (%s)\n", "", "accuracy", "ms per image", "speed-up", machineFacts().isa.c_str());
   for (const Variant& variant : variants) {
-    std::printf("%-6s %9.2f%% %14.3f %8.2fx\n", variant.name.c_str(), 100 * variant.accuracy.record().value, 1e3 * variant.seconds / static_cast<double>(test.size()),
-                variants.front().seconds / variant.seconds);
+    std::printf("%-6s %9.2f%% %14.3f %8.2fx\n", variant.name.c_str(), 100 * variant.accuracy.record().value,
+                1e3 * variant.seconds / static_cast<double>(test.size()), variants.front().seconds / variant.seconds);
   }
   std::printf("%s, loaded again: %.2f%%\n", target.c_str(), 100 * accuracyOfFile(target, test));
   return 0;

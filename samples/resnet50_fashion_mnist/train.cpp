@@ -133,11 +133,14 @@ void train(Module& module, const std::string& target, double epochs, double high
     if (parameter.dim() == 4) parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
     parameters.push_back(parameter.requires_grad_(true));
   }
-  torch::optim::SGD optimizer(parameters, torch::optim::SGDOptions(highest_rate).momentum(0.9).weight_decay(5e-4).nesterov(true));
-  const std::int64_t per_epoch = images.labels.size(0) / kBatch, steps = std::llround(epochs * static_cast<double>(per_epoch));
+  torch::optim::SGD optimizer(parameters,
+                              torch::optim::SGDOptions(highest_rate).momentum(0.9).weight_decay(5e-4).nesterov(true));
+  const std::int64_t per_epoch = images.labels.size(0) / kBatch,
+                     steps = std::llround(epochs * static_cast<double>(per_epoch));
   const Checkpoint checkpoint{target + ".checkpoint"};
   const std::int64_t first = checkpoint.read(module, optimizer);
-  if (first > 0) std::printf("going on at step %lld of %lld\n", static_cast<long long>(first), static_cast<long long>(steps));
+  if (first > 0)
+    std::printf("going on at step %lld of %lld\n", static_cast<long long>(first), static_cast<long long>(steps));
   const bool bf16 = ipex_studio::hasBf16(ipex_studio::machineFacts().isa);
   const auto begin = std::chrono::steady_clock::now();
   at::Tensor order;
@@ -155,17 +158,21 @@ void train(Module& module, const std::string& target, double epochs, double high
       const Autocast autocast(bf16);
       scores = module.forward({x}).toTensor();
     }
-    const at::Tensor loss = torch::nn::functional::cross_entropy(scores.to(at::kFloat), images.labels.index_select(0, chosen));
-    for (at::Tensor& parameter : parameters) parameter.mutable_grad() = at::Tensor();  // new ones are not added to zeros
+    const at::Tensor loss =
+        torch::nn::functional::cross_entropy(scores.to(at::kFloat), images.labels.index_select(0, chosen));
+    for (at::Tensor& parameter : parameters)
+      parameter.mutable_grad() = at::Tensor();  // new ones are not added to zeros
     loss.backward();
-    for (auto& group : optimizer.param_groups()) static_cast<torch::optim::SGDOptions&>(group.options()).lr(rateAt(step, steps, highest_rate));
+    for (auto& group : optimizer.param_groups())
+      static_cast<torch::optim::SGDOptions&>(group.options()).lr(rateAt(step, steps, highest_rate));
     optimizer.step();
     loss_sum += loss.item<double>();
     if ((step + 1) % kStepsPerCheckpoint != 0 && step + 1 != steps) continue;
     checkpoint.write(module, optimizer, step + 1);
     const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::printf("step %lld of %lld, loss %.3f, %.0f s\n", static_cast<long long>(step + 1), static_cast<long long>(steps),
-                loss_sum / static_cast<double>((step % kStepsPerCheckpoint) + 1), elapsed_s);
+    std::printf("step %lld of %lld, loss %.3f, %.0f s\n", static_cast<long long>(step + 1),
+                static_cast<long long>(steps), loss_sum / static_cast<double>((step % kStepsPerCheckpoint) + 1),
+                elapsed_s);
     std::fflush(stdout);
     loss_sum = 0;
   }

@@ -30,18 +30,18 @@ constexpr SpatialIndex::Box kNowhere = {1e30F, 1e30F, -1e30F, -1e30F};
 
 SpatialIndex::Box including(const SpatialIndex::Box& box, const CanvasNode& node) {
   return {std::min(box.left, node.corner.x), std::min(box.top, node.corner.y),
-          std::max(box.right, node.corner.x + node.size.width),
-          std::max(box.bottom, node.corner.y + node.size.height)};
+          std::max(box.right, node.corner.x + node.size.width), std::max(box.bottom, node.corner.y + node.size.height)};
 }
 
 // Else it is at the bottom: for graphs that are wide and fit the view's height at 100 %.
-bool mapAtRight(const Layout& layout, ImVec2 size, float scale) { return layout.height >= layout.width || layout.height * scale > size.y; }
+bool mapAtRight(const Layout& layout, ImVec2 size, float scale) {
+  return layout.height >= layout.width || layout.height * scale > size.y;
+}
 
 float distanceToSegment(ImVec2 p, ImVec2 a, ImVec2 b) {
   const ImVec2 along = {b.x - a.x, b.y - a.y};
   const float length = along.x * along.x + along.y * along.y;
-  const float t =
-      length > 0 ? std::clamp(((p.x - a.x) * along.x + (p.y - a.y) * along.y) / length, 0.F, 1.F) : 0;
+  const float t = length > 0 ? std::clamp(((p.x - a.x) * along.x + (p.y - a.y) * along.y) / length, 0.F, 1.F) : 0;
   return std::hypot(p.x - a.x - t * along.x, p.y - a.y - t * along.y);
 }
 
@@ -76,7 +76,8 @@ float GraphCanvas::startOfWide(const CanvasScene& scene, float width, float heig
   for (const CanvasNode& node : scene.nodes) {
     if (node.corner.y < height * 0.9F) middles.push_back(node.corner.x + node.size.width / 2);
   }
-  const auto near = std::count_if(middles.begin(), middles.end(), [&](float x) { return std::abs(x - at_first) < width * 0.4F; });
+  const auto near =
+      std::count_if(middles.begin(), middles.end(), [&](float x) { return std::abs(x - at_first) < width * 0.4F; });
   if (near >= kCompany) return at_first;
   std::sort(middles.begin(), middles.end());
   std::size_t most = 0, best_begin = 0, best_end = 0;
@@ -105,7 +106,8 @@ void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale)
     if ((box.right - box.left) * zoom_ <= room || zoom_ * 0.9F < kLeastStart) break;
   }
   if (layout.width * zoom_ <= room) box = {0, 0, layout.width, layout.height};
-  centre_.x = (box.right - box.left) * zoom_ <= room ? (box.left + box.right) / 2 : startOfWide(scene, room / zoom_, high / zoom_);
+  centre_.x = (box.right - box.left) * zoom_ <= room ? (box.left + box.right) / 2
+                                                     : startOfWide(scene, room / zoom_, high / zoom_);
   // A small graph stands in the middle.
   centre_.y = std::min(layout.height, high / zoom_) / 2;
   start_ = centre_;
@@ -140,8 +142,8 @@ void GraphCanvas::applyZoomTo(const CanvasScene& scene, ImVec2 size, float scale
   zoom_to_.clear();
   if (box.left > 1e29F) return;
   constexpr float kAround = 80;
-  setZoom(std::min({1.5F, size.x / scale / (box.right - box.left + kAround),
-                    size.y / scale / (box.bottom - box.top + kAround)}));
+  setZoom(std::min(
+      {1.5F, size.x / scale / (box.right - box.left + kAround), size.y / scale / (box.bottom - box.top + kAround)}));
   centre_ = {(box.left + box.right) / 2, (box.top + box.bottom) / 2};
 }
 
@@ -217,10 +219,9 @@ bool GraphCanvas::drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool ho
   for (std::size_t n = 0; n < view.scene.nodes.size(); n += step) {
     const CanvasNode& node = view.scene.nodes[n];
     const ImVec2 at = {shift.x + node.corner.x * scale_x, shift.y + node.corner.y * scale_y};
-    view.list->AddRectFilled(at,
-                             {at.x + std::max(3.F, node.size.width * scale_x),
-                              at.y + std::max(1.5F, node.size.height * scale_y)},
-                             view.color(node));
+    view.list->AddRectFilled(
+        at, {at.x + std::max(3.F, node.size.width * scale_x), at.y + std::max(1.5F, node.size.height * scale_y)},
+        view.color(node));
   }
   const SpatialIndex::Box seen = view.visible();
   const auto clampX = [&](float x) { return std::clamp(shift.x + x * scale_x, low.x + 2, high.x - 2); };

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "studio/ui/fonts.h"
 #include "studio/canvas/graph_layout.h"
+#include "studio/ui/fonts.h"
 #include "studio/ui/theme.h"
 
 namespace ipex_studio {
@@ -28,10 +28,10 @@ struct CanvasNode {
   KindGroup group = KindGroup::kOther;
   std::int8_t tint = -1;  // colour of the strip: of Theme::kinds; -1: that of the group
   CanvasMark mark = CanvasMark::kNone;
-  float heat = 0;           // 0..1: length of the bar at the lower edge
+  float heat = 0;            // 0..1: length of the bar at the lower edge
   bool heat_is_bad = false;  // the bar tells an error, not a time
-  bool hatched = false;     // left to the interpreter
-  bool folded = false;      // a module whose nodes are not shown
+  bool hatched = false;      // left to the interpreter
+  bool folded = false;       // a module whose nodes are not shown
 };
 
 struct CanvasEdge {
@@ -173,11 +173,11 @@ class GraphCanvas {
   float start_zoom_ = 1;
   float zoom_ = 1;
   Request request_ = Request::kStart;
-  LayoutPoint pan_;     // shares of the view, not applied yet
+  LayoutPoint pan_;  // shares of the view, not applied yet
   std::vector<std::int32_t> reveal_;
   std::vector<std::int32_t> zoom_to_;
   std::int32_t traced_ = -1;
-  std::int32_t frame_at_ = -1;  // whose head is under the mouse
+  std::int32_t frame_at_ = -1;                  // whose head is under the mouse
   std::vector<SpatialIndex::Box> frame_boxes_;  // open modules as drawn
   std::vector<SpatialIndex::Box> texts_taken_;  // where edges cannot be labelled
   Drawn drawn_;

@@ -333,7 +333,8 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
         if (!right) at.x = view.x(beside) - 8 * view.zoom - size.x;
         if (!right && (!isFree(at, size.x) || !freeOfEdges(e, at, size.x))) continue;
         // Above the border of the module it is in.
-        view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y}, behind({at.x + size.x / 2, at.y + size.y / 2}), 3);
+        view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y},
+                                 behind({at.x + size.x / 2, at.y + size.y / 2}), 3);
         drawFittedText(view.list, font, pixels, at, size.x + 1, costs ? view.theme.warning : view.theme.dim, *text);
         taken.push_back({at.x, at.y, at.x + size.x, at.y + pixels});
         ++drawn_.texts;

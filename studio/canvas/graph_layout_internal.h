@@ -54,8 +54,8 @@ std::vector<LayeredPath> pathsOf(const LayeredGraph& graph);
 enum class Ties { kStay, kLeft, kRight };
 
 // Each path with a crossing goes where it crosses least, the others being where they are. Returns how many crossings that saved.
-std::int64_t reinsertPaths(LayeredGraph* graph, const std::vector<LayeredPath>& paths, Ties ties,
-                           std::int64_t* work, const std::atomic<bool>* cancel);
+std::int64_t reinsertPaths(LayeredGraph* graph, const std::vector<LayeredPath>& paths, Ties ties, std::int64_t* work,
+                           const std::atomic<bool>* cancel);
 
 // Edges around each vertex, clockwise in a planar drawing of all that are not `left_out`; no edge twice. Where there is no
 // such drawing: some edges of which one is in the way.

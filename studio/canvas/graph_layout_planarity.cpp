@@ -30,9 +30,16 @@ struct ConflictPair {
 class LeftRight {
  public:
   LeftRight(std::int32_t vertices, const std::vector<LayoutEdge>& edges, const std::vector<bool>& left_out)
-      : from_(edges.size(), kNone), to_(edges.size(), kNone), lowest_(edges.size(), 0), second_lowest_(edges.size(), 0),
-        nesting_(edges.size(), 0), ref_(edges.size(), kNone), side_(edges.size(), 1), lowest_edge_(edges.size(), kNone),
-        bottom_(edges.size(), 0), height_(static_cast<std::size_t>(vertices), kNone),
+      : from_(edges.size(), kNone),
+        to_(edges.size(), kNone),
+        lowest_(edges.size(), 0),
+        second_lowest_(edges.size(), 0),
+        nesting_(edges.size(), 0),
+        ref_(edges.size(), kNone),
+        side_(edges.size(), 1),
+        lowest_edge_(edges.size(), kNone),
+        bottom_(edges.size(), 0),
+        height_(static_cast<std::size_t>(vertices), kNone),
         parent_(static_cast<std::size_t>(vertices), kNone) {
     orient(edges, left_out);
   }
@@ -89,7 +96,8 @@ class LeftRight {
     Adjacency around;
     around.begin.push_back(0);
     for (const std::int32_t first : first_) {
-      for (std::int32_t half = first; half != kNone; half = after_[half] == first ? kNone : after_[half]) around.targets.push_back(half / 2);
+      for (std::int32_t half = first; half != kNone; half = after_[half] == first ? kNone : after_[half])
+        around.targets.push_back(half / 2);
       around.begin.push_back(static_cast<std::int32_t>(around.targets.size()));
     }
     return around;
@@ -162,7 +170,8 @@ class LeftRight {
     for (std::size_t e = 0; e < from_.size(); ++e) {
       if (from_[e] != kNone) sorted.push_back(static_cast<std::int32_t>(e));
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [&](std::int32_t a, std::int32_t b) { return nesting_[a] < nesting_[b]; });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](std::int32_t a, std::int32_t b) { return nesting_[a] < nesting_[b]; });
     outs_.begin.assign(height_.size() + 1, 0);
     for (const std::int32_t e : sorted) ++outs_.begin[from_[e] + 1];
     std::partial_sum(outs_.begin.begin(), outs_.begin.end(), outs_.begin.begin());

@@ -282,8 +282,8 @@ std::vector<LayeredPath> pathsOf(const LayeredGraph& graph) {
   return paths;
 }
 
-std::int64_t reinsertPaths(LayeredGraph* graph, const std::vector<LayeredPath>& paths, Ties ties,
-                           std::int64_t* work, const std::atomic<bool>* cancel) {
+std::int64_t reinsertPaths(LayeredGraph* graph, const std::vector<LayeredPath>& paths, Ties ties, std::int64_t* work,
+                           const std::atomic<bool>* cancel) {
   return Reinserter(graph, work, cancel).round(paths, ties);
 }
 

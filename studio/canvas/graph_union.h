@@ -41,8 +41,8 @@ struct UnionStage {
 
 struct GraphUnion {
   std::int32_t slots = 0;
-  std::int32_t inputs = 0;   // slots 0 .. inputs-1
-  std::int32_t outputs = 0;  // the last slots
+  std::int32_t inputs = 0;         // slots 0 .. inputs-1
+  std::int32_t outputs = 0;        // the last slots
   std::vector<UnionStage> stages;  // parallel to JobIndex::graphs
   std::vector<UnionModule> modules;
   std::vector<std::int32_t> module_of_slot;  // innermost; -1: none

@@ -204,9 +204,8 @@ class Builder {
       pair.from = place[pair.from];
       pair.to = place[pair.to];
     }
-    std::sort(pairs_.begin(), pairs_.end(), [](const ItemPair& a, const ItemPair& b) {
-      return a.to != b.to ? a.to < b.to : a.from < b.from;
-    });
+    std::sort(pairs_.begin(), pairs_.end(),
+              [](const ItemPair& a, const ItemPair& b) { return a.to != b.to ? a.to < b.to : a.from < b.from; });
   }
 
   void markPresent() {
@@ -224,7 +223,8 @@ class Builder {
     Successors successors;
     successors.build(result_.items.size(), pairs_);
     const auto canDetour = [&](const ItemPair& pair, std::int32_t stage) {
-      return !search(successors.begin, successors.list, pairs_, result_.present[stage], pair.from, pair.to, true).empty();
+      return !search(successors.begin, successors.list, pairs_, result_.present[stage], pair.from, pair.to, true)
+                  .empty();
     };
     for (const ItemPair& pair : pairs_) {
       const bool only = successors.begin[pair.from + 1] - successors.begin[pair.from] == 1;
@@ -271,8 +271,8 @@ UnionLayout layoutUnion(const GraphUnion& all, const ModuleFold& fold, const Ite
 
 bool findWay(const UnionLayout& placed, std::size_t stage, std::int32_t from, std::int32_t to,
              std::vector<LayoutPoint>* points) {
-  const std::vector<std::int32_t> way = search(placed.edges_from_begin, placed.edges_from, placed.graph.edges,
-                                               placed.present[stage], from, to, false);
+  const std::vector<std::int32_t> way =
+      search(placed.edges_from_begin, placed.edges_from, placed.graph.edges, placed.present[stage], from, to, false);
   if (way.empty()) return false;
   for (const std::int32_t e : way) {
     const LayoutRoute& route = placed.layout.routes[e];

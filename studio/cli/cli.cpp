@@ -9,8 +9,8 @@
 
 #include "core/base/error.h"
 #include "studio/cli/commands.h"
-#include "studio/protocol/protocol.h"
 #include "studio/job/session_worker.h"
+#include "studio/protocol/protocol.h"
 
 namespace ipex_studio {
 namespace {
@@ -57,7 +57,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
 // Frames have stdout for themselves; what anything else prints goes to stderr.
 int serveStandardStreams() {
   const UniqueFd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-  if (!out || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) throw Error(ExitCode::kFailure, "The standard output is closed.");
+  if (!out || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    throw Error(ExitCode::kFailure, "The standard output is closed.");
   return serveWorker(STDIN_FILENO, out.get());
 }
 

@@ -6,10 +6,10 @@
 
 #include "core/record/records_json.h"
 #include "studio/cli/commands.h"
-#include "studio/flags/job_request.h"
 #include "studio/cli/graph_print.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/progress.h"
+#include "studio/flags/job_request.h"
 #include "studio/job/session_files.h"
 #include "studio/snapshot/snapshot_index.h"
 

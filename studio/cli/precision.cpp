@@ -11,8 +11,8 @@
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"
 #include "studio/cli/commands.h"
-#include "studio/flags/job_request.h"
 #include "studio/cli/interrupt.h"
+#include "studio/flags/job_request.h"
 #include "studio/job/session_database.h"
 #include "studio/job/session_files.h"
 #include "studio/job/session_request.h"
@@ -51,26 +51,35 @@ void finishJob(const CommandLine& line, ModelJob& job, JobDatabase& database) {
   if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
   job.exportTo(line.output, exportForm(line), line.prepared);
   sayExport(line);
-  if (database.problem()) throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
-  std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id), database.database()->path().c_str());
+  if (database.problem())
+    throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
+  std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id),
+               database.database()->path().c_str());
 }
 
 }  // namespace
 
 bool usesInt8(const JobRequest& request) {
   const auto& also = request.also;
-  return request.optimize.precision == Precision::kInt8 || std::find(also.begin(), also.end(), Precision::kInt8) != also.end();
+  return request.optimize.precision == Precision::kInt8 ||
+         std::find(also.begin(), also.end(), Precision::kInt8) != also.end();
 }
 
-void addRecipe(const CommandLine& line, const CheckedModel& model, JobRequest* request, TerminalProgress& progress, const Cancellation& cancellation) {
+void addRecipe(const CommandLine& line, const CheckedModel& model, JobRequest* request, TerminalProgress& progress,
+               const Cancellation& cancellation) {
   const std::vector<std::string>& features = model.machine.features;
-  const bool vnni = std::any_of(features.begin(), features.end(), [](const std::string& name) { return name.find("vnni") != std::string::npos; });
+  const bool vnni = std::any_of(features.begin(), features.end(),
+                                [](const std::string& name) { return name.find("vnni") != std::string::npos; });
   if (!vnni) {
-    progress.onLog("This CPU has no VNNI: weights are kept within 7 bits, so that sums of two products fit 16 bits, and INT8 gains less.", true);
+    progress.onLog(
+        "This CPU has no VNNI: weights are kept within 7 bits, so that sums of two products fit 16 bits, and INT8 "
+        "gains less.",
+        true);
   }
   if (!request->optimize.quantization_recipe.empty()) return;
   const StateFile state(statePath(line.output.empty() ? "" : line.output + ".calibration"), line.restart);
-  const CalibrationResult result = keepingState(state, progress, [&] { return calibrateModel(model, *request, state, progress, cancellation); });
+  const CalibrationResult result =
+      keepingState(state, progress, [&] { return calibrateModel(model, *request, state, progress, cancellation); });
   request->optimize.quantization_recipe = result.recipe;
   state.remove();
 }
@@ -84,14 +93,19 @@ int calibrateAndSave(const CommandLine& line) {
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
   TerminalProgress progress;
   const StateFile state(statePath(line.output), line.restart);
-  const CalibrationResult result = keepingState(state, progress, [&] { return calibrateModel(model, request, state, progress, cancellation); });
+  const CalibrationResult result =
+      keepingState(state, progress, [&] { return calibrateModel(model, request, state, progress, cancellation); });
   writeFileAtomically(line.output, result.recipe);
   state.remove();
   if (line.json) {
-    printText(dumpJson({{"schema", 1}, {"samples", result.samples}, {"operations", result.operations}, {"int8", result.lowered}}) + "\n");
+    printText(
+        dumpJson(
+            {{"schema", 1}, {"samples", result.samples}, {"operations", result.operations}, {"int8", result.lowered}}) +
+        "\n");
   }
-  std::fprintf(stderr, "Saw %lld samples; %lld of %lld operations can be INT8. Recipe written to %s.\n", static_cast<long long>(result.samples),
-               static_cast<long long>(result.lowered), static_cast<long long>(result.operations), line.output.c_str());
+  std::fprintf(stderr, "Saw %lld samples; %lld of %lld operations can be INT8. Recipe written to %s.\n",
+               static_cast<long long>(result.samples), static_cast<long long>(result.lowered),
+               static_cast<long long>(result.operations), line.output.c_str());
   return static_cast<int>(ExitCode::kOk);
 }
 
@@ -109,7 +123,8 @@ int quantizeAndExport(const CommandLine& line) {
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
   request.abilities = model.abilities;
   JobDatabase database(line.database);
-  if (request.inputs.empty() && request.inputs_path.empty()) request.remembered = database.rememberedInputs(model.report.sha256);
+  if (request.inputs.empty() && request.inputs_path.empty())
+    request.remembered = database.rememberedInputs(model.report.sha256);
   TerminalProgress progress;
   addRecipe(line, model, &request, progress, cancellation);
   request.optimize.tuning_record = database.rememberedTuning();
@@ -138,7 +153,8 @@ int tunePrecision(const CommandLine& line) {
   TerminalProgress progress;
   const StateFile state(statePath(line.output), line.restart);
   MemoryTuningStore measured;
-  PrecisionSearchResult found = keepingState(state, progress, [&] { return searchPrecisions(model, request, state, measured, progress, cancellation); });
+  PrecisionSearchResult found = keepingState(
+      state, progress, [&] { return searchPrecisions(model, request, state, measured, progress, cancellation); });
   database.recordTuning(measured);
   request.optimize.tuning_record = database.rememberedTuning();
   if (!line.save_recipe.empty()) writeFileAtomically(line.save_recipe, found.recipe);
@@ -152,7 +168,8 @@ int tunePrecision(const CommandLine& line) {
   progress.clear();
   const JobRecord& record = job.job();
   printText(line.json ? dumpJson(benchJson(record)) + "\n"
-                      : sensitivityTable(record, kSensitivityRows) + "\n" + tradeoffTable(record) + "\n" + precisionTable(record));
+                      : sensitivityTable(record, kSensitivityRows) + "\n" + tradeoffTable(record) + "\n" +
+                            precisionTable(record));
   finishJob(line, job, database);
   state.remove();
   return static_cast<int>(ExitCode::kOk);

@@ -1,8 +1,8 @@
 // What run, quantize and tune share about lower precision.
 #pragma once
 
-#include "studio/flags/command_line.h"
 #include "studio/cli/progress.h"
+#include "studio/flags/command_line.h"
 #include "studio/job/session_precision.h"
 
 namespace ipex_studio {
@@ -10,6 +10,7 @@ namespace ipex_studio {
 bool usesInt8(const JobRequest& request);
 
 // Calibrates on the request's data where it has no recipe yet, and says what it means that a CPU has no VNNI.
-void addRecipe(const CommandLine& line, const CheckedModel& model, JobRequest* request, TerminalProgress& progress, const Cancellation& cancellation);
+void addRecipe(const CommandLine& line, const CheckedModel& model, JobRequest* request, TerminalProgress& progress,
+               const Cancellation& cancellation);
 
 }  // namespace ipex_studio

@@ -36,7 +36,8 @@ constexpr Format kFormats[] = {
 const Format& formatOf(const std::string& path) {
   for (const Format& format : kFormats) {
     const std::string suffix = format.suffix;
-    if (path.size() > suffix.size() && path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0) return format;
+    if (path.size() > suffix.size() && path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0)
+      return format;
   }
   throw Error(ExitCode::kUsage, fmt::format("{} does not say what to write; let it end in .html, .csv, .json or "
                                             ".trace.json.",

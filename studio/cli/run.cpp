@@ -9,10 +9,10 @@
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"
 #include "studio/cli/commands.h"
-#include "studio/flags/job_request.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/precision.h"
 #include "studio/cli/progress.h"
+#include "studio/flags/job_request.h"
 #include "studio/job/session_database.h"
 #include "studio/job/session_files.h"
 #include "studio/job/session_worker.h"
@@ -47,7 +47,9 @@ void print(const CommandLine& line, const JobRecord& job) {
 
 void sayExport(const CommandLine& line) {
   std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), line.form.c_str());
-  if (line.prepared) std::fprintf(stderr, "Its weights, as this machine's kernels read them, are in %s%s.\n", line.output.c_str(), kPreparedSuffix);
+  if (line.prepared)
+    std::fprintf(stderr, "Its weights, as this machine's kernels read them, are in %s%s.\n", line.output.c_str(),
+                 kPreparedSuffix);
 }
 
 int runAndExport(const CommandLine& line) {

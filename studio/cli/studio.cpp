@@ -8,12 +8,12 @@
 
 #include "core/record/records_json.h"
 #include "studio/cli/commands.h"
-#include "studio/flags/job_request.h"
 #include "studio/cli/interrupt.h"
-#include "studio/session/session.h"
+#include "studio/flags/job_request.h"
 #include "studio/job/session_worker.h"
-#include "studio/window/settings.h"
+#include "studio/session/session.h"
 #include "studio/snapshot/snapshot_tables.h"
+#include "studio/window/settings.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,6 +1,6 @@
 // The baseline: what an engineer would get today from torch::jit::freeze, on the same threads and inputs.
-#include "core/model/measure.h"
 #include "core/base/clock.h"
+#include "core/model/measure.h"
 #include "core/record/records_json.h"
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
@@ -36,7 +36,8 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   if (request.evaluate && data) {
     const Metric metric = jobMetric(job.data, *data);
     // The baseline is what results are compared with where there is nothing else.
-    if (!metric.needsResults() || data->hasResults()) run.metrics = evaluate(module, nullptr, *data, inputs, metric, 0, "evaluate the baseline", channel);
+    if (!metric.needsResults() || data->hasResults())
+      run.metrics = evaluate(module, nullptr, *data, inputs, metric, 0, "evaluate the baseline", channel);
   }
   if (request.profile_iterations > 0) {
     channel.progress("time the baseline's operators", 0, true);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/torch/torch_error.h"
 #include "core/file/zip_reader.h"
+#include "core/torch/torch_error.h"
 #include "studio/engine/job_inputs.h"
 
 namespace ipex_studio {
@@ -78,8 +78,9 @@ Metric jobMetric(const DataRequest& request, const DataSet& data) {
   return metric;
 }
 
-std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data, const JobInputs& inputs,
-                                   Metric metric, std::int64_t compared, const std::string& stage, Channel& channel) {
+std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data,
+                                   const JobInputs& inputs, Metric metric, std::int64_t compared,
+                                   const std::string& stage, Channel& channel) {
   const torch::NoGradGuard no_grad;
   Metric sqnr(MetricKind::kSqnr), cosine(MetricKind::kCosine);
   const std::int64_t batches = data.batches();

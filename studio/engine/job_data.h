@@ -32,7 +32,8 @@ Metric jobMetric(const DataRequest& request, const DataSet& data);
 // Results of `module` on all of the data. `reference`: computes what results are compared with where the data holds
 // none; may be null when the metrics need none. First `metric`; then, with a reference, SQNR and cosine on the first
 // `compared` batches. Sends progress as `stage`.
-std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data, const JobInputs& inputs,
-                                   Metric metric, std::int64_t compared, const std::string& stage, Channel& channel);
+std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data,
+                                   const JobInputs& inputs, Metric metric, std::int64_t compared,
+                                   const std::string& stage, Channel& channel);
 
 }  // namespace ipex_studio

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/model/read_inputs.h"
 #include "core/base/error.h"
+#include "core/model/read_inputs.h"
 
 namespace ipex_studio {
 namespace {
@@ -110,7 +110,8 @@ JobInputs::JobInputs(Model& model, const EngineJob& job, const NamedInputs& samp
   }
   rest.inputs.erase(std::remove_if(rest.inputs.begin(), rest.inputs.end(),
                                    [&](const std::string& text) {
-                                     return std::find(named.names.begin(), named.names.end(), parseInputSpec(text).name) != named.names.end();
+                                     return std::find(named.names.begin(), named.names.end(),
+                                                      parseInputSpec(text).name) != named.names.end();
                                    }),
                     rest.inputs.end());
   placeFileValues(model, rest, named, fmt::format("--data {}", job.data.path));
@@ -124,7 +125,8 @@ void JobInputs::makeExample() {
   for (const InputSpec& spec : specs_) records_.push_back(describeSpec(spec));
 }
 
-void JobInputs::placeFileValues(Model& model, const EngineJob& job, const NamedInputs& file, const std::string& origin) {
+void JobInputs::placeFileValues(Model& model, const EngineJob& job, const NamedInputs& file,
+                                const std::string& origin) {
   std::vector<InputSpec> given = parseAll(job.inputs);
   std::vector<std::string> names;
   const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
@@ -141,10 +143,12 @@ void JobInputs::placeFileValues(Model& model, const EngineJob& job, const NamedI
       slot = static_cast<std::size_t>(std::find(names.begin(), names.end(), file.names[i]) - names.begin());
     }
     if (slot >= names.size()) {
-      throw Error(ExitCode::kUsage,
-                  file.names[i].empty()
-                      ? fmt::format("{} holds {} values, but forward has only {} arguments left for them.", origin, file.values.size(), i)
-                      : fmt::format("{} names \"{}\", which is no argument of forward.", origin, file.names[i].substr(0, 100)));
+      throw Error(
+          ExitCode::kUsage,
+          file.names[i].empty()
+              ? fmt::format("{} holds {} values, but forward has only {} arguments left for them.", origin,
+                            file.values.size(), i)
+              : fmt::format("{} names \"{}\", which is no argument of forward.", origin, file.names[i].substr(0, 100)));
     }
     taken[slot] = true;
     file_slots_.push_back(slot);

@@ -10,14 +10,14 @@
 #include <streambuf>
 #include <tuple>
 
-#include "core/model/measure.h"
-#include "core/lower/region_object.h"
-#include "core/torch/torch_error.h"
-#include "core/model/verify.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/record/records_json.h"
+#include "core/lower/region_object.h"
+#include "core/model/measure.h"
+#include "core/model/verify.h"
 #include "core/quantization/node_accuracy.h"
+#include "core/record/records_json.h"
+#include "core/torch/torch_error.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
 #include "studio/engine/job_data.h"
@@ -41,7 +41,8 @@ struct Begun {
   std::unique_ptr<DataSet> data;
   std::optional<JobInputs> inputs;
   std::optional<FrozenModel> frozen;
-  std::vector<ReferenceResults> references;  // of each sequence of the verification; empty: they are computed when asked for
+  std::vector<ReferenceResults>
+      references;  // of each sequence of the verification; empty: they are computed when asked for
 };
 
 Begun begin(const EngineJob& job, Channel& channel) {
@@ -106,7 +107,8 @@ std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool 
 
 // Below FP32 stock operators round at other places than fused ones, and may not know a type at all: a portable file is run before
 // anybody gets it.
-void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vector<ReferenceResults>& references, const OptimizedModel& optimized) {
+void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vector<ReferenceResults>& references,
+                   const OptimizedModel& optimized) {
   std::stringstream file;
   exportModule(optimized, file, ExportForm::kPortable);
   const char* const precision = precisionName(job.optimize.precision);
@@ -115,12 +117,15 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
     const torch::NoGradGuard no_grad;
     module.forward(inputs.example());
   } catch (const std::exception& problem) {
-    throw Error(ExitCode::kUnsupported, fmt::format("--form portable: stock PyTorch does not compute this model in {} ({}); use --form compiled.",
-                                                    precision, shortMessage(problem)));
+    throw Error(
+        ExitCode::kUnsupported,
+        fmt::format("--form portable: stock PyTorch does not compute this model in {} ({}); use --form compiled.",
+                    precision, shortMessage(problem)));
   }
   const AccuracyRecord accuracy = worstAccuracy(accuracyRule(job), inputs, references, job.reset_method, module);
   if (!accuracy.pass) {
-    throw Error(ExitCode::kAccuracy, fmt::format("--form portable: computed by stock operators in {} the model is not accurate enough ({}); use --form compiled.",
+    throw Error(ExitCode::kAccuracy, fmt::format("--form portable: computed by stock operators in {} the model is not "
+                                                 "accurate enough ({}); use --form compiled.",
                                                  precision, accuracy.text));
   }
 }
@@ -152,8 +157,10 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
 }
 
 // Of a lower precision, operation by operation; empty where the graph cannot be run so.
-std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs, const OptimizedModel& optimized) {
-  const torch::jit::Module frozen = freezeForPasses(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
+std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs,
+                                         const OptimizedModel& optimized) {
+  const torch::jit::Module frozen =
+      freezeForPasses(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
   try {
     return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example(), optimized.divisors);
   } catch (const Error&) {
@@ -164,7 +171,8 @@ std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& 
 }
 
 // Against the model in FP32, from a file loaded afresh.
-std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const JobInputs& inputs, torch::jit::Module& candidate, Channel& channel) {
+std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const JobInputs& inputs,
+                                torch::jit::Module& candidate, Channel& channel) {
   constexpr std::int64_t kComparedBatches = 64;
   const Metric metric = jobMetric(job.data, data);
   const bool compare = job.optimize.precision != Precision::kFp32 || metric.needsResults();
@@ -187,7 +195,8 @@ MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, Optimi
   return options;
 }
 
-void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& begun, OptimizedModel& optimized, Channel& channel) {
+void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& begun, OptimizedModel& optimized,
+           Channel& channel) {
   const JobInputs& inputs = *begun.inputs;
   Turns turns(optimized.module, inputs.example(), measure, channel);
   bool verified = false;
@@ -220,8 +229,12 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
       channel.progress("run the portable file", 0.9);
       checkPortable(job, inputs, begun.references, optimized);
     }
-    if (request.export_form && accuracy.pass) model_bytes = writeExport(optimized, *request.export_form, request.prepared);
-    channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"model_bytes", model_bytes}, {"record", toJson(run)}});
+    if (request.export_form && accuracy.pass)
+      model_bytes = writeExport(optimized, *request.export_form, request.prepared);
+    channel.send({{"type", "result"},
+                  {"peak_rss_bytes", peak_rss_bytes},
+                  {"model_bytes", model_bytes},
+                  {"record", toJson(run)}});
     if (!request.stay) return;
   }
 }
@@ -235,7 +248,8 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
   channel.progress("freeze", 0.2);
   ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()) + 1);
   OptimizeOptions options = job.optimize;
-  options.quantization_recipe = ownRecipe(options.quantization_recipe, begun.model->module(), inputs.example(), options);
+  options.quantization_recipe =
+      ownRecipe(options.quantization_recipe, begun.model->module(), inputs.example(), options);
   OptimizedModel optimized = begun.frozen ? optimizeModel(std::move(*begun.frozen), options, observer)
                                           : optimizeModel(begun.model->module(), inputs.example(), options, observer);
   optimized.preprocess = jobPreprocess(job);
@@ -254,8 +268,11 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
     const TuningProgress tuned = tuningProgress(optimized.tuning);
     tune_ns = tuned.spent_ns;
     if (job.tune_budget_s > 0 && tuned.done + 1 < tuned.total) {
-      channel.log(fmt::format("Kernels of {} of {} operations were measured in the time there was; the others are chosen by rules of thumb until Optimize "
-                              "measures them.", tuned.done, tuned.total));
+      channel.log(
+          fmt::format("Kernels of {} of {} operations were measured in the time there was; the others are chosen by "
+                      "rules of thumb until Optimize "
+                      "measures them.",
+                      tuned.done, tuned.total));
     }
     sendTuning(optimized, channel);
   }

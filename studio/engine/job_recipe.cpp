@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/record/records_json.h"
 #include "core/quantization/calibrate.h"
 #include "core/quantization/ipex_configuration.h"
+#include "core/record/records_json.h"
 #include "passes/optimize.h"
 #include "studio/engine/jobs.h"
 
@@ -22,7 +22,8 @@ using nlohmann::json;
 constexpr double kFirstCheckpoint_s = 0.2, kLongestCheckpoint_s = 5;  // each wait twice the one before
 
 // The model as it is calibrated: FP32, fused and planned by rules of thumb, since its time is that of the observers too.
-OptimizedModel calibrationModel(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options) {
+OptimizedModel calibrationModel(const torch::jit::Module& module, const Inputs& example,
+                                const OptimizeOptions& options) {
   OptimizeOptions own = options;
   own.precision = Precision::kFp32;
   own.calibrate = true;
@@ -43,24 +44,30 @@ CalibrationOptions calibrationOptions(const CalibrationRequest& request, bool eq
 
 // What belongs together: data and state.
 std::string wrap(const DataSet& data, const Calibrator& calibrator) {
-  json state = {{"format", "ipex-studio-calibration-job"}, {"data", data.fingerprint()}, {"calibrator", calibrator.state()}};
+  json state = {
+      {"format", "ipex-studio-calibration-job"}, {"data", data.fingerprint()}, {"calibrator", calibrator.state()}};
   return dumpJson(state);
 }
 
 void unwrap(const std::string& text, const DataSet& data, Calibrator* calibrator) {
   const json state = json::parse(text, nullptr, false);
-  const bool whole = state.is_object() && state.value("format", "") == "ipex-studio-calibration-job" && state.contains("calibrator") &&
-                     state["calibrator"].is_string() && state.contains("data") && state["data"].is_string();
-  if (!whole) throw Error(ExitCode::kUsage, "The interrupted calibration is damaged; remove its file, or add --restart.");
+  const bool whole = state.is_object() && state.value("format", "") == "ipex-studio-calibration-job" &&
+                     state.contains("calibrator") && state["calibrator"].is_string() && state.contains("data") &&
+                     state["data"].is_string();
+  if (!whole)
+    throw Error(ExitCode::kUsage, "The interrupted calibration is damaged; remove its file, or add --restart.");
   if (state["data"].get<std::string>() != data.fingerprint()) {
-    throw Error(ExitCode::kUsage, "The interrupted calibration used other data; give the same --data, --samples, --batch and --seed, or add --restart.");
+    throw Error(ExitCode::kUsage,
+                "The interrupted calibration used other data; give the same --data, --samples, --batch and --seed, or "
+                "add --restart.");
   }
   calibrator->restore(state["calibrator"].get<std::string>());
 }
 
 }  // namespace
 
-std::string ownRecipe(const std::string& text, const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options) {
+std::string ownRecipe(const std::string& text, const torch::jit::Module& module, const Inputs& example,
+                      const OptimizeOptions& options) {
   if (text.empty()) return text;
   if (!looksLikeIpexConfiguration(text)) {
     recipeFromText(text);  // says now what is wrong with it
@@ -72,14 +79,16 @@ std::string ownRecipe(const std::string& text, const torch::jit::Module& module,
   return recipeToText(recipeFromIpexConfiguration(text, *model.calibration, Recipe()));
 }
 
-Recipe calibrate(const EngineJob& job, const torch::jit::Module& module, const DataSet& data, const JobInputs& inputs, const std::string& state,
-                 const std::function<void(const std::string&)>& checkpoint, Channel& channel) {
+Recipe calibrate(const EngineJob& job, const torch::jit::Module& module, const DataSet& data, const JobInputs& inputs,
+                 const std::string& state, const std::function<void(const std::string&)>& checkpoint,
+                 Channel& channel) {
   channel.progress("prepare the calibration", 0);
   OptimizedModel model = calibrationModel(module, inputs.example(), job.optimize);
   Calibrator calibrator(model.module, *model.calibration, calibrationOptions(job.calibration, job.optimize.equalize));
   if (!state.empty()) unwrap(state, data, &calibrator);
   std::int64_t batches = data.batches();
-  if (job.calibration.samples > 0) batches = std::min(batches, (job.calibration.samples + job.data.batch - 1) / job.data.batch);
+  if (job.calibration.samples > 0)
+    batches = std::min(batches, (job.calibration.samples + job.data.batch - 1) / job.data.batch);
   const std::int64_t first = std::min(calibrator.calls(), batches);
   if (first > 0) channel.log(fmt::format("The calibration goes on after {} of {} batches.", first, batches));
   const Clock::time_point begin = Clock::now();
@@ -93,11 +102,13 @@ Recipe calibrate(const EngineJob& job, const torch::jit::Module& module, const D
     last = now;
     wait_s = std::min(2 * wait_s, kLongestCheckpoint_s);
     checkpoint(wrap(data, calibrator));
-    channel.progress(fmt::format("calibrate, {} of {} batches", b + 1, batches), static_cast<double>(b + 1) / static_cast<double>(batches));
+    channel.progress(fmt::format("calibrate, {} of {} batches", b + 1, batches),
+                     static_cast<double>(b + 1) / static_cast<double>(batches));
   }
   const double elapsed_s = std::chrono::duration<double>(Clock::now() - begin).count();
   const std::int64_t run = std::max<std::int64_t>(1, batches - first);
-  channel.log(fmt::format("Calibrated on {} batches in {:.1f} s, {:.2f} ms each.", batches, elapsed_s, 1e3 * elapsed_s / static_cast<double>(run)));
+  channel.log(fmt::format("Calibrated on {} batches in {:.1f} s, {:.2f} ms each.", batches, elapsed_s,
+                          1e3 * elapsed_s / static_cast<double>(run)));
   return calibrator.finish();
 }
 
@@ -111,11 +122,12 @@ void runCalibrateJob(const EngineJob& job, Channel& channel) {
   const Recipe recipe = calibrate(job, model.module(), *data, inputs, job.state, checkpoint, channel);
   std::int64_t lowered = 0;
   for (const RecipeNode& node : recipe.nodes) lowered += node.precision == "int8" || node.precision == "auto" ? 1 : 0;
-  channel.send({{"type", "result"},
-                {"recipe", recipeToText(recipe)},
-                {"samples", std::min(data->size(), job.calibration.samples > 0 ? job.calibration.samples : data->size())},
-                {"operations", static_cast<std::int64_t>(recipe.nodes.size())},
-                {"lowered", lowered}});
+  channel.send(
+      {{"type", "result"},
+       {"recipe", recipeToText(recipe)},
+       {"samples", std::min(data->size(), job.calibration.samples > 0 ? job.calibration.samples : data->size())},
+       {"operations", static_cast<std::int64_t>(recipe.nodes.size())},
+       {"lowered", lowered}});
 }
 
 }  // namespace ipex_studio

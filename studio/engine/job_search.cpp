@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/model/measure.h"
-#include "core/runtime/machine_facts.h"
 #include "core/base/error.h"
+#include "core/model/measure.h"
 #include "core/record/records_json.h"
+#include "core/runtime/machine_facts.h"
 #include "passes/optimize.h"
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_verify.h"
@@ -32,10 +32,10 @@ constexpr std::int64_t kComparedSamples = 32;  // that a sensitivity is measured
 constexpr int kCumulativePoints = 8;
 constexpr int kProfiles = 15;
 constexpr double kTiming_s = 0.5;
-constexpr double kSensitivityShare = 0.5;      // of the time budget
-constexpr double kCastBytesPerNs = 8;          // from memory to memory on one core
-constexpr double kWorthIt = 0.98;              // a lower precision has to be so much faster
-constexpr int kConfirmed = 4;                  // assignments that may lose against FP32 in turns
+constexpr double kSensitivityShare = 0.5;  // of the time budget
+constexpr double kCastBytesPerNs = 8;      // from memory to memory on one core
+constexpr double kWorthIt = 0.98;          // a lower precision has to be so much faster
+constexpr int kConfirmed = 4;              // assignments that may lose against FP32 in turns
 
 class Search {
  public:
@@ -67,7 +67,8 @@ class Search {
 
   void prepareRecipe() {
     if (state_.recipe.empty()) {
-      const std::string given = ownRecipe(job_.optimize.quantization_recipe, model_.module(), inputs_.example(), job_.optimize);
+      const std::string given =
+          ownRecipe(job_.optimize.quantization_recipe, model_.module(), inputs_.example(), job_.optimize);
       if (!given.empty()) {
         state_.recipe = given;
       } else {
@@ -75,7 +76,8 @@ class Search {
           state_.calibration = text;
           save();
         };
-        state_.recipe = recipeToText(calibrate(job_, model_.module(), *data_, inputs_, state_.calibration, checkpoint, channel_));
+        state_.recipe =
+            recipeToText(calibrate(job_, model_.module(), *data_, inputs_, state_.calibration, checkpoint, channel_));
         state_.calibration.clear();
       }
       save();
@@ -89,7 +91,9 @@ class Search {
     return all(kInFp32) ? Precision::kFp32 : all(kInBf16) ? Precision::kBf16 : Precision::kInt8;
   }
 
-  BuiltModel buildTuned(const Assignment& assignment) { return models_.buildTuned(precisionOf(assignment), recipeToText(recipeOf(assignment))); }
+  BuiltModel buildTuned(const Assignment& assignment) {
+    return models_.buildTuned(precisionOf(assignment), recipeToText(recipeOf(assignment)));
+  }
 
   Recipe recipeOf(const Assignment& assignment) const {
     Recipe recipe = recipe_;
@@ -125,7 +129,9 @@ class Search {
       reads.push_back(c < plan.reads.size() ? plan.reads[c] : std::vector<int>());
       writes.push_back(c < plan.writes.size() ? plan.writes[c] : -1);
     }
-    if (choices_.empty()) throw Error(ExitCode::kUnsupported, "No operation of this model can be computed in INT8; use --precision bf16 or fp32.");
+    if (choices_.empty())
+      throw Error(ExitCode::kUnsupported,
+                  "No operation of this model can be computed in INT8; use --precision bf16 or fp32.");
     plan.reads = std::move(reads);
     plan.writes = std::move(writes);
     edges_ = edgesOf(plan, recipe_, kCastBytesPerNs);
@@ -139,7 +145,7 @@ class Search {
     if (has_bf16_) measureTimes("BF16", kInBf16, &PrecisionChoice::bf16_ns);
   }
 
-  void measureTimes(const char* name, char precision, double PrecisionChoice::* time_ns) {
+  void measureTimes(const char* name, char precision, double PrecisionChoice::*time_ns) {
     channel_.progress(fmt::format("build {}", name), 0.1);
     BuiltModel built = buildTuned(all(precision));
     channel_.progress(fmt::format("time {}", name), 0.1, true);
@@ -158,7 +164,8 @@ class Search {
     for (std::int64_t b = 0; b < batches; ++b) {
       const DataBatch batch = data_->batch(b);
       const Inputs arguments = inputs_.withData(batch.inputs);
-      if (static_cast<std::size_t>(b) == expected_.size()) expected_.push_back(firstTensor(reference_.forward(arguments)).clone());
+      if (static_cast<std::size_t>(b) == expected_.size())
+        expected_.push_back(firstTensor(reference_.forward(arguments)).clone());
       sqnr.add(built.module().forward(arguments), expected_[static_cast<std::size_t>(b)], batch.samples);
     }
     return sqnr.record().value;
@@ -186,7 +193,9 @@ class Search {
       worst_db = std::min(worst_db, choices_[c].sqnr_db);
     }
     if (!missing.empty()) {
-      channel_.log(fmt::format("--time-budget: {} operations were not tried alone and count as the most sensitive one.", missing.size()), true);
+      channel_.log(fmt::format("--time-budget: {} operations were not tried alone and count as the most sensitive one.",
+                               missing.size()),
+                   true);
     }
     for (const std::size_t c : missing) choices_[c].sqnr_db = worst_db;
     for (PrecisionChoice& choice : choices_) choice.noise = std::pow(10, -choice.sqnr_db / 10);
@@ -202,14 +211,16 @@ class Search {
   void measureCumulative() {
     std::vector<std::size_t> order(choices_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return choices_[a].sqnr_db > choices_[b].sqnr_db; });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return choices_[a].sqnr_db > choices_[b].sqnr_db; });
     Assignment lowered = all(kInFp32);
     for (std::size_t i = 0; i < order.size(); ++i) {
       lowered[order[i]] = kInInt8;
       const std::size_t places = kCumulativePoints;
       const bool measured = (i + 1) * places / order.size() != i * places / order.size();
       if (!measured || outOfTime(0.7)) continue;
-      channel_.progress("cumulative sensitivity", 0.55 + 0.1 * static_cast<double>(i) / static_cast<double>(order.size()));
+      channel_.progress("cumulative sensitivity",
+                        0.55 + 0.1 * static_cast<double>(i) / static_cast<double>(order.size()));
       choices_[order[i]].cumulative_db = sqnrOf(lowered);
     }
   }
@@ -224,7 +235,8 @@ class Search {
   bool allowed(const TradeoffRecord& record) const {
     if (trials_.empty()) return true;  // FP32 itself
     const double fp32 = trials_.front().record.metric;
-    if (metric_.kind() == MetricKind::kMse || metric_.kind() == MetricKind::kSqnr) return record.sqnr_db >= job_.search.min_sqnr_db;
+    if (metric_.kind() == MetricKind::kMse || metric_.kind() == MetricKind::kSqnr)
+      return record.sqnr_db >= job_.search.min_sqnr_db;
     const double best = metric_.kind() == MetricKind::kCosine ? 1 : fp32;
     return best - record.metric <= job_.search.max_drop + 1e-12;
   }
@@ -236,7 +248,8 @@ class Search {
 
   // FP32's time; all others take turns with it and count by their share of it, since a machine's speed drifts meanwhile.
   std::int64_t timeOf(BuiltModel& built, const Assignment& assignment) {
-    if (assignment == all(kInFp32)) return static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
+    if (assignment == all(kInFp32))
+      return static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
     const double ratio = ratioInTurns(built.module(), fp32().module(), inputs_.example(), kWorthIt).value;
     return static_cast<std::int64_t>(ratio * static_cast<double>(trials_.front().record.elapsed_ns));
   }
@@ -257,7 +270,8 @@ class Search {
       BuiltModel& built = lower ? *lower : fp32();
       channel_.progress("time " + name, fraction, true);
       trial.record.elapsed_ns = timeOf(built, assignment);
-      const auto metrics = evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
+      const auto metrics =
+          evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
       trial.record.metric = metrics.front().value;
       for (const MetricRecord& metric : metrics) {
         if (metric.name == "sqnr") trial.record.sqnr_db = metric.value;
@@ -327,15 +341,19 @@ class Search {
       const AccuracyRule rule{precisionOf(best->assignment), job_.optimize.min_cosine};
       const AccuracyRecord accuracy = worstAccuracy(rule, inputs_, {}, job_.reset_method, low.module());
       if (!accuracy.pass) {
-        channel_.log(fmt::format("'{}' is not accurate enough ({}), so it is not chosen.", best->record.name, accuracy.text), false);
+        channel_.log(
+            fmt::format("'{}' is not accurate enough ({}), so it is not chosen.", best->record.name, accuracy.text),
+            false);
         best->beaten = true;
         best->record.allowed = false;
         continue;
       }
       const TurnRatio ratio = ratioToFp32(low, best->record.name);
       if (ratio.value <= kWorthIt && ratio.high < 1) return best;
-      channel_.log(fmt::format("'{}' takes {:.2f} [{:.2f}, {:.2f}] of FP32's time in turns with it, so it is not chosen.", best->record.name, ratio.value,
-                               ratio.low, ratio.high), false);
+      channel_.log(
+          fmt::format("'{}' takes {:.2f} [{:.2f}, {:.2f}] of FP32's time in turns with it, so it is not chosen.",
+                      best->record.name, ratio.value, ratio.low, ratio.high),
+          false);
       best->beaten = true;
     }
     channel_.log("No lower precision is faster than FP32 on this machine and accurate enough; FP32 is kept.", false);

@@ -4,9 +4,9 @@
 #include <exception>
 #include <new>
 
+#include "core/base/clock.h"
 #include "core/model/measure.h"
 #include "core/torch/torch_error.h"
-#include "core/base/clock.h"
 
 namespace ipex_studio {
 namespace {

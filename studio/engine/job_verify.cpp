@@ -7,15 +7,17 @@
 
 namespace ipex_studio {
 
-AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs, const std::vector<ReferenceResults>& references,
-                             const std::string& reset_method, torch::jit::Module& candidate) {
+AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
+                             const std::vector<ReferenceResults>& references, const std::string& reset_method,
+                             torch::jit::Module& candidate) {
   const auto sequences = inputs.verificationSequences(!reset_method.empty());
   std::optional<Model> original;
   if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
   AccuracyRecord worst;
   bool first = true;
   for (std::size_t s = 0; s < sequences.size(); ++s) {
-    const ReferenceResults reference = original ? referenceResults(original->module(), sequences[s], reset_method) : references[s];
+    const ReferenceResults reference =
+        original ? referenceResults(original->module(), sequences[s], reset_method) : references[s];
     for (const AccuracyRecord& record : verifyModule(reference, candidate, sequences[s], reset_method, rule)) {
       if (record.output != -1) continue;
       if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {

@@ -16,7 +16,8 @@ constexpr double kTurn_s = 0.12;
 TurnRatio medianWithInterval(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
   const auto count = static_cast<double>(ratios.size());
-  const auto outside = static_cast<std::size_t>(std::max(0.0, std::floor(count / 2 - 0.98 * std::sqrt(count))));  // of n flips, to 2.5 %
+  const auto outside =
+      static_cast<std::size_t>(std::max(0.0, std::floor(count / 2 - 0.98 * std::sqrt(count))));  // of n flips, to 2.5 %
   return {ratios[ratios.size() / 2], ratios[outside], ratios[ratios.size() - 1 - outside]};
 }
 

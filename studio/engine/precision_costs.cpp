@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/op/op_spec.h"
 #include "core/base/pbqp.h"
+#include "core/op/op_spec.h"
 
 namespace ipex_studio {
 namespace {
@@ -39,7 +39,8 @@ std::string assignmentName(const Assignment& assignment) {
 
 const char* reasonOf(const PrecisionChoice& choice, char precision) {
   if (precision != kInFp32) return "fastest within the budget";
-  return choice.low_ns >= choice.fp32_ns ? "slower in INT8 when measured" : "too sensitive for what it gains, casts included";
+  return choice.low_ns >= choice.fp32_ns ? "slower in INT8 when measured"
+                                         : "too sensitive for what it gains, casts included";
 }
 
 SensitivityRecord sensitivityOf(const PrecisionChoice& choice, char precision, bool has_bf16) {
@@ -54,7 +55,9 @@ SensitivityRecord sensitivityOf(const PrecisionChoice& choice, char precision, b
   record.low_ns = static_cast<std::int64_t>(choice.low_ns);
   // Attention writes integers, but never computes in them.
   const bool attends = choice.node.kind == opKindName(OpKind::kAttention);
-  record.chosen = precision == kInInt8 && !attends ? "int8" : precision == kInBf16 || (precision == kInInt8 && has_bf16) ? "bf16" : "fp32";
+  record.chosen = precision == kInInt8 && !attends                             ? "int8"
+                  : precision == kInBf16 || (precision == kInInt8 && has_bf16) ? "bf16"
+                                                                               : "fp32";
   record.reason = reasonOf(choice, precision);
   return record;
 }
@@ -79,7 +82,8 @@ void markFront(const std::vector<TradeoffRecord*>& records, bool higher_is_bette
 
 std::map<std::string, OriginId> originsByKey(const std::vector<Origin>& origins) {
   std::map<std::string, OriginId> ids;
-  for (const Origin& origin : origins) ids[fmt::format("{}:{}#{}", origin.module_path, origin.kind, origin.ordinal)] = origin.id;
+  for (const Origin& origin : origins)
+    ids[fmt::format("{}:{}#{}", origin.module_path, origin.kind, origin.ordinal)] = origin.id;
   return ids;
 }
 
@@ -97,7 +101,8 @@ std::vector<double> timesOf(const std::vector<PrecisionChoice>& choices, const R
     std::vector<std::size_t> owners;
     for (const OriginId id : step.origins) {
       const auto found = owner.find(id);
-      if (found != owner.end() && std::find(owners.begin(), owners.end(), found->second) == owners.end()) owners.push_back(found->second);
+      if (found != owner.end() && std::find(owners.begin(), owners.end(), found->second) == owners.end())
+        owners.push_back(found->second);
     }
     const auto time = medians.find(step.index);
     if (time == medians.end()) continue;
@@ -117,14 +122,17 @@ std::vector<PrecisionEdge> edgesOf(const CalibrationPlan& plan, const Recipe& re
       const auto found = writer.find(point);
       if (point < 0 || found == writer.end() || found->second == static_cast<int>(c)) continue;
       const RecipeValue* value = recipe.value(plan.points[static_cast<std::size_t>(point)].key);
-      const double elements = value == nullptr ? 0 : static_cast<double>(value->count) / static_cast<double>(std::max<std::int64_t>(1, recipe.samples));
+      const double elements = value == nullptr ? 0
+                                               : static_cast<double>(value->count) /
+                                                     static_cast<double>(std::max<std::int64_t>(1, recipe.samples));
       edges.push_back({found->second, static_cast<int>(c), kCall_ns + kCastBytes * elements / bytes_per_ns});
     }
   }
   return edges;
 }
 
-Assignment cheapest(const std::vector<PrecisionChoice>& choices, const std::vector<PrecisionEdge>& edges, double price) {
+Assignment cheapest(const std::vector<PrecisionChoice>& choices, const std::vector<PrecisionEdge>& edges,
+                    double price) {
   Assignment assignment;
   if (choices.empty()) return assignment;
   constexpr double kNever_ns = 1e15;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/record/records.h"
 #include "core/quantization/calibration_plan.h"
+#include "core/record/records.h"
 
 namespace ipex_studio {
 
@@ -19,11 +19,11 @@ constexpr char kInFp32 = '0', kInInt8 = '1', kInBf16 = '2';
 struct PrecisionChoice {
   RecipeNode node;
   std::vector<OriginId> origins;
-  double fp32_ns = 0;        // median of its steps in the FP32 plan
-  double low_ns = 0;         // and in the plan where everything is INT8, its own reorders included
-  double bf16_ns = 0;        // and where everything is BF16; 0: not offered
-  double noise = 0;          // relative noise power of the results with it alone in INT8: 10^(-SQNR/10)
-  double bf16_noise = 0;     // the same in BF16
+  double fp32_ns = 0;     // median of its steps in the FP32 plan
+  double low_ns = 0;      // and in the plan where everything is INT8, its own reorders included
+  double bf16_ns = 0;     // and where everything is BF16; 0: not offered
+  double noise = 0;       // relative noise power of the results with it alone in INT8: 10^(-SQNR/10)
+  double bf16_noise = 0;  // the same in BF16
   double sqnr_db = 0;
   double cumulative_db = 0;  // NaN: not tried
 };

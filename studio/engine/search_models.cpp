@@ -1,7 +1,7 @@
 #include "studio/engine/search_models.h"
 
-#include "core/model/model_memory.h"
 #include "core/lower/region_object.h"
+#include "core/model/model_memory.h"
 #include "core/record/records_json.h"
 #include "studio/engine/job_turns.h"
 
@@ -29,7 +29,9 @@ OptimizedModel SearchModels::make(Precision precision, const std::string& recipe
   return optimizeModel(module_, example_, own, silent);
 }
 
-BuiltModel SearchModels::build(Precision precision, const std::string& recipe) const { return BuiltModel(make(precision, recipe, TuneMode::kOff)); }
+BuiltModel SearchModels::build(Precision precision, const std::string& recipe) const {
+  return BuiltModel(make(precision, recipe, TuneMode::kOff));
+}
 
 BuiltModel SearchModels::buildTuned(Precision precision, const std::string& recipe) {
   OptimizedModel model = make(precision, recipe, job_.optimize.tune);

@@ -32,12 +32,15 @@ SearchState SearchState::read(const std::string& text, const std::string& data) 
     const json source = parseRecordText(text);
     if (source.at("format") != kFormat) throw damaged;
     if (source.at("data").get<std::string>() != data) {
-      throw Error(ExitCode::kUsage, "The interrupted search used other data; give the same --data, --samples, --batch and --seed, or add --restart.");
+      throw Error(ExitCode::kUsage,
+                  "The interrupted search used other data; give the same --data, --samples, --batch and --seed, or add "
+                  "--restart.");
     }
     state.calibration = source.at("calibration").get<std::string>();
     state.recipe = source.at("recipe").get<std::string>();
     state.sensitivity_db = source.at("sensitivity_db").get<std::map<std::string, double>>();
-    for (const auto& [key, record] : source.at("trials").items()) state.trials[key] = recordFromJson<TradeoffRecord>(record);
+    for (const auto& [key, record] : source.at("trials").items())
+      state.trials[key] = recordFromJson<TradeoffRecord>(record);
   } catch (const json::exception&) {
     throw damaged;
   }

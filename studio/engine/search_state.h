@@ -10,11 +10,11 @@
 namespace ipex_studio {
 
 struct SearchState {
-  std::string data;                               // DataSet::fingerprint
-  std::string calibration;                        // of an unfinished calibration
-  std::string recipe;                             // of a finished one
-  std::map<std::string, double> sensitivity_db;   // by RecipeNode::key
-  std::map<std::string, TradeoffRecord> trials;   // by assignmentKey
+  std::string data;                              // DataSet::fingerprint
+  std::string calibration;                       // of an unfinished calibration
+  std::string recipe;                            // of a finished one
+  std::map<std::string, double> sensitivity_db;  // by RecipeNode::key
+  std::map<std::string, TradeoffRecord> trials;  // by assignmentKey
 
   std::string text() const;
   // Empty text: a new search on `data`. Throws Error(kUsage) when the text is damaged or of other data.

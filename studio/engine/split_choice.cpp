@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/model/instance_pool.h"
 #include "core/base/clock.h"
+#include "core/model/instance_pool.h"
 #include "studio/engine/job_turns.h"
 
 namespace ipex_studio {
@@ -57,7 +57,8 @@ Split bestSplit(const std::vector<Split>& measured, Hint hint) {
     return hint == Hint::kLatency ? split.latency_ms : 1 / std::max(split.requests_per_s, 1e-9);
   };
   const auto modesty = [hint](const Split& split) { return hint == Hint::kLatency ? split.threads : split.instances; };
-  const double least = cost(*std::min_element(measured.begin(), measured.end(), [&](const Split& a, const Split& b) { return cost(a) < cost(b); }));
+  const double least = cost(*std::min_element(measured.begin(), measured.end(),
+                                              [&](const Split& a, const Split& b) { return cost(a) < cost(b); }));
   const Split* best = nullptr;
   for (const Split& split : measured) {
     if (cost(split) <= least * (1 + kAlike) && (best == nullptr || modesty(split) < modesty(*best))) best = &split;
@@ -65,14 +66,16 @@ Split bestSplit(const std::vector<Split>& measured, Hint hint) {
   return *best;
 }
 
-Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint, std::string* sentence) {
+Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint,
+                  std::string* sentence) {
   std::vector<Split> splits = splitsOf(cores, hint);
   for (int turn = 0; turn < kSplitTurns; ++turn) {
     for (Split& split : splits) measure(module, inputs, &split);
     std::reverse(splits.begin(), splits.end());
   }
   const Split best = bestSplit(splits, hint);
-  *sentence = fmt::format("--hint {}: {} x {} threads; measured", hint == Hint::kLatency ? "latency" : "throughput", best.instances, best.threads);
+  *sentence = fmt::format("--hint {}: {} x {} threads; measured", hint == Hint::kLatency ? "latency" : "throughput",
+                          best.instances, best.threads);
   for (std::size_t i = 0; i < splits.size(); ++i) *sentence += (i == 0 ? " " : ", ") + figures(splits[i], hint);
   *sentence += ".";
   return best;

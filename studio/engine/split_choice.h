@@ -11,7 +11,7 @@ namespace ipex_studio {
 struct Split {
   std::int32_t instances = 1;
   std::int32_t threads = 1;
-  double latency_ms = 0;        // median of a request
+  double latency_ms = 0;  // median of a request
   double requests_per_s = 0;
 };
 
@@ -23,6 +23,7 @@ std::vector<Split> splitsOf(std::int32_t cores, Hint hint);
 Split bestSplit(const std::vector<Split>& measured, Hint hint);
 
 // Measures every split twice, in turns, and returns the best. `say` gets one sentence with all figures.
-Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint, std::string* sentence);
+Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint,
+                  std::string* sentence);
 
 }  // namespace ipex_studio

@@ -31,7 +31,8 @@ void TuningWatch::watch() {
     const TuningProgress now = tuningProgress(tuning_);
     if (now.total == 0) continue;
     const double share = static_cast<double>(now.done) / static_cast<double>(now.total);
-    channel_.progress(fmt::format("measure kernels, {} of {}", now.done, now.total), kBegin + (kEnd - kBegin) * share, true);
+    channel_.progress(fmt::format("measure kernels, {} of {}", now.done, now.total), kBegin + (kEnd - kBegin) * share,
+                      true);
   }
 }
 

@@ -80,7 +80,8 @@ CLI::App* addCommand(CLI::App& app, CommandLine& line, CommandKind kind, const c
 
 void addWorkerFlag(CLI::App& app, CommandLine& line, const char* group) {
   app.add_option("--worker", line.worker,
-                 "Run the model by this command, which starts an ipex-studio elsewhere: \"ssh host ipex-studio\". The paths of model, inputs, "
+                 "Run the model by this command, which starts an ipex-studio elsewhere: \"ssh host ipex-studio\". The "
+                 "paths of model, inputs, "
                  "data and metric are that machine's, all others this one's. No shell reads the words.")
       ->type_name("COMMAND")
       ->group(group);
@@ -113,28 +114,34 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
 }
 
 void addPrecisionCommands(CLI::App& app, CommandLine& line) {
-  CLI::App* calibrate = addCommand(app, line, CommandKind::kCalibrate, "calibrate", "Run data through a model and write a recipe for INT8");
+  CLI::App* calibrate = addCommand(app, line, CommandKind::kCalibrate, "calibrate",
+                                   "Run data through a model and write a recipe for INT8");
   addModel(*calibrate, line);
   calibrate->add_option("-o,--output", line.output, "Write the recipe there.")->required()->type_name("FILE.json");
   addDataFlags(*calibrate, line, true);
 
-  CLI::App* quantize = addCommand(app, line, CommandKind::kQuantize, "quantize", "Write a model in INT8, from a recipe or from data");
+  CLI::App* quantize =
+      addCommand(app, line, CommandKind::kQuantize, "quantize", "Write a model in INT8, from a recipe or from data");
   addModel(*quantize, line);
   quantize->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
   addDataFlags(*quantize, line, false);
   addRecipeFlag(*quantize, line);
   addMetricFlag(*quantize, line);
 
-  CLI::App* tune = addCommand(app, line, CommandKind::kTune, "tune", "Find the fastest precision of each operation within a budget of accuracy");
+  CLI::App* tune = addCommand(app, line, CommandKind::kTune, "tune",
+                              "Find the fastest precision of each operation within a budget of accuracy");
   addModel(*tune, line);
   tune->add_option("--precision", line.precision, "auto.")->check(CLI::IsMember({"auto"}))->group(kDataGroup);
   tune->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
-  tune->add_option("--save-recipe", line.save_recipe, "Write the recipe with all decisions there.")->type_name("FILE.json");
-  tune->add_option("--max-drop", line.max_drop, "How much of the metric may be lost: 0.01 is one percent of the samples.")
+  tune->add_option("--save-recipe", line.save_recipe, "Write the recipe with all decisions there.")
+      ->type_name("FILE.json");
+  tune->add_option("--max-drop", line.max_drop,
+                   "How much of the metric may be lost: 0.01 is one percent of the samples.")
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  tune->add_option("--min-sqnr", line.min_sqnr_db, "Where the data has no labels: the least SQNR of the results against FP32.")
+  tune->add_option("--min-sqnr", line.min_sqnr_db,
+                   "Where the data has no labels: the least SQNR of the results against FP32.")
       ->type_name("DB")
       ->check(CLI::Range(0.0, 200.0))
       ->capture_default_str();
@@ -154,7 +161,9 @@ void addPrecisionCommands(CLI::App& app, CommandLine& line) {
     addCalibrationFlags(*command, line);
     addModelFlags(*command, line);
     addDatabase(*command, line);
-    command->add_option("--threads", line.measure.threads, "0: all usable cores.")->check(CLI::Range(0, 4096))->group(kMeasureGroup);
+    command->add_option("--threads", line.measure.threads, "0: all usable cores.")
+        ->check(CLI::Range(0, 4096))
+        ->group(kMeasureGroup);
     command->add_option("--seed", line.measure.seed, "Which samples are drawn.")->group(kMeasureGroup);
     addJson(*command, line);
     addWorkerFlag(*command, line, kSharedGroup);
@@ -188,7 +197,8 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   verify->add_option("OPTIMIZED", line.other, "The file to be checked against it.")->required()->type_name("FILE");
   addJson(*verify, line);
   addModelFlags(*verify, line);
-  verify->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
+  verify
+      ->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "int8"}))
       ->capture_default_str();
   addCosineFlag(*verify, line);
@@ -233,7 +243,8 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
 
   CLI::App* completion = addCommand(app, line, CommandKind::kCompletion, "completion",
                                     "Print the completion script for a shell: source <(ipex-studio completion bash)");
-  addCommand(app, line, CommandKind::kWorker, "worker", "Serve one model over standard input and output; what --worker and ssh:// start");
+  addCommand(app, line, CommandKind::kWorker, "worker",
+             "Serve one model over standard input and output; what --worker and ssh:// start");
   completion->add_option("SHELL", line.shell, "bash or zsh.")->required()->check(CLI::IsMember({"bash", "zsh"}));
 }
 
@@ -244,7 +255,8 @@ bool canWelcome(const CommandLine& line) {
 }
 
 void addStudio(CLI::App& app, CommandLine& line) {
-  app.add_option("FILE", line.model, "A model to open in the studio, also as ssh://host/path/model.pt, or a profile.db of recorded runs.");
+  app.add_option("FILE", line.model,
+                 "A model to open in the studio, also as ssh://host/path/model.pt, or a profile.db of recorded runs.");
   app.add_option("--screenshot", line.screenshot, "Do not stay open: write what the window shows as PNG.")
       ->type_name("FILE.png")
       ->group(kWindowGroup);

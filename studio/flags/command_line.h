@@ -49,21 +49,21 @@ struct CommandLine {
   std::string device = "cpu";
   bool force_precision = false;
   std::string precision = "fp32";
-  std::string recipe;       // --recipe
+  std::string recipe;            // --recipe
   std::int32_t weight_bits = 8;  // --bits
-  std::int64_t group = -1;  // --group; -1: not given
+  std::int64_t group = -1;       // --group; -1: not given
   bool equalize = false;
-  double min_cosine = 0;    // 0: the precision's own
-  std::string data;         // --data
-  std::string preprocess;   // --preprocess
-  std::string metric;       // --metric
+  double min_cosine = 0;   // 0: the precision's own
+  std::string data;        // --data
+  std::string preprocess;  // --preprocess
+  std::string metric;      // --metric
   std::int64_t samples = 0;
   std::int64_t batch = 1;
   std::string method = "auto";
   double percentile = 99.99;
   std::int64_t calibration_samples = 1000;
   bool restart = false;
-  double max_drop = 0.01;      // kTune
+  double max_drop = 0.01;  // kTune
   double min_sqnr_db = 30;
   double time_budget_s = 600;
   std::string save_recipe;

@@ -13,7 +13,8 @@ namespace ipex_studio {
 ExportForm exportForm(const CommandLine& line) {
   const ExportForm form = line.form == "portable" ? ExportForm::kPortable : ExportForm::kCompiled;
   if (line.prepared && (line.output.empty() || form != ExportForm::kCompiled)) {
-    throw Error(ExitCode::kUsage, "--prepared writes a file beside a compiled export; give -o FILE, and no --form portable.");
+    throw Error(ExitCode::kUsage,
+                "--prepared writes a file beside a compiled export; give -o FILE, and no --form portable.");
   }
   return form;
 }
@@ -32,12 +33,15 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   request.data.samples = line.samples;
   request.data.batch = line.batch;
   request.data.metric = line.metric;
-  if (!line.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(line.recipe, {line.weight_bits, line.group});
+  if (!line.recipe.empty())
+    request.optimize.quantization_recipe = readRecipeText(line.recipe, {line.weight_bits, line.group});
   if (line.recipe.empty() && (line.weight_bits != 8 || line.group >= 0)) {
     throw Error(ExitCode::kUsage, "--bits and --group say how weights are kept with --recipe weight-only; add that.");
   }
   if (line.equalize && !line.recipe.empty()) {
-    throw Error(ExitCode::kUsage, "--equalize is for calibrating, and a recipe says itself whether layers are levelled; leave one of the two out.");
+    throw Error(ExitCode::kUsage,
+                "--equalize is for calibrating, and a recipe says itself whether layers are levelled; leave one of the "
+                "two out.");
   }
   request.optimize.equalize = line.equalize;
   request.optimize.min_cosine = line.min_cosine;
@@ -68,7 +72,8 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
 std::vector<Precision> precisionsOf(const std::string& text) {
   std::vector<Precision> precisions;
   std::istringstream names(text);
-  for (std::string name; std::getline(names, name, ',');) precisions.push_back(precisionFromName(name).value_or(Precision::kFp32));
+  for (std::string name; std::getline(names, name, ',');)
+    precisions.push_back(precisionFromName(name).value_or(Precision::kFp32));
   if (precisions.empty()) precisions.push_back(Precision::kFp32);
   return precisions;
 }

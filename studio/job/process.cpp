@@ -349,7 +349,8 @@ void EngineProcess::explainDeath() {
   if (is_worker_) {
     const std::string said = diagnostics_.substr(0, diagnostics_.find_last_not_of("\r\n.") + 1);
     throw Error(ExitCode::kFailure, said.empty() ? fmt::format("The worker ended without a result{}.", where)
-                                                 : fmt::format("The worker ended without a result{}. It said: {}.", where, said.substr(said.rfind('\n') + 1)));
+                                                 : fmt::format("The worker ended without a result{}. It said: {}.",
+                                                               where, said.substr(said.rfind('\n') + 1)));
   }
   if (gone <= 0 || !WIFSIGNALED(status)) {
     throw Error(ExitCode::kFailure, fmt::format("The engine ended without a result{}.", where));

@@ -58,11 +58,11 @@ struct EngineLimits {
 };
 
 struct EngineStart {
-  std::string program;  // engineProgram(); unused with a worker
+  std::string program;              // engineProgram(); unused with a worker
   std::vector<std::string> worker;  // words of a command that starts a worker, which starts the engine; empty: none
   std::string model_path;           // for the worker: the model on its machine
   std::string model_sha256;         // that it must still have; empty: any
-  int model_fd = -1;    // -1: none
+  int model_fd = -1;                // -1: none
   int other_fd = -1;
   int export_fd = -1;                 // open for writing; the engine needs to open nothing for an export
   std::vector<std::string> readable;  // further files and folders
@@ -120,7 +120,7 @@ class EngineProcess {
   std::string stage_;
   bool ended_ = false;  // the channel is at its end
   bool is_worker_ = false;
-  bool spoken_ = false;             // anything was sent
+  bool spoken_ = false;  // anything was sent
   std::string model_sha256_;
   int export_fd_ = -1;  // that a worker's export is written to
 };

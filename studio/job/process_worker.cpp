@@ -62,7 +62,8 @@ void EngineProcess::startWorker(const EngineStart& start, int their_channel, int
   const int code = ::posix_spawnp(&pid_, arguments[0], spawn.actions(), spawn.attributes(), arguments.data(), environ);
   if (code != 0) {
     pid_ = -1;
-    throw Error(ExitCode::kFailure, fmt::format("The worker {} cannot be started ({}).", words[0], std::strerror(code)));
+    throw Error(ExitCode::kFailure,
+                fmt::format("The worker {} cannot be started ({}).", words[0], std::strerror(code)));
   }
   ::fcntl(stderr_.get(), F_SETFL, O_NONBLOCK);
   model_sha256_ = start.model_sha256;
@@ -87,11 +88,15 @@ bool EngineProcess::isForUs(const nlohmann::json& message, const std::string& ty
 void EngineProcess::keepExport(const nlohmann::json& message) const {
   const auto bytes = fromBase64(messageText(message, "data", kMostExportText));
   const std::int64_t offset = messageInteger(message, "offset", 0, std::int64_t{1} << 44);
-  const bool too_large = limits_.file_bytes > 0 && bytes && offset + static_cast<std::int64_t>(bytes->size()) > limits_.file_bytes;
-  if (export_fd_ < 0 || !bytes || too_large) throw Error(ExitCode::kFailure, "The worker sent a malformed message: an export that was not asked for.");
-  if (offset == 0 && ::ftruncate(export_fd_, 0) != 0) throw Error(ExitCode::kFailure, fmt::format("Cannot write the export ({}).", std::strerror(errno)));
+  const bool too_large =
+      limits_.file_bytes > 0 && bytes && offset + static_cast<std::int64_t>(bytes->size()) > limits_.file_bytes;
+  if (export_fd_ < 0 || !bytes || too_large)
+    throw Error(ExitCode::kFailure, "The worker sent a malformed message: an export that was not asked for.");
+  if (offset == 0 && ::ftruncate(export_fd_, 0) != 0)
+    throw Error(ExitCode::kFailure, fmt::format("Cannot write the export ({}).", std::strerror(errno)));
   for (std::size_t at = 0; at < bytes->size();) {
-    const ssize_t count = ::pwrite(export_fd_, bytes->data() + at, bytes->size() - at, offset + static_cast<std::int64_t>(at));
+    const ssize_t count =
+        ::pwrite(export_fd_, bytes->data() + at, bytes->size() - at, offset + static_cast<std::int64_t>(at));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) throw Error(ExitCode::kFailure, fmt::format("Cannot write the export ({}).", std::strerror(errno)));
     at += static_cast<std::size_t>(count);

@@ -21,7 +21,8 @@ constexpr std::size_t kLongestReason = 400;
 std::string lackOf(Precision precision, const std::string& isa) {
   if (precision != Precision::kBf16 && precision != Precision::kFp16) return "";
   const bool fp16 = precision == Precision::kFp16;
-  if (!(fp16 ? hasFp16(isa) : hasBf16(isa))) return fmt::format("CPU has no {} instructions and would emulate them", fp16 ? "FP16" : "BF16");
+  if (!(fp16 ? hasFp16(isa) : hasBf16(isa)))
+    return fmt::format("CPU has no {} instructions and would emulate them", fp16 ? "FP16" : "BF16");
   if (fp16 && IPEX_STUDIO_ONEDNN_MAJOR < 3) {
     return fmt::format("oneDNN {} has no code for FP16 (3 has), which would be emulated", IPEX_STUDIO_ONEDNN_MAJOR);
   }
@@ -48,7 +49,8 @@ nlohmann::json abilitiesToJson(const std::vector<PrecisionAbility>& abilities) {
 }
 
 std::vector<PrecisionAbility> abilitiesFromJson(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() > kMostAbilities) throw Error(ExitCode::kFailure, "The worker sent a malformed message: its precisions are no list.");
+  if (!json.is_array() || json.size() > kMostAbilities)
+    throw Error(ExitCode::kFailure, "The worker sent a malformed message: its precisions are no list.");
   std::vector<PrecisionAbility> abilities;
   for (const nlohmann::json& each : json) {
     const auto precision = precisionFromName(messageText(each, "precision", kLongestReason));

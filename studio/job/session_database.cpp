@@ -1,7 +1,7 @@
 #include "studio/job/session_database.h"
 
-#include "core/runtime/machine_facts.h"
 #include "core/record/records_json.h"
+#include "core/runtime/machine_facts.h"
 #include "studio/job/session_job.h"
 
 namespace ipex_studio {

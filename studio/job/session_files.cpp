@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core/base/affix.h"
-#include "core/runtime/machine_facts.h"
 #include "core/plan/prepared_weights.h"
+#include "core/runtime/machine_facts.h"
 
 namespace ipex_studio {
 namespace {
@@ -63,7 +63,8 @@ void copyAll(int source, int target, const std::string& target_path, std::int64_
              std::int64_t bytes = std::numeric_limits<std::int64_t>::max()) {
   std::vector<char> chunk(kChunk);
   while (bytes > 0) {
-    const ssize_t count = ::pread(source, chunk.data(), static_cast<std::size_t>(std::min<std::int64_t>(kChunk, bytes)), at);
+    const ssize_t count =
+        ::pread(source, chunk.data(), static_cast<std::size_t>(std::min<std::int64_t>(kChunk, bytes)), at);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) cannotWrite(target_path, errno);
     if (count == 0) return;
@@ -95,7 +96,9 @@ void replaceFile(const std::string& target, const std::function<void(int fd)>& f
 }
 
 // A folder itself, never what a link names.
-UniqueFd openFolder(const std::string& path) { return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); }
+UniqueFd openFolder(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
 
 // Removes the job folders in `base` that are ours and whose programs are gone.
 void removeAbandoned(const fs::path& base) {
@@ -144,7 +147,8 @@ JobFolder::~JobFolder() {
 
 UniqueFd openExportFile(const JobFolder& folder) {
   UniqueFd file(::open((folder.path() + "/export.pt").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) throw Error(ExitCode::kFailure, fmt::format("Cannot write to {}; set TMPDIR to another folder.", folder.path()));
+  if (!file)
+    throw Error(ExitCode::kFailure, fmt::format("Cannot write to {}; set TMPDIR to another folder.", folder.path()));
   return file;
 }
 

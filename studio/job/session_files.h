@@ -17,9 +17,9 @@ struct CheckedModel {
   std::string path;  // as the user wrote it
   UniqueFd fd;       // none when it lies on a worker's machine
   PtFileReport report;
-  MachineFacts machine;             // that runs it
+  MachineFacts machine;                     // that runs it
   std::vector<PrecisionAbility> abilities;  // of that machine
-  std::vector<std::string> worker;  // command that starts a worker beside it; empty: it is run here
+  std::vector<std::string> worker;          // command that starts a worker beside it; empty: it is run here
 };
 
 // Throws Error(kBadModel).

@@ -97,7 +97,8 @@ void ModelJob::prepare(std::unique_ptr<PreparedEngine> prepared) {
   job_.decisions = request_.decisions;
   const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, *folder_, threads());
   json options = toJson(described);
-  for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"}) options.erase(internal);
+  for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"})
+    options.erase(internal);
   options["optimize"].erase("tuning_record");
   job_.options = dumpJson(options);
   if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_->path() + "/dump");
@@ -201,7 +202,8 @@ json ModelJob::expect(Side& side, const char* type) {
 
 void ModelJob::load(Side& side, bool only_rewrite) {
   const bool is_baseline = &side == baseline_.get();
-  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, *folder_, threads());
+  EngineJob job =
+      engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, *folder_, threads());
   job.measure = request_.measure;
   job.measure.threads = threads();
   job.optimize_only = only_rewrite;
@@ -279,7 +281,8 @@ void ModelJob::measure() {
     const double median_s = std::max(1e-9, static_cast<double>(median(side->run.latency_ns)) * 1e-9);
     side->progress_begin = side->progress_end = kMeasureEnd;
     if (side == optimized_.get()) side->progress_end = 1;
-    const auto profile_iterations = static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations}));
+    const auto profile_iterations =
+        static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations}));
     if (!before_) finish(*side, profile_iterations);
     // What it is measured against was judged when it was new; the verdict comes before the details.
     if (before_ && side == optimized_.get()) finish(*side, 0, false);
@@ -347,7 +350,8 @@ std::string ModelJob::accuracySentence() const {
   return fmt::format(
       "The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS "
       "help to find the rewrite that causes it{}.",
-      job_.runs.back().accuracy.text, job_.runs.back().precision == "fp32" ? "" : "; --min-cosine X lets results pass that you have judged yourself");
+      job_.runs.back().accuracy.text,
+      job_.runs.back().precision == "fp32" ? "" : "; --min-cosine X lets results pass that you have judged yourself");
 }
 
 void ModelJob::exportTo(const std::string& path, ExportForm form, bool prepared) {

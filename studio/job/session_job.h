@@ -10,8 +10,8 @@
 #include "core/record/records.h"
 #include "core/record/tuning_store.h"
 #include "studio/job/process.h"
-#include "studio/protocol/protocol.h"
 #include "studio/job/session_files.h"
+#include "studio/protocol/protocol.h"
 
 namespace ipex_studio {
 
@@ -22,17 +22,17 @@ struct JobRequest {
   std::vector<std::string> remembered;  // the same, from an earlier run on this model
   std::string inputs_path;              // --inputs
   std::string reset_method;
-  OptimizeOptions optimize;  // dump_directory: the user's
+  OptimizeOptions optimize;     // dump_directory: the user's
   std::vector<Precision> also;  // measured beside optimize.precision, each in an engine of its own
   DataRequest data;             // --data, what the results are judged on; paths as the user wrote them
   CalibrationRequest calibration;
   SearchRequest search;
   std::vector<DecisionRecord> decisions;  // that `optimize` holds; for the record
   MeasureOptions measure;
-  bool force_precision = false;  // also where this machine emulates it
-  bool trust = false;        // no sandbox
-  bool use_landlock = true;  // false: as on a kernel without it
-  bool remote = false;       // the model and all paths are those of a worker's machine
+  bool force_precision = false;             // also where this machine emulates it
+  bool trust = false;                       // no sandbox
+  bool use_landlock = true;                 // false: as on a kernel without it
+  bool remote = false;                      // the model and all paths are those of a worker's machine
   std::vector<PrecisionAbility> abilities;  // of that machine; empty: not known yet
   double silence_s = 600;
   // Of what is measured against a version before: from its beginning to the verdict. Turns end when that is clear, or then; 0: as
@@ -83,8 +83,8 @@ class ModelJob {
   // What `request` gives is measured against what `before` gave, as the variant "before"; its engine, which waits since, is
   // taken over. Of the same model, after measure(), with as many threads and instances. `prepared`: computes what `request` asks
   // for, where it fits; may be null.
-  ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before, std::unique_ptr<PreparedEngine> prepared,
-           JobEvents& events, const Cancellation& cancellation);
+  ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before,
+           std::unique_ptr<PreparedEngine> prepared, JobEvents& events, const Cancellation& cancellation);
   ~ModelJob();
 
   // Rewrites, plans and runs once. `only_rewrite`: stops after the passes.

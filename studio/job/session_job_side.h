@@ -14,7 +14,9 @@ namespace ipex_studio {
 constexpr double kTurnsBegin = 0.40, kTurnsEnd = 0.85;
 
 struct ModelJob::Side {
-  Side(std::unique_ptr<EngineProcess> engine, const char* variant) : process(std::move(engine)) { run.variant = variant; }
+  Side(std::unique_ptr<EngineProcess> engine, const char* variant) : process(std::move(engine)) {
+    run.variant = variant;
+  }
 
   std::unique_ptr<EngineProcess> process;
   RunRecord run;

@@ -52,7 +52,8 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
 // Samples of a turn that nothing of this program ran beside.
 std::vector<std::int64_t> ModelJob::undisturbed(const TurnResult& result) {
   const auto begin = static_cast<double>(result.begin_ns);
-  if (!model_.worker.empty() || !events_.disturbed(begin, begin + static_cast<double>(result.wall_ns))) return result.latency_ns;
+  if (!model_.worker.empty() || !events_.disturbed(begin, begin + static_cast<double>(result.wall_ns)))
+    return result.latency_ns;
   std::vector<std::int64_t> kept;
   if (request_.measure.instances > 1) return kept;  // they ran side by side
   double at = begin;
@@ -71,12 +72,15 @@ void ModelJob::takeTurns(std::vector<Side*> sides) {
   }
   const bool decides = request_.decide_within_s > 0 && before_ && options.iterations == 0;
   double turn_s = std::min(kLongestTurn_s, options.duration_s / kTurns);
-  auto turns = options.iterations > 0 ? static_cast<int>(std::min<std::int64_t>(kTurns, options.iterations))
-                                      : std::max(kTurns, static_cast<int>(std::lround(options.duration_s / std::max(turn_s, 1e-9))));
+  auto turns = options.iterations > 0
+                   ? static_cast<int>(std::min<std::int64_t>(kTurns, options.iterations))
+                   : std::max(kTurns, static_cast<int>(std::lround(options.duration_s / std::max(turn_s, 1e-9))));
   if (decides) {
     // Short ones where there is little time left: the interval lives of their number.
     const double left_s = request_.decide_within_s - kVerdict_s - elapsed_s();
-    turn_s = std::clamp(left_s / (kTurns * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(), 0.001, turn_s);
+    turn_s = std::clamp(
+        left_s / (kTurns * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(), 0.001,
+        turn_s);
     turns = kMostTurns;
   }
   std::int64_t iterations_left = options.iterations;
@@ -89,7 +93,9 @@ void ModelJob::takeTurns(std::vector<Side*> sides) {
     // Who goes first changes, so that a slow drift of the machine favours nobody.
     std::reverse(sides.begin(), sides.end());
   }
-  if (disturbed_ > 0) events_.onLog(fmt::format("{} samples were taken while the window was drawn; they do not count.", disturbed_), false);
+  if (disturbed_ > 0)
+    events_.onLog(fmt::format("{} samples were taken while the window was drawn; they do not count.", disturbed_),
+                  false);
   disturbed_ = 0;
 }
 

@@ -25,15 +25,17 @@ std::string readText(const std::string& path, const char* flag, std::size_t most
   if (!file || std::filesystem::is_directory(path, error)) {
     throw Error(ExitCode::kUsage, fmt::format("{} {}: there is no such readable file.", flag, path));
   }
-  if (std::filesystem::file_size(path, error) > most && !error) throw Error(ExitCode::kUsage, fmt::format("{} {}: the file is too large.", flag, path));
+  if (std::filesystem::file_size(path, error) > most && !error)
+    throw Error(ExitCode::kUsage, fmt::format("{} {}: the file is too large.", flag, path));
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
 }
 
 // One engine from start to result; states go to the file, what was measured of kernels to `tuning`.
-json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequest& request, const JobFolder& folder, const StateFile& state,
-                  MemoryTuningStore& tuning, JobEvents& events, const Cancellation& cancellation) {
+json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                  const StateFile& state, MemoryTuningStore& tuning, JobEvents& events,
+                  const Cancellation& cancellation) {
   const EngineStart start = engineStart(model, request, folder, job.measure.threads);
   EngineProcess engine(start, cancellation);
   engine.send(toJson(job));
@@ -48,14 +50,16 @@ json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequ
     } else if (type == "tuning") {
       tuning.read(message);
     } else if (type == "progress") {
-      events.onProgress(messageText(message, "stage", 200), std::clamp(messageNumber(message, "fraction"), 0.0, 1.0), -1);
+      events.onProgress(messageText(message, "stage", 200), std::clamp(messageNumber(message, "fraction"), 0.0, 1.0),
+                        -1);
     } else if (type == "log") {
       events.onLog(messageText(message, "text", 4000), messageText(message, "level", 20) == "warning");
     }
   }
 }
 
-EngineJob describedJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder, const StateFile& state) {
+EngineJob describedJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                       const StateFile& state) {
   checkRequest(request);
   const std::int32_t threads = request.measure.threads > 0 ? request.measure.threads : std::max(1, model.machine.cores);
   EngineJob job = engineJob(kind, model, request, folder, threads);
@@ -106,8 +110,8 @@ std::vector<TradeoffRecord> triedSoFar(const std::string& state) {
   return tried;
 }
 
-CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& request, const StateFile& state, JobEvents& events,
-                                 const Cancellation& cancellation) {
+CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& request, const StateFile& state,
+                                 JobEvents& events, const Cancellation& cancellation) {
   const JobFolder folder;
   JobRequest own = request;
   own.optimize.precision = Precision::kFp32;
@@ -123,8 +127,8 @@ CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& re
   return result;
 }
 
-PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, MemoryTuningStore& tuning,
-                                       JobEvents& events, const Cancellation& cancellation) {
+PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state,
+                                       MemoryTuningStore& tuning, JobEvents& events, const Cancellation& cancellation) {
   const JobFolder folder;
   JobRequest own = request;
   own.optimize.precision = Precision::kFp32;
@@ -141,14 +145,21 @@ PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobReque
 std::string readRecipeText(const std::string& path, const WeightForm& form) {
   const bool weight_only = path == "weight-only";
   if (!weight_only && (form.bits != 8 || form.group >= 0)) {
-    throw Error(ExitCode::kUsage, "--bits and --group say how weights are kept with --recipe weight-only; leave them out, or give that.");
+    throw Error(ExitCode::kUsage,
+                "--bits and --group say how weights are kept with --recipe weight-only; leave them out, or give that.");
   }
   // Need no ranges, so no file.
   if (path == "dynamic" || weight_only) {
     constexpr std::int64_t kGroupOfFourBits = 32;
     const std::int64_t group = form.group >= 0 ? form.group : form.bits == 4 ? kGroupOfFourBits : 0;
-    if (form.bits == 4 && group == 0) throw Error(ExitCode::kUsage, "Weights of 4 bits need scales of their own for every few: give --group 32, 64 or 128.");
-    json recipe = {{"format", "ipex-studio-recipe"}, {"version", 1}, {"mode", path}, {"values", json::array()}, {"nodes", json::array()}};
+    if (form.bits == 4 && group == 0)
+      throw Error(ExitCode::kUsage,
+                  "Weights of 4 bits need scales of their own for every few: give --group 32, 64 or 128.");
+    json recipe = {{"format", "ipex-studio-recipe"},
+                   {"version", 1},
+                   {"mode", path},
+                   {"values", json::array()},
+                   {"nodes", json::array()}};
     if (weight_only) {
       recipe["weight_bits"] = form.bits;
       recipe["group"] = group;
@@ -156,7 +167,9 @@ std::string readRecipeText(const std::string& path, const WeightForm& form) {
     return dumpJson(recipe);
   }
   std::string text = readText(path, "--recipe", kMaxTextBytes);
-  if (!json::accept(text)) throw Error(ExitCode::kUsage, fmt::format("--recipe {}: this is no JSON; give what calibrate wrote, or an int8_conf.json.", path));
+  if (!json::accept(text))
+    throw Error(ExitCode::kUsage,
+                fmt::format("--recipe {}: this is no JSON; give what calibrate wrote, or an int8_conf.json.", path));
   return text;
 }
 

@@ -26,15 +26,15 @@ class StateFile {
 };
 
 struct CalibrationResult {
-  std::string recipe;           // text for OptimizeOptions::quantization_recipe
+  std::string recipe;  // text for OptimizeOptions::quantization_recipe
   std::int64_t samples = 0;
   std::int64_t operations = 0;  // that could be INT8
   std::int64_t lowered = 0;     // and will be
 };
 
 // Runs the request's data through the model. Throws Error; the state file then holds what was seen.
-CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& request, const StateFile& state, JobEvents& events,
-                                 const Cancellation& cancellation);
+CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& request, const StateFile& state,
+                                 JobEvents& events, const Cancellation& cancellation);
 
 struct PrecisionSearchResult {
   Precision precision = Precision::kFp32;  // of the chosen assignment
@@ -48,8 +48,8 @@ std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 
 // `tuning` gets what was measured to choose kernels, so that the model of the choice has those that it was judged with. Throws
 // Error; the state file then holds what was tried.
-PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state, MemoryTuningStore& tuning,
-                                       JobEvents& events, const Cancellation& cancellation);
+PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state,
+                                       MemoryTuningStore& tuning, JobEvents& events, const Cancellation& cancellation);
 
 // How a weight-only recipe keeps weights. group: so many that follow each other share a scale; 0: a whole row; -1: what fits
 // the bits (8: 0, 4: 32).

@@ -13,8 +13,12 @@ constexpr std::int64_t kModelsInMemory = 16;
 
 }  // namespace
 
-PreparedEngine::PreparedEngine(const CheckedModel& model, const JobRequest& request, std::int32_t threads, const Cancellation& cancellation)
-    : folder(std::make_unique<JobFolder>()), export_file(openExportFile(*folder)), model_(model), key_(keyOf(request, threads)) {
+PreparedEngine::PreparedEngine(const CheckedModel& model, const JobRequest& request, std::int32_t threads,
+                               const Cancellation& cancellation)
+    : folder(std::make_unique<JobFolder>()),
+      export_file(openExportFile(*folder)),
+      model_(model),
+      key_(keyOf(request, threads)) {
   EngineStart start = engineStart(model, request, *folder, threads);
   start.export_fd = export_file.get();
   process = std::make_unique<EngineProcess>(start, cancellation);

@@ -16,7 +16,8 @@ namespace ipex_studio {
 class PreparedEngine {
  public:
   // Starts it and returns while it is at work. Throws Error where it cannot be started.
-  PreparedEngine(const CheckedModel& model, const JobRequest& request, std::int32_t threads, const Cancellation& cancellation);
+  PreparedEngine(const CheckedModel& model, const JobRequest& request, std::int32_t threads,
+                 const Cancellation& cancellation);
   // Would `request` give it the same model, inputs and threads? How it is optimized and how long it is timed may differ.
   bool fits(const JobRequest& request, std::int32_t threads) const;
   // Until it is ready; false: it failed meanwhile and is of no use. Throws Error(kInterrupted).

@@ -1,8 +1,8 @@
 // Jobs that answer with one result: the list of passes, the comparison of two files.
 #include <algorithm>
 
-#include "core/runtime/machine_facts.h"
 #include "core/record/records_json.h"
+#include "core/runtime/machine_facts.h"
 #include "studio/job/session_request.h"
 
 namespace ipex_studio {
@@ -56,8 +56,11 @@ std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const Chec
                                         const Cancellation& cancellation) {
   checkRequest(request);
   const JobFolder folder;
-  if (!original.worker.empty() || !candidate.worker.empty()) throw Error(ExitCode::kUnsupported, "Two files are compared on this machine only; run ipex-studio verify on the worker's.");
-  EngineStart start = engineStart(original, request, folder, request.measure.threads > 0 ? request.measure.threads : usableCores());
+  if (!original.worker.empty() || !candidate.worker.empty())
+    throw Error(ExitCode::kUnsupported,
+                "Two files are compared on this machine only; run ipex-studio verify on the worker's.");
+  EngineStart start =
+      engineStart(original, request, folder, request.measure.threads > 0 ? request.measure.threads : usableCores());
   start.other_fd = candidate.fd.get();
   EngineProcess engine(start, cancellation);
   const json result =

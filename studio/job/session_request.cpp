@@ -82,7 +82,8 @@ std::vector<std::string> readablePaths(const JobRequest& request) {
   return paths;
 }
 
-EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder, std::int32_t threads) {
+EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                        std::int32_t threads) {
   EngineStart start;
   start.worker = model.worker;
   start.model_path = model.path;
@@ -124,7 +125,8 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
 std::string whyNotPrecision(Precision precision, const JobRequest& request) {
   if (request.force_precision) return "";
   const std::vector<PrecisionAbility> abilities = request.remote ? request.abilities : ownAbilities();
-  const auto found = std::find_if(abilities.begin(), abilities.end(), [&](const PrecisionAbility& ability) { return ability.precision == precision; });
+  const auto found = std::find_if(abilities.begin(), abilities.end(),
+                                  [&](const PrecisionAbility& ability) { return ability.precision == precision; });
   if (found == abilities.end() || found->lacks.empty()) return "";
   return fmt::format("{} {}, slower than FP32; use --precision fp32, or add --force-precision to do it all the same",
                      request.remote ? "the worker's" : "this", found->lacks);
@@ -132,7 +134,9 @@ std::string whyNotPrecision(Precision precision, const JobRequest& request) {
 
 void checkForm(const JobRequest& request, ExportForm form) {
   if (form == ExportForm::kCompiled || request.optimize.precision != Precision::kFp16) return;
-  throw Error(ExitCode::kUnsupported, "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or --precision bf16.");
+  throw Error(ExitCode::kUnsupported,
+              "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or "
+              "--precision bf16.");
 }
 
 void unexpectedMessage(const std::string& type) {
@@ -144,11 +148,13 @@ void checkRequest(const JobRequest& request) {
   checkDevice(request.optimize.device);
   const std::string why = whyNotPrecision(request.optimize.precision, request);
   if (!why.empty()) {
-    throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(request.optimize.precision), why));
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("--precision {}: {}.", precisionName(request.optimize.precision), why));
   }
   for (const Precision precision : request.also) {
     const std::string why_not = whyNotPrecision(precision, request);
-    if (!why_not.empty()) throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(precision), why_not));
+    if (!why_not.empty())
+      throw Error(ExitCode::kUnsupported, fmt::format("--precision {}: {}.", precisionName(precision), why_not));
   }
   const std::string& data = request.data.path;
   if (!request.remote && !data.empty() && ::access(data.c_str(), R_OK) != 0) {

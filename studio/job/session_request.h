@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "studio/protocol/protocol.h"
 #include "studio/job/session_job.h"
+#include "studio/protocol/protocol.h"
 
 namespace ipex_studio {
 
@@ -19,7 +19,8 @@ std::string absolutePath(const std::string& path);
 std::vector<std::string> readablePaths(const JobRequest& request);
 
 // Everything an engine for this model starts with, but for what only one kind of job needs.
-EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder, std::int32_t threads);
+EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
+                        std::int32_t threads);
 
 // Dumps go to the folder "dump" inside `folder`.
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,

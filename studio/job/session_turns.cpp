@@ -10,7 +10,8 @@ constexpr double kNoDifference = 0.004;  // of the latency, on either side
 
 std::map<std::int32_t, std::vector<std::int64_t>> byTurn(const TurnSamples& samples) {
   std::map<std::int32_t, std::vector<std::int64_t>> turns;
-  for (std::size_t s = 0; s < std::min(samples.turn.size(), samples.latency_ns.size()); ++s) turns[samples.turn[s]].push_back(samples.latency_ns[s]);
+  for (std::size_t s = 0; s < std::min(samples.turn.size(), samples.latency_ns.size()); ++s)
+    turns[samples.turn[s]].push_back(samples.latency_ns[s]);
   return turns;
 }
 

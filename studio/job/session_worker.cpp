@@ -13,8 +13,8 @@
 #include <limits>
 #include <memory>
 
-#include "core/runtime/machine_facts.h"
 #include "core/record/records_json.h"
+#include "core/runtime/machine_facts.h"
 #include "studio/job/session_request.h"
 #include "studio/protocol/text_base64.h"
 
@@ -28,7 +28,9 @@ constexpr std::size_t kMostFindings = 1000;
 
 bool plainHost(const std::string& text) {
   if (text.empty() || text[0] == '-') return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@'; });
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@';
+  });
 }
 
 json findingJson(const Finding& finding) {
@@ -117,7 +119,9 @@ class Worker {
     for (ssize_t count = 0; (count = ::pread(export_.get(), piece.data(), piece.size(), offset)) != 0;) {
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) throw Error(ExitCode::kFailure, "The worker cannot read the export again.");
-      send({{"type", "export"}, {"offset", offset}, {"data", toBase64(std::string_view(piece).substr(0, static_cast<std::size_t>(count)))}});
+      send({{"type", "export"},
+            {"offset", offset},
+            {"data", toBase64(std::string_view(piece).substr(0, static_cast<std::size_t>(count)))}});
       offset += count;
     }
   }
@@ -142,7 +146,8 @@ CheckedModel readOpened(const json& message, const RemoteModel& remote) {
   model.worker = remote.worker;
   model.report.path = remote.path;
   model.report.sha256 = messageText(message, "sha256", 64);
-  const bool hex = model.report.sha256.size() == 64 && model.report.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const bool hex = model.report.sha256.size() == 64 &&
+                   model.report.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!hex) unexpectedMessage("opened");
   model.report.file_bytes = messageInteger(message, "file_bytes", 0, std::numeric_limits<std::int64_t>::max());
   const auto findings = message.find("findings");
@@ -150,8 +155,8 @@ CheckedModel readOpened(const json& message, const RemoteModel& remote) {
   if (findings == message.end() || !findings->is_array() || machine == message.end()) unexpectedMessage("opened");
   for (const json& finding : *findings) {
     if (model.report.findings.size() == kMostFindings) break;
-    model.report.findings.push_back({messageText(finding, "kind", 100), messageText(finding, "member", 4000), messageText(finding, "text", 4000),
-                                     messageBool(finding, "dangerous")});
+    model.report.findings.push_back({messageText(finding, "kind", 100), messageText(finding, "member", 4000),
+                                     messageText(finding, "text", 4000), messageBool(finding, "dangerous")});
   }
   model.machine = recordFromJson<MachineFacts>(*machine);
   const auto precisions = message.find("precisions");
@@ -175,7 +180,8 @@ std::optional<RemoteModel> parseRemote(const std::string& text) {
     if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos) host.clear();
   }
   if (!plainHost(host) || slash == std::string::npos || slash + 1 == text.size()) {
-    throw Error(ExitCode::kUsage, fmt::format("{} names no file on another machine; write ssh://host/path/model.pt.", text.substr(0, 200)));
+    throw Error(ExitCode::kUsage, fmt::format("{} names no file on another machine; write ssh://host/path/model.pt.",
+                                              text.substr(0, 200)));
   }
   RemoteModel remote;
   remote.worker = {"ssh", "-T", "-o", "BatchMode=yes"};  // no prompts: nobody could answer them
@@ -193,8 +199,10 @@ std::vector<std::string> splitCommand(const std::string& text) {
   char quote = 0;
   for (const char c : text) {
     if (quote != 0) {
-      if (c == quote) quote = 0;
-      else word += c;
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
     } else if (c == '\'' || c == '"') {
       quote = c;
       in_word = true;
@@ -212,7 +220,8 @@ std::vector<std::string> splitCommand(const std::string& text) {
   return words;
 }
 
-CheckedModel openModel(const std::string& path, const std::vector<std::string>& worker, const Cancellation& cancellation) {
+CheckedModel openModel(const std::string& path, const std::vector<std::string>& worker,
+                       const Cancellation& cancellation) {
   std::optional<RemoteModel> remote = parseRemote(path);
   if (!remote && worker.empty()) return checkModel(path);
   if (!remote) remote = RemoteModel{worker, path};

@@ -26,7 +26,8 @@ std::optional<RemoteModel> parseRemote(const std::string& text);
 std::vector<std::string> splitCommand(const std::string& text);
 
 // checkModel() here, or by a worker: `worker`, or the one that an ssh:// name asks for. Throws Error.
-CheckedModel openModel(const std::string& path, const std::vector<std::string>& worker, const Cancellation& cancellation);
+CheckedModel openModel(const std::string& path, const std::vector<std::string>& worker,
+                       const Cancellation& cancellation);
 
 // The far end: serves one model to whoever writes frames to `in`, until that end closes. Returns the exit code.
 int serveWorker(int in, int out);

@@ -29,8 +29,10 @@ std::vector<double> ticksOf(const ChartScale& scale, double ticks);
 std::string tickText(double value);
 
 // Hairlines at the ticks with their texts below (or left of) the area.
-void drawAxisX(const Ui& ui, const ChartScale& x, float top, float bottom, const std::function<std::string(double)>& text);
-void drawAxisY(const Ui& ui, const ChartScale& y, float left, float right, const std::function<std::string(double)>& text);
+void drawAxisX(const Ui& ui, const ChartScale& x, float top, float bottom,
+               const std::function<std::string(double)>& text);
+void drawAxisY(const Ui& ui, const ChartScale& y, float left, float right,
+               const std::function<std::string(double)>& text);
 
 // One line of small text; `align` 0: begins at `at`, 0.5: centred, 1: ends there.
 void chartText(const Ui& ui, ImVec2 at, ImU32 color, const std::string& text, float align = 0, ImFont* font = nullptr);

@@ -28,8 +28,9 @@ struct HistoryRow {
 std::string marks(std::size_t place) { return std::string(1, static_cast<char>('A' + place)); }
 
 std::string runText(const RunSummary& run) {
-  std::string text = fmt::format("{} {}, {} thread{}", run.variant == "baseline" ? "as it is" : displayText(run.variant, 24),
-                                 displayText(run.precision, 12), run.threads, run.threads == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} {}, {} thread{}", run.variant == "baseline" ? "as it is" : displayText(run.variant, 24),
+                  displayText(run.precision, 12), run.threads, run.threads == 1 ? "" : "s");
   if (run.instances > 1) text += fmt::format(" × {}", run.instances);
   return run.id > 0 ? fmt::format("run {}: {}", run.id, text) : text;
 }
@@ -100,8 +101,10 @@ class ComparePanel : public Panel {
     };
     if (selection.take("runs.next")) mark(1);
     if (selection.take("runs.previous")) mark(-1);
-    if (selection.take("runs.choose") && marked_ >= 0) toggle(rows_[static_cast<std::size_t>(marked_)].run->id, commands);
-    if (selection.take("runs.show") && marked_ >= 0) commands.post(ShowJobCommand{rows_[static_cast<std::size_t>(marked_)].run->job});
+    if (selection.take("runs.choose") && marked_ >= 0)
+      toggle(rows_[static_cast<std::size_t>(marked_)].run->id, commands);
+    if (selection.take("runs.show") && marked_ >= 0)
+      commands.post(ShowJobCommand{rows_[static_cast<std::size_t>(marked_)].run->job});
     const bool compares = shown_set_ && shown_set_->runs.size() >= 2;
     if (selection.take("runs.threshold") && compares) {
       threshold_ = (threshold_ + 1) % kThresholds.size();
@@ -159,7 +162,8 @@ class ComparePanel : public Panel {
     }
     timed_.clear();
     for (std::size_t r = 0; r < set->runs.size(); ++r) {
-      timed_.push_back(std::any_of(set->rows.begin(), set->rows.end(), [r](const RunSetRow& row) { return row.steps[r] > 0; }));
+      timed_.push_back(
+          std::any_of(set->rows.begin(), set->rows.end(), [r](const RunSetRow& row) { return row.steps[r] > 0; }));
     }
     heads_.clear();
     for (std::size_t r = 0; r < set->runs.size(); ++r) heads_.push_back(marks(r) + " ms");
@@ -190,8 +194,7 @@ class ComparePanel : public Panel {
   void sortDelta() {
     order_.clear();
     widest_ns_ = 0;
-    const double threshold_ns =
-        kThresholds[threshold_] * static_cast<double>(shown_set_->runs.front().p50_ns);
+    const double threshold_ns = kThresholds[threshold_] * static_cast<double>(shown_set_->runs.front().p50_ns);
     for (std::size_t r = 0; r < shown_set_->rows.size(); ++r) {
       const double change = std::abs(delta_ns(shown_set_->rows[r]));
       widest_ns_ = std::max(widest_ns_, change);
@@ -200,7 +203,8 @@ class ComparePanel : public Panel {
     const auto runs = static_cast<int>(shown_set_->runs.size());
     const int column = delta_.sortColumn();
     const auto key = [&](const RunSetRow& row) {
-      if (column >= 2 && column < 2 + runs) return static_cast<double>(row.p50_ns[static_cast<std::size_t>(column - 2)]);
+      if (column >= 2 && column < 2 + runs)
+        return static_cast<double>(row.p50_ns[static_cast<std::size_t>(column - 2)]);
       return column == 3 + runs ? ratio(row) : std::abs(delta_ns(row));
     };
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
@@ -240,34 +244,37 @@ class ComparePanel : public Panel {
       const auto chosen = std::find(chosen_.begin(), chosen_.end(), runs[r]->id);
       list->AddCircleFilled(at, ui_.px(chosen != chosen_.end() ? 4 : 2.5F), ui_.theme.accent, 12);
       if (chosen != chosen_.end())
-        chartText(ui_, {at.x, at.y - ui_.px(19)}, ui_.theme.text, marks(static_cast<std::size_t>(chosen - chosen_.begin())),
-                  0.5F);
+        chartText(ui_, {at.x, at.y - ui_.px(19)}, ui_.theme.text,
+                  marks(static_cast<std::size_t>(chosen - chosen_.begin())), 0.5F);
     }
   }
 
   void drawHistory(Commands& commands) {
     drawTrend();
     ImGui::SetCursorPos({0, ui_.px(kTrendPoints)});
-    const bool resort = history_.draw("runs", ImGui::GetContentRegionAvail().y, static_cast<int>(rows_.size()), [&](int i) {
-      const HistoryRow& row = rows_[static_cast<std::size_t>(i)];
-      const RunSummary& run = *row.run;
-      const auto chosen = std::find(chosen_.begin(), chosen_.end(), run.id);
-      const bool is_chosen = chosen != chosen_.end();
-      const std::string mark = is_chosen ? marks(static_cast<std::size_t>(chosen - chosen_.begin())) : "";
-      if (history_.beginRow(i, is_chosen || i == marked_, mark, ui_.theme.accent, 0)) toggle(run.id, commands);
-      if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
-        commands.post(ShowJobCommand{run.job});
-      history_.number(1, ui_.theme.dim, std::to_string(run.id));
-      history_.text(2, i == marked_ ? ui_.theme.accent : ui_.theme.text, dateText(run.started_unix_ns).substr(0, 16));
-      history_.text(3, ui_.theme.text, run.variant == "baseline" ? "as it is" : displayText(run.variant, 24));
-      history_.text(4, ui_.theme.text, displayText(run.precision, 12));
-      history_.number(5, ui_.theme.dim, run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads)
-                                                          : std::to_string(run.threads));
-      history_.text(6, ui_.theme.dim, machineText(run));
-      history_.number(7, ui_.theme.text, fmt::format("{:.3f}", static_cast<double>(run.p50_ns) / 1e6));
-      history_.number(8, row.speedup >= 1.005 ? ui_.theme.good : ui_.theme.dim,
-                      row.speedup > 0 ? fmt::format("{:.2f}×", row.speedup) : "–");
-    });
+    const bool resort =
+        history_.draw("runs", ImGui::GetContentRegionAvail().y, static_cast<int>(rows_.size()), [&](int i) {
+          const HistoryRow& row = rows_[static_cast<std::size_t>(i)];
+          const RunSummary& run = *row.run;
+          const auto chosen = std::find(chosen_.begin(), chosen_.end(), run.id);
+          const bool is_chosen = chosen != chosen_.end();
+          const std::string mark = is_chosen ? marks(static_cast<std::size_t>(chosen - chosen_.begin())) : "";
+          if (history_.beginRow(i, is_chosen || i == marked_, mark, ui_.theme.accent, 0)) toggle(run.id, commands);
+          if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
+            commands.post(ShowJobCommand{run.job});
+          history_.number(1, ui_.theme.dim, std::to_string(run.id));
+          history_.text(2, i == marked_ ? ui_.theme.accent : ui_.theme.text,
+                        dateText(run.started_unix_ns).substr(0, 16));
+          history_.text(3, ui_.theme.text, run.variant == "baseline" ? "as it is" : displayText(run.variant, 24));
+          history_.text(4, ui_.theme.text, displayText(run.precision, 12));
+          history_.number(
+              5, ui_.theme.dim,
+              run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads) : std::to_string(run.threads));
+          history_.text(6, ui_.theme.dim, machineText(run));
+          history_.number(7, ui_.theme.text, fmt::format("{:.3f}", static_cast<double>(run.p50_ns) / 1e6));
+          history_.number(8, row.speedup >= 1.005 ? ui_.theme.good : ui_.theme.dim,
+                          row.speedup > 0 ? fmt::format("{:.2f}×", row.speedup) : "–");
+        });
     if (resort) sortHistory();
   }
 
@@ -286,9 +293,10 @@ class ComparePanel : public Panel {
 
   void drawComparison(const StudioSnapshot& snapshot, Selection& selection) {
     if (!shown_set_ || shown_set_->runs.size() < 2) {
-      emptyState(ui_, chosen_.empty() ? "Choose runs to compare" : "Choose one more",
-                 "Click two or more runs at the left: the first is what the others are measured against. A double click "
-                 "shows a run in the whole window.");
+      emptyState(
+          ui_, chosen_.empty() ? "Choose runs to compare" : "Choose one more",
+          "Click two or more runs at the left: the first is what the others are measured against. A double click "
+          "shows a run in the whole window.");
       return;
     }
     const RunSet& set = *shown_set_;
@@ -297,14 +305,16 @@ class ComparePanel : public Panel {
       if (t > 0) ImGui::SameLine(0, ui_.px(2));
       const std::string text = t == 0 ? "all" : fmt::format("≥ {:.0f} % of the run", kThresholds[t] * 100);
       ImGui::SetCursorPosX(ImGui::GetCursorPosX() + (t == 0 ? ui_.px(10) : 0));
-      if (!button(ui_, text.c_str(), text, t == threshold_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.text))
+      if (!button(ui_, text.c_str(), text, t == threshold_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
+                  ui_.fonts.text))
         continue;
       threshold_ = t;
       sortDelta();
     }
     ImGui::SameLine(0, ui_.px(14));
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ui_.px(6));
-    fittedLabel(ui_, ui_.theme.dim, fmt::format("{} of {} rows, matched by the nodes they stem from", order_.size(), set.rows.size()),
+    fittedLabel(ui_, ui_.theme.dim,
+                fmt::format("{} of {} rows, matched by the nodes they stem from", order_.size(), set.rows.size()),
                 ImGui::GetContentRegionAvail().x - ui_.px(8));
     const int by_key = rowByKey(selection, row_by_key_, static_cast<int>(order_.size()));
     const bool same_model = set.same_model && set.runs.back().sha256 == snapshot.job->model.sha256;
@@ -332,7 +342,8 @@ class ComparePanel : public Panel {
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
     // Of many the ends, which the verdict is about.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
-      text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]), static_cast<double>(set.runs[r].p50_ns) / 1e6);
+      text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]),
+                          static_cast<double>(set.runs[r].p50_ns) / 1e6);
     for (std::size_t r = 0; r < set.runs.size(); ++r) {
       if (!timed_[r]) text += fmt::format(" · {} has no times of operations", marks(r));
     }
@@ -358,8 +369,11 @@ class ComparePanel : public Panel {
     }
     const double change = delta_ns(row);
     const bool faster = change < 0;
-    const ImU32 tone = !comparable() || std::abs(change) < 500 ? ui_.theme.dim : faster ? ui_.theme.good : ui_.theme.bad;
-    delta_.number(column++, tone, comparable() ? fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6) : "–");
+    const ImU32 tone = !comparable() || std::abs(change) < 500 ? ui_.theme.dim
+                       : faster                                ? ui_.theme.good
+                                                               : ui_.theme.bad;
+    delta_.number(column++, tone,
+                  comparable() ? fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6) : "–");
     delta_.number(column++, tone, ratio(row) > 0 ? fmt::format("{:.2f}×", ratio(row)) : "–");
     if (!delta_.cell(column) || widest_ns_ <= 0 || !comparable()) return;
     // From the middle: to the left it became faster, to the right slower.
@@ -368,7 +382,8 @@ class ComparePanel : public Panel {
     const float width = ImGui::GetContentRegionAvail().x / 2 * static_cast<float>(change / widest_ns_);
     const float y = std::floor(at.y + ui_.px(6));
     ImDrawList* list = ImGui::GetWindowDrawList();
-    list->AddRectFilled({std::min(middle, middle + width), y}, {std::max(middle + 1, middle + width), y + std::floor(ui_.px(7))},
+    list->AddRectFilled({std::min(middle, middle + width), y},
+                        {std::max(middle + 1, middle + width), y + std::floor(ui_.px(7))},
                         faster ? ui_.theme.good : ui_.theme.bad);
   }
 
@@ -378,15 +393,15 @@ class ComparePanel : public Panel {
   std::shared_ptr<const RunHistory> shown_history_;
   std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const RunSet> shown_set_;
-  std::vector<HistoryRow> rows_;          // into shown_history_
-  std::vector<std::int64_t> chosen_;      // runs, in the order they were chosen
-  std::vector<bool> timed_;               // runs of shown_set_ with times of operations
-  std::vector<std::string> heads_;        // names of the runs' columns
-  std::vector<std::size_t> order_;        // rows of shown_set_
+  std::vector<HistoryRow> rows_;      // into shown_history_
+  std::vector<std::int64_t> chosen_;  // runs, in the order they were chosen
+  std::vector<bool> timed_;           // runs of shown_set_ with times of operations
+  std::vector<std::string> heads_;    // names of the runs' columns
+  std::vector<std::size_t> order_;    // rows of shown_set_
   std::size_t threshold_ = 0;
   double widest_ns_ = 0;
   int row_by_key_ = -1;
-  int marked_ = -1;                       // of rows_, that keys have reached
+  int marked_ = -1;  // of rows_, that keys have reached
 };
 
 }  // namespace

@@ -122,7 +122,8 @@ bool DataTable::draw(const char* id, float height, int rows, const std::function
   if (height < ui_->px(40)) return false;
   if (!ImGui::BeginTable(id, static_cast<int>(columns_.size()), flags, {0, height})) return false;
   for (const TableColumn& column : columns_) {
-    const ImGuiTableColumnFlags hidden = column.left_out || points < column.least_points ? ImGuiTableColumnFlags_Disabled : 0;
+    const ImGuiTableColumnFlags hidden =
+        column.left_out || points < column.least_points ? ImGuiTableColumnFlags_Disabled : 0;
     if (column.points > 0) {
       ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed | hidden, ui_->px(column.points));
     } else {
@@ -135,7 +136,8 @@ bool DataTable::draw(const char* id, float height, int rows, const std::function
   if (scroll_to_ >= 0) {
     const float y = static_cast<float>(scroll_to_) * row_height;
     const float seen = ImGui::GetWindowHeight() - ui_->px(56);
-    if (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen) ImGui::SetScrollY(std::max(0.F, y - std::floor(seen / 3 / row_height) * row_height));
+    if (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen)
+      ImGui::SetScrollY(std::max(0.F, y - std::floor(seen / 3 / row_height) * row_height));
     scroll_to_ = -1;
   }
   ImGuiListClipper clipper;
@@ -161,7 +163,8 @@ int rowByKey(Selection& selection, int current, int rows) {
 void scrollByKey(Selection& selection, const std::string& part) {
   constexpr float kPageShare = 0.85F;
   const float page = ImGui::GetWindowHeight() * kPageShare;
-  if (selection.take(part + ".page-down")) ImGui::SetScrollY(std::min(ImGui::GetScrollY() + page, ImGui::GetScrollMaxY()));
+  if (selection.take(part + ".page-down"))
+    ImGui::SetScrollY(std::min(ImGui::GetScrollY() + page, ImGui::GetScrollMaxY()));
   if (selection.take(part + ".page-up")) ImGui::SetScrollY(std::max(ImGui::GetScrollY() - page, 0.F));
 }
 

@@ -12,12 +12,12 @@
 namespace ipex_studio {
 
 struct TableColumn {
-  const char* name;          // with its unit; empty: a column of bars, not sorted
-  float points;              // width; 0: shares what is left by `weight`
-  bool number = false;       // at the right, largest first when sorted
-  float least_points = 0;    // left out of windows that are narrower
+  const char* name;        // with its unit; empty: a column of bars, not sorted
+  float points;            // width; 0: shares what is left by `weight`
+  bool number = false;     // at the right, largest first when sorted
+  float least_points = 0;  // left out of windows that are narrower
   float weight = 1;
-  const char* help = "";     // what the word means, as a tooltip of the head
+  const char* help = "";  // what the word means, as a tooltip of the head
   bool left_out = false;
 };
 

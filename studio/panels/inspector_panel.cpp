@@ -62,8 +62,7 @@ class InspectorPanel : public Panel {
     }
     label(ui_.theme.text, "Model", ui_.fonts.strong);
     entry("file", displayText(job.model.path, 200), false);
-    if (job.model.file_bytes > 0)
-      entry("size", formatBytes(job.model.file_bytes));
+    if (job.model.file_bytes > 0) entry("size", formatBytes(job.model.file_bytes));
     entry("sha256", displayText(job.model.sha256, 64));
     if (job.model.nodes > 0) entry("nodes", std::to_string(job.model.nodes));
     for (std::size_t i = 0; i < std::min(job.model.inputs.size(), kMostEntries); ++i) {
@@ -143,7 +142,8 @@ class InspectorPanel : public Panel {
       precision_runs_ = snapshot.precisions;
       precision_rows_ = precisionRows(snapshot);
     }
-    const auto row = std::find_if(precision_rows_.begin(), precision_rows_.end(), [&](const PrecisionRow& r) { return selection.overlaps(r.origins); });
+    const auto row = std::find_if(precision_rows_.begin(), precision_rows_.end(),
+                                  [&](const PrecisionRow& r) { return selection.overlaps(r.origins); });
     if (row == precision_rows_.end()) return;
     heading("Precision");
     for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) {
@@ -153,10 +153,12 @@ class InspectorPanel : public Panel {
       entry(kShownPrecisions[p], time + (now ? " · now" : ""), row->time_ns[p] > 0);
     }
     if (!std::isnan(row->alone_db)) {
-      entry("error alone", row->alone_db >= kSqnrOfEqual ? std::string("none") : fmt::format("SQNR {:.0f} dB", row->alone_db));
+      entry("error alone",
+            row->alone_db >= kSqnrOfEqual ? std::string("none") : fmt::format("SQNR {:.0f} dB", row->alone_db));
     }
     if (!std::isnan(row->together_db)) {
-      entry("added up", row->together_db >= kSqnrOfEqual ? std::string("none") : fmt::format("SQNR {:.0f} dB", row->together_db));
+      entry("added up",
+            row->together_db >= kSqnrOfEqual ? std::string("none") : fmt::format("SQNR {:.0f} dB", row->together_db));
     }
     if (!row->why.empty()) paragraph(ui_.theme.dim, "Not lower: " + row->why);
   }
@@ -246,7 +248,9 @@ class InspectorPanel : public Panel {
         if (dispatch.step == run.steps[step].index) considered.push_back(&dispatch);
       }
       // The chosen one first, then what was timed, then what was refused.
-      const auto rank = [](const DispatchRecord* d) { return std::make_tuple(!d->chosen, d->elapsed_ns <= 0, d->elapsed_ns); };
+      const auto rank = [](const DispatchRecord* d) {
+        return std::make_tuple(!d->chosen, d->elapsed_ns <= 0, d->elapsed_ns);
+      };
       std::stable_sort(considered.begin() + static_cast<std::ptrdiff_t>(first), considered.end(),
                        [&](const DispatchRecord* a, const DispatchRecord* b) { return rank(a) < rank(b); });
     }
@@ -261,7 +265,8 @@ class InspectorPanel : public Panel {
     const std::string& first = dispatches.front()->kernel;
     std::size_t length = dispatches.size() < 2 ? 0 : first.rfind('_') + 1;
     for (const DispatchRecord* dispatch : dispatches) {
-      while (length > 0 && (dispatch->kernel.size() <= length || dispatch->kernel.compare(0, length, first, 0, length) != 0))
+      while (length > 0 &&
+             (dispatch->kernel.size() <= length || dispatch->kernel.compare(0, length, first, 0, length) != 0))
         length = length < 2 ? 0 : first.rfind('_', length - 2) + 1;
     }
     return length;
@@ -277,16 +282,18 @@ class InspectorPanel : public Panel {
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ui_.px(17));
     const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
     const bool timed = dispatch.elapsed_ns > 0;
-    const std::string result = timed ? formatTime(static_cast<double>(dispatch.elapsed_ns)) : displayText(kernelReason(dispatch.reason), 80);
+    const std::string result =
+        timed ? formatTime(static_cast<double>(dispatch.elapsed_ns)) : displayText(kernelReason(dispatch.reason), 80);
     std::string name = displayText(dispatch.kernel.substr(known), 60);
     if (!dispatch.layout.empty()) name += " · " + displayText(dispatch.layout, 24);
     // A reason leaves half of the room for the name where both do not fit; what was cut is a tooltip.
     const float room = right - ImGui::GetCursorPosX();
-    const float name_width = ui_.fonts.mono->CalcTextSizeA(ui_.fonts.mono->FontSize, 1e6F, 0, name.data(), name.data() + name.size()).x;
+    const float name_width =
+        ui_.fonts.mono->CalcTextSizeA(ui_.fonts.mono->FontSize, 1e6F, 0, name.data(), name.data() + name.size()).x;
     const float most = timed ? 1e6F : std::max(room / 2, room - name_width - ui_.px(12));
     const float result_width = std::min(most, ImGui::CalcTextSize(result.data(), result.data() + result.size()).x + 1);
-    fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, name,
-                room - result_width - ui_.px(10), ui_.fonts.mono);
+    fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, name, room - result_width - ui_.px(10),
+                ui_.fonts.mono);
     ImGui::SameLine();
     ImGui::SetCursorPosX(std::floor(right - result_width));
     fittedLabel(ui_, dispatch.chosen ? ui_.theme.text : ui_.theme.dim, result, result_width);

@@ -18,9 +18,9 @@ constexpr float kCandidatesPoints = 520;
 
 // A step that was chosen for, with its candidates.
 struct StepChoices {
-  std::int32_t row = 0;                         // into RunIndex::rows
+  std::int32_t row = 0;                           // into RunIndex::rows
   std::vector<const DispatchRecord*> candidates;  // timed ones first, fastest first
-  double next_best = 0;                         // the best that was not chosen over the chosen one; 0: none was timed
+  double next_best = 0;                           // the best that was not chosen over the chosen one; 0: none was timed
 };
 
 class KernelsPanel : public Panel {
@@ -31,17 +31,19 @@ class KernelsPanel : public Panel {
                {{"operation", 0, false, 0, 2},
                 {"choices", 62, true, 0, 1, "Kernels and layouts that were considered."},
                 {"ms", 62, true},
-                {"next best", 74, true, 0, 1, "What the best other choice would take, against the chosen one, measured alone."}},
+                {"next best", 74, true, 0, 1,
+                 "What the best other choice would take, against the chosen one, measured alone."}},
                2, true),
-        candidates_(ui,
-                    {{"kernel", 0, false, 0, 2},
-                     {"writes", 120, false, 900, 1, "The layout it leaves its result in."},
-                     {"ms", 70, true, 0, 1, "Alone, with the real sizes and weights."},
-                     {"v chosen", 76, true},
-                     {"max error", 84, true, 800, 1, "Largest difference from the default kernel, against the largest result."},
-                     {"why", 0, false, 0, 1.6F},
-                     {"", 84}},
-                    2, false) {}
+        candidates_(
+            ui,
+            {{"kernel", 0, false, 0, 2},
+             {"writes", 120, false, 900, 1, "The layout it leaves its result in."},
+             {"ms", 70, true, 0, 1, "Alone, with the real sizes and weights."},
+             {"v chosen", 76, true},
+             {"max error", 84, true, 800, 1, "Largest difference from the default kernel, against the largest result."},
+             {"why", 0, false, 0, 1.6F},
+             {"", 84}},
+            2, false) {}
   const char* name() const override { return "kernels"; }
   const char* title() const override { return "Kernels"; }
   PanelPlace place() const override { return PanelPlace::kBottomTab; }
@@ -87,7 +89,8 @@ class KernelsPanel : public Panel {
     std::unordered_map<std::int32_t, std::int32_t> row_of_step;
     for (std::size_t r = 0; r < run.rows.size(); ++r) {
       if (run.rows[r].step < 0) continue;
-      row_of_step.emplace(run.run->steps[static_cast<std::size_t>(run.rows[r].step)].index, static_cast<std::int32_t>(r));
+      row_of_step.emplace(run.run->steps[static_cast<std::size_t>(run.rows[r].step)].index,
+                          static_cast<std::int32_t>(r));
     }
     for (const DispatchRecord& dispatch : run.run->dispatches) {
       const auto row = row_of_step.find(dispatch.step);
@@ -115,7 +118,8 @@ class KernelsPanel : public Panel {
     const bool timed = std::any_of(choices->candidates.begin(), choices->candidates.end(),
                                    [](const DispatchRecord* candidate) { return candidate->elapsed_ns > 0; });
     if (timed || !shown_tunings_) return;
-    const StepRecord& step = run.run->steps[static_cast<std::size_t>(run.rows[static_cast<std::size_t>(choices->row)].step)];
+    const StepRecord& step =
+        run.run->steps[static_cast<std::size_t>(run.rows[static_cast<std::size_t>(choices->row)].step)];
     const auto entry = std::find_if(shown_tunings_->begin(), shown_tunings_->end(), [&](const TuningEntry& known) {
       return isTuningOf(known.spec, step.spec, step.dst_shape);
     });
@@ -131,7 +135,9 @@ class KernelsPanel : public Panel {
       dispatch.chosen = !chosen && candidate.kernel == step.kernel && candidate.reason.empty() &&
                         shortLayout(candidate.dst) == step.dst_layout;
       chosen = chosen || dispatch.chosen;
-      dispatch.reason = !candidate.reason.empty() ? candidate.reason : dispatch.chosen ? "chosen" : "not faster in the plan";
+      dispatch.reason = !candidate.reason.empty() ? candidate.reason
+                        : dispatch.chosen         ? "chosen"
+                                                  : "not faster in the plan";
       measured_.push_back(std::move(dispatch));
       choices->candidates.push_back(&measured_.back());
     }
@@ -169,11 +175,12 @@ class KernelsPanel : public Panel {
       if (column == 5) return a.reason < b.reason;
       return a.elapsed_ns < b.elapsed_ns;
     };
-    std::stable_sort(choices->candidates.begin(), choices->candidates.end(), [&](const DispatchRecord* a, const DispatchRecord* b) {
-      const bool timed_a = a->elapsed_ns > 0, timed_b = b->elapsed_ns > 0;
-      if (timed_a != timed_b) return timed_a;
-      return candidates_.descending() ? less(*b, *a) : less(*a, *b);
-    });
+    std::stable_sort(choices->candidates.begin(), choices->candidates.end(),
+                     [&](const DispatchRecord* a, const DispatchRecord* b) {
+                       const bool timed_a = a->elapsed_ns > 0, timed_b = b->elapsed_ns > 0;
+                       if (timed_a != timed_b) return timed_a;
+                       return candidates_.descending() ? less(*b, *a) : less(*a, *b);
+                     });
   }
 
   // By key, palette or script: marks another candidate of the shown step, and pins the marked one.
@@ -199,7 +206,9 @@ class KernelsPanel : public Panel {
     if (selection.take("kernel.previous")) mark(-1);
     if (!selection.take("kernel.pin") || !snapshot.overrides.possible) return;
     if (marked_ < 0) mark(1);
-    if (marked_ >= 0) commands.post(OverrideCommand{snapshot.overrides.now.with(pinOf(step, *choices.candidates[static_cast<std::size_t>(marked_)])), true});
+    if (marked_ >= 0)
+      commands.post(OverrideCommand{
+          snapshot.overrides.now.with(pinOf(step, *choices.candidates[static_cast<std::size_t>(marked_)])), true});
   }
 
   static const StepRecord& stepOf(const StudioSnapshot& snapshot, const StepChoices& choices) {
@@ -228,17 +237,19 @@ class KernelsPanel : public Panel {
   }
 
   void drawSteps(const RunIndex& run, int selected, Selection& selection) {
-    const bool resort = steps_.draw("steps", ImGui::GetContentRegionAvail().y, static_cast<int>(choices_.size()), [&](int i) {
-      const StepChoices& choices = choices_[static_cast<std::size_t>(i)];
-      const OperationRow& row = run.rows[static_cast<std::size_t>(choices.row)];
-      if (steps_.beginRow(i, i == selected || (selected < 0 && i == 0), row.name, ui_.theme.text, ui_.theme.kind(row.group)))
-        selection.select(row.origins, true);
-      steps_.number(1, ui_.theme.dim, std::to_string(choices.candidates.size()));
-      steps_.number(2, ui_.theme.text, fmt::format("{:.3f}", row.time.p50_ns / 1e6));
-      // Below 1: alone it is faster, but what it needs around it is not.
-      steps_.number(3, choices.next_best > 0 && choices.next_best < 1 ? ui_.theme.warning : ui_.theme.dim,
-                    choices.next_best > 0 ? fmt::format("{:.2f}×", choices.next_best) : "–");
-    });
+    const bool resort =
+        steps_.draw("steps", ImGui::GetContentRegionAvail().y, static_cast<int>(choices_.size()), [&](int i) {
+          const StepChoices& choices = choices_[static_cast<std::size_t>(i)];
+          const OperationRow& row = run.rows[static_cast<std::size_t>(choices.row)];
+          if (steps_.beginRow(i, i == selected || (selected < 0 && i == 0), row.name, ui_.theme.text,
+                              ui_.theme.kind(row.group)))
+            selection.select(row.origins, true);
+          steps_.number(1, ui_.theme.dim, std::to_string(choices.candidates.size()));
+          steps_.number(2, ui_.theme.text, fmt::format("{:.3f}", row.time.p50_ns / 1e6));
+          // Below 1: alone it is faster, but what it needs around it is not.
+          steps_.number(3, choices.next_best > 0 && choices.next_best < 1 ? ui_.theme.warning : ui_.theme.dim,
+                        choices.next_best > 0 ? fmt::format("{:.2f}×", choices.next_best) : "–");
+        });
     if (resort) sortSteps(run);
   }
 
@@ -258,8 +269,8 @@ class KernelsPanel : public Panel {
       if (candidate->chosen) chosen_ns = static_cast<double>(candidate->elapsed_ns);
     }
     const StepRecord& step = stepOf(snapshot, choices);
-    const bool resort =
-        candidates_.draw("candidates", ImGui::GetContentRegionAvail().y, static_cast<int>(choices.candidates.size()), [&](int i) {
+    const bool resort = candidates_.draw(
+        "candidates", ImGui::GetContentRegionAvail().y, static_cast<int>(choices.candidates.size()), [&](int i) {
           drawCandidate(snapshot, *choices.candidates[static_cast<std::size_t>(i)], step, chosen_ns, i, commands);
         });
     if (!resort) return;
@@ -295,10 +306,10 @@ class KernelsPanel : public Panel {
   std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const std::vector<TuningEntry>> shown_tunings_;
   std::deque<DispatchRecord> measured_;  // made of tuning entries
-  std::vector<StepChoices> choices_;  // into the record of shown_index_
+  std::vector<StepChoices> choices_;     // into the record of shown_index_
   std::uint64_t reveal_generation_ = 0;
-  int marked_ = -1;                 // candidate that keys have reached; -1: none
-  std::int32_t marked_step_ = -1;   // whose
+  int marked_ = -1;                // candidate that keys have reached; -1: none
+  std::int32_t marked_step_ = -1;  // whose
 };
 
 }  // namespace

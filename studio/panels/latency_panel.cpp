@@ -43,7 +43,8 @@ class LatencyPanel : public Panel {
       collect(*snapshot.index);
     }
     if (spreads_.empty()) {
-      emptyState(ui_, "Nothing was measured yet", pressOptimize(snapshot) + ": how much single runs differ is drawn here.");
+      emptyState(ui_, "Nothing was measured yet",
+                 pressOptimize(snapshot) + ": how much single runs differ is drawn here.");
       return;
     }
     const float width = ImGui::GetWindowWidth();
@@ -93,7 +94,8 @@ class LatencyPanel : public Panel {
       }
       spread.bins.assign(kMostBins, 0);
       for (const std::int64_t sample : spread.sorted) {
-        const double place = (static_cast<double>(sample) - spread.low_ns) / (spread.high_ns - spread.low_ns) * kMostBins;
+        const double place =
+            (static_cast<double>(sample) - spread.low_ns) / (spread.high_ns - spread.low_ns) * kMostBins;
         ++spread.bins[static_cast<std::size_t>(std::clamp(place, 0.0, kMostBins - 1.0))];
       }
     }
@@ -159,7 +161,9 @@ class LatencyPanel : public Panel {
     constexpr float kLines = 10;
     // All of them in view where there is room for it.
     const float spacing = (ImGui::GetContentRegionAvail().y - kLines * ImGui::GetTextLineHeight()) / kLines;
-    ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, std::clamp(std::floor(spacing), 1.F, ImGui::GetStyle().ItemSpacing.y)});
+    ImGui::PushStyleVar(
+        ImGuiStyleVar_ItemSpacing,
+        {ImGui::GetStyle().ItemSpacing.x, std::clamp(std::floor(spacing), 1.F, ImGui::GetStyle().ItemSpacing.y)});
     const float left = ImGui::GetCursorPosX();
     const float column = ui_.px(108);
     const auto line = [&](const std::string& what, const auto& text) {
@@ -173,7 +177,8 @@ class LatencyPanel : public Panel {
     label(ui_.theme.dim, "ms", ui_.fonts.head);
     for (std::size_t s = 0; s < spreads_.size(); ++s) {
       ImGui::SameLine();
-      labelRight(ui_.theme.dim, spreads_[s].name, left + ui_.px(120) + column * static_cast<float>(s + 1), ui_.fonts.head);
+      labelRight(ui_.theme.dim, spreads_[s].name, left + ui_.px(120) + column * static_cast<float>(s + 1),
+                 ui_.fonts.head);
     }
     const auto ms = [](double ns) { return fmt::format("{:.3f}", ns / 1e6); };
     line("fastest", [&](const Spread& s) { return ms(s.stats.min_ns); });

@@ -41,14 +41,16 @@ class MemoryPanel : public Panel {
       memory_ = run.run == nullptr ? ArenaUse() : arenaUse(run);
       by_birth_.resize(std::min(memory_.tensors.size(), kMostBoxes));
       std::iota(by_birth_.begin(), by_birth_.end(), std::size_t{0});
-      std::stable_sort(by_birth_.begin(), by_birth_.end(),
-                       [this](std::size_t a, std::size_t b) { return memory_.tensors[a].begin_ns < memory_.tensors[b].begin_ns; });
+      std::stable_sort(by_birth_.begin(), by_birth_.end(), [this](std::size_t a, std::size_t b) {
+        return memory_.tensors[a].begin_ns < memory_.tensors[b].begin_ns;
+      });
       step_ = -1;
     }
     if (memory_.tensors.empty()) {
       const bool timed = run.run != nullptr && run.latency.p50_ns > 0;
       emptyState(ui_, timed ? "Nothing to draw" : "Nothing was measured yet",
-                 timed ? "No plan of this run holds tensors of its own: everything stayed with the interpreter, which frees as it goes."
+                 timed ? "No plan of this run holds tensors of its own: everything stayed with the interpreter, which "
+                         "frees as it goes."
                        : pressOptimize(snapshot) + ": where each tensor lies and how long it lives is drawn here.");
       return;
     }
@@ -96,7 +98,8 @@ class MemoryPanel : public Panel {
     drawAxisY(ui_, y, left, right, [small](double bytes) {
       return small ? fmt::format("{:.6g} kB", bytes / 1e3) : fmt::format("{:.6g} MB", bytes / 1e6);
     });
-    const std::optional<std::size_t> under = drawBoxes(run, x, y, hovered ? std::optional(mouse) : std::nullopt, selection);
+    const std::optional<std::size_t> under =
+        drawBoxes(run, x, y, hovered ? std::optional(mouse) : std::nullopt, selection);
     drawLive(x, y);
     const double at_ns = hovered ? x.value(mouse.x) : step_ >= 0 ? tensorOfStep().begin_ns : memory_.peak_at_ns;
     const float line = std::floor(x.at(at_ns));

@@ -28,7 +28,9 @@ std::vector<TableColumn> tableColumns() {
           {"kind", 96, false, 1100},
           {"kernel", 0, false, 0, 1.4F, "What computed it: as the library names it, or our own kernel."},
           {"layout", 128, false, 1400, 1, "How values lie in memory: read → written."},
-          {"output", 120, false, 1000, 1, "Sizes of the result. 4 × 2×64×56×56: a batch of 8 is computed as four slices of 2 samples, one after the other."},
+          {"output", 120, false, 1000, 1,
+           "Sizes of the result. 4 × 2×64×56×56: a batch of 8 is computed as four slices of 2 samples, one after the "
+           "other."},
           {"precision", 76, false, 1400},
           {"ms", 60, true, 0, 1, "Median over all profiled runs."},
           {"±", 56, true, 0, 1, "Half of the 95 % interval of the median, in ms."},
@@ -40,7 +42,8 @@ std::vector<TableColumn> tableColumns() {
 
 class OperationsPanel : public Panel {
  public:
-  explicit OperationsPanel(const Ui& ui) : ui_(ui), table_(ui, tableColumns(), columnOf(OperationColumn::kTime), true) {}
+  explicit OperationsPanel(const Ui& ui)
+      : ui_(ui), table_(ui, tableColumns(), columnOf(OperationColumn::kTime), true) {}
   const char* name() const override { return "operations"; }
   const char* title() const override { return "Operations"; }
   PanelPlace place() const override { return PanelPlace::kBottomTab; }
@@ -86,7 +89,8 @@ class OperationsPanel : public Panel {
         return emptyState(ui_, "Nothing was measured yet", "Open a model first: Ctrl+O.");
       case JobState::kRecorded:
         return emptyState(ui_, "No times were recorded",
-                          "This job did not measure; choose another one in the tab Compare by a double click, or open the model itself and press Optimize.");
+                          "This job did not measure; choose another one in the tab Compare by a double click, or open "
+                          "the model itself and press Optimize.");
       default:
         return emptyState(ui_, "No times were recorded", "The log says what happened.");
     }
@@ -132,13 +136,15 @@ class OperationsPanel : public Panel {
   void drawTools(bool both, Selection& selection) {
     const float top = ImGui::GetCursorPosY();
     ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(7))});
-    if (filterField(ui_, selection, "filter: relu kernel:brg -module:layer4 ms>0.1", filter_.data(), filter_.size(), 320)) {
+    if (filterField(ui_, selection, "filter: relu kernel:brg -module:layer4 ms>0.1", filter_.data(), filter_.size(),
+                    320)) {
       query_.words = filter_.data();
       stale_ = true;
     }
     if (ImGui::IsItemHovered() && !ImGui::IsItemActive()) {
-      tooltip("Words that must all be found. kind: kernel: layout: output: precision: module: look into one column, "
-              "ms>0.1 ms<1 share>2 compare, - turns round.");
+      tooltip(
+          "Words that must all be found. kind: kernel: layout: output: precision: module: look into one column, "
+          "ms>0.1 ms<1 share>2 compare, - turns round.");
     }
     const auto grouping = std::find_if(kGroupings.begin(), kGroupings.end(),
                                        [&](const auto& choice) { return choice.second == query_.grouping; });
@@ -264,9 +270,10 @@ class OperationsPanel : public Panel {
   void drawFooter(const StudioSnapshot& snapshot, const RunIndex& run) {
     const double latency = run.latency.p50_ns;
     const bool all = list_.rows == static_cast<std::int32_t>(run.rows.size());
-    std::string text = all ? fmt::format("{} operations · {} in operations", run.rows.size(), formatTime(run.steps_ns, 1))
-                           : fmt::format("{} of {} operations · {} of {}", list_.rows, run.rows.size(),
-                                         formatTime(list_.total_ns, 1), formatTime(run.steps_ns, 1));
+    std::string text =
+        all ? fmt::format("{} operations · {} in operations", run.rows.size(), formatTime(run.steps_ns, 1))
+            : fmt::format("{} of {} operations · {} of {}", list_.rows, run.rows.size(), formatTime(list_.total_ns, 1),
+                          formatTime(run.steps_ns, 1));
     if (latency > 0) text += " · " + unattributedText(run.unattributed_ns, latency);
     text += fmt::format(" · {} runs", run.latency.samples);
     const MachineFacts& machine = snapshot.job->machine;

@@ -36,10 +36,9 @@ Term parseTerm(std::string word) {
     word.erase(0, 1);
   }
   constexpr std::pair<const char*, Field> kPrefixes[] = {
-      {"kind:", Field::kKind},           {"kernel:", Field::kKernel}, {"layout:", Field::kLayout},
-      {"output:", Field::kOutput},       {"precision:", Field::kPrecision},
-      {"module:", Field::kModule},       {"ms>", Field::kTimeAbove},  {"ms<", Field::kTimeBelow},
-      {"share>", Field::kShareAbove},
+      {"kind:", Field::kKind},     {"kernel:", Field::kKernel},       {"layout:", Field::kLayout},
+      {"output:", Field::kOutput}, {"precision:", Field::kPrecision}, {"module:", Field::kModule},
+      {"ms>", Field::kTimeAbove},  {"ms<", Field::kTimeBelow},        {"share>", Field::kShareAbove},
   };
   for (const auto& [prefix, field] : kPrefixes) {
     const std::string_view text = prefix;
@@ -199,8 +198,8 @@ std::string_view groupName(const OperationRow& row, OperationGrouping grouping) 
 }
 
 // Fills the groups of `rows` and returns each row's. In the order they lie in memory: each is met for the first time here.
-std::vector<std::int32_t> groupRows(const RunIndex& run, OperationGrouping grouping, const std::vector<std::int32_t>& rows,
-                                    OperationList* list) {
+std::vector<std::int32_t> groupRows(const RunIndex& run, OperationGrouping grouping,
+                                    const std::vector<std::int32_t>& rows, OperationList* list) {
   std::unordered_map<std::string_view, std::int32_t> known;
   std::vector<std::int32_t> group_of(run.rows.size(), -1);
   std::vector<double> slowest;
@@ -226,10 +225,12 @@ std::vector<std::int32_t> groupRows(const RunIndex& run, OperationGrouping group
 
 // The lines of all groups and of the sorted rows of those that are open: the group with most time first, or in the order
 // of names.
-void listGroups(const OperationQuery& query, const std::vector<std::string>& open_groups, const std::vector<std::int32_t>& order,
-                const std::vector<std::int32_t>& group_of, OperationList* list) {
+void listGroups(const OperationQuery& query, const std::vector<std::string>& open_groups,
+                const std::vector<std::int32_t>& order, const std::vector<std::int32_t>& group_of,
+                OperationList* list) {
   std::vector<std::vector<std::int32_t>> members(list->groups.size());
-  for (const std::int32_t r : order) members[static_cast<std::size_t>(group_of[static_cast<std::size_t>(r)])].push_back(r);
+  for (const std::int32_t r : order)
+    members[static_cast<std::size_t>(group_of[static_cast<std::size_t>(r)])].push_back(r);
   std::vector<std::int32_t> groups(members.size());
   std::iota(groups.begin(), groups.end(), 0);
   const bool by_name = query.sort == OperationColumn::kName;

@@ -50,7 +50,7 @@ struct OperationGroup {
   std::string name;
   std::int32_t rows = 0;
   double total_ns = 0;
-  double share = 0;  // of the whole run, 0..1
+  double share = 0;                    // of the whole run, 0..1
   KindGroup kind = KindGroup::kOther;  // of its slowest row
   bool open = false;
 };

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "studio/snapshot/commands.h"
-#include "studio/ui/selection.h"
 #include "studio/snapshot/snapshot.h"
+#include "studio/ui/selection.h"
 #include "studio/ui/widgets.h"
 
 namespace ipex_studio {

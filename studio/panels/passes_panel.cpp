@@ -35,7 +35,8 @@ class PassesPanel : public Panel {
     const float rest = ImGui::GetWindowHeight() - ui_.px(kHeadPoints);
     const bool advice = !index.advice.empty();
     std::size_t shown = index.stages.size();
-    for (std::size_t s = 1; s < index.stages.size() && !show_all_; ++s) shown -= didNothing(snapshot, static_cast<std::int32_t>(s)) ? 1 : 0;
+    for (std::size_t s = 1; s < index.stages.size() && !show_all_; ++s)
+      shown -= didNothing(snapshot, static_cast<std::int32_t>(s)) ? 1 : 0;
     const float rows = static_cast<float>(std::max<std::size_t>(shown + 1, 4)) * ui_.px(kPassPoints) + ui_.px(10);
     const float list_height = std::floor(advice ? std::min(rows, rest * 0.55F) : rest);
     if (beginArea(ui_, "history", {0, list_height}, ui_.theme.panel, {0, 4})) {
@@ -95,7 +96,8 @@ class PassesPanel : public Panel {
   void drawIdle(std::int32_t count) {
     const float left = ui_.px(ImGui::GetWindowWidth() >= ui_.px(kNumberedPoints) ? 36 : 13);
     ImGui::SetCursorPos({left, ImGui::GetCursorPosY() + std::floor(ui_.px(6))});
-    const std::string text = show_all_ ? fmt::format("Hide the {} that did nothing", count) : fmt::format("{} more did nothing", count);
+    const std::string text =
+        show_all_ ? fmt::format("Hide the {} that did nothing", count) : fmt::format("{} more did nothing", count);
     if (link(ui_, "idle", text)) show_all_ = !show_all_;
     ImGui::Dummy({1, ui_.px(4)});
   }
@@ -185,14 +187,16 @@ class PassesPanel : public Panel {
       swatch(ui_, color);
       ImGui::SameLine(ui_.px(30), 0);
       const float width = ImGui::GetContentRegionAvail().x - ui_.px(12);
-      const bool offered = advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
+      const bool offered =
+          advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
       const int by_mouse = paragraphWithLinks(ui_, advice.text, {advice.link, offered ? advice.offer : ""}, width);
       const int clicked = marked && by_key >= 0 ? by_key : by_mouse;
       if (marked) {
         if (scroll_to_advice_) ImGui::SetScrollHereY(1);
         scroll_to_advice_ = false;
         const float left = ImGui::GetWindowPos().x;
-        ImGui::GetWindowDrawList()->AddRectFilled({left, begin.y}, {left + ui_.px(3), ImGui::GetCursorScreenPos().y}, ui_.theme.accent);
+        ImGui::GetWindowDrawList()->AddRectFilled({left, begin.y}, {left + ui_.px(3), ImGui::GetCursorScreenPos().y},
+                                                  ui_.theme.accent);
       }
       if (clicked == 0) follow(advice, selection);
       if (clicked == 1 && offered && advice.try_it.empty()) selection.request(advice.action);

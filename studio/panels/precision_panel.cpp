@@ -39,22 +39,24 @@ class PrecisionPanel : public Panel {
  public:
   explicit PrecisionPanel(const Ui& ui)
       : ui_(ui),
-        table_(ui,
-               {{"operation", 0, false, 0, 2.6F},
-                {"kind", 92, false, 1200},
-                {"now", 50},
-                {"FP32 ms", 66, true, 0, 1, "In the newest run of this model in FP32."},
-                {"BF16 ms", 66, true, 0, 1, "In the newest run of this model in BF16."},
-                {"FP16 ms", 66, true, 0, 1, "In the newest run of this model in FP16."},
-                {"INT8 ms", 66, true, 0, 1, "In the newest run of this model in INT8."},
-                {"alone dB", 68, true, 720, 1,
-                 "SQNR of the model's results with this operation alone in lower precision: more is better."},
-                {"together dB", 84, true, 1100, 1, "SQNR with this and all less sensitive operations in lower precision."},
-                {"cosine", 66, true, 1250, 1, "Of this operation's result and that of the same operation in FP32: 1 is the same direction."},
-                {"max |Δ|", 66, true, 1250, 1, "Largest difference of this operation's result from that in FP32."},
-                {"why not lower", 0, false, 800, 1.3F},
-                {"", kWordsPoints}},
-               kFp32, true),
+        table_(
+            ui,
+            {{"operation", 0, false, 0, 2.6F},
+             {"kind", 92, false, 1200},
+             {"now", 50},
+             {"FP32 ms", 66, true, 0, 1, "In the newest run of this model in FP32."},
+             {"BF16 ms", 66, true, 0, 1, "In the newest run of this model in BF16."},
+             {"FP16 ms", 66, true, 0, 1, "In the newest run of this model in FP16."},
+             {"INT8 ms", 66, true, 0, 1, "In the newest run of this model in INT8."},
+             {"alone dB", 68, true, 720, 1,
+              "SQNR of the model's results with this operation alone in lower precision: more is better."},
+             {"together dB", 84, true, 1100, 1, "SQNR with this and all less sensitive operations in lower precision."},
+             {"cosine", 66, true, 1250, 1,
+              "Of this operation's result and that of the same operation in FP32: 1 is the same direction."},
+             {"max |Δ|", 66, true, 1250, 1, "Largest difference of this operation's result from that in FP32."},
+             {"why not lower", 0, false, 800, 1.3F},
+             {"", kWordsPoints}},
+            kFp32, true),
         plot_(ui) {}
   const char* name() const override { return "precision"; }
   const char* title() const override { return "Precision"; }
@@ -75,7 +77,8 @@ class PrecisionPanel : public Panel {
     if (table_.sortByKey(selection)) sortRows();
     if (rows_.empty()) {
       emptyState(ui_, "No precisions yet",
-                 pressOptimize(snapshot) + ", then choose BF16 or INT8 above and optimize again: times and errors stand side by side.");
+                 pressOptimize(snapshot) +
+                     ", then choose BF16 or INT8 above and optimize again: times and errors stand side by side.");
       return;
     }
     const float width = ImGui::GetWindowWidth();
@@ -132,8 +135,9 @@ class PrecisionPanel : public Panel {
       const double value = column == kAlone      ? row.alone_db
                            : column == kTogether ? row.together_db
                            : column == kCosine   ? row.cosine
-                           : column == kMax      ? row.max_abs
-                                                 : row.time_ns[static_cast<std::size_t>(std::clamp(column - kFp32, 0, kInt8 - kFp32))];
+                           : column == kMax
+                               ? row.max_abs
+                               : row.time_ns[static_cast<std::size_t>(std::clamp(column - kFp32, 0, kInt8 - kFp32))];
       return std::isnan(value) ? -1 : value;
     };
     const auto text = [column](const PrecisionRow& row) -> const std::string& {
@@ -165,14 +169,16 @@ class PrecisionPanel : public Panel {
       ImGui::SetCursorPosY(ui_.px(7));
       return button(ui_, text, text, look, enabled, ui_.fonts.head);
     };
-    if (tool("undo", state.possible && state.can_undo, ButtonLook::kQuiet, 16)) commands.post(StepOverridesCommand{false});
-    if (tool("redo", state.possible && state.can_redo, ButtonLook::kQuiet, 2)) commands.post(StepOverridesCommand{true});
+    if (tool("undo", state.possible && state.can_undo, ButtonLook::kQuiet, 16))
+      commands.post(StepOverridesCommand{false});
+    if (tool("redo", state.possible && state.can_redo, ButtonLook::kQuiet, 2))
+      commands.post(StepOverridesCommand{true});
     if (tool("Try it", state.possible && count > 0, count > 0 ? ButtonLook::kPrimary : ButtonLook::kPlain, 10))
       commands.post(OverrideCommand{state.now, true});
     ImGui::SameLine(0, ui_.px(12));
     ImGui::SetCursorPosY(text_y);
     fittedLabel(ui_, ui_.theme.dim,
-                count > 0 ? fmt::format("{} decision{}", count, count == 1 ? "" : "s")
+                count > 0        ? fmt::format("{} decision{}", count, count == 1 ? "" : "s")
                 : state.possible ? "Choose another precision at the right of a row."
                                  : "Open the model itself to decide otherwise.",
                 ImGui::GetContentRegionAvail().x - ui_.px(8));
@@ -221,7 +227,10 @@ class PrecisionPanel : public Panel {
     const auto measured = std::count_if(row.time_ns.begin(), row.time_ns.end(), [](double ns) { return ns > 0; });
     for (int p = 0; p <= kInt8 - kFp32; ++p) {
       const double& ns = row.time_ns[static_cast<std::size_t>(p)];
-      table_.number(kFp32 + p, ns <= 0 ? theme.dim : &ns == fastest && measured > 1 ? theme.good : theme.text,
+      table_.number(kFp32 + p,
+                    ns <= 0                          ? theme.dim
+                    : &ns == fastest && measured > 1 ? theme.good
+                                                     : theme.text,
                     ns > 0 ? fmt::format("{:.3f}", ns / 1e6) : "–");
     }
     table_.number(kAlone, row.alone_db < 20 ? theme.warning : theme.text, decibelsOr(row.alone_db));
@@ -264,15 +273,19 @@ class PrecisionPanel : public Panel {
     }
     const WhatIf& last = snapshot.tries->back();
     const bool none = last.noDifference();
-    const std::string verdict = none ? "no difference"
-                                     : fmt::format("{}{}", last.delta_ns < 0 ? "−" : "+", formatTime(std::abs(last.delta_ns)));
+    const std::string verdict =
+        none ? "no difference"
+             : fmt::format("{}{}", last.delta_ns < 0 ? "−" : "+", formatTime(std::abs(last.delta_ns)));
     label(none ? ui_.theme.text : last.delta_ns < 0 ? ui_.theme.good : ui_.theme.bad, verdict, ui_.fonts.strong);
     ImGui::SameLine(0, ui_.px(8));
     ImGui::SetCursorPosY(ui_.px(13));
     const double unit = std::abs(last.delta_ns) < 1e5 && last.after_ns < 1e7 ? 1e3 : 1e6;
-    const auto with_sign = [unit](double ns) { return fmt::format("{}{:.2f}", ns < 0 ? "−" : "+", std::abs(ns) / unit); };
+    const auto with_sign = [unit](double ns) {
+      return fmt::format("{}{:.2f}", ns < 0 ? "−" : "+", std::abs(ns) / unit);
+    };
     fittedLabel(ui_, ui_.theme.dim,
-                fmt::format("95 % {} to {} {}", with_sign(last.delta_low_ns), with_sign(last.delta_high_ns), unit == 1e3 ? "µs" : "ms"),
+                fmt::format("95 % {} to {} {}", with_sign(last.delta_low_ns), with_sign(last.delta_high_ns),
+                            unit == 1e3 ? "µs" : "ms"),
                 ImGui::GetContentRegionAvail().x - ui_.px(10));
     ImGui::SetCursorPos({ui_.px(14), ui_.px(32)});
     label(last.accurate ? ui_.theme.dim : ui_.theme.bad,

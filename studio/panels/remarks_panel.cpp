@@ -101,12 +101,15 @@ class RemarksPanel : public Panel {
       ImGui::TableSetColumnIndex(c);
       label(ui_.theme.dim, ImGui::TableGetColumnName(c), ui_.fonts.head);
     }
-    if (scroll_to_ >= 0) ImGui::SetScrollY(std::max(0.F, static_cast<float>(scroll_to_) * ui_.px(kRemarkPoints) - ImGui::GetWindowHeight() / 3));
+    if (scroll_to_ >= 0)
+      ImGui::SetScrollY(
+          std::max(0.F, static_cast<float>(scroll_to_) * ui_.px(kRemarkPoints) - ImGui::GetWindowHeight() / 3));
     scroll_to_ = -1;
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows_.size()), ui_.px(kRemarkPoints));
     while (clipper.Step()) {
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) drawRow(snapshot, rows_[i], i == row_by_key_, selection);
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+        drawRow(snapshot, rows_[i], i == row_by_key_, selection);
     }
     ImGui::EndTable();
   }

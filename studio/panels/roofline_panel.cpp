@@ -87,7 +87,8 @@ class RooflinePanel : public Panel {
       dots_.push_back(dot);
     }
     std::stable_sort(dots_.begin(), dots_.end(), [&](const Dot& a, const Dot& b) {
-      return run.rows[static_cast<std::size_t>(a.row)].time.p50_ns > run.rows[static_cast<std::size_t>(b.row)].time.p50_ns;
+      return run.rows[static_cast<std::size_t>(a.row)].time.p50_ns >
+             run.rows[static_cast<std::size_t>(b.row)].time.p50_ns;
     });
     if (dots_.size() > kMostDots) dots_.resize(kMostDots);
     for (Dot& dot : dots_) {
@@ -171,7 +172,8 @@ class RooflinePanel : public Panel {
       list->AddLine({from, y.at(roof)}, {x.end, y.at(roof)}, ui_.theme.dim, 1.5F * ui_.scale);
       chartText(ui_, {x.end - ui_.px(8), y.at(roof) - ui_.px(17)}, ui_.theme.dim,
                 fmt::format("{} {:.0f} GFLOP/s{}", displayText(precision, 12), roof,
-                            roof > peaks.roof(precision) ? ", the best seen" : ""), 1);
+                            roof > peaks.roof(precision) ? ", the best seen" : ""),
+                1);
     }
     const auto slope = [&](double gb_s, const char* what, float alpha, double text_at) {
       const double ridge = highest / gb_s;
@@ -209,9 +211,9 @@ class RooflinePanel : public Panel {
     }
     if (under == nullptr) return;
     const OperationRow& row = run.rows[static_cast<std::size_t>(under->row)];
-    std::string text = fmt::format("{}\n{} · {} · {}\n{:.0f} GFLOP/s at {:.1f} FLOP per byte\n{} ({:.1f} %)", row.name,
-                                   row.kind, row.kernel, row.precision, under->speed, under->intensity,
-                                   formatSpread(row.time), row.share * 100);
+    std::string text =
+        fmt::format("{}\n{} · {} · {}\n{:.0f} GFLOP/s at {:.1f} FLOP per byte\n{} ({:.1f} %)", row.name, row.kind,
+                    row.kernel, row.precision, under->speed, under->intensity, formatSpread(row.time), row.share * 100);
     if (under->roof > 0) text += fmt::format("\n{:.0f} % of the roof over it", under->speed / under->roof * 100);
     tooltip(text);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) selection.select(row.origins, true);
@@ -223,10 +225,11 @@ class RooflinePanel : public Panel {
       paragraph(ui_.theme.dim, "Open the model on this machine and optimize it: its roofs are measured then.");
       return;
     }
-    paragraph(ui_.theme.dim, fmt::format("What a step would take less at its roof. Roofs on {} thread{}; dots above the "
-                                         "memory line work in the caches. {} step{} ({}) only move{} data.",
-                                         peaks.threads, peaks.threads == 1 ? "" : "s", moving_, moving_ == 1 ? "" : "s",
-                                         formatTime(moving_ns_), moving_ == 1 ? "s" : ""));
+    paragraph(ui_.theme.dim,
+              fmt::format("What a step would take less at its roof. Roofs on {} thread{}; dots above the "
+                          "memory line work in the caches. {} step{} ({}) only move{} data.",
+                          peaks.threads, peaks.threads == 1 ? "" : "s", moving_, moving_ == 1 ? "" : "s",
+                          formatTime(moving_ns_), moving_ == 1 ? "s" : ""));
     ImGui::Dummy({1, ui_.px(4)});
     const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
     for (std::size_t i = 0; i < std::min(gains_.size(), kMostListed); ++i) {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/ui/imgui_compat.h"
 #include "studio/panels/dialogs/export_dialog.h"
 #include "studio/panels/dialogs/flags_dialog.h"
 #include "studio/panels/dialogs/inputs_dialog.h"
 #include "studio/panels/panel_list.h"
 #include "studio/panels/run_result.h"
 #include "studio/panels/welcome.h"
+#include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
 namespace {
@@ -25,7 +25,8 @@ std::string fileName(const std::string& path) {
 // As much of it as `width` pixels hold.
 std::string fitted(ImFont* font, const std::string& text, float width) {
   std::string shown = text;
-  for (std::size_t bytes = text.size(); bytes > 4 && font->CalcTextSizeA(font->FontSize, 1e6F, 0, shown.c_str()).x > width; --bytes)
+  for (std::size_t bytes = text.size();
+       bytes > 4 && font->CalcTextSizeA(font->FontSize, 1e6F, 0, shown.c_str()).x > width; --bytes)
     shown = displayText(text, bytes - 1);
   return shown;
 }
@@ -85,15 +86,20 @@ class RunBar : public Panel {
     if (selection.take("run.export") && canExport(snapshot)) export_.open(snapshot);
     const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
     if (!idle) return;
-    constexpr std::pair<const char*, Precision> kChoices[] = {
-        {"run.fp32", Precision::kFp32}, {"run.bf16", Precision::kBf16}, {"run.fp16", Precision::kFp16}, {"run.int8", Precision::kInt8}};
+    constexpr std::pair<const char*, Precision> kChoices[] = {{"run.fp32", Precision::kFp32},
+                                                              {"run.bf16", Precision::kBf16},
+                                                              {"run.fp16", Precision::kFp16},
+                                                              {"run.int8", Precision::kInt8}};
     for (const auto& [action, precision] : kChoices) {
       if (!selection.take(action)) continue;
       const auto& all = snapshot.choices.precisions;
-      const bool available = std::any_of(all.begin(), all.end(), [wanted = precision](const PrecisionChoice& c) { return c.precision == wanted && c.available; });
+      const bool available = std::any_of(all.begin(), all.end(), [wanted = precision](const PrecisionChoice& c) {
+        return c.precision == wanted && c.available;
+      });
       if (available) precision_ = precision;
     }
-    if (selection.take("run.more-threads")) threads_ = std::min(threads_ + 1, std::max(1, snapshot.choices.max_threads));
+    if (selection.take("run.more-threads"))
+      threads_ = std::min(threads_ + 1, std::max(1, snapshot.choices.max_threads));
     if (selection.take("run.fewer-threads")) threads_ = std::max(threads_ - 1, 1);
   }
 
@@ -108,11 +114,15 @@ class RunBar : public Panel {
 
   // The file's name, and behind it what else can be opened.
   void drawModel(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
-    const std::string name = fileName(!snapshot.job->model.path.empty() ? snapshot.job->model.path : snapshot.work.file);
+    const std::string name =
+        fileName(!snapshot.job->model.path.empty() ? snapshot.job->model.path : snapshot.work.file);
     const std::string text = name.empty() ? "Open" : fitted(ui_.fonts.text, name, ui_.px(180));
     middle(ui_.px(30));
-    if (button(ui_, "model", text + " ▼", ButtonLook::kQuiet) || selection.take("file.recent")) ImGui::OpenPopup("model");
-    if (ImGui::IsItemHovered()) tooltip(name.empty() ? "Open a model or recorded runs" : displayText(snapshot.job->model.path, 600) + "\nClick to open another.");
+    if (button(ui_, "model", text + " ▼", ButtonLook::kQuiet) || selection.take("file.recent"))
+      ImGui::OpenPopup("model");
+    if (ImGui::IsItemHovered())
+      tooltip(name.empty() ? "Open a model or recorded runs"
+                           : displayText(snapshot.job->model.path, 600) + "\nClick to open another.");
     advance(6);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(16), ui_.px(14)});
     ImGui::SetNextWindowSize({ui_.px(460), 0});
@@ -154,7 +164,8 @@ class RunBar : public Panel {
   // What stands between the inputs and the result.
   float restWidth(const StudioSnapshot& snapshot) const {
     constexpr float kGaps = 60;
-    float width = buttonSize(ui_, threadsText()).x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
+    float width =
+        buttonSize(ui_, threadsText()).x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
     if (snapshot.work.tuning.possible) width += buttonSize(ui_, "Tune…").x + ui_.px(10);
     if (offersAuto(snapshot)) width += buttonSize(ui_, "Auto…").x;
     for (const PrecisionChoice& choice : snapshot.choices.precisions)
@@ -206,7 +217,8 @@ class RunBar : public Panel {
         selection.request("run.flags");
         ImGui::CloseCurrentPopup();
       }
-      if (ImGui::IsItemHovered()) tooltip("Instances, passes left out, seeds, rules of accuracy: whatever the command line can do.");
+      if (ImGui::IsItemHovered())
+        tooltip("Instances, passes left out, seeds, rules of accuracy: whatever the command line can do.");
       ImGui::EndPopup();
     }
     ImGui::PopStyleVar();
@@ -233,8 +245,10 @@ class RunBar : public Panel {
     }
     if (offersAuto(snapshot)) {
       middle(ui_.px(30));
-      if (button(ui_, "auto", "Auto…", ButtonLook::kQuiet, snapshot.status.state != JobState::kWorking)) selection.request("tune.search");
-      if (ImGui::IsItemHovered()) tooltip("Search the fastest precision of each operation within a budget of accuracy, on your data.");
+      if (button(ui_, "auto", "Auto…", ButtonLook::kQuiet, snapshot.status.state != JobState::kWorking))
+        selection.request("tune.search");
+      if (ImGui::IsItemHovered())
+        tooltip("Search the fastest precision of each operation within a budget of accuracy, on your data.");
       advance(0);
       right = ImGui::GetItemRectMax().x;
     }
@@ -251,13 +265,16 @@ class RunBar : public Panel {
       const bool can_start = canStart(snapshot);
       const bool can_open = state == JobState::kRecorded && !snapshot.work.recorded_model.empty();
       if (state == JobState::kRecorded) {
-        if (button(ui_, "reopen", optimizeText(snapshot), can_open ? ButtonLook::kPrimary : ButtonLook::kPlain, can_open))
+        if (button(ui_, "reopen", optimizeText(snapshot), can_open ? ButtonLook::kPrimary : ButtonLook::kPlain,
+                   can_open))
           commands.post(OpenCommand{snapshot.work.recorded_model});
         if (ImGui::IsItemHovered())
-          tooltip(can_open ? "These are recorded runs. Opens the model they are of, to optimize it here: " + displayText(snapshot.work.recorded_model, 300)
-                           : "These are recorded runs, and their model is not on this machine: " + displayText(snapshot.job->model.path, 300));
+          tooltip(can_open ? "These are recorded runs. Opens the model they are of, to optimize it here: " +
+                                 displayText(snapshot.work.recorded_model, 300)
+                           : "These are recorded runs, and their model is not on this machine: " +
+                                 displayText(snapshot.job->model.path, 300));
       } else if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain,
-                 can_start)) {
+                        can_start)) {
         optimize(snapshot, selection, commands);
       }
     }
@@ -271,8 +288,10 @@ class RunBar : public Panel {
     advance(10);
     if (!snapshot.work.tuning.possible) return;
     middle(ui_.px(30));
-    if (button(ui_, "tune", "Tune…", ButtonLook::kPlain, state != JobState::kWorking)) selection.request("tune.quantize");
-    if (ImGui::IsItemHovered()) tooltip("Calibrate and quantize on data, search precisions within a budget, or measure kernels at length.");
+    if (button(ui_, "tune", "Tune…", ButtonLook::kPlain, state != JobState::kWorking))
+      selection.request("tune.quantize");
+    if (ImGui::IsItemHovered())
+      tooltip("Calibrate and quantize on data, search precisions within a budget, or measure kernels at length.");
     advance(10);
   }
 
@@ -292,7 +311,8 @@ class RunBar : public Panel {
       return font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.data(), text.data() + text.size()).x;
     };
     const float model = std::min(wide(ui_.fonts.text, fileName(snapshot.job->model.path) + " ▼"), ui_.px(200));
-    return ImGui::GetWindowWidth() - ui_.px(kLeft) - (narrow() ? 0 : wide(ui_.fonts.strong, "ipex-studio")) - model - restWidth(snapshot);
+    return ImGui::GetWindowWidth() - ui_.px(kLeft) - (narrow() ? 0 : wide(ui_.fonts.strong, "ipex-studio")) - model -
+           restWidth(snapshot);
   }
 
   void drawProgress(const StudioSnapshot& snapshot) {

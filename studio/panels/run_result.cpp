@@ -91,7 +91,7 @@ class RunResult {
 
   void drawAccuracy(const AccuracyRecord& accuracy) {
     // Other engines' results may have been judged by their cosine alone.
-    const std::string measure = std::isnan(accuracy.sqnr_db)             ? fmt::format("cosine {:.4f}", accuracy.cosine)
+    const std::string measure = std::isnan(accuracy.sqnr_db)       ? fmt::format("cosine {:.4f}", accuracy.cosine)
                                 : accuracy.sqnr_db >= kSqnrOfEqual ? "identical"
                                                                    : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);
     const std::string text = accuracy.pass ? "ok · " + measure : "wrong · " + measure;
@@ -117,6 +117,8 @@ class RunResult {
 
 }  // namespace
 
-float drawRunResult(const Ui& ui, const StudioSnapshot& snapshot, float room) { return RunResult(ui).draw(snapshot, room); }
+float drawRunResult(const Ui& ui, const StudioSnapshot& snapshot, float room) {
+  return RunResult(ui).draw(snapshot, room);
+}
 
 }  // namespace ipex_studio

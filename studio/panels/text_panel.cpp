@@ -22,8 +22,8 @@ class TextPanel : public Panel {
     const JobIndex& index = *snapshot.index;
     const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
     const std::int32_t after = selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
-    const std::int32_t before =
-        selection.before_is_previous ? std::max(after - 1, 0) : std::clamp(selection.before_stage, 0, std::max(last, 0));
+    const std::int32_t before = selection.before_is_previous ? std::max(after - 1, 0)
+                                                             : std::clamp(selection.before_stage, 0, std::max(last, 0));
     const std::int32_t after_graph = after < 0 ? -1 : index.stages[after].graph;
     const std::int32_t before_graph = after < 0 ? -1 : index.stages[before].graph;
     if (after_graph < 0 || before_graph < 0 || index.graphs[after_graph].graph->text.empty()) {

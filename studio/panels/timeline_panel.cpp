@@ -74,12 +74,12 @@ class TimelinePanel : public Panel {
     }
     const std::vector<Lane> lanes = lanesOf(index);
     if (lanes.empty()) {
-      emptyState(ui_, "Nothing was measured yet", pressOptimize(snapshot) + ": what ran when is drawn here, a track per instance.");
+      emptyState(ui_, "Nothing was measured yet",
+                 pressOptimize(snapshot) + ": what ran when is drawn here, a track per instance.");
       return;
     }
     double all_ns = 0;
-    for (const Lane& lane : lanes)
-      all_ns = std::max({all_ns, static_cast<double>(lane.track->end_ns()), lane.end_ns});
+    for (const Lane& lane : lanes) all_ns = std::max({all_ns, static_cast<double>(lane.track->end_ns()), lane.end_ns});
     act(selection, all_ns);
     stepByKey(lanes, selection, all_ns);
     drawTools(index, lanes);
@@ -108,7 +108,9 @@ class TimelinePanel : public Panel {
     return lanes;
   }
 
-  static bool hasTracks(const JobIndex& index) { return !index.baseline.tracks.empty() || !index.optimized.tracks.empty(); }
+  static bool hasTracks(const JobIndex& index) {
+    return !index.baseline.tracks.empty() || !index.optimized.tracks.empty();
+  }
 
   void act(Selection& selection, double all_ns) {
     if (selection.take("timeline.recorded")) setRecorded(!recorded_);
@@ -135,9 +137,13 @@ class TimelinePanel : public Panel {
     const auto first = static_cast<int>(lane.track->firstEndingAfter(static_cast<std::int64_t>(begin_ns_)));
     const auto count = static_cast<int>(slices.size());
     // The selected one in view, else the first.
-    for (int s = first; s < count && static_cast<double>(slices[static_cast<std::size_t>(s)].begin_ns) < begin_ns_ + span_ns_ && current < 0; ++s) {
+    for (int s = first;
+         s < count && static_cast<double>(slices[static_cast<std::size_t>(s)].begin_ns) < begin_ns_ + span_ns_ &&
+         current < 0;
+         ++s) {
       const std::int32_t row = slices[static_cast<std::size_t>(s)].row;
-      if (row >= 0 && static_cast<std::size_t>(row) < lane.run->rows.size() && selection.overlaps(origins(s))) current = s;
+      if (row >= 0 && static_cast<std::size_t>(row) < lane.run->rows.size() && selection.overlaps(origins(s)))
+        current = s;
     }
     const int next = rowByKey(selection, current, count);
     if (next < 0) return;
@@ -191,8 +197,8 @@ class TimelinePanel : public Panel {
         continue;
       }
       unattributed += static_cast<double>(lane.track->unattributed_ns(from, to));
-      all += static_cast<double>(std::max<std::int64_t>(
-          0, std::min(to, lane.track->end_ns()) - std::max(from, lane.track->begin_ns())));
+      all += static_cast<double>(
+          std::max<std::int64_t>(0, std::min(to, lane.track->end_ns()) - std::max(from, lane.track->begin_ns())));
     }
     if (all > 0) {
       fittedLabel(ui_, ui_.theme.dim,
@@ -227,15 +233,15 @@ class TimelinePanel : public Panel {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const float axis_bottom = std::min(top + height, window.y + ImGui::GetWindowHeight() - ui_.px(kTimelineAxisPoints));
     const double unit = span_ns_ < 2e4 ? 1e3 : 1e6;
-    drawAxisX(ui_, x, top, axis_bottom, [&](double ns) {
-      return fmt::format("{:.6g} {}", ns / unit, unit == 1e3 ? "µs" : "ms");
-    });
+    drawAxisX(ui_, x, top, axis_bottom,
+              [&](double ns) { return fmt::format("{:.6g} {}", ns / unit, unit == 1e3 ? "µs" : "ms"); });
     const OperationRow* under = nullptr;
     const RunIndex* run_under = nullptr;
     for (std::size_t l = 0; l < lanes.size(); ++l) {
       const float lane_top = top + static_cast<float>(l) * track_;
       const bool here = hovered && mouse.y >= lane_top && mouse.y < lane_top + track_;
-      const OperationRow* found = drawTrack(lanes[l], x, lane_top, selection, here ? std::optional(mouse.x) : std::nullopt);
+      const OperationRow* found =
+          drawTrack(lanes[l], x, lane_top, selection, here ? std::optional(mouse.x) : std::nullopt);
       if (found != nullptr) under = found;
       if (here) run_under = lanes[l].run;
       ImGui::SetCursorScreenPos({window.x + ui_.px(13), std::floor(lane_top + ui_.px(12))});

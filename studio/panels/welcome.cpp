@@ -43,7 +43,8 @@ void drawWelcome(const Ui& ui, Selection& selection, Commands& commands) {
   ImGui::Dummy({1, ui.px(2)});
   ImGui::PushTextWrapPos(left + width);
   label(ui.theme.dim,
-        "See what an optimizer does to it pass by pass, what is slow and why, and take a faster one away. Drop a .pt file here, or a "
+        "See what an optimizer does to it pass by pass, what is slow and why, and take a faster one away. Drop a .pt "
+        "file here, or a "
         "profile.db with recorded runs.");
   ImGui::PopTextWrapPos();
   ImGui::Dummy({1, ui.px(8)});

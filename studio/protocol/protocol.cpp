@@ -20,12 +20,9 @@ using nlohmann::json;
 constexpr std::size_t kMaxListLength = 1 << 20;
 constexpr std::size_t kMaxSamplesPerTurn = 50'000'000;
 
-constexpr std::pair<JobKind, const char*> kJobKinds[] = {{JobKind::kBaseline, "baseline"},
-                                                         {JobKind::kOptimize, "optimize"},
-                                                         {JobKind::kPasses, "passes"},
-                                                         {JobKind::kVerify, "verify"},
-                                                         {JobKind::kCalibrate, "calibrate"},
-                                                         {JobKind::kSearch, "search"}};
+constexpr std::pair<JobKind, const char*> kJobKinds[] = {
+    {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"},   {JobKind::kPasses, "passes"},
+    {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"}, {JobKind::kSearch, "search"}};
 constexpr std::pair<Precision, const char*> kPrecisions[] = {
     {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}, {Precision::kInt8, "int8"}};
 
@@ -63,11 +60,16 @@ std::optional<Enum> valueOf(const std::string& text, const std::pair<Enum, const
 }
 
 json toJson(const OptimizeOptions& options) {
-  return {{"precision", precisionName(options.precision)}, {"device", options.device},
-          {"disabled_passes", options.disabled_passes},    {"rewrite_limit", options.rewrite_limit},
-          {"dump_directory", options.dump_directory},      {"preserved_methods", options.preserved_methods},
-          {"verify_passes", options.verify_passes},        {"plan_regions", options.plan_regions},
-          {"tune", tuneModeName(options.tune)},            {"allow_winograd", options.allow_winograd},
+  return {{"precision", precisionName(options.precision)},
+          {"device", options.device},
+          {"disabled_passes", options.disabled_passes},
+          {"rewrite_limit", options.rewrite_limit},
+          {"dump_directory", options.dump_directory},
+          {"preserved_methods", options.preserved_methods},
+          {"verify_passes", options.verify_passes},
+          {"plan_regions", options.plan_regions},
+          {"tune", tuneModeName(options.tune)},
+          {"allow_winograd", options.allow_winograd},
           {"batch_buckets", options.batch_buckets},
           {"precision_overrides", options.precision_overrides},
           {"tuning_record", options.tuning_record},
@@ -107,8 +109,8 @@ OptimizeOptions optimizeOptionsFromJson(const json& source) {
 }
 
 json toJson(const MeasureOptions& options) {
-  return {{"threads", options.threads},       {"instances", options.instances},   {"warmup_s", options.warmup_s},
-          {"duration_s", options.duration_s}, {"iterations", options.iterations}, {"seed", options.seed},
+  return {{"threads", options.threads},          {"instances", options.instances},   {"warmup_s", options.warmup_s},
+          {"duration_s", options.duration_s},    {"iterations", options.iterations}, {"seed", options.seed},
           {"hint", nameOf(options.hint, kHints)}};
 }
 
@@ -129,7 +131,11 @@ MeasureOptions measureOptionsFromJson(const json& source) {
 }
 
 json toJson(const DataRequest& data) {
-  return {{"path", data.path}, {"preprocess", data.preprocess}, {"samples", data.samples}, {"batch", data.batch}, {"metric", data.metric}};
+  return {{"path", data.path},
+          {"preprocess", data.preprocess},
+          {"samples", data.samples},
+          {"batch", data.batch},
+          {"metric", data.metric}};
 }
 
 DataRequest dataFromJson(const json& source) {
@@ -156,7 +162,8 @@ CalibrationRequest calibrationFromJson(const json& source) {
 }
 
 json toJson(const SearchRequest& request) {
-  return {{"max_drop", request.max_drop}, {"min_sqnr_db", request.min_sqnr_db}, {"time_budget_s", request.time_budget_s}};
+  return {
+      {"max_drop", request.max_drop}, {"min_sqnr_db", request.min_sqnr_db}, {"time_budget_s", request.time_budget_s}};
 }
 
 SearchRequest searchFromJson(const json& source) {
@@ -233,12 +240,8 @@ Turn turnFromJson(const json& source) {
 }
 
 json toJson(const TurnResult& result) {
-  return {{"type", "samples"},
-          {"index", result.index},
-          {"latency_ns", result.latency_ns},
-          {"begin_ns", result.begin_ns},
-          {"wall_ns", result.wall_ns},
-          {"cpu_ns", result.cpu_ns}};
+  return {{"type", "samples"},           {"index", result.index},     {"latency_ns", result.latency_ns},
+          {"begin_ns", result.begin_ns}, {"wall_ns", result.wall_ns}, {"cpu_ns", result.cpu_ns}};
 }
 
 TurnResult turnResultFromJson(const json& source) {

@@ -43,12 +43,12 @@ constexpr int kEngineExportFd = 6;   // an empty file for the export, if one may
 constexpr std::uint32_t kMaxFrameBytes = 256u << 20;
 
 enum class JobKind {
-  kBaseline,  // default freeze, timed turn by turn
-  kOptimize,  // passes, plan, accuracy, timed turn by turn, export
-  kPasses,    // names and summaries of all passes
-  kVerify,    // results of the second model against those of the first
-  kCalibrate, // runs data through the model; the result is a recipe
-  kSearch,    // finds the fastest precisions within a budget; the result is a recipe and what was tried
+  kBaseline,   // default freeze, timed turn by turn
+  kOptimize,   // passes, plan, accuracy, timed turn by turn, export
+  kPasses,     // names and summaries of all passes
+  kVerify,     // results of the second model against those of the first
+  kCalibrate,  // runs data through the model; the result is a recipe
+  kSearch,     // finds the fastest precisions within a budget; the result is a recipe and what was tried
 };
 
 // Data that a model is calibrated, timed or judged on.
@@ -57,7 +57,7 @@ struct DataRequest {
   std::string preprocess;    // TOML text; empty: pixels to 0..1
   std::int64_t samples = 0;  // a subset drawn by the seed; 0: all
   std::int64_t batch = 1;
-  std::string metric;        // a name, or the path of a TorchScript function; empty: by the data
+  std::string metric;  // a name, or the path of a TorchScript function; empty: by the data
 };
 
 // How ranges are found.
@@ -69,8 +69,8 @@ struct CalibrationRequest {
 
 // What a search over precisions may cost and spend.
 struct SearchRequest {
-  double max_drop = 0.01;     // of a metric over labels
-  double min_sqnr_db = 30;    // where there are no labels
+  double max_drop = 0.01;   // of a metric over labels
+  double min_sqnr_db = 30;  // where there are no labels
   double time_budget_s = 600;
 };
 
@@ -88,12 +88,12 @@ struct EngineJob {
   // kOptimize: load and freeze the model, compute what results are compared with, and wait for another job, of which only
   // `optimize`, `measure` and `tune_budget_s` count.
   bool wait = false;
-  double tune_budget_s = 0;    // kOptimize: kernels are measured no longer than about so long; 0: as the mode says
-  std::string job_folder;      // the only folder the engine may write to
+  double tune_budget_s = 0;  // kOptimize: kernels are measured no longer than about so long; 0: as the mode says
+  std::string job_folder;    // the only folder the engine may write to
   DataRequest data;
   CalibrationRequest calibration;
   SearchRequest search;
-  std::string state;           // kCalibrate, kSearch: to go on from; empty: from the beginning
+  std::string state;  // kCalibrate, kSearch: to go on from; empty: from the beginning
 };
 
 struct Turn {
@@ -111,11 +111,12 @@ struct TurnResult {
 };
 
 struct FinishRequest {
-  std::int32_t profile_iterations = 0;    // 0: no per-step times
-  std::optional<ExportForm> export_form;  // writes the model to kEngineExportFd; the result's "model_bytes" says how long it is
-  bool prepared = false;                  // then, right behind it, its weights (core/plan/prepared_weights.h)
-  bool evaluate = false;                  // also metrics on the data, and the size of the compiled form
-  bool stay = false;                      // answer, then wait for more
+  std::int32_t profile_iterations = 0;  // 0: no per-step times
+  std::optional<ExportForm>
+      export_form;        // writes the model to kEngineExportFd; the result's "model_bytes" says how long it is
+  bool prepared = false;  // then, right behind it, its weights (core/plan/prepared_weights.h)
+  bool evaluate = false;  // also metrics on the data, and the size of the compiled form
+  bool stay = false;      // answer, then wait for more
 };
 
 nlohmann::json toJson(const EngineJob& job);

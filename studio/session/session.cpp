@@ -31,7 +31,8 @@ RunChoices runChoices(const JobRequest& request, std::int32_t cores) {
     choice.precision = precision;
     choice.reason = whyNotPrecision(precision, request);
     choice.available = choice.reason.empty();
-    if (precision == Precision::kFp16 && !choice.available) continue;  // few machines have it: not worth the room elsewhere
+    if (precision == Precision::kFp16 && !choice.available)
+      continue;  // few machines have it: not worth the room elsewhere
     if (!choice.available) choice.reason = fmt::format("Not here: {}.", choice.reason);
     choices.precisions.push_back(std::move(choice));
   }
@@ -97,9 +98,10 @@ void Session::post(Command command) {
   }
   // A new wish replaces the running job; what can wait does.
   const auto* override = std::get_if<OverrideCommand>(&command);
-  const bool replaces = std::holds_alternative<OpenCommand>(command) || std::holds_alternative<OptimizeCommand>(command) ||
-                        std::holds_alternative<FlagsCommand>(command) ||
-                        std::holds_alternative<TuneCommand>(command) || (override != nullptr && override->measure);
+  const bool replaces = std::holds_alternative<OpenCommand>(command) ||
+                        std::holds_alternative<OptimizeCommand>(command) ||
+                        std::holds_alternative<FlagsCommand>(command) || std::holds_alternative<TuneCommand>(command) ||
+                        (override != nullptr && override->measure);
   if (working_ && replaces) cancellation_.request();
   commands_.push_back(std::move(command));
   posted_.notify_all();
@@ -211,7 +213,8 @@ void Session::open(const std::string& path) {
   for (const Finding& finding : model_->report.findings) {
     log(finding.dangerous ? LogLevel::kWarning : LogLevel::kInfo, finding.text);
   }
-  if (!options_.request.optimize.quantization_recipe.empty()) parts_.work.tuning.recipe = "As given on the command line.";
+  if (!options_.request.optimize.quantization_recipe.empty())
+    parts_.work.tuning.recipe = "As given on the command line.";
   lookForInterrupted();
   JobRecord record;
   record.model.path = model_->path;
@@ -227,20 +230,23 @@ void Session::openDatabase(const std::string& path) {
   const auto jobs = database.jobs(kMostLookedAt);
   if (jobs.empty()) throw Error(ExitCode::kDatabase, fmt::format("{} holds no recorded runs yet.", path));
   // Rather the newest that measured than a newer one that only wrote a file.
-  const auto measured = std::find_if(jobs.begin(), jobs.end(), [](const JobSummary& job) { return job.optimized_p50_ns > 0; });
+  const auto measured =
+      std::find_if(jobs.begin(), jobs.end(), [](const JobSummary& job) { return job.optimized_p50_ns > 0; });
   showJob(database, (measured == jobs.end() ? jobs.front() : *measured).id);
 }
 
 void Session::showJob(const Database& database, std::int64_t id) {
   const JobRecord job = database.job(id);
-  log(LogLevel::kInfo, fmt::format("Opened job {} of {}, recorded {}.", id, database.path(), dateText(job.started_unix_ns)));
+  log(LogLevel::kInfo,
+      fmt::format("Opened job {} of {}, recorded {}.", id, database.path(), dateText(job.started_unix_ns)));
   parts_.work.recorded_at = dateText(job.started_unix_ns);
   if (::access(job.model.path.c_str(), R_OK) == 0) parts_.work.recorded_model = job.model.path;
   readHistory(database, id);
   if (job.command == "what-if" && job.runs.size() == 2 && parts_.comparison && parts_.comparison->runs.size() == 2) {
     // The verdict is that of the turns both took.
     auto set = std::make_shared<RunSet>(*parts_.comparison);
-    set->ratio.back() = medianRatio({job.runs[0].latency_ns, job.runs[0].turn}, {job.runs[1].latency_ns, job.runs[1].turn});
+    set->ratio.back() =
+        medianRatio({job.runs[0].latency_ns, job.runs[0].turn}, {job.runs[1].latency_ns, job.runs[1].turn});
     parts_.comparison = std::move(set);
   }
   overrides_ = OverrideHistory();

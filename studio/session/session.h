@@ -19,11 +19,11 @@
 namespace ipex_studio {
 
 struct SessionOptions {
-  std::string file;           // a model, or a database of recorded runs; empty: nothing yet
-  std::string database_path;  // empty: the default one
-  JobRequest request;         // what the command line said; kept for every job
+  std::string file;                 // a model, or a database of recorded runs; empty: nothing yet
+  std::string database_path;        // empty: the default one
+  JobRequest request;               // what the command line said; kept for every job
   std::vector<std::string> worker;  // command that models are run by (session_worker.h); empty: by this machine
-  bool ask_trust = false;     // dangerous models wait for a TrustCommand; else they run in the sandbox
+  bool ask_trust = false;           // dangerous models wait for a TrustCommand; else they run in the sandbox
 };
 
 // True for files that begin as SQLite databases do.
@@ -110,10 +110,10 @@ class Session : public SnapshotSource, private JobEvents {
   std::unique_ptr<CheckedModel> model_;
   std::unique_ptr<ModelJob> job_;
   std::unique_ptr<PreparedEngine> prepared_;  // for the next try; may be null
-  bool trusted_ = false;         // the open model runs without the sandbox, as its user said
-  std::string history_path_;     // of the database the history came from
+  bool trusted_ = false;                      // the open model runs without the sandbox, as its user said
+  std::string history_path_;                  // of the database the history came from
   std::chrono::steady_clock::time_point try_begin_{};
-  std::string tried_key_;        // the conditions that what follows is of
+  std::string tried_key_;                               // the conditions that what follows is of
   std::vector<SensitivityRecord> tried_sensitivities_;  // of the newest search
   std::vector<TradeoffRecord> tried_tradeoffs_;
   OverrideHistory overrides_;

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <fstream>
 
-#include "core/runtime/machine_facts.h"
 #include "core/record/records_json.h"
+#include "core/runtime/machine_facts.h"
 #include "profiler/text.h"
-#include "studio/protocol/protocol.h"
-#include "studio/ui/screenshot.h"
-#include "studio/session/session.h"
 #include "studio/job/session_request.h"
+#include "studio/protocol/protocol.h"
+#include "studio/session/session.h"
 #include "studio/snapshot/snapshot_precision.h"
 #include "studio/snapshot/snapshot_report.h"
 #include "studio/snapshot/snapshot_tables.h"
+#include "studio/ui/screenshot.h"
 
 namespace ipex_studio {
 namespace {
@@ -55,7 +55,8 @@ void Session::saveTable(const SaveTableCommand& command) {
   std::ofstream file(command.path, std::ios::binary | std::ios::trunc);
   file << text;
   if (!file.flush())
-    throw Error(ExitCode::kFailure, fmt::format("Cannot write {}; start the studio in a folder that can be written.", command.path));
+    throw Error(ExitCode::kFailure,
+                fmt::format("Cannot write {}; start the studio in a folder that can be written.", command.path));
   parts_.status.message = fmt::format("Wrote {} rows to {}.", table.rows.size(), command.path);
   log(LogLevel::kInfo, parts_.status.message);
 }
@@ -101,7 +102,8 @@ void Session::readHistory(const Database& database, std::int64_t job) {
     const auto earlier = std::find_if(shown + 1, history->jobs.end(), [&](const JobSummary& other) {
       return other.sha256 == shown->sha256 && !other.runs.empty() && other.runs.back().variant == "optimized";
     });
-    if (shown->command == "what-if" && both.size() == 2 && earlier != history->jobs.end()) both.front() = earlier->runs.back().id;
+    if (shown->command == "what-if" && both.size() == 2 && earlier != history->jobs.end())
+      both.front() = earlier->runs.back().id;
     if (both.size() >= 2) parts_.comparison = std::make_shared<const RunSet>(compareRunSet(database, both));
     // The newest optimized run in each precision, this job's own first.
     std::vector<std::int64_t> newest;
@@ -132,7 +134,9 @@ void Session::readHistory(const Database& database, std::int64_t job) {
 void Session::measureRoofs(const MachineFacts& machine, std::int32_t threads) {
   const MachineFacts here = machineFacts();
   parts_.peaks = MachinePeaks();
-  if ((model_ && !model_->worker.empty()) || machine.cpu != here.cpu || machine.isa != here.isa || cancellation_.requested()) return;
+  if ((model_ && !model_->worker.empty()) || machine.cpu != here.cpu || machine.isa != here.isa ||
+      cancellation_.requested())
+    return;
   parts_.peaks = measurePeaks(std::clamp(threads, 1, usableCores()));
 }
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "core/plan/prepared_weights.h"
+#include "studio/job/session_request.h"
 #include "studio/protocol/sandbox.h"
 #include "studio/session/session.h"
-#include "studio/job/session_request.h"
 
 namespace ipex_studio {
 
@@ -52,7 +52,8 @@ void Session::prepareExport(const ExportCommand& command) {
   const Precision precision = command.precision.value_or(optimize.precision);
   TuneMode tune = optimize.tune;
   if (command.tuned) tune = !*command.tuned ? TuneMode::kOff : tune == TuneMode::kOff ? TuneMode::kQuick : tune;
-  const bool same = job_ && precision == optimize.precision && tune == optimize.tune && overrides_.now() == measured_overrides_;
+  const bool same =
+      job_ && precision == optimize.precision && tune == optimize.tune && overrides_.now() == measured_overrides_;
   if (same) return;
   optimize.precision = precision;
   optimize.tune = tune;
@@ -94,13 +95,17 @@ void Session::exportModel(const ExportCommand& command) {
   }
   std::error_code ignored;
   result.bytes = static_cast<std::int64_t>(std::filesystem::file_size(command.path, ignored));
-  if (prepared) result.prepared_bytes = static_cast<std::int64_t>(std::filesystem::file_size(command.path + kPreparedSuffix, ignored));
+  if (prepared)
+    result.prepared_bytes =
+        static_cast<std::int64_t>(std::filesystem::file_size(command.path + kPreparedSuffix, ignored));
   log(LogLevel::kInfo, fmt::format("Exported to {}.", command.path));
   result.state = ExportResult::State::kVerifying;
   publishStatus();
   verifyExport();
-  log(result.problem.empty() ? LogLevel::kInfo : LogLevel::kError, result.problem.empty() ? "The file's results are right." : result.problem);
-  setState(JobState::kDone, result.problem.empty() ? fmt::format("Exported to {}; its results are right.", command.path) : result.problem);
+  log(result.problem.empty() ? LogLevel::kInfo : LogLevel::kError,
+      result.problem.empty() ? "The file's results are right." : result.problem);
+  setState(JobState::kDone, result.problem.empty() ? fmt::format("Exported to {}; its results are right.", command.path)
+                                                   : result.problem);
 }
 
 // The file as another program would load it. What goes wrong leaves the job as it is.
@@ -125,7 +130,9 @@ void Session::verifyExport() {
     const auto records = verifyFiles(*model_, written, request, *this, cancellation_);
     result.accuracy = records.front();
     result.state = ExportResult::State::kDone;
-    if (!result.accuracy->pass) result.problem = fmt::format("The results of {} differ too much from the model's ({}).", result.path, result.accuracy->text);
+    if (!result.accuracy->pass)
+      result.problem =
+          fmt::format("The results of {} differ too much from the model's ({}).", result.path, result.accuracy->text);
   } catch (const Error& error) {
     result.problem = fmt::format("Exported to {}, but not verified. {}", result.path, error.what());
   }

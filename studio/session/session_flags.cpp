@@ -3,8 +3,8 @@
 
 #include "studio/flags/command_line.h"
 #include "studio/flags/job_request.h"
-#include "studio/session/session.h"
 #include "studio/job/session_request.h"
+#include "studio/session/session.h"
 
 namespace ipex_studio {
 namespace {
@@ -53,7 +53,8 @@ void Session::takeFlags(const std::string& words) {
     if (request.inputs.empty()) request.inputs = was.inputs;
     if (request.inputs_path.empty()) request.inputs_path = was.inputs_path;
     if (request.data.path.empty()) request.data = was.data;
-    if (request.optimize.quantization_recipe.empty()) request.optimize.quantization_recipe = was.optimize.quantization_recipe;
+    if (request.optimize.quantization_recipe.empty())
+      request.optimize.quantization_recipe = was.optimize.quantization_recipe;
     if (!flags.precision) request.optimize.precision = was.optimize.precision;
     if (!flags.threads) request.measure.threads = was.measure.threads;
     if (!flags.tune) request.optimize.tune = was.optimize.tune;

@@ -48,7 +48,7 @@ void Session::onTimed(bool timed) {
 bool Session::disturbed(double begin_ns, double end_ns) {
   const std::lock_guard lock(mutex_);
   return std::any_of(frames_.rbegin(), frames_.rend(), [&](const auto& frame) {
-    return static_cast<double>(frame.first) < end_ns && static_cast<double>(frame.second) > begin_ns;
+    return static_cast<double>(frame.first)<end_ns&& static_cast<double>(frame.second)> begin_ns;
   });
 }
 

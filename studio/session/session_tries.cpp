@@ -37,7 +37,8 @@ Precision widened(Precision base, const std::vector<PrecisionOverride>& override
 void tuneLike(const RunRecord& previous, OptimizeOptions* optimize) {
   if (optimize->tune == TuneMode::kOff) return;
   const auto& dispatches = previous.dispatches;
-  const bool measured = std::any_of(dispatches.begin(), dispatches.end(), [](const DispatchRecord& d) { return d.chosen && d.elapsed_ns > 0; });
+  const bool measured = std::any_of(dispatches.begin(), dispatches.end(),
+                                    [](const DispatchRecord& d) { return d.chosen && d.elapsed_ns > 0; });
   if (measured) optimize->tuning_record = trustedTuning(optimize->tuning_record);
   if (!measured) optimize->tune = TuneMode::kOff;
 }
@@ -83,13 +84,15 @@ JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& databas
   if (!overrides.pins.empty()) optimize.tuning_record = pinnedTuning(optimize.tuning_record, overrides.pins);
   // A decision for everything is the precision of the whole, and makes those before it void.
   std::vector<PrecisionOverride> decided = overrides.precisions;
-  const auto all = std::find_if(decided.rbegin(), decided.rend(), [](const PrecisionOverride& o) { return o.what == "*"; });
+  const auto all =
+      std::find_if(decided.rbegin(), decided.rend(), [](const PrecisionOverride& o) { return o.what == "*"; });
   if (all != decided.rend()) {
     optimize.precision = precisionFromName(all->precision).value_or(optimize.precision);
     decided.erase(decided.begin(), all.base());
   }
   const Precision base = optimize.precision;
-  if (!overrides.empty()) request.decisions = decisionRecords(overrides, precisionName(options_.request.optimize.precision));
+  if (!overrides.empty())
+    request.decisions = decisionRecords(overrides, precisionName(options_.request.optimize.precision));
   optimize.precision = widened(base, decided);
   if (optimize.precision != base) optimize.precision_overrides.push_back("*=fp32");
   for (const PrecisionOverride& override : decided) optimize.precision_overrides.push_back(overrideText(override));
@@ -107,7 +110,8 @@ JobRequest Session::tryRequest(const JobRecord& previous, JobDatabase& database)
   after.measure.instances = previous.runs.back().instances;
   after.decide_within_s = kVerdictSeconds;
   after.tune_budget_s = kTryTuneSeconds;
-  if (!after.data.path.empty()) after.data.samples = after.data.samples > 0 ? std::min(after.data.samples, kTrySamples) : kTrySamples;
+  if (!after.data.path.empty())
+    after.data.samples = after.data.samples > 0 ? std::min(after.data.samples, kTrySamples) : kTrySamples;
   if (overrides_.now().pins.empty()) tuneLike(previous.runs.back(), &after.optimize);
   return after;
 }
@@ -117,14 +121,16 @@ void Session::prepareTry(JobDatabase& database) {
   if (!job_ || job_->job().runs.empty()) return;
   const JobRequest request = tryRequest(job_->job(), database);
   try {
-    if (mayPrepare(*model_, request)) prepared_ = std::make_unique<PreparedEngine>(*model_, request, request.measure.threads, cancellation_);
+    if (mayPrepare(*model_, request))
+      prepared_ = std::make_unique<PreparedEngine>(*model_, request, request.measure.threads, cancellation_);
   } catch (const Error& error) {
     log(LogLevel::kWarning, error.what());  // the next try begins at the beginning
   }
 }
 
 void Session::tryOverrides() {
-  if (!model_ || !job_ || job_->job().runs.empty()) throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
+  if (!model_ || !job_ || job_->job().runs.empty())
+    throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
   if (overrides_.now() == measured_overrides_) {
     log(LogLevel::kInfo, "These decisions are in force already.");
     publishStatus();
@@ -136,7 +142,8 @@ void Session::tryOverrides() {
   setState(JobState::kWorking, "");
   JobDatabase database(options_.database_path);
   const JobRequest after = tryRequest(previous, database);
-  job_ = std::make_unique<ModelJob>(*model_, after, std::move(job_), std::move(prepared_), static_cast<JobEvents&>(*this), cancellation_);
+  job_ = std::make_unique<ModelJob>(*model_, after, std::move(job_), std::move(prepared_),
+                                    static_cast<JobEvents&>(*this), cancellation_);
   job_->optimize();
   job_->measure();
   JobRecord tried = job_->job();
@@ -147,7 +154,8 @@ void Session::tryOverrides() {
   const auto id = database.record(tried, false);
   if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
   // Operations beside those of the job before, which were timed; the verdict is that of the turns taken now.
-  auto set = std::make_shared<RunSet>(compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}));
+  auto set =
+      std::make_shared<RunSet>(compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}));
   set->ratio.back() = medianRatio({old_run.latency_ns, old_run.turn}, {new_run.latency_ns, new_run.turn});
   parts_.comparison = std::move(set);
   // The window goes on comparing with the model as it is, and showing what a search has found.
@@ -157,8 +165,9 @@ void Session::tryOverrides() {
   const auto baseline = std::find_if(previous.runs.begin(), previous.runs.end(),
                                      [](const RunRecord& run) { return run.variant == "baseline"; });
   if (baseline != previous.runs.end()) shown.runs.front() = *baseline;
-  parts_.status = JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
-                            result.noDifference() ? "The decisions make no difference in time." : job_->accuracySentence()};
+  parts_.status =
+      JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
+                result.noDifference() ? "The decisions make no difference in time." : job_->accuracySentence()};
   prepareTry(database);
   publishRecord(shown);
 }
@@ -177,7 +186,8 @@ void Session::readTried(const Database& database, const JobRecord& job) {
   if (job.runs.empty()) return;
   const RunRecord& run = job.runs.back();
   const std::string base = model_ ? precisionName(options_.request.optimize.precision) : "";
-  const std::string key = fmt::format("{} {} {} {} {} {}", job.model.sha256, job.machine.cpu, job.machine.isa, run.threads, run.instances, base);
+  const std::string key = fmt::format("{} {} {} {} {} {}", job.model.sha256, job.machine.cpu, job.machine.isa,
+                                      run.threads, run.instances, base);
   if (key == tried_key_) return;
   tried_key_ = key;
   TriedBefore before = database.tried(job.model.sha256, job.machine, run.threads, run.instances);
@@ -192,7 +202,8 @@ void Session::readTried(const Database& database, const JobRecord& job) {
   std::string& recipe = options_.request.optimize.quantization_recipe;
   if (!model_ || !recipe.empty() || before.options.empty()) return;
   recipe = recipeOf(before.options);
-  if (!recipe.empty()) parts_.work.tuning.recipe = fmt::format("From the search of {}.", dateText(before.started_unix_ns));
+  if (!recipe.empty())
+    parts_.work.tuning.recipe = fmt::format("From the search of {}.", dateText(before.started_unix_ns));
 }
 
 }  // namespace ipex_studio

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "studio/session/session.h"
 #include "studio/job/session_request.h"
+#include "studio/session/session.h"
 
 namespace ipex_studio {
 namespace {
@@ -52,7 +52,8 @@ void Session::tune(const TuneCommand& command) {
   if (!command.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(command.recipe);
   if (!command.save_recipe.empty()) checkOutputPath(command.save_recipe);
   const bool needs_data = command.goal != TuneGoal::kQuantize || command.recipe.empty();
-  if (needs_data && command.data.empty()) throw Error(ExitCode::kUsage, "Say which data to use: a folder of images, or .npy, .npz or .pt tensors.");
+  if (needs_data && command.data.empty())
+    throw Error(ExitCode::kUsage, "Say which data to use: a folder of images, or .npy, .npz or .pt tensors.");
   if (command.goal == TuneGoal::kSearch) {
     searchAssignments(command, request);
   } else {
@@ -69,8 +70,8 @@ void Session::makeRecipe(const TuneCommand& command, const JobRequest& request) 
     const CalibrationResult result = calibrateModel(*model_, request, state, *this, cancellation_);
     state.remove();
     recipe = result.recipe;
-    tuning.recipe = fmt::format("{} samples of {} were seen; {} of {} operations can be INT8.", result.samples, command.data, result.lowered,
-                                result.operations);
+    tuning.recipe = fmt::format("{} samples of {} were seen; {} of {} operations can be INT8.", result.samples,
+                                command.data, result.lowered, result.operations);
   } else {
     tuning.recipe = fmt::format("Taken from {}.", command.recipe);
   }

@@ -77,8 +77,8 @@ struct Picture {
 // Write what is on the screen; the path's end says how: .png or .html.
 struct ReportCommand {
   std::string path;
-  std::string panel;                    // the tab in front
-  std::vector<std::string> selected;    // names of what is selected
+  std::string panel;                  // the tab in front
+  std::vector<std::string> selected;  // names of what is selected
   std::shared_ptr<const Picture> picture;
 };
 
@@ -114,8 +114,9 @@ struct FlagsCommand {
   std::string words;
 };
 
-using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
-                             CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand, FlagsCommand>;
+using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
+                             ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
+                             TuneCommand, ReportCommand, FlagsCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

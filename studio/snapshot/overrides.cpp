@@ -49,7 +49,8 @@ Overrides Overrides::adding(const Overrides& more) const {
     if (std::find(next.pins.begin(), next.pins.end(), pin) == next.pins.end()) next = next.with(pin);
   }
   for (const PrecisionOverride& override : more.precisions) {
-    if (std::find(next.precisions.begin(), next.precisions.end(), override) == next.precisions.end()) next = next.with(override);
+    if (std::find(next.precisions.begin(), next.precisions.end(), override) == next.precisions.end())
+      next = next.with(override);
   }
   return next;
 }
@@ -65,9 +66,12 @@ void OverrideHistory::set(Overrides next) {
 std::vector<DecisionRecord> decisionRecords(const Overrides& overrides, const std::string& base) {
   std::vector<DecisionRecord> records;
   const auto whole = [](const PrecisionOverride& override) { return override.what == "*"; };
-  if (std::none_of(overrides.precisions.begin(), overrides.precisions.end(), whole)) records.push_back({"*", base, "", "", "", ""});
-  for (const PrecisionOverride& override : overrides.precisions) records.push_back({override.what, override.precision, "", "", "", ""});
-  for (const KernelPin& pin : overrides.pins) records.push_back({pin.step, "", pin.spec, pin.dst_shape, pin.kernel, pin.layout});
+  if (std::none_of(overrides.precisions.begin(), overrides.precisions.end(), whole))
+    records.push_back({"*", base, "", "", "", ""});
+  for (const PrecisionOverride& override : overrides.precisions)
+    records.push_back({override.what, override.precision, "", "", "", ""});
+  for (const KernelPin& pin : overrides.pins)
+    records.push_back({pin.step, "", pin.spec, pin.dst_shape, pin.kernel, pin.layout});
   return records;
 }
 
@@ -77,7 +81,8 @@ Overrides overridesFrom(const std::vector<DecisionRecord>& records, const std::s
     if (record.precision.empty()) {
       const KernelPin pin{record.spec, record.dst_shape, record.kernel, record.layout, record.what};
       if (!pin.spec.empty() && !pin.kernel.empty()) overrides.pins.push_back(pin);
-    } else if (!record.what.empty() && std::find(std::begin(kPrecisions), std::end(kPrecisions), record.precision) != std::end(kPrecisions)) {
+    } else if (!record.what.empty() &&
+               std::find(std::begin(kPrecisions), std::end(kPrecisions), record.precision) != std::end(kPrecisions)) {
       overrides.precisions.push_back({record.what, record.precision});
     }
   }
@@ -95,12 +100,15 @@ std::string decisionsText(const Overrides& overrides, std::size_t most) {
   };
   for (const PrecisionOverride& override : overrides.precisions) {
     const bool kind = override.what.compare(0, 5, "kind:") == 0;
-    std::string what = override.what == "*" ? "all" : kind ? "all " + override.what.substr(5) : override.what.substr(0, override.what.find(':'));
+    std::string what = override.what == "*" ? "all"
+                       : kind               ? "all " + override.what.substr(5)
+                                            : override.what.substr(0, override.what.find(':'));
     // ":aten::linear#0" of a model without modules.
     if (what.empty()) what = override.what.substr(override.what.rfind(':') + 1);
     add(fmt::format("{} in {}", displayText(what, kNameBytes), displayText(override.precision, 12)));
   }
-  for (const KernelPin& pin : overrides.pins) add(fmt::format("{} for {}", displayText(pin.kernel, kNameBytes), displayText(pin.step, kNameBytes)));
+  for (const KernelPin& pin : overrides.pins)
+    add(fmt::format("{} for {}", displayText(pin.kernel, kNameBytes), displayText(pin.step, kNameBytes)));
   if (count > most) text += fmt::format(" and {} more", count - most);
   return text;
 }

@@ -32,7 +32,7 @@ struct PrecisionOverride {
 };
 
 struct Overrides {
-  std::vector<KernelPin> pins;               // one per spec and shape
+  std::vector<KernelPin> pins;                // one per spec and shape
   std::vector<PrecisionOverride> precisions;  // one per `what`; the last that fits wins
 
   bool empty() const { return pins.empty() && precisions.empty(); }
@@ -73,7 +73,7 @@ struct WhatIf {
   Overrides tried;
   double before_ns = 0;  // medians
   double after_ns = 0;
-  double delta_ns = 0;   // after - before, with its 95 % interval
+  double delta_ns = 0;  // after - before, with its 95 % interval
   double delta_low_ns = 0;
   double delta_high_ns = 0;
   double before_db = 0;  // SQNR of the results against the reference; 999: equal

@@ -63,9 +63,9 @@ struct RunChoices {
 
 // What was recorded before, and what of it stands side by side.
 struct RunHistory {
-  std::vector<JobSummary> jobs;   // newest first
-  std::int64_t shown_job = 0;     // whose record the snapshot holds; 0: it is not recorded (yet)
-  std::string message;            // why there is none, as a sentence; empty otherwise
+  std::vector<JobSummary> jobs;  // newest first
+  std::int64_t shown_job = 0;    // whose record the snapshot holds; 0: it is not recorded (yet)
+  std::string message;           // why there is none, as a sentence; empty otherwise
 };
 
 struct StudioSnapshot {
@@ -74,7 +74,7 @@ struct StudioSnapshot {
   std::shared_ptr<const JobIndex> index;  // never null
   JobStatus status;
   RunChoices choices;
-  MachinePeaks peaks;  // of the machine that ran; unknown when it is another one
+  MachinePeaks peaks;                         // of the machine that ran; unknown when it is another one
   std::shared_ptr<const RunHistory> history;  // never null
   std::shared_ptr<const RunSet> comparison;   // null: nothing is compared
   std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is but one
@@ -82,7 +82,7 @@ struct StudioSnapshot {
   OverrideState overrides;
   WorkState work;
   std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
-  std::shared_ptr<const std::vector<LogLine>> log;  // never null
+  std::shared_ptr<const std::vector<LogLine>> log;   // never null
 };
 
 using SnapshotPtr = std::shared_ptr<const StudioSnapshot>;

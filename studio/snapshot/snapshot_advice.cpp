@@ -39,7 +39,8 @@ void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
   const AccuracyRecord& accuracy = index.optimized.run->accuracy;
   std::string text = accuracy.text.empty() ? fmt::format("max relative error {:.2g}", accuracy.max_rel)
                                            : displayText(accuracy.text, 200);
-  advice->push_back({Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
+  advice->push_back(
+      {Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
 }
 
 // Something else ran meanwhile: what follows is worth less.
@@ -48,9 +49,16 @@ void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
   if (latency.samples < 2 || latency.p50_ns <= 0) return;
   const double spread = latency.half_width_ns / latency.p50_ns;
   if (spread < kMostSpread) return;
-  advice->push_back({Advice::Tone::kWarning,
-                     fmt::format("Times are uncertain by ±{:.0f} %: something else used the machine. Close it and measure again.", spread * 100), "Show", {},
-                     "latency", {}, "run.optimize", "Measure again"});
+  advice->push_back(
+      {Advice::Tone::kWarning,
+       fmt::format("Times are uncertain by ±{:.0f} %: something else used the machine. Close it and measure again.",
+                   spread * 100),
+       "Show",
+       {},
+       "latency",
+       {},
+       "run.optimize",
+       "Measure again"});
 }
 
 void adviseOnInterpreter(const JobIndex& index, std::vector<Advice>* advice) {
@@ -63,7 +71,12 @@ void adviseOnInterpreter(const JobIndex& index, std::vector<Advice>* advice) {
   advice->push_back({Advice::Tone::kWarning,
                      fmt::format("{} node{} stayed with the interpreter: {} ({}).", group.count, plural(group.count),
                                  formatTime(group.total_ns), percent(group.total_ns / latency_ns)),
-                     "Show", std::move(group.origins), "operations", {}, "", ""});
+                     "Show",
+                     std::move(group.origins),
+                     "operations",
+                     {},
+                     "",
+                     ""});
 }
 
 void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
@@ -77,7 +90,12 @@ void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
       {Advice::Tone::kWarning,
        fmt::format("{} reorder{} cost{} {} ({}).", group.count, plural(group.count), group.count == 1 ? "s" : "",
                    formatTime(group.total_ns), percent(group.total_ns / latency_ns)),
-       "Show", std::move(group.origins), "operations", {}, "", ""});
+       "Show",
+       std::move(group.origins),
+       "operations",
+       {},
+       "",
+       ""});
 }
 
 // "nhwc" of "channels-last": what plans call the layouts that measuring tries.
@@ -108,7 +126,8 @@ std::map<std::int32_t, StepCandidates> candidatesOf(const RunRecord& run) {
 // Another kernel for a step, to be pinned and measured.
 Advice pinAdvice(const StepCandidates& at, const DispatchRecord& other, std::string text) {
   Advice advice{Advice::Tone::kHint, std::move(text), "Show", at.step->origins, "kernels", {}, "", "Try it"};
-  advice.try_it.pins.push_back({at.step->spec, at.step->dst_shape, other.kernel, other.layout, displayText(at.step->name, 80)});
+  advice.try_it.pins.push_back(
+      {at.step->spec, at.step->dst_shape, other.kernel, other.layout, displayText(at.step->name, 80)});
   return advice;
 }
 
@@ -126,12 +145,14 @@ void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
     if (reader == candidates.end() || reader->second.chosen == nullptr) continue;
     for (const DispatchRecord* other : reader->second.timed) {
       if (other->chosen || planLayout(other->layout) != reorder.src_layout) continue;
-      const double saved_ns = row.time.p50_ns + static_cast<double>(reader->second.chosen->elapsed_ns - other->elapsed_ns);
+      const double saved_ns =
+          row.time.p50_ns + static_cast<double>(reader->second.chosen->elapsed_ns - other->elapsed_ns);
       if (saved_ns <= most_ns) continue;
       most_ns = saved_ns;
       best = pinAdvice(reader->second, *other,
-                       fmt::format("{} in {} would need no reorder before it: about {} less ({}).", displayText(reader->second.step->name, 48),
-                                   displayText(reorder.src_layout, 24), formatTime(saved_ns), percent(saved_ns / run.latency.p50_ns)));
+                       fmt::format("{} in {} would need no reorder before it: about {} less ({}).",
+                                   displayText(reader->second.step->name, 48), displayText(reorder.src_layout, 24),
+                                   formatTime(saved_ns), percent(saved_ns / run.latency.p50_ns)));
     }
   }
   if (best) advice->push_back(std::move(*best));
@@ -149,9 +170,10 @@ void adviseOnKernels(const JobIndex& index, std::vector<Advice>* advice) {
       const auto saved_ns = static_cast<double>(at.chosen->elapsed_ns - other->elapsed_ns);
       if (saved_ns <= most_ns) continue;
       most_ns = saved_ns;
-      best = pinAdvice(at, *other,
-                       fmt::format("Alone, {} is {} faster on {} than what the plan took.", displayText(other->kernel, 40), formatTime(saved_ns),
-                                   displayText(at.step->name, 48)));
+      best =
+          pinAdvice(at, *other,
+                    fmt::format("Alone, {} is {} faster on {} than what the plan took.", displayText(other->kernel, 40),
+                                formatTime(saved_ns), displayText(at.step->name, 48)));
     }
   }
   if (best) advice->push_back(std::move(*best));
@@ -163,16 +185,25 @@ void adviseOnPrecision(const JobRecord& job, const JobIndex& index, std::vector<
   if (run == nullptr || run->precision != "fp32" || !run->accuracy.pass) return;
   const auto& features = job.machine.features;
   const auto has = [&](const char* word) {
-    return std::any_of(features.begin(), features.end(), [&](const std::string& name) { return name.find(word) != std::string::npos; });
+    return std::any_of(features.begin(), features.end(),
+                       [&](const std::string& name) { return name.find(word) != std::string::npos; });
   };
   if (hasBf16(job.machine.isa)) {
-    Advice bf16{Advice::Tone::kGood, "This CPU computes BF16 natively; it was not tried.", "", {}, "", {}, "", "Try BF16"};
+    Advice bf16{Advice::Tone::kGood, "This CPU computes BF16 natively; it was not tried.", "", {}, "", {}, "",
+                "Try BF16"};
     bf16.try_it.precisions.push_back({"*", "bf16"});
     advice->push_back(std::move(bf16));
   }
   if (job.sensitivities.empty()) {
-    advice->push_back({Advice::Tone::kGood, has("vnni") ? "INT8 is native here (VNNI) and needs data to calibrate on." : "INT8 needs data to calibrate on; without VNNI it gains less here.",
-                       "", {}, "", {}, "tune.quantize", "Calibrate…"});
+    advice->push_back({Advice::Tone::kGood,
+                       has("vnni") ? "INT8 is native here (VNNI) and needs data to calibrate on."
+                                   : "INT8 needs data to calibrate on; without VNNI it gains less here.",
+                       "",
+                       {},
+                       "",
+                       {},
+                       "tune.quantize",
+                       "Calibrate…"});
   }
 }
 
@@ -192,7 +223,12 @@ void adviseOnSlowest(const JobIndex& index, std::vector<Advice>* advice) {
                      fmt::format("The slowest three operations take {} of the run, first {} with {}.",
                                  percent(total_ns / run.latency.p50_ns), displayText(rows[0]->name, 48),
                                  formatTime(rows[0]->time.p50_ns)),
-                     "Show", rows[0]->origins, "operations", {}, "", ""});
+                     "Show",
+                     rows[0]->origins,
+                     "operations",
+                     {},
+                     "",
+                     ""});
 }
 
 struct Declines {
@@ -217,8 +253,13 @@ void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
     if (!why.empty() && why.back() != '.') why += '.';
     const std::string often = group->count > 1 ? fmt::format(" {} times", group->count) : std::string();
     advice->push_back({Advice::Tone::kHint,
-                       fmt::format("{} declined{}: {}", displayText(group->first->pass, 48), often, why), "Show",
-                       group->first->origins, "remarks", {}, "", ""});
+                       fmt::format("{} declined{}: {}", displayText(group->first->pass, 48), often, why),
+                       "Show",
+                       group->first->origins,
+                       "remarks",
+                       {},
+                       "",
+                       ""});
   }
 }
 
@@ -229,8 +270,14 @@ void adviseOnInputs(const JobRecord& job, std::vector<Advice>* advice) {
     guessed += (guessed.empty() ? "" : ", ") + displayText(input.name, 24) + " " + formatShape(input.description);
   }
   if (guessed.empty()) return;
-  advice->push_back(
-      {Advice::Tone::kHint, fmt::format("The inputs are a guess ({}).", guessed), "", {}, "", {}, "run.inputs", "Set them…"});
+  advice->push_back({Advice::Tone::kHint,
+                     fmt::format("The inputs are a guess ({}).", guessed),
+                     "",
+                     {},
+                     "",
+                     {},
+                     "run.inputs",
+                     "Set them…"});
 }
 
 void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {

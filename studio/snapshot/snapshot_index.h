@@ -47,8 +47,8 @@ struct RunIndex {
   TimeStatistics latency;
   std::vector<OperationRow> rows;  // in order of execution
   std::unordered_map<OriginId, std::vector<std::int32_t>> rows_of_origin;
-  double steps_ns = 0;         // sum of medians
-  double unattributed_ns = 0;  // latency minus that sum; may be negative by noise
+  double steps_ns = 0;                // sum of medians
+  double unattributed_ns = 0;         // latency minus that sum; may be negative by noise
   std::vector<TimelineTrack> tracks;  // one per instance; empty when no begins were recorded
 };
 

@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 48;
 
 bool isBelievable(const StepRecord& step) {
-  return step.arena_begin >= 0 && step.arena_size > 0 && step.arena_begin < kMostMemoryBytes && step.arena_size < kMostMemoryBytes;
+  return step.arena_begin >= 0 && step.arena_size > 0 && step.arena_begin < kMostMemoryBytes &&
+         step.arena_size < kMostMemoryBytes;
 }
 
 void findLevels(ArenaUse* use) {
@@ -39,7 +40,8 @@ void findLevels(ArenaUse* use) {
 ArenaUse arenaUse(const RunIndex& run) {
   ArenaUse use;
   if (run.run == nullptr) return use;
-  const bool timed = std::any_of(run.rows.begin(), run.rows.end(), [](const OperationRow& row) { return row.time.p50_ns > 0; });
+  const bool timed =
+      std::any_of(run.rows.begin(), run.rows.end(), [](const OperationRow& row) { return row.time.p50_ns > 0; });
   std::vector<double> begin;
   std::unordered_map<std::int32_t, std::size_t> row_of_step;
   std::map<std::int32_t, std::int64_t> region_bytes;

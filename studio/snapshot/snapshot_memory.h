@@ -29,7 +29,7 @@ struct ArenaUse {
   std::int64_t arena_bytes = 0;      // arenas of several regions stand on each other
   std::int64_t peak_bytes = 0;       // most that is alive at once
   double peak_at_ns = 0;
-  double end_ns = 0;                 // of the last step
+  double end_ns = 0;  // of the last step
 };
 
 // Steps without times take equal room. Empty when no step has its result in an arena.

@@ -153,23 +153,27 @@ double best(std::int32_t threads, const std::function<double(std::int32_t)>& wor
 
 // `operations`: of one instruction.
 double bestCompute(std::int32_t threads, ComputeKernel kernel, double operations) {
-  return best(threads, [&](std::int32_t t) {
-           std::uint32_t bits = 0;
-           const float result = kernel(static_cast<float>(t));
-           std::memcpy(&bits, &result, sizeof bits);
-           kept_result.fetch_xor(bits, std::memory_order_relaxed);
-           return operations * kSteps * kChains;
-         }) / 1e9;
+  return best(threads,
+              [&](std::int32_t t) {
+                std::uint32_t bits = 0;
+                const float result = kernel(static_cast<float>(t));
+                std::memcpy(&bits, &result, sizeof bits);
+                kept_result.fetch_xor(bits, std::memory_order_relaxed);
+                return operations * kSteps * kChains;
+              }) /
+         1e9;
 }
 
 double bestRead(std::int32_t threads, std::size_t bytes_each) {
   std::vector<std::vector<std::uint64_t>> data(static_cast<std::size_t>(threads),
                                                std::vector<std::uint64_t>(bytes_each / 8, 1));
-  return best(threads, [&](std::int32_t t) {
-           const auto& own = data[static_cast<std::size_t>(t)];
-           kept_result.fetch_xor(readAll(own.data(), own.size()), std::memory_order_relaxed);
-           return static_cast<double>(own.size() * 8);
-         }) / 1e9;
+  return best(threads,
+              [&](std::int32_t t) {
+                const auto& own = data[static_cast<std::size_t>(t)];
+                kept_result.fetch_xor(readAll(own.data(), own.size()), std::memory_order_relaxed);
+                return static_cast<double>(own.size() * 8);
+              }) /
+         1e9;
 }
 
 MachinePeaks measure(std::int32_t threads) {

@@ -10,10 +10,10 @@ namespace ipex_studio {
 struct MachinePeaks {
   std::int32_t threads = 0;
   double fp32_gflops = 0;
-  double bf16_gflops = 0;   // dot products of pairs, summed in fp32
-  double int8_gops = 0;     // dot products of four, summed in 32 bits
-  double memory_gb_s = 0;   // reading more than the caches hold
-  double cache_gb_s = 0;    // reading what fits into the second cache
+  double bf16_gflops = 0;  // dot products of pairs, summed in fp32
+  double int8_gops = 0;    // dot products of four, summed in 32 bits
+  double memory_gb_s = 0;  // reading more than the caches hold
+  double cache_gb_s = 0;   // reading what fits into the second cache
 
   // The roof over a precision ("fp32", "bf16", "int8"); that of fp32 where it is not known.
   double roof(const std::string& precision) const;

@@ -95,10 +95,13 @@ bool isOffered(const StudioSnapshot& snapshot, const std::string& precision, boo
     return choice.available && textOf(choice.precision) == precision;
   });
   if (!possible || !decisions || precision == "fp32") return possible;
-  const auto excludes = [&](const std::string& other) { return other != precision && other != "fp32" && (other == "fp16" || precision == "fp16"); };
+  const auto excludes = [&](const std::string& other) {
+    return other != precision && other != "fp32" && (other == "fp16" || precision == "fp16");
+  };
   const auto& decided = snapshot.overrides.now.precisions;
   return !excludes(textOf(snapshot.choices.precision)) &&
-         std::none_of(decided.begin(), decided.end(), [&](const PrecisionOverride& override) { return excludes(override.precision); });
+         std::none_of(decided.begin(), decided.end(),
+                      [&](const PrecisionOverride& override) { return excludes(override.precision); });
 }
 
 bool isShown(const StudioSnapshot& snapshot, const std::vector<PrecisionRow>& rows, std::size_t place) {
@@ -148,7 +151,9 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
       row.max_abs = found->max_abs;
       if (std::isnan(row.alone_db)) row.alone_db = found->sqnr_db;
     }
-    if (const AccuracyRecord* found = find(together, operation.origins); found != nullptr && std::isnan(row.together_db)) row.together_db = found->sqnr_db;
+    if (const AccuracyRecord* found = find(together, operation.origins);
+        found != nullptr && std::isnan(row.together_db))
+      row.together_db = found->sqnr_db;
     if (row.why.empty()) row.why = whyNotLower(snapshot, operation.origins);
     rows.push_back(std::move(row));
   }

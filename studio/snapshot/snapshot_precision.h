@@ -18,15 +18,15 @@ struct PrecisionRow {
   std::string kind;
   KindGroup group = KindGroup::kOther;
   std::vector<OriginId> origins;
-  std::string module;                          // of the first node; what an override of this row names
-  std::vector<std::string> keys;               // of its nodes, as searches name them
-  std::string now;                             // precision of the shown run; empty: several
-  std::array<double, 4> time_ns{};             // per kShownPrecisions; 0: not measured
-  double alone_db = 0;                         // SQNR with this operation alone in lower precision; NaN: not tried
-  double together_db = 0;                      // with it and all less sensitive ones; NaN: not tried
-  double cosine = 0;                           // of this operation's result; NaN: not compared
-  double max_abs = 0;                          // largest difference of its result; NaN: not compared
-  std::string why;                             // why it is not lower; empty: it is as low as was asked for
+  std::string module;               // of the first node; what an override of this row names
+  std::vector<std::string> keys;    // of its nodes, as searches name them
+  std::string now;                  // precision of the shown run; empty: several
+  std::array<double, 4> time_ns{};  // per kShownPrecisions; 0: not measured
+  double alone_db = 0;              // SQNR with this operation alone in lower precision; NaN: not tried
+  double together_db = 0;           // with it and all less sensitive ones; NaN: not tried
+  double cosine = 0;                // of this operation's result; NaN: not compared
+  double max_abs = 0;               // largest difference of its result; NaN: not compared
+  std::string why;                  // why it is not lower; empty: it is as low as was asked for
 };
 
 // Can the next run, or an operation of it, be in this precision? With `decisions` also: beside what is decided so far? A model

@@ -8,8 +8,8 @@
 
 #include "profiler/embedded.h"
 #include "profiler/text.h"
-#include "studio/snapshot/snapshot_tables.h"
 #include "studio/protocol/text_base64.h"
+#include "studio/snapshot/snapshot_tables.h"
 
 namespace ipex_studio {
 namespace {
@@ -22,11 +22,12 @@ std::string headHtml(const StudioSnapshot& snapshot) {
   std::string inputs;
   for (const InputRecord& input : job.model.inputs) {
     if (inputs.size() > 2000) break;
-    inputs += fmt::format(" · <code>{} {}</code>", htmlText(displayText(input.name)), htmlText(displayText(input.description)));
+    inputs += fmt::format(" · <code>{} {}</code>", htmlText(displayText(input.name)),
+                          htmlText(displayText(input.description)));
   }
   return fmt::format("<header><h1>{}</h1><span class=\"facts\">{} nodes{} · {} · {}</span></header>\n",
-                     htmlText(fileName(job.model.path)), job.model.nodes, inputs, htmlText(displayText(job.machine.cpu)),
-                     htmlText(displayText(job.machine.isa)));
+                     htmlText(fileName(job.model.path)), job.model.nodes, inputs,
+                     htmlText(displayText(job.machine.cpu)), htmlText(displayText(job.machine.isa)));
 }
 
 std::string resultHtml(const JobIndex& index) {
@@ -34,12 +35,13 @@ std::string resultHtml(const JobIndex& index) {
   const AccuracyRecord& accuracy = index.optimized.run->accuracy;
   std::string text;
   if (index.speedup.value > 0) {
-    text += fmt::format("<p><b>{:.2f}×</b> as fast as it was, 95 % {:.2f} to {:.2f}: {} after {} (p50).</p>\n", index.speedup.value,
-                        index.speedup.low, index.speedup.high, formatTime(index.optimized.latency.p50_ns, 2),
-                        formatTime(index.baseline.latency.p50_ns, 2));
+    text += fmt::format("<p><b>{:.2f}×</b> as fast as it was, 95 % {:.2f} to {:.2f}: {} after {} (p50).</p>\n",
+                        index.speedup.value, index.speedup.low, index.speedup.high,
+                        formatTime(index.optimized.latency.p50_ns, 2), formatTime(index.baseline.latency.p50_ns, 2));
   }
   return text + fmt::format("<p class=\"{}\">{}, {}.</p>\n", accuracy.pass ? "good" : "bad",
-                            accuracy.pass ? "The results are right" : "The results are wrong", accuracyText(accuracy.sqnr_db));
+                            accuracy.pass ? "The results are right" : "The results are wrong",
+                            accuracyText(accuracy.sqnr_db));
 }
 
 std::string adviceHtml(const JobIndex& index) {
@@ -51,11 +53,13 @@ std::string adviceHtml(const JobIndex& index) {
 
 std::string cellHtml(const TableCell& cell) {
   if (!cell.is_number) return "<td>" + htmlText(displayText(cell.text, kMostCellBytes)) + "</td>";
-  return "<td class=\"n\">" + (std::isfinite(cell.number) ? fmt::format("{:.6g}", cell.number) : std::string("–")) + "</td>";
+  return "<td class=\"n\">" + (std::isfinite(cell.number) ? fmt::format("{:.6g}", cell.number) : std::string("–")) +
+         "</td>";
 }
 
 std::string tableHtml(const PanelTable& table) {
-  std::string text = fmt::format("<h2>{}<small>{} rows</small></h2>\n<table><thead><tr>", htmlText(table.panel), table.rows.size());
+  std::string text =
+      fmt::format("<h2>{}<small>{} rows</small></h2>\n<table><thead><tr>", htmlText(table.panel), table.rows.size());
   for (const std::string& column : table.columns) text += "<th>" + htmlText(column) + "</th>";
   text += "</tr></thead><tbody>\n";
   for (std::size_t r = 0; r < std::min(table.rows.size(), kMostRows); ++r) {
@@ -65,18 +69,21 @@ std::string tableHtml(const PanelTable& table) {
   }
   text += "</tbody></table>\n";
   if (table.rows.size() > kMostRows)
-    text += fmt::format("<p class=\"dim\">The first {} rows of {}; the tab's CSV has them all.</p>\n", kMostRows, table.rows.size());
+    text += fmt::format("<p class=\"dim\">The first {} rows of {}; the tab's CSV has them all.</p>\n", kMostRows,
+                        table.rows.size());
   return text;
 }
 
 }  // namespace
 
 std::string screenReportHtml(const StudioSnapshot& snapshot, const ScreenReport& report) {
-  std::string text = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
-                     htmlText(fileName(snapshot.job->model.path)) + " - ipex-studio</title>\n<style>\n" + kReportCss +
-                     "\nimg { max-width: 100%; border: 1px solid var(--line); margin: 20px 0; }\n</style></head><body><main>\n";
+  std::string text =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
+      htmlText(fileName(snapshot.job->model.path)) + " - ipex-studio</title>\n<style>\n" + kReportCss +
+      "\nimg { max-width: 100%; border: 1px solid var(--line); margin: 20px 0; }\n</style></head><body><main>\n";
   text += headHtml(snapshot) + resultHtml(*snapshot.index);
-  if (!report.png.empty()) text += "<img alt=\"the studio's window\" src=\"data:image/png;base64," + toBase64(report.png) + "\">\n";
+  if (!report.png.empty())
+    text += "<img alt=\"the studio's window\" src=\"data:image/png;base64," + toBase64(report.png) + "\">\n";
   if (!report.selected.empty()) {
     text += "<p>Selected:";
     for (const std::string& name : report.selected) text += " <code>" + htmlText(displayText(name)) + "</code>";

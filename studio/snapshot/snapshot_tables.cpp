@@ -37,49 +37,53 @@ std::vector<std::pair<const char*, const RunIndex*>> runsOf(const JobIndex& inde
 }
 
 void fillRun(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"variant",      "precision", "threads",       "instances",    "p50_ms",
-                    "half_width_ms", "speedup",  "speedup_low_95", "speedup_high_95", "sqnr_db", "accurate"};
+  table->columns = {"variant", "precision",      "threads",         "instances", "p50_ms",  "half_width_ms",
+                    "speedup", "speedup_low_95", "speedup_high_95", "sqnr_db",   "accurate"};
   for (const auto& [variant, run] : runsOf(*snapshot.index)) {
     const RunRecord& record = *run->run;
     const Interval& speedup = snapshot.index->speedup;
     const bool optimized = run == &snapshot.index->optimized;
     const bool known = optimized && speedup.value > 0;
     table->rows.push_back({std::string(variant), record.precision, whole(record.threads), whole(record.instances),
-                           ms(run->latency.p50_ns), ms(run->latency.half_width_ns), known ? speedup.value : kNotMeasured,
-                           known ? speedup.low : kNotMeasured, known ? speedup.high : kNotMeasured,
-                           optimized ? record.accuracy.sqnr_db : kNotMeasured,
-                           std::string(!optimized ? "" : record.accuracy.pass ? "yes" : "no")});
+                           ms(run->latency.p50_ns), ms(run->latency.half_width_ns),
+                           known ? speedup.value : kNotMeasured, known ? speedup.low : kNotMeasured,
+                           known ? speedup.high : kNotMeasured, optimized ? record.accuracy.sqnr_db : kNotMeasured,
+                           std::string(!optimized             ? ""
+                                       : record.accuracy.pass ? "yes"
+                                                              : "no")});
   }
 }
 
 void fillPasses(const StudioSnapshot& snapshot, PanelTable* table) {
   table->columns = {"position", "pass", "changed", "done", "missed", "time_ms", "nodes_after", "summary"};
   for (const PassRecord& pass : snapshot.job->passes) {
-    table->rows.push_back({whole(pass.index), pass.name, std::string(pass.changed ? "yes" : "no"),
-                           whole(pass.rewrites), whole(pass.missed), ms(whole(pass.elapsed_ns)),
-                           whole(pass.nodes_after), pass.summary});
+    table->rows.push_back({whole(pass.index), pass.name, std::string(pass.changed ? "yes" : "no"), whole(pass.rewrites),
+                           whole(pass.missed), ms(whole(pass.elapsed_ns)), whole(pass.nodes_after), pass.summary});
   }
 }
 
 void fillGraph(const StudioSnapshot& snapshot, PanelTable* table) {
   table->columns = {"node", "name", "kind", "module", "inputs", "outputs", "time_ms", "origins"};
   const JobIndex& index = *snapshot.index;
-  const std::int32_t g = index.default_stage < 0 ? -1 : index.stages[static_cast<std::size_t>(index.default_stage)].graph;
+  const std::int32_t g =
+      index.default_stage < 0 ? -1 : index.stages[static_cast<std::size_t>(index.default_stage)].graph;
   if (g < 0) return;
   for (const GraphNode& node : index.graphs[static_cast<std::size_t>(g)].graph->nodes) {
     double ns = 0;
     for (const std::int32_t r : rowsOf(index.optimized, node.origins))
       ns += index.optimized.rows[static_cast<std::size_t>(r)].time.p50_ns;
-    table->rows.push_back({whole(node.id), node.name, node.kind, node.scope, whole(static_cast<std::int64_t>(node.inputs.size())),
-                           whole(static_cast<std::int64_t>(node.outputs.size())), orUnknown(ms(ns)),
-                           originsText(node.origins)});
+    table->rows.push_back(
+        {whole(node.id), node.name, node.kind, node.scope, whole(static_cast<std::int64_t>(node.inputs.size())),
+         whole(static_cast<std::int64_t>(node.outputs.size())), orUnknown(ms(ns)), originsText(node.origins)});
   }
 }
 
 void fillInspector(const StudioSnapshot& snapshot, PanelTable* table) {
   table->columns = {"what", "value"};
   const JobRecord& job = *snapshot.job;
-  const auto add = [&](const char* what, TableCell value) { table->rows.push_back({std::string(what), std::move(value)}); };
+  const auto add = [&](const char* what, TableCell value) {
+    table->rows.push_back({std::string(what), std::move(value)});
+  };
   add("model", job.model.path);
   add("sha256", job.model.sha256);
   add("file_bytes", whole(job.model.file_bytes));
@@ -93,13 +97,13 @@ void fillInspector(const StudioSnapshot& snapshot, PanelTable* table) {
 }
 
 void fillOperations(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"variant", "operation", "kind",  "kernel", "layout",    "output",
-                    "precision", "time_ms", "half_width_ms", "share", "gflop_per_s", "baseline_ms", "origins"};
+  table->columns = {"variant", "operation",     "kind",  "kernel",      "layout",      "output", "precision",
+                    "time_ms", "half_width_ms", "share", "gflop_per_s", "baseline_ms", "origins"};
   for (const auto& [variant, run] : runsOf(*snapshot.index)) {
     for (const OperationRow& row : run->rows) {
-      table->rows.push_back({std::string(variant), row.name, row.kind, row.kernel, row.layout, row.output, row.precision,
-                             ms(row.time.p50_ns), ms(row.time.half_width_ns), row.share, orUnknown(row.gflops_per_s),
-                             orUnknown(ms(row.baseline_ns)), originsText(row.origins)});
+      table->rows.push_back({std::string(variant), row.name, row.kind, row.kernel, row.layout, row.output,
+                             row.precision, ms(row.time.p50_ns), ms(row.time.half_width_ns), row.share,
+                             orUnknown(row.gflops_per_s), orUnknown(ms(row.baseline_ns)), originsText(row.origins)});
     }
   }
 }
@@ -135,7 +139,8 @@ void fillRoofline(const StudioSnapshot& snapshot, PanelTable* table) {
     const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
     if (step.flops <= 0 || step.bytes <= 0) continue;
     const double intensity = whole(step.flops) / whole(step.bytes);
-    const double roof = peaks.known() ? std::min(peaks.roof(row.precision), intensity * peaks.memory_gb_s) : kNotMeasured;
+    const double roof =
+        peaks.known() ? std::min(peaks.roof(row.precision), intensity * peaks.memory_gb_s) : kNotMeasured;
     table->rows.push_back({row.name, row.precision, whole(step.flops), whole(step.bytes), intensity,
                            whole(step.flops) / row.time.p50_ns, roof});
   }
@@ -162,7 +167,8 @@ void fillKernels(const StudioSnapshot& snapshot, PanelTable* table) {
     if (step == steps.end()) continue;
     table->rows.push_back({step->second->name, dispatch.kernel, dispatch.layout,
                            std::string(dispatch.chosen ? "yes" : "no"), orUnknown(ms(whole(dispatch.elapsed_ns))),
-                           orUnknown(dispatch.max_error), dispatch.reason, step->second->spec, step->second->dst_shape});
+                           orUnknown(dispatch.max_error), dispatch.reason, step->second->spec,
+                           step->second->dst_shape});
   }
 }
 
@@ -198,33 +204,36 @@ PanelTable triedTable(const StudioSnapshot& snapshot) {
   constexpr std::size_t kMostDecisions = 1000;
   PanelTable table;
   table.panel = "tried";
-  table.columns = {"name", "time_ms", "delta_ms", "delta_low_95_ms", "delta_high_95_ms", "sqnr_db", "metric", "int8_operations", "bf16_operations",
-                   "fp32_operations", "allowed", "on_front", "chosen", "decisions"};
+  table.columns = {"name",    "time_ms",  "delta_ms",        "delta_low_95_ms", "delta_high_95_ms",
+                   "sqnr_db", "metric",   "int8_operations", "bf16_operations", "fp32_operations",
+                   "allowed", "on_front", "chosen",          "decisions"};
   const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
   const auto& tradeoffs = snapshot.job->tradeoffs;
   for (std::size_t t = 0; t < tradeoffs.size(); ++t) {
     const TradeoffRecord& tried = tradeoffs[t];
     const auto decisions = overridesOf(snapshot, t);
-    table.rows.push_back({tried.name, ms(whole(tried.elapsed_ns)), kNotMeasured, kNotMeasured, kNotMeasured, tried.sqnr_db, tried.metric, whole(tried.int8_nodes),
-                          whole(tried.bf16_nodes), whole(tried.fp32_nodes), yes(tried.allowed), yes(tried.on_front), yes(tried.chosen),
+    table.rows.push_back({tried.name, ms(whole(tried.elapsed_ns)), kNotMeasured, kNotMeasured, kNotMeasured,
+                          tried.sqnr_db, tried.metric, whole(tried.int8_nodes), whole(tried.bf16_nodes),
+                          whole(tried.fp32_nodes), yes(tried.allowed), yes(tried.on_front), yes(tried.chosen),
                           decisions ? decisionsText(*decisions, kMostDecisions) : std::string()});
   }
   for (std::size_t t = 0; t < snapshot.tries->size(); ++t) {
     const WhatIf& tried = (*snapshot.tries)[t];
-    table.rows.push_back({fmt::format("try {}", t + 1), ms(tried.after_ns), ms(tried.delta_ns), ms(tried.delta_low_ns), ms(tried.delta_high_ns),
-                          tried.after_db, kNotMeasured, kNotMeasured, kNotMeasured, kNotMeasured, yes(tried.accurate), std::string(), std::string(),
+    table.rows.push_back({fmt::format("try {}", t + 1), ms(tried.after_ns), ms(tried.delta_ns), ms(tried.delta_low_ns),
+                          ms(tried.delta_high_ns), tried.after_db, kNotMeasured, kNotMeasured, kNotMeasured,
+                          kNotMeasured, yes(tried.accurate), std::string(), std::string(),
                           decisionsText(tried.tried, kMostDecisions)});
   }
   return table;
 }
 
 void fillPrecision(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"operation", "kind", "module", "now", "fp32_ms", "bf16_ms", "fp16_ms", "int8_ms",
-                    "alone_db", "together_db", "cosine", "max_abs", "why_not_lower"};
+  table->columns = {"operation", "kind",     "module",      "now",    "fp32_ms", "bf16_ms",      "fp16_ms",
+                    "int8_ms",   "alone_db", "together_db", "cosine", "max_abs", "why_not_lower"};
   for (const PrecisionRow& row : precisionRows(snapshot)) {
     table->rows.push_back({row.name, row.kind, row.module, row.now, orUnknown(ms(row.time_ns[0])),
-                           orUnknown(ms(row.time_ns[1])), orUnknown(ms(row.time_ns[2])), orUnknown(ms(row.time_ns[3])), row.alone_db,
-                           row.together_db, row.cosine, row.max_abs, row.why});
+                           orUnknown(ms(row.time_ns[1])), orUnknown(ms(row.time_ns[2])), orUnknown(ms(row.time_ns[3])),
+                           row.alone_db, row.together_db, row.cosine, row.max_abs, row.why});
   }
   table->more.push_back(triedTable(snapshot));
 }
@@ -240,7 +249,8 @@ void fillRemarks(const StudioSnapshot& snapshot, PanelTable* table) {
 void fillText(const StudioSnapshot& snapshot, PanelTable* table) {
   table->columns = {"line", "text"};
   const JobIndex& index = *snapshot.index;
-  const std::int32_t g = index.default_stage < 0 ? -1 : index.stages[static_cast<std::size_t>(index.default_stage)].graph;
+  const std::int32_t g =
+      index.default_stage < 0 ? -1 : index.stages[static_cast<std::size_t>(index.default_stage)].graph;
   if (g < 0) return;
   const std::string& text = index.graphs[static_cast<std::size_t>(g)].graph->text;
   double line = 0;
@@ -264,10 +274,21 @@ struct Filler {
 };
 
 constexpr Filler kFillers[] = {
-    {"run", fillRun},           {"passes", fillPasses},     {"graph", fillGraph},       {"inspector", fillInspector},
-    {"operations", fillOperations}, {"timeline", fillTimeline}, {"memory", fillMemory}, {"roofline", fillRoofline},
-    {"latency", fillLatency},   {"kernels", fillKernels},   {"compare", fillCompare},   {"precision", fillPrecision},
-    {"remarks", fillRemarks},   {"text", fillText},         {"log", fillLog},
+    {"run", fillRun},
+    {"passes", fillPasses},
+    {"graph", fillGraph},
+    {"inspector", fillInspector},
+    {"operations", fillOperations},
+    {"timeline", fillTimeline},
+    {"memory", fillMemory},
+    {"roofline", fillRoofline},
+    {"latency", fillLatency},
+    {"kernels", fillKernels},
+    {"compare", fillCompare},
+    {"precision", fillPrecision},
+    {"remarks", fillRemarks},
+    {"text", fillText},
+    {"log", fillLog},
 };
 
 std::string csvText(const std::string& raw) {
@@ -293,7 +314,8 @@ PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot) 
     }
     names += (names.empty() ? "" : ", ") + std::string(filler.panel);
   }
-  throw Error(ExitCode::kUsage, fmt::format("There is no panel '{}'; choose one of: {}.", displayText(panel, 40), names));
+  throw Error(ExitCode::kUsage,
+              fmt::format("There is no panel '{}'; choose one of: {}.", displayText(panel, 40), names));
 }
 
 std::string tableCsv(const PanelTable& table) {
@@ -347,7 +369,8 @@ std::string tableFileName(const StudioSnapshot& snapshot, const std::string& pan
   name = name.substr(0, name.rfind('.'));
   // Only what no shell and no file system minds.
   for (char& c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
     if (!plain) c = '-';
   }
   if (name.size() > 80) name.resize(80);

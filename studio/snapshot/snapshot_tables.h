@@ -24,7 +24,7 @@ struct PanelTable {
   std::string panel;
   std::vector<std::string> columns;  // with units: "time_ms"
   std::vector<std::vector<TableCell>> rows;
-  std::vector<PanelTable> more{};    // what else the panel shows, each under its name
+  std::vector<PanelTable> more{};  // what else the panel shows, each under its name
 };
 
 // `panel` as in --panel. Throws Error(kUsage) naming all panels for an unknown one. Empty tables are fine.

@@ -49,7 +49,8 @@ std::string kernelReason(const std::string& code) {
     if (code == known) return words;
   }
   std::string words = displayText(code, 120);
-  const bool plain = std::all_of(words.begin(), words.end(), [](unsigned char c) { return std::islower(c) != 0 || c == '-'; });
+  const bool plain =
+      std::all_of(words.begin(), words.end(), [](unsigned char c) { return std::islower(c) != 0 || c == '-'; });
   if (plain) std::replace(words.begin(), words.end(), '-', ' ');
   return words;
 }
@@ -114,7 +115,8 @@ std::string formatInput(const std::string& description) {
 }
 
 std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 

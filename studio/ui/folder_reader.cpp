@@ -49,7 +49,9 @@ struct FolderReader::Shared {
   std::shared_ptr<const FolderListing> latest;
 };
 
-FolderReader::FolderReader(std::function<void()> wake) : shared_(std::make_shared<Shared>()) { shared_->wake = std::move(wake); }
+FolderReader::FolderReader(std::function<void()> wake) : shared_(std::make_shared<Shared>()) {
+  shared_->wake = std::move(wake);
+}
 
 FolderReader::~FolderReader() {
   const std::lock_guard lock(shared_->mutex);

@@ -12,14 +12,14 @@ namespace ipex_studio {
 struct FolderEntry {
   std::string name;
   bool folder = false;
-  std::int64_t bytes = 0;             // of a file
+  std::int64_t bytes = 0;  // of a file
 };
 
 struct FolderListing {
-  std::string path;                   // absolute
-  std::vector<FolderEntry> entries;   // folders first, then files, each by name; hidden ones are left out
-  std::string problem;                // why it cannot be read, as a sentence; empty: it could
-  bool cut = false;                   // it holds more than is listed
+  std::string path;                  // absolute
+  std::vector<FolderEntry> entries;  // folders first, then files, each by name; hidden ones are left out
+  std::string problem;               // why it cannot be read, as a sentence; empty: it could
+  bool cut = false;                  // it holds more than is listed
 };
 
 // Throws nothing. Reads at most kMostFolderEntries.

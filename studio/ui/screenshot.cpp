@@ -68,7 +68,8 @@ std::vector<std::uint8_t> readPixels(int width, int height) {
 }
 
 std::string encodePng(int width, int height, const std::vector<std::uint8_t>& rgba) {
-  IPEX_CHECK(rgba.size() == static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4, "a picture has four bytes a pixel");
+  IPEX_CHECK(rgba.size() == static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4,
+             "a picture has four bytes a pixel");
   std::string bytes;
   const auto append = [](void* context, void* data, int size) {
     static_cast<std::string*>(context)->append(static_cast<const char*>(data), static_cast<std::size_t>(size));

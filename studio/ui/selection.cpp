@@ -31,7 +31,9 @@ bool Selection::take(const std::string& action) {
 }
 
 bool Selection::wants(const std::string& beginning) const {
-  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& request) { return request.action.compare(0, beginning.size(), beginning) == 0; });
+  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& request) {
+    return request.action.compare(0, beginning.size(), beginning) == 0;
+  });
 }
 
 void Selection::ageRequests() {

@@ -36,7 +36,8 @@ bool reachedByKeys() { return ImGui::IsItemFocused() && ImGui::GetIO().NavVisibl
 void focusRing(const Ui& ui, ImVec2 low, ImVec2 high) {
   if (!reachedByKeys()) return;
   const float gap = ui.px(2);
-  ImGui::GetWindowDrawList()->AddRect({low.x - gap, low.y - gap}, {high.x + gap, high.y + gap}, ui.theme.accent, ui.px(6), 0, std::max(1.F, 1.5F * ui.scale));
+  ImGui::GetWindowDrawList()->AddRect({low.x - gap, low.y - gap}, {high.x + gap, high.y + gap}, ui.theme.accent,
+                                      ui.px(6), 0, std::max(1.F, 1.5F * ui.scale));
 }
 
 // Where the line that begins at `begin` ends so that it fits: at a space, and not before a unit or sign that belongs to
@@ -288,8 +289,9 @@ bool beginDialog(const Ui& ui, const char* id, float width) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui.px(20), ui.px(18)});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, ui.px(8));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-  const bool open = ImGui::BeginPopupModal(id, nullptr, ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
-                                                            ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
+  const bool open = ImGui::BeginPopupModal(id, nullptr,
+                                           ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
+                                               ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
   ImGui::PopStyleVar(3);
   // For the next frame; App::frame ends it with the dialog.
   if (open) ImGui::GetIO().ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
@@ -300,8 +302,8 @@ void endDialog() { ImGui::EndPopup(); }
 
 bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled) {
   // A field that Enter has just left is no longer active here.
-  const bool entered = ImGui::IsWindowFocused() && !ImGui::IsAnyItemActive() && !ImGui::IsWindowAppearing() && !ImGui::GetIO().NavVisible &&
-                       keyPressedOnce(ImGuiKey_Enter);
+  const bool entered = ImGui::IsWindowFocused() && !ImGui::IsAnyItemActive() && !ImGui::IsWindowAppearing() &&
+                       !ImGui::GetIO().NavVisible && keyPressedOnce(ImGuiKey_Enter);
   return button(ui, id, text, ButtonLook::kPrimary, enabled) || (enabled && entered);
 }
 

@@ -23,7 +23,7 @@ struct Ui {
   Fonts fonts;
   float scale = 1;
   SceneService* scenes = nullptr;
-  std::function<void()> wake;  // asks for another frame, from any thread; may be empty
+  std::function<void()> wake;                        // asks for another frame, from any thread; may be empty
   const std::vector<std::string>* recent = nullptr;  // files opened before, the newest first
 
   float px(float points) const { return points * scale; }

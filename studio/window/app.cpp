@@ -8,10 +8,10 @@
 #include <system_error>
 
 #include "core/base/error.h"
-#include "studio/window/app_actions.h"
-#include "studio/ui/imgui_compat.h"
 #include "studio/panels/graph/scene_service.h"
 #include "studio/snapshot/snapshot_tables.h"
+#include "studio/ui/imgui_compat.h"
+#include "studio/window/app_actions.h"
 
 namespace ipex_studio {
 namespace {
@@ -103,7 +103,8 @@ void App::act(const StudioSnapshot& snapshot) {
   if (selection_.take("scale.smaller")) settings_.scale = std::max(ui_.scale / kScaleStep, kLeastScale);
   if (selection_.take("scale.reset")) settings_.scale = 0;
   if (selection_.take("panel.passes")) settings_.hide_left = !settings_.hide_left;
-  if (selection_.take("panel.inspector")) settings_.hide_right = !std::exchange(folded_right_, false) && !settings_.hide_right;
+  if (selection_.take("panel.inspector"))
+    settings_.hide_right = !std::exchange(folded_right_, false) && !settings_.hide_right;
   if (selection_.take("panel.bottom")) settings_.hide_bottom = !settings_.hide_bottom;
   constexpr float kSizeStep = 40;
   const auto resize = [&](const char* more, const char* less, float* size, float preferred, float least) {
@@ -114,9 +115,10 @@ void App::act(const StudioSnapshot& snapshot) {
   resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kLeastRight);
   resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kLeastBottom);
   // What only one tab can do brings it to the front.
-  constexpr std::pair<const char*, const char*> kOfTabs[] = {{"override.", "precision"}, {"scope.", "precision"},   {"point.", "precision"},
-                                                             {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"},
-                                                             {"runs.", "compare"},       {"remarks.", "remarks"},  {"operations.", "operations"}};
+  constexpr std::pair<const char*, const char*> kOfTabs[] = {
+      {"override.", "precision"}, {"scope.", "precision"},  {"point.", "precision"},
+      {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"},
+      {"runs.", "compare"},       {"remarks.", "remarks"},  {"operations.", "operations"}};
   for (const auto& [beginning, tab] : kOfTabs) {
     if (!selection_.wants(beginning)) continue;
     selection_.front_panel = tab;
@@ -129,12 +131,15 @@ void App::act(const StudioSnapshot& snapshot) {
   }
   // Beside the tables, in the current folder.
   for (const char* ending : {"html", "png"}) {
-    if (selection_.take(std::string("report.") + ending)) report_ = reportOf(snapshot, tableFileName(snapshot, "report") + "." + ending);
+    if (selection_.take(std::string("report.") + ending))
+      report_ = reportOf(snapshot, tableFileName(snapshot, "report") + "." + ending);
   }
   std::error_code ignored;
   if (!snapshot.work.file.empty() && snapshot.work.file != opened_) {
     opened_ = snapshot.work.file;
-    rememberRecent(&settings_, opened_.find("://") != std::string::npos ? opened_ : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
+    rememberRecent(&settings_, opened_.find("://") != std::string::npos
+                                   ? opened_
+                                   : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
   }
   scrub(snapshot);
 }
@@ -249,10 +254,9 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   if (moved_right != 0 && !hide_right) set.right = (right - moved_right) / ui_.scale;
   if (moved_bottom != 0 && !set.hide_bottom) set.bottom = (bottom - moved_bottom) / ui_.scale;
   rail("left rail", "Passes (Ctrl+1)", {0, top}, {left - grip / 2, middle}, &set.hide_left);
-  rail("right rail", "Inspector (Ctrl+3)", {left + centre + grip / 2, top}, {right - grip / 2, middle},
-       &hide_right);
-  rail("bottom rail", "Tables and charts (Ctrl+2)", {0, top + middle + grip / 2},
-       {size.x, bottom - grip / 2}, &set.hide_bottom);
+  rail("right rail", "Inspector (Ctrl+3)", {left + centre + grip / 2, top}, {right - grip / 2, middle}, &hide_right);
+  rail("bottom rail", "Tables and charts (Ctrl+2)", {0, top + middle + grip / 2}, {size.x, bottom - grip / 2},
+       &set.hide_bottom);
   if (hide_right == (set.hide_right || folded_right_)) return;
   set.hide_right = hide_right;
   folded_right_ = false;
@@ -387,7 +391,8 @@ void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, floa
   if (ImGui::IsItemHovered()) tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".csv");
   ImGui::SameLine(0, 0);
   if (button(ui_, "save json", "JSON", ButtonLook::kQuiet, true, ui_.fonts.head)) save(".json");
-  if (ImGui::IsItemHovered()) tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".json");
+  if (ImGui::IsItemHovered())
+    tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".json");
 }
 
 }  // namespace ipex_studio

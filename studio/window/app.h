@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "studio/panels/panel.h"
 #include "studio/window/app_dialogs.h"
 #include "studio/window/app_palette.h"
-#include "studio/panels/panel.h"
 #include "studio/window/settings.h"
 
 namespace ipex_studio {
@@ -19,7 +19,7 @@ namespace ipex_studio {
 struct AppOptions {
   float scale = 1;
   std::string theme = "dark";
-  std::string panel;  // one of the panels' names: it alone is drawn; empty: all
+  std::string panel;        // one of the panels' names: it alone is drawn; empty: all
   WindowSettings settings;  // sizes, and what is hidden
 };
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "studio/ui/imgui_compat.h"
 #include "studio/snapshot/snapshot_index.h"
+#include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
 namespace {

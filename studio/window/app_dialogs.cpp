@@ -21,7 +21,8 @@ constexpr std::pair<const char*, TuneGoal> kTuneActions[] = {{"tune.quantize", T
 void AppDialogs::draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   if (selection.take("file.open")) {
     const std::string& file = snapshot.work.file;
-    files_.open("Open a model or recorded runs", FileWish::kModel, !file.empty() || ui_.recent == nullptr || ui_.recent->empty() ? file : ui_.recent->front());
+    files_.open("Open a model or recorded runs", FileWish::kModel,
+                !file.empty() || ui_.recent == nullptr || ui_.recent->empty() ? file : ui_.recent->front());
   }
   for (const auto& [action, goal] : kTuneActions) {
     if (selection.take(action)) tuning_.open(goal);
@@ -38,21 +39,28 @@ void AppDialogs::drawTrust(const StudioSnapshot& snapshot, Commands& commands) {
   if (!beginDialog(ui_, kTrustTitle, 600)) return;
   label(ui_.theme.warning, "This model can do more than compute", ui_.fonts.strong);
   ImGui::Dummy({1, ui_.px(2)});
-  fittedLabel(ui_, ui_.theme.dim, displayText(snapshot.work.file, 500), ImGui::GetContentRegionAvail().x, ui_.fonts.mono);
+  fittedLabel(ui_, ui_.theme.dim, displayText(snapshot.work.file, 500), ImGui::GetContentRegionAvail().x,
+              ui_.fonts.mono);
   ImGui::Dummy({1, ui_.px(4)});
-  for (std::size_t f = 0; f < std::min(question.findings.size(), kMostFindings); ++f) paragraph(ui_.theme.text, "· " + displayText(question.findings[f], 400));
+  for (std::size_t f = 0; f < std::min(question.findings.size(), kMostFindings); ++f)
+    paragraph(ui_.theme.text, "· " + displayText(question.findings[f], 400));
   if (question.findings.size() > kMostFindings)
-    label(ui_.theme.dim, "· and " + std::to_string(question.findings.size() - kMostFindings) + " more; ipex-studio inspect lists them.");
+    label(ui_.theme.dim, "· and " + std::to_string(question.findings.size() - kMostFindings) +
+                             " more; ipex-studio inspect lists them.");
   ImGui::Dummy({1, ui_.px(4)});
-  paragraph(ui_.theme.dim, question.sandbox_is_whole ? "In the sandbox it can read only itself and its inputs, write nowhere, and has no network."
-                                                     : "This kernel has no Landlock: the sandbox keeps it from writing and from the network, but not from reading.");
+  paragraph(ui_.theme.dim,
+            question.sandbox_is_whole
+                ? "In the sandbox it can read only itself and its inputs, write nowhere, and has no network."
+                : "This kernel has no Landlock: the sandbox keeps it from writing and from the network, but not from "
+                  "reading.");
   ImGui::Dummy({1, ui_.px(6)});
   std::optional<TrustAnswer> answer;
   if (confirmButton(ui_, "sandbox", "Run in the sandbox", true)) answer = TrustAnswer::kSandbox;
   ImGui::SameLine();
   if (button(ui_, "trust", "Trust and run without", ButtonLook::kPlain)) answer = TrustAnswer::kTrust;
   ImGui::SameLine();
-  if (button(ui_, "refuse", "Do not run", ButtonLook::kPlain) || keyPressed(ImGuiKey_Escape)) answer = TrustAnswer::kRefuse;
+  if (button(ui_, "refuse", "Do not run", ButtonLook::kPlain) || keyPressed(ImGuiKey_Escape))
+    answer = TrustAnswer::kRefuse;
   if (answer) {
     commands.post(TrustCommand{*answer});
     answered_ = true;

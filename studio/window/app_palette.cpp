@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/window/app_actions.h"
 #include "studio/canvas/graph_canvas.h"
 #include "studio/ui/imgui_compat.h"
+#include "studio/window/app_actions.h"
 
 namespace ipex_studio {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 constexpr float kWidthPoints = 560;
 constexpr float kRowPoints = 28;
 constexpr int kRows = 12;
-constexpr ImGuiWindowFlags kPopupFlags =
-    ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
+constexpr ImGuiWindowFlags kPopupFlags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
+                                         ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
 
 }  // namespace
 
@@ -46,7 +46,8 @@ bool Palette::drawRow(const char* title, const char* keys, bool chosen, float wi
     list->AddRectFilled(at, {at.x + width, at.y + height}, chosen ? ui_.theme.selection : ui_.theme.line, ui_.px(4));
   const float text_y = at.y + std::floor((height - ui_.fonts.text->FontSize) / 2);
   const float keys_width = ui_.fonts.mono->CalcTextSizeA(ui_.fonts.mono->FontSize, 1e6F, 0, keys).x;
-  drawFittedText(list, ui_.fonts.text, ui_.fonts.text->FontSize, {at.x + ui_.px(10), text_y}, width - keys_width - ui_.px(34), ui_.theme.text, title);
+  drawFittedText(list, ui_.fonts.text, ui_.fonts.text->FontSize, {at.x + ui_.px(10), text_y},
+                 width - keys_width - ui_.px(34), ui_.theme.text, title);
   list->AddText(ui_.fonts.mono, ui_.fonts.mono->FontSize, {std::floor(at.x + width - keys_width - ui_.px(10)), text_y},
                 ui_.theme.dim, keys);
   return clicked;
@@ -86,7 +87,8 @@ void Palette::drawPalette(Selection& selection) {
 
 void Palette::drawShortcuts() {
   const ImVec2 display = ImGui::GetIO().DisplaySize;
-  const float column = std::min(ui_.px(430), (display.x - ui_.px(48)) / std::max(1.F, std::floor((display.x - ui_.px(48)) / ui_.px(330))));
+  const float column = std::min(
+      ui_.px(430), (display.x - ui_.px(48)) / std::max(1.F, std::floor((display.x - ui_.px(48)) / ui_.px(330))));
   const auto columns = std::clamp(static_cast<int>((display.x - ui_.px(48)) / column + 0.01F), 1, 4);
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSizeConstraints({0, 0}, {display.x - ui_.px(24), display.y - ui_.px(24)});

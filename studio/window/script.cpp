@@ -9,15 +9,15 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "studio/window/app_actions.h"
 #include "studio/snapshot/graph_search.h"
+#include "studio/window/app_actions.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
-constexpr const char* kVerbs[] = {"open", "wait", "scrub", "select", "do", "expect", "screenshot",
-                                    "report", "trust", "export", "tune", "load", "flags"};
+constexpr const char* kVerbs[] = {"open",   "wait",  "scrub",  "select", "do",   "expect", "screenshot",
+                                  "report", "trust", "export", "tune",   "load", "flags"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -57,15 +57,15 @@ Script Script::parse(const std::string& text) {
     if (rest != std::string::npos) step.rest = line.substr(rest, line.find_last_not_of(" \t\r") - rest + 1);
     const bool known = std::find(std::begin(kVerbs), std::end(kVerbs), step.verb) != std::end(kVerbs);
     if (!known || step.rest.empty()) {
-      throw Error(ExitCode::kUsage, fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
-                                                "select, do, expect, screenshot, report, trust, export, tune, load and flags, each "
-                                                "with what to do it with.",
-                                                number, displayText(line, 80)));
+      throw Error(ExitCode::kUsage,
+                  fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
+                              "select, do, expect, screenshot, report, trust, export, tune, load and flags, each "
+                              "with what to do it with.",
+                              number, displayText(line, 80)));
     }
     const auto& actions = allActions();
-    const bool action = step.verb != "do" || std::any_of(actions.begin(), actions.end(), [&](const Action& a) {
-                          return step.rest == a.name;
-                        });
+    const bool action = step.verb != "do" || std::any_of(actions.begin(), actions.end(),
+                                                         [&](const Action& a) { return step.rest == a.name; });
     if (!action) {
       throw Error(ExitCode::kUsage, fmt::format("Line {} of the script asks for '{}', which is no action; the command "
                                                 "palette lists them.",

@@ -28,9 +28,9 @@
 #include <string>
 #include <vector>
 
-#include "studio/window/frame_watchdog.h"
-#include "studio/ui/selection.h"
 #include "studio/snapshot/snapshot.h"
+#include "studio/ui/selection.h"
+#include "studio/window/frame_watchdog.h"
 
 namespace ipex_studio {
 
@@ -40,7 +40,8 @@ Command exportStep(const std::string& rest, int line);
 Command tuneStep(const std::string& rest, int line);
 Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
 // What `expect` may ask about work; nothing for other keys. `good`: it is as `value` says.
-std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value, bool* good);
+std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value,
+                                    bool* good);
 
 class Script {
  public:

@@ -20,7 +20,8 @@ std::vector<std::string> wordsOf(const std::string& text) {
 }
 
 [[noreturn]] void unknown(int line, const std::string& word, const char* choices) {
-  throw Error(ExitCode::kUsage, fmt::format("Line {} of the script: '{}' is not known; use {}.", line, displayText(word, 80), choices));
+  throw Error(ExitCode::kUsage,
+              fmt::format("Line {} of the script: '{}' is not known; use {}.", line, displayText(word, 80), choices));
 }
 
 // '+' stands for a space in paths, as words end at spaces.
@@ -30,18 +31,30 @@ std::string pathOf(std::string text) {
 }
 
 void setTune(TuneCommand* command, const std::string& key, const std::string& value, int line) {
-  if (key == "data") command->data = pathOf(value);
-  else if (key == "preprocess") command->preprocess = pathOf(value);
-  else if (key == "recipe") command->recipe = pathOf(value);
-  else if (key == "save") command->save_recipe = pathOf(value);
-  else if (key == "metric") command->metric = value;
-  else if (key == "method") command->method = value;
-  else if (key == "samples") command->samples = std::strtoll(value.c_str(), nullptr, 10);
-  else if (key == "drop") command->max_drop = std::strtod(value.c_str(), nullptr);
-  else if (key == "sqnr") command->min_sqnr_db = std::strtod(value.c_str(), nullptr);
-  else if (key == "budget") command->time_budget_s = std::strtod(value.c_str(), nullptr);
-  else if (key == "restart") command->restart = value != "no";
-  else unknown(line, key, "data, preprocess, recipe, save, metric, method, samples, drop, sqnr, budget or restart");
+  if (key == "data")
+    command->data = pathOf(value);
+  else if (key == "preprocess")
+    command->preprocess = pathOf(value);
+  else if (key == "recipe")
+    command->recipe = pathOf(value);
+  else if (key == "save")
+    command->save_recipe = pathOf(value);
+  else if (key == "metric")
+    command->metric = value;
+  else if (key == "method")
+    command->method = value;
+  else if (key == "samples")
+    command->samples = std::strtoll(value.c_str(), nullptr, 10);
+  else if (key == "drop")
+    command->max_drop = std::strtod(value.c_str(), nullptr);
+  else if (key == "sqnr")
+    command->min_sqnr_db = std::strtod(value.c_str(), nullptr);
+  else if (key == "budget")
+    command->time_budget_s = std::strtod(value.c_str(), nullptr);
+  else if (key == "restart")
+    command->restart = value != "no";
+  else
+    unknown(line, key, "data, preprocess, recipe, save, metric, method, samples, drop, sqnr, budget or restart");
 }
 
 }  // namespace
@@ -58,14 +71,22 @@ Command exportStep(const std::string& rest, int line) {
   ExportCommand command;
   command.path = pathOf(words.at(0));
   for (std::size_t w = 1; w < words.size(); ++w) {
-    if (words[w] == "compiled") command.form = ExportForm::kCompiled;
-    else if (words[w] == "portable") command.form = ExportForm::kPortable;
-    else if (words[w] == "fp32") command.precision = Precision::kFp32;
-    else if (words[w] == "bf16") command.precision = Precision::kBf16;
-    else if (words[w] == "int8") command.precision = Precision::kInt8;
-    else if (words[w] == "untuned") command.tuned = false;
-    else if (words[w] == "prepared") command.prepared = true;
-    else unknown(line, words[w], "compiled, portable, fp32, bf16, int8, untuned or prepared");
+    if (words[w] == "compiled")
+      command.form = ExportForm::kCompiled;
+    else if (words[w] == "portable")
+      command.form = ExportForm::kPortable;
+    else if (words[w] == "fp32")
+      command.precision = Precision::kFp32;
+    else if (words[w] == "bf16")
+      command.precision = Precision::kBf16;
+    else if (words[w] == "int8")
+      command.precision = Precision::kInt8;
+    else if (words[w] == "untuned")
+      command.tuned = false;
+    else if (words[w] == "prepared")
+      command.prepared = true;
+    else
+      unknown(line, words[w], "compiled, portable, fp32, bf16, int8, untuned or prepared");
   }
   return command;
 }
@@ -74,11 +95,16 @@ Command tuneStep(const std::string& rest, int line) {
   const std::vector<std::string> words = wordsOf(rest);
   TuneCommand command;
   const std::string& goal = words.at(0);
-  if (goal == "calibrate") command.goal = TuneGoal::kCalibrate;
-  else if (goal == "quantize") command.goal = TuneGoal::kQuantize;
-  else if (goal == "search") command.goal = TuneGoal::kSearch;
-  else if (goal == "kernels") command.goal = TuneGoal::kKernels;
-  else unknown(line, goal, "calibrate, quantize, search or kernels");
+  if (goal == "calibrate")
+    command.goal = TuneGoal::kCalibrate;
+  else if (goal == "quantize")
+    command.goal = TuneGoal::kQuantize;
+  else if (goal == "search")
+    command.goal = TuneGoal::kSearch;
+  else if (goal == "kernels")
+    command.goal = TuneGoal::kKernels;
+  else
+    unknown(line, goal, "calibrate, quantize, search or kernels");
   for (std::size_t w = 1; w < words.size(); ++w) {
     const std::size_t equals = std::min(words[w].find('='), words[w].size());
     setTune(&command, words[w].substr(0, equals), equals < words[w].size() ? words[w].substr(equals + 1) : "", line);
@@ -93,11 +119,13 @@ Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapsh
     if (point.name == rest && point.decisions) return OverrideCommand{*point.decisions, false};
     names += (names.empty() ? "" : ", ") + point.name;
   }
-  throw Error(ExitCode::kFailure, fmt::format("Line {} of the script: no point is called '{}' and can be loaded; there are: {}.", line,
-                                              displayText(rest, 80), displayText(names, 400)));
+  throw Error(ExitCode::kFailure,
+              fmt::format("Line {} of the script: no point is called '{}' and can be loaded; there are: {}.", line,
+                          displayText(rest, 80), displayText(names, 400)));
 }
 
-std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value, bool* good) {
+std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value,
+                                    bool* good) {
   constexpr const char* kExports[] = {"none", "writing", "verifying", "done", "failed"};
   if (key == "export") return kExports[static_cast<std::size_t>(snapshot.work.exported.state)];
   if (key == "recipe") {
@@ -105,11 +133,16 @@ std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::s
     return displayText(snapshot.work.tuning.recipe, 300);
   }
   std::size_t count = 0;
-  if (key == "findings") count = snapshot.work.trust.findings.size();
-  else if (key == "tradeoffs") count = snapshot.job->tradeoffs.size();
-  else if (key == "decisions") count = snapshot.overrides.now.pins.size() + snapshot.overrides.now.precisions.size();
-  else if (key == "tries") count = snapshot.tries->size();
-  else return std::nullopt;
+  if (key == "findings")
+    count = snapshot.work.trust.findings.size();
+  else if (key == "tradeoffs")
+    count = snapshot.job->tradeoffs.size();
+  else if (key == "decisions")
+    count = snapshot.overrides.now.pins.size() + snapshot.overrides.now.precisions.size();
+  else if (key == "tries")
+    count = snapshot.tries->size();
+  else
+    return std::nullopt;
   *good = count >= std::strtoull(value.c_str(), nullptr, 10);
   return std::to_string(count);
 }

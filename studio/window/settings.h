@@ -14,8 +14,8 @@ struct WindowSettings {
   bool hide_left = false;
   bool hide_right = false;
   bool hide_bottom = false;
-  std::string theme;  // empty: none was chosen
-  float scale = 0;    // 0: as the display asks
+  std::string theme;                // empty: none was chosen
+  float scale = 0;                  // 0: as the display asks
   std::vector<std::string> recent;  // files that were opened, absolute paths, the newest first
 
   bool operator==(const WindowSettings& other) const;

@@ -14,10 +14,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "studio/window/app.h"
-#include "studio/ui/screenshot.h"
-#include "studio/window/script.h"
 #include "studio/snapshot/snapshot_report.h"
+#include "studio/ui/screenshot.h"
+#include "studio/window/app.h"
+#include "studio/window/script.h"
 
 namespace ipex_studio {
 namespace {
@@ -263,7 +263,8 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
   std::ofstream file(options.report_path, std::ios::binary | std::ios::trunc);
   file << screenReportHtml(runner.shown(), {report.panel, report.selected, runner.png()});
   if (!file.flush()) {
-    throw Error(ExitCode::kFailure, "The report could not be written to '" + options.report_path + "'; choose a folder that can be written.");
+    throw Error(ExitCode::kFailure, "The report could not be written to '" + options.report_path +
+                                        "'; choose a folder that can be written.");
   }
 }
 

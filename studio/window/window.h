@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "studio/window/frame_watchdog.h"
 #include "studio/snapshot/snapshot.h"
+#include "studio/window/frame_watchdog.h"
 
 namespace ipex_studio {
 

@@ -21,13 +21,13 @@
 #include <torch/csrc/jit/passes/common_subexpression_elimination.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
+#include "core/base/error.h"
 #include "core/graph/graph_heap.h"
 #include "core/graph/pipeline.h"
+#include "core/graph/value_uses.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_spec.h"
 #include "core/lower/regions.h"
-#include "core/graph/value_uses.h"
-#include "core/base/error.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
 #include "passes/pipeline.h"
@@ -73,16 +73,36 @@ class Maker {
     Value* before = x_;
     for (int n = 0; n < nodes; ++n) {
       switch (n % 10) {
-        case 0: x = convolution(before = x); break;
-        case 1: x = batchNorm(x); break;
-        case 2: x = op("aten::relu", {x}); break;
-        case 3: x = convolution(x); break;
-        case 4: x = op("aten::add", {x, before, one_}); break;
-        case 5: x = op("aten::sigmoid", {x}); break;
-        case 6: x = op("aten::mul", {x, half_}); break;
-        case 7: x = op("aten::tanh", {x}); break;
-        case 8: x = op("aten::contiguous", {x, zero_}); break;
-        default: x = op("aten::dropout", {x, half_, no_}); break;
+        case 0:
+          x = convolution(before = x);
+          break;
+        case 1:
+          x = batchNorm(x);
+          break;
+        case 2:
+          x = op("aten::relu", {x});
+          break;
+        case 3:
+          x = convolution(x);
+          break;
+        case 4:
+          x = op("aten::add", {x, before, one_});
+          break;
+        case 5:
+          x = op("aten::sigmoid", {x});
+          break;
+        case 6:
+          x = op("aten::mul", {x, half_});
+          break;
+        case 7:
+          x = op("aten::tanh", {x});
+          break;
+        case 8:
+          x = op("aten::contiguous", {x, zero_});
+          break;
+        default:
+          x = op("aten::dropout", {x, half_, no_});
+          break;
       }
     }
     graph_->registerOutput(x);
@@ -115,7 +135,8 @@ class Maker {
   // Branches of four nodes side by side.
   std::shared_ptr<Graph> branches(int nodes) {
     std::vector<Value*> parts;
-    for (int n = 0; n < nodes; n += 4) parts.push_back(op("aten::mul", {op("aten::sigmoid", {op("aten::relu", {convolution(x_)})}), half_}));
+    for (int n = 0; n < nodes; n += 4)
+      parts.push_back(op("aten::mul", {op("aten::sigmoid", {op("aten::relu", {convolution(x_)})}), half_}));
     graph_->registerOutput(concat(parts));
     return graph_;
   }
@@ -132,8 +153,12 @@ class Maker {
   }
 
  private:
-  static c10::TypePtr type(std::vector<std::int64_t> sizes) { return c10::TensorType::createContiguous(at::kFloat, at::kCPU, sizes); }
-  std::vector<std::int64_t> sizesOf(const Value* value) const { return *value->type()->expect<c10::TensorType>()->sizes().concrete_sizes(); }
+  static c10::TypePtr type(std::vector<std::int64_t> sizes) {
+    return c10::TensorType::createContiguous(at::kFloat, at::kCPU, sizes);
+  }
+  std::vector<std::int64_t> sizesOf(const Value* value) const {
+    return *value->type()->expect<c10::TensorType>()->sizes().concrete_sizes();
+  }
 
   Value* op(const char* kind, std::vector<Value*> inputs) {
     Node* node = graph_->insertNode(graph_->create(c10::Symbol::fromQualString(kind), inputs));
@@ -145,7 +170,8 @@ class Maker {
     return op("aten::conv2d", {x, weight_, none, ones_, zeros_, ones_, one_});
   }
   Value* batchNorm(Value* x) {
-    return op("aten::batch_norm", {x, scale_, scale_, scale_, scale_, no_, graph_->insertConstant(0.1), graph_->insertConstant(1e-5), no_});
+    return op("aten::batch_norm",
+              {x, scale_, scale_, scale_, scale_, no_, graph_->insertConstant(0.1), graph_->insertConstant(1e-5), no_});
   }
   Value* concat(const std::vector<Value*>& parts) {
     Value* list = graph_->insertNode(graph_->createList(c10::TensorType::get(), parts))->output();
@@ -206,7 +232,9 @@ class Table {
     for (const std::string& row : rows_) {
       fmt::print("{:40}", row);
       const auto& cells = cells_.at(row);
-      const auto perNode = [&](int size) { return cells.count(size) == 0 ? 0.0 : cells.at(size) / size / graphs(size); };
+      const auto perNode = [&](int size) {
+        return cells.count(size) == 0 ? 0.0 : cells.at(size) / size / graphs(size);
+      };
       for (const int size : sizes) fmt::print("{:>12.0f}", perNode(size));
       fmt::print("{:>10.2f}\n", perNode(sizes.front()) > 0 ? perNode(sizes.back()) / perNode(sizes.front()) : 0);
     }
@@ -308,7 +336,8 @@ void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins)
   NodeSet effects;
   timed(table, "libtorch: alias analysis before regions", size, [&] { effects = nodesWithEffects(graph); });
   std::unique_ptr<RegionLevels> levels;
-  timed(table, "ours: levels and lowering", size, [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects); });
+  timed(table, "ours: levels and lowering", size,
+        [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects); });
   std::vector<const PlacedNode*> nodes;
   for (const PlacedNode& placed : levels->nodes()) {
     if (placed.lowered) nodes.push_back(&placed);
@@ -325,7 +354,8 @@ void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins)
   for (const at::Tensor& constant : spec.constants) request.constants.push_back(constant.data_ptr());
   WeightCache weights;
   std::unique_ptr<Plan> plan;
-  timed(table, "ours: plan (+ preparing kernels)", size, [&] { plan = Plan::compile(spec.plan, request, *kernels, weights); });
+  timed(table, "ours: plan (+ preparing kernels)", size,
+        [&] { plan = Plan::compile(spec.plan, request, *kernels, weights); });
   std::unique_ptr<Plan::Instance> instance;
   timed(table, "ours: instance", size, [&] { instance = std::make_unique<Plan::Instance>(*plan); });
 }
@@ -384,11 +414,13 @@ int main(int argc, char** argv) {
     Table warm(64);  // registries, kernels, first touches
     measure(warm, 64, true, [](Maker& maker) { return maker.chain(64); });
   }
-  const auto run = [&](const char* title, bool one_plan, const std::function<std::shared_ptr<Graph>(Maker&, int)>& make) {
+  const auto run = [&](const char* title, bool one_plan,
+                       const std::function<std::shared_ptr<Graph>(Maker&, int)>& make) {
     Table table(*std::max_element(sizes.begin(), sizes.end()));
     for (int round = 0; round < kRounds; ++round) {
       for (const int size : sizes) {
-        for (int graph = 0; graph < table.graphs(size); ++graph) measure(table, size, one_plan, [&](Maker& maker) { return make(maker, size); });
+        for (int graph = 0; graph < table.graphs(size); ++graph)
+          measure(table, size, one_plan, [&](Maker& maker) { return make(maker, size); });
       }
       table.endRound();
     }

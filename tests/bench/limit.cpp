@@ -11,8 +11,8 @@
 // All layers run one after the other, as in the network but with nothing between them: weights are those of each layer
 // alone and so as cold as in the network, activations live in two buffers that all layers reuse. Every candidate
 // (algorithm, layout) has a sequence of its own, the sequences take turns, and each layer's time is the least median.
-#include <dnnl.hpp>
 #include <omp.h>
+#include <dnnl.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -200,7 +200,8 @@ class Network {
     };
     const std::int64_t oh = extent(0), ow = extent(1);
     const Dims src = {s[0], s[1], s[2], s[3]}, dst = {s[0], s[4], oh, ow};
-    const Dims weights = groups > 1 ? Dims{groups, s[4] / groups, s[1] / groups, s[5], s[6]} : Dims{s[4], s[1], s[5], s[6]};
+    const Dims weights =
+        groups > 1 ? Dims{groups, s[4] / groups, s[1] / groups, s[5], s[6]} : Dims{s[4], s[1], s[5], s[6]};
     const Dims strides = {s[7], s[8]}, dilation = {s[11], s[12]}, left = {s[9], s[10]};
     Dims right(2);
     for (int i = 0; i < 2; ++i) {
@@ -212,17 +213,19 @@ class Network {
     using dnnl::algorithm;
     for (const Tag tag : {Tag::any, Tag::nhwc}) {
       const memory::desc x(src, kF32, tag), w(weights, kF32, Tag::any), y(dst, kF32, tag);
-      for (const algorithm a : transposed
-                                   ? std::vector<algorithm>{algorithm::deconvolution_direct}
-                                   : std::vector<algorithm>{algorithm::convolution_direct, algorithm::convolution_winograd}) {
+      for (const algorithm a :
+           transposed ? std::vector<algorithm>{algorithm::deconvolution_direct}
+                      : std::vector<algorithm>{algorithm::convolution_direct, algorithm::convolution_winograd}) {
         const std::string name = std::string(a == algorithm::convolution_winograd ? "winograd" : "direct") +
                                  (tag == Tag::any ? "" : " nhwc");
         offer(list, name, [&] {
           constexpr auto kInference = dnnl::prop_kind::forward_inference;
 #if DNNL_VERSION_MAJOR >= 3
           if (transposed)
-            return from(dnnl::deconvolution_forward::primitive_desc(engine_, kInference, a, x, w, y, strides, dilation, left, right));
-          return from(dnnl::convolution_forward::primitive_desc(engine_, kInference, a, x, w, y, strides, dilation, left, right));
+            return from(dnnl::deconvolution_forward::primitive_desc(engine_, kInference, a, x, w, y, strides, dilation,
+                                                                    left, right));
+          return from(dnnl::convolution_forward::primitive_desc(engine_, kInference, a, x, w, y, strides, dilation,
+                                                                left, right));
 #else
           if (transposed)
             return from(dnnl::deconvolution_forward::primitive_desc(
@@ -263,8 +266,11 @@ Layer parse(const std::string& line) {
   stream >> layer.kind;
   for (std::int64_t size = 0; stream >> size;) layer.sizes.push_back(size);
   const auto& s = layer.sizes;
-  const std::size_t expected = layer.kind == "linear" ? 3 : layer.kind == "matmul" ? 4 : layer.kind == "convolution" ? 14
-                               : layer.kind == "deconvolution" ? 16 : 0;
+  const std::size_t expected = layer.kind == "linear"          ? 3
+                               : layer.kind == "matmul"        ? 4
+                               : layer.kind == "convolution"   ? 14
+                               : layer.kind == "deconvolution" ? 16
+                                                               : 0;
   if (expected == 0 || s.size() != expected) throw std::runtime_error("not a layer: " + line);
   if (layer.kind == "linear") {
     layer.flops = 2.0 * s[0] * s[1] * s[2];
@@ -273,7 +279,9 @@ Layer parse(const std::string& line) {
     layer.flops = 2.0 * s[0] * s[1] * s[2] * s[3];
   } else {
     const double weights = 1.0 * s[4] * s[1] / s[13] * s[5] * s[6];
-    const auto out = [&](int i) { return (s[2 + i] + 2 * s[9 + i] - ((s[5 + i] - 1) * (s[11 + i] + 1) + 1)) / s[7 + i] + 1; };
+    const auto out = [&](int i) {
+      return (s[2 + i] + 2 * s[9 + i] - ((s[5 + i] - 1) * (s[11 + i] + 1) + 1)) / s[7 + i] + 1;
+    };
     const double places = layer.kind == "convolution" ? 1.0 * out(0) * out(1) : 1.0 * s[2] * s[3];
     layer.flops = 2.0 * s[0] * places * weights;
     layer.weight_bytes = 4.0 * weights;
@@ -355,8 +363,10 @@ int run() {
     std::printf("%s\n{\"layer\": \"%s\", \"best\": \"%s\", \"ns\": %.0f, \"flops\": %.0f}", i == 0 ? "" : ",",
                 layers[i].line.c_str(), best[i].name.c_str(), best[i].seconds * 1e9, layers[i].flops);
   }
-  std::printf("],\n\"sum_ns\": %.0f, \"without_winograd_ns\": %.0f, \"roofline_ns\": %.0f, \"peak_gflops\": %.1f, "
-              "\"bandwidth_gb_per_s\": %.2f}\n", sum * 1e9, without_winograd * 1e9, roofline * 1e9, peak / 1e9, bandwidth / 1e9);
+  std::printf(
+      "],\n\"sum_ns\": %.0f, \"without_winograd_ns\": %.0f, \"roofline_ns\": %.0f, \"peak_gflops\": %.1f, "
+      "\"bandwidth_gb_per_s\": %.2f}\n",
+      sum * 1e9, without_winograd * 1e9, roofline * 1e9, peak / 1e9, bandwidth / 1e9);
   return 0;
 }
 

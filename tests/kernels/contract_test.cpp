@@ -2,10 +2,10 @@
 // read where they lie, reasons for declining, and that executing allocates nothing of ours.
 #include <gtest/gtest.h>
 
+#include "kernels/common/parallel.h"
+#include "kernels/kernel_list.h"
 #include "tests/kernels/allocation_count.h"
 #include "tests/kernels/harness.h"
-#include "kernels/kernel_list.h"
-#include "kernels/common/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {
@@ -166,7 +166,8 @@ TEST(Contract, AttentionHeadsAreReadWhereTheyLie) {
 }
 
 TEST(Contract, RowsAreNormalizedWhereTheyLie) {
-  for (const char* spec : {"layer_norm{axes=1,eps=0.001}", "layer_norm{axes=1,eps=0.001,rms=1}", "layer_norm{axes=1,eps=0.001,l2=1}"}) {
+  for (const char* spec :
+       {"layer_norm{axes=1,eps=0.001}", "layer_norm{axes=1,eps=0.001,rms=1}", "layer_norm{axes=1,eps=0.001,l2=1}"}) {
     expectReadsWhereItLies({spec, {S::of({3, 4, 7, 40}), S::none(), S::none(), S::none()}},
                            {headsView(3, 4, 7, 40), TensorDesc(), TensorDesc(), TensorDesc()});
   }
@@ -204,8 +205,8 @@ TEST(Contract, OnePixelIsReadInAnyLayoutWithDenseChannels) {
   prepareFirst({"convolution{}", {S::of({3, 20, 1, 1}), S::weight({8, 20, 1, 1}), S::none()}}, &p);
   ASSERT_TRUE(p.op) << p.reason;
   const Kernel& gemv = *kernels().candidates(OpKind::kConvolution).front();
-  for (const TensorDesc& x : {blockedDesc(DType::kF32, Dims{3, 20, 1, 1}, 16),
-                              channelsLastDesc(DType::kF32, Dims{3, 20, 1, 1})}) {
+  for (const TensorDesc& x :
+       {blockedDesc(DType::kF32, Dims{3, 20, 1, 1}, 16), channelsLastDesc(DType::kF32, Dims{3, 20, 1, 1})}) {
     p.args.src[0] = x;
     const auto op = gemv.prepare(p.args, &p.reason);
     ASSERT_TRUE(op) << p.reason;
@@ -223,15 +224,18 @@ TEST(Contract, SmallProductsDeclineByName) {
     const Problem problem = makeProblem(test);
     WeightCache cache;
     std::vector<std::unique_ptr<Buffer>> constants;
-    return kernels().candidates(problem.spec.kind).front()->supports(
-        makeArgs(test, problem, Conditions(), &cache, &constants)).reason;
+    return kernels()
+        .candidates(problem.spec.kind)
+        .front()
+        ->supports(makeArgs(test, problem, Conditions(), &cache, &constants))
+        .reason;
   };
   EXPECT_EQ(reasonOf({"linear{}", {S::of({4, 8}), S::weight({8, 8}), S::none()}}), "rows");
   EXPECT_EQ(reasonOf({"convolution{}", {S::of({5, 8, 1, 1}), S::weight({8, 8, 1, 1}), S::none()}}), "rows");
   EXPECT_EQ(reasonOf({"convolution{}", {S::of({1, 8, 1, 2}), S::weight({8, 8, 1, 1}), S::none()}}), "not-one-pixel");
-  EXPECT_EQ(reasonOf({"convolution{padding=[1,1],stride=[3,3]}",
-                      {S::of({1, 8, 1, 1}), S::weight({8, 8, 1, 1}), S::none()}}),
-            "not-one-pixel");
+  EXPECT_EQ(
+      reasonOf({"convolution{padding=[1,1],stride=[3,3]}", {S::of({1, 8, 1, 1}), S::weight({8, 8, 1, 1}), S::none()}}),
+      "not-one-pixel");
   EXPECT_EQ(reasonOf({"convolution{groups=2}", {S::of({1, 8, 1, 1}), S::weight({8, 4, 1, 1}), S::none()}}),
             "not-one-pixel");
   EXPECT_EQ(reasonOf({"linear{}", {S::of({0, 8}), S::weight({8, 8}), S::none()}}), "empty");
@@ -272,7 +276,8 @@ TEST(Contract, OwnKernelsAllocateNothing) {
       {"embedding_bag{mode=sum}", {S::ids({5}, 9), S::offsets(2, 5), S::of({9, 4})}},
       {"embedding{scaled_rows=1}", {S::ids({5}, 9), S::scaledRows({9, 24})}},
       {"embedding_bag{mode=sum,scaled_rows=1}", {S::ids({5}, 9), S::offsets(2, 5), S::scaledRows({9, 24})}},
-      {"linear{bits=4,depth=33,group=32}|add(0)", {S::of({2, 33}), S::nibbleWeight({9, 32}), S::scales({9, 2}), S::of({9})}},
+      {"linear{bits=4,depth=33,group=32}|add(0)",
+       {S::of({2, 33}), S::nibbleWeight({9, 32}), S::scales({9, 2}), S::of({9})}},
       {"gather{axis=0}", {S::of({9, 4}), S::ids({5}, 9)}},
       {"upsample{mode=bilinear,output=[6,6]}", {S::of({1, 3, 4, 4})}},
       {"reorder{}", {S::of({3, 8})}},

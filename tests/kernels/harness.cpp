@@ -9,8 +9,8 @@
 #include "core/op/shape_inference.h"
 #include "kernels/common/bf16.h"
 #include "kernels/common/f16.h"
-#include "kernels/kernel_list.h"
 #include "kernels/common/parallel.h"
+#include "kernels/kernel_list.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/kernels/cases.h"
 #include "core/op/kernel.h"
+#include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
 

@@ -12,10 +12,10 @@
 #include <cstring>
 
 #include "core/runtime/machine_facts.h"
+#include "kernels/common/parallel.h"
+#include "kernels/kernel_list.h"
 #include "tests/kernels/fma_peak.h"
 #include "tests/kernels/harness.h"
-#include "kernels/kernel_list.h"
-#include "kernels/common/parallel.h"
 
 namespace ipex_studio::kernel_test {
 namespace {
@@ -84,16 +84,18 @@ std::string shapesOf(const Problem& problem) {
 
 using Contenders = std::vector<std::unique_ptr<Contender>>;
 
-void addContenders(const KernelList& list, const Case& test, const Problem& problem, int threads, bool library_only, Contenders* contenders) {
+void addContenders(const KernelList& list, const Case& test, const Problem& problem, int threads, bool library_only,
+                   Contenders* contenders) {
   static const std::string isa = machineFacts().isa;
   const auto& candidates = list.candidates(problem.spec.kind);
   for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
     if (library_only && std::string(candidates[k]->name()).find("_onednn") == std::string::npos) continue;
     for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16}) {
       auto made = prepareContender(*candidates[k], test, problem, Conditions{layout, threads, isa, -1});
-      const bool known = made && std::any_of(contenders->begin(), contenders->end(), [&](const auto& other) {
-                           return other->kernel == made->kernel && other->layouts == made->layouts && other->dtype == made->dtype;
-                         });
+      const bool known =
+          made && std::any_of(contenders->begin(), contenders->end(), [&](const auto& other) {
+            return other->kernel == made->kernel && other->layouts == made->layouts && other->dtype == made->dtype;
+          });
       if (made && !known) contenders->push_back(std::move(made));
     }
   }
@@ -108,14 +110,16 @@ void race(const Problem& problem, const std::string& title, int threads, double 
   double library = 1e9;
   for (const auto& contender : *contenders) {
     const bool floats = contender->dtype == DType::kF32 || problem.src[0].dtype == contender->dtype;
-    if (floats && contender->kernel.find("_onednn") != std::string::npos) library = std::min(library, contender->seconds);
+    if (floats && contender->kernel.find("_onednn") != std::string::npos)
+      library = std::min(library, contender->seconds);
   }
-  std::sort(contenders->begin(), contenders->end(), [](const auto& a, const auto& b) { return a->seconds < b->seconds; });
+  std::sort(contenders->begin(), contenders->end(),
+            [](const auto& a, const auto& b) { return a->seconds < b->seconds; });
   std::printf("%s  [%s]  threads %d\n", title.c_str(), shapesOf(problem).c_str(), threads);
   for (const auto& c : *contenders) {
     const double speed = static_cast<double>(c->op->flops) / c->seconds;
-    std::printf("  %-4s %-28s %-24s %-20s %9.1f us %7.1f GFLOP/s %5.1f %% %7.1f GB/s", dtypeName(c->dtype), c->kernel.c_str(),
-                c->op->implementation.c_str(), c->layouts.c_str(), c->seconds * 1e6, speed * 1e-9,
+    std::printf("  %-4s %-28s %-24s %-20s %9.1f us %7.1f GFLOP/s %5.1f %% %7.1f GB/s", dtypeName(c->dtype),
+                c->kernel.c_str(), c->op->implementation.c_str(), c->layouts.c_str(), c->seconds * 1e6, speed * 1e-9,
                 100 * speed / (peak * threads), c->bytes / c->seconds * 1e-9);
     std::printf(library < 1e9 ? " %6.2f\n" : "\n", library / c->seconds);
   }
@@ -192,7 +196,8 @@ TEST(KernelBench, DISABLED_Int8) {
 
 TEST(KernelBench, DISABLED_All) {
   bench({&layerCases(), &convolutionCases(), &matrixCases(), &pointwiseCases(), &normCases(), &attentionCases(),
-         &squeezeExciteCases(), &bf16Cases(), &f16Cases(), &movementCases(), &orderCases(), &integerChainCases(), &narrowWeightCases()});
+         &squeezeExciteCases(), &bf16Cases(), &f16Cases(), &movementCases(), &orderCases(), &integerChainCases(),
+         &narrowWeightCases()});
 }
 
 }  // namespace

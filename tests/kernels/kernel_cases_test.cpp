@@ -2,8 +2,8 @@
 // sets and with results in the memory of a dying source, against the reference.
 #include <gtest/gtest.h>
 
-#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
+#include "tests/kernels/harness.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

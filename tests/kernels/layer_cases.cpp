@@ -6,13 +6,13 @@ namespace {
 
 constexpr double kTolerance = 2e-5;  // sums over up to 4,608 values
 
-Case convolution(std::int64_t channels, std::int64_t results, std::int64_t size, std::int64_t kernel, std::int64_t stride,
-                 std::int64_t groups, const std::string& post_ops) {
+Case convolution(std::int64_t channels, std::int64_t results, std::int64_t size, std::int64_t kernel,
+                 std::int64_t stride, std::int64_t groups, const std::string& post_ops) {
   const std::string pair = std::to_string(stride), padding = std::to_string(kernel / 2);
   const std::int64_t out = (size + 2 * (kernel / 2) - kernel) / stride + 1;
   Case made;
-  made.spec = "convolution{groups=" + std::to_string(groups) + ",padding=[" + padding + "," + padding + "],stride=[" + pair +
-              "," + pair + "]}" + post_ops;
+  made.spec = "convolution{groups=" + std::to_string(groups) + ",padding=[" + padding + "," + padding + "],stride=[" +
+              pair + "," + pair + "]}" + post_ops;
   made.src = {Source::of({1, channels, size, size}), Source::weight({results, channels / groups, kernel, kernel}),
               Source::weight({results})};
   if (post_ops.find("add(0)") != std::string::npos) made.src.push_back(Source::dying({1, results, out, out}));

@@ -16,10 +16,20 @@ Source narrow(Source source) {
 const std::vector<Case>& bf16Cases() {
   using S = Source;
   static const std::vector<Case> cases = {
-      {"pointwise{}|add(0)|relu", {narrow(S::of({1, 64, 28, 28})), narrow(S::of({1, 64, 28, 28}))}, "pointwise_simd", kOneRounding, true},
+      {"pointwise{}|add(0)|relu",
+       {narrow(S::of({1, 64, 28, 28})), narrow(S::of({1, 64, 28, 28}))},
+       "pointwise_simd",
+       kOneRounding,
+       true},
       {"pointwise{}|mul(0)", {narrow(S::dying({2, 17, 5, 3})), S::of({17, 1, 1})}, "pointwise_simd", kOneRounding},
-      {"pointwise{}|mul(0)", {narrow(S::of({3, 17, 4, 4})), narrow(S::of({3, 17, 1, 1}))}, "pointwise_simd", kOneRounding},
-      {"pointwise{}|add(0)|mul(1)", {narrow(S::of({5, 33})), S::of({5, 33}), narrow(S::of({33}))}, "pointwise_simd", kOneRounding},
+      {"pointwise{}|mul(0)",
+       {narrow(S::of({3, 17, 4, 4})), narrow(S::of({3, 17, 1, 1}))},
+       "pointwise_simd",
+       kOneRounding},
+      {"pointwise{}|add(0)|mul(1)",
+       {narrow(S::of({5, 33})), S::of({5, 33}), narrow(S::of({33}))},
+       "pointwise_simd",
+       kOneRounding},
       {"pointwise{}|add(0)|gelu_erf", {S::of({7, 65}), narrow(S::of({65}))}, "pointwise_simd"},
       {"pointwise{}|add(0)", {narrow(S::of({1, 4})), S::dying({2, 4})}, "pointwise_simd", kOneRounding},
       {"pointwise{}|silu|hardswish", {narrow(S::of({333}))}, "pointwise_simd", kOneRounding},
@@ -29,15 +39,38 @@ const std::vector<Case>& bf16Cases() {
       {"concat{axis=1}", {narrow(S::of({2, 16, 5, 5})), narrow(S::of({2, 17, 5, 5}))}, "concat_copy", 0},
       {"cast{dtype=f32}", {narrow(S::of({2, 17, 5, 5}))}, "cast_copy", 0},
       {"convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[1,1]}|add(0)|relu",
-       {narrow(S::of({1, 64, 14, 14})), narrow(S::weight({64, 64, 3, 3})), S::weight({64}), narrow(S::dying({1, 64, 14, 14}))}, "", kOneRounding, true},
+       {narrow(S::of({1, 64, 14, 14})), narrow(S::weight({64, 64, 3, 3})), S::weight({64}),
+        narrow(S::dying({1, 64, 14, 14}))},
+       "",
+       kOneRounding,
+       true},
       {"convolution{dilation=[1,1],groups=1,padding=[0,0],result=f32,stride=[1,1]}|gelu_erf",
-       {narrow(S::of({1, 40, 7, 7})), narrow(S::weight({72, 40, 1, 1})), S::weight({72})}, "", 2e-5},
+       {narrow(S::of({1, 40, 7, 7})), narrow(S::weight({72, 40, 1, 1})), S::weight({72})},
+       "",
+       2e-5},
       {"convolution{dilation=[1,1],groups=72,padding=[2,2],stride=[2,2]}|hardswish",
-       {narrow(S::of({1, 72, 28, 28})), narrow(S::weight({72, 1, 5, 5})), S::weight({72})}, "", kOneRounding, true},
-      {"linear{}|gelu_erf", {narrow(S::of({1, 128, 256})), narrow(S::weight({512, 256})), S::weight({512})}, "", kOneRounding, true},
-      {"linear{result=f32}|add(0)", {narrow(S::of({7, 65})), narrow(S::weight({33, 65})), S::weight({33}), S::of({7, 33})}, "", 2e-5},
-      {"linear{}|mul(0)", {narrow(S::of({3, 64})), narrow(S::weight({16, 64})), S::none(), narrow(S::of({3, 16}))}, "", kOneRounding},
-      {"matmul{scale=0.125,transpose_b=1}", {narrow(S::of({1, 12, 64, 64})), narrow(S::of({1, 12, 64, 64}))}, "", kOneRounding, true},
+       {narrow(S::of({1, 72, 28, 28})), narrow(S::weight({72, 1, 5, 5})), S::weight({72})},
+       "",
+       kOneRounding,
+       true},
+      {"linear{}|gelu_erf",
+       {narrow(S::of({1, 128, 256})), narrow(S::weight({512, 256})), S::weight({512})},
+       "",
+       kOneRounding,
+       true},
+      {"linear{result=f32}|add(0)",
+       {narrow(S::of({7, 65})), narrow(S::weight({33, 65})), S::weight({33}), S::of({7, 33})},
+       "",
+       2e-5},
+      {"linear{}|mul(0)",
+       {narrow(S::of({3, 64})), narrow(S::weight({16, 64})), S::none(), narrow(S::of({3, 16}))},
+       "",
+       kOneRounding},
+      {"matmul{scale=0.125,transpose_b=1}",
+       {narrow(S::of({1, 12, 64, 64})), narrow(S::of({1, 12, 64, 64}))},
+       "",
+       kOneRounding,
+       true},
       {"matmul{result=f32}", {narrow(S::of({2, 7, 33})), narrow(S::of({33, 9}))}, "", 2e-5},
   };
   return cases;
@@ -64,7 +97,10 @@ const std::vector<Case>& f16Cases() {
       return source;
     };
     // Whole models in FP16 have such a bias, too.
-    made.push_back({"linear{}|relu", {f16(S::of({5, 33})), f16(S::weight({17, 33})), f16(S::weight({17}))}, "linear_onednn_widened_floats", kOneRounding / 8});
+    made.push_back({"linear{}|relu",
+                    {f16(S::of({5, 33})), f16(S::weight({17, 33})), f16(S::weight({17}))},
+                    "linear_onednn_widened_floats",
+                    kOneRounding / 8});
     made.push_back({"cast{dtype=f16}", {S::of({2, 17, 5, 5})}, "cast_copy", 0});
     made.push_back({"cast{dtype=f16}", {S::bf16({3, 700})}, "cast_copy", 0});
     made.push_back({"cast{dtype=f16}", {S::ids({33}, 5000)}, "cast_copy", 0});

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "core/runtime/machine_facts.h"
-#include "tests/kernels/harness.h"
-#include "kernels/kernel_list.h"
 #include "kernels/common/parallel.h"
+#include "kernels/kernel_list.h"
+#include "tests/kernels/harness.h"
 
 namespace ipex_studio::kernel_test {
 namespace {
@@ -73,7 +73,9 @@ Case layer(const std::string& spec, const Dims& x, const Dims& w) {
 TEST(NextReads, LieInPackedWeights) {
   for (const std::int32_t threads : {1, 2, 3}) {
     for (const std::int64_t rows : {1, 40}) {
-      const PreparedCase product("linear_simd_int8", layer("linear{result=u8}|mul(0)|linear(20.0,3.0)", Dims{rows, 512}, Dims{1000, 512}), threads);
+      const PreparedCase product("linear_simd_int8",
+                                 layer("linear{result=u8}|mul(0)|linear(20.0,3.0)", Dims{rows, 512}, Dims{1000, 512}),
+                                 threads);
       for (std::int32_t thread = 0; thread < threads; ++thread) {
         const MemoryRange range = product.op().firstReads(thread);
         EXPECT_GT(range.bytes, 0u);
@@ -84,7 +86,8 @@ TEST(NextReads, LieInPackedWeights) {
 }
 
 TEST(NextReads, LieInTheWeightsOfAnExpansion) {
-  const Case test{"expand_depthwise{padding=[1,1]}", {S::of({2, 20, 9, 9}), S::weight({70, 20, 1, 1}), S::none(), S::weight({70, 1, 3, 3}), S::none()}};
+  const Case test{"expand_depthwise{padding=[1,1]}",
+                  {S::of({2, 20, 9, 9}), S::weight({70, 20, 1, 1}), S::none(), S::weight({70, 1, 3, 3}), S::none()}};
   for (const std::int32_t threads : {1, 2, 7}) {
     const PreparedCase both("expand_depthwise_simd", test, threads);
     for (std::int32_t thread = 0; thread < threads; ++thread) {
@@ -100,10 +103,13 @@ TEST(NextReads, ChangeNoResult) {
       layer("convolution{result=u8}|mul(0)|relu|linear(20.0,3.0)", Dims{1, 96, 7, 7}, Dims{256, 96, 1, 1}),
       layer("convolution{padding=[1,1],result=u8}|mul(0)|relu|linear(20.0,3.0)", Dims{1, 64, 7, 7}, Dims{64, 64, 3, 3}),
       layer("convolution{result=u8,stride=[2,2]}|mul(0)|linear(20.0,3.0)", Dims{2, 64, 30, 30}, Dims{80, 64, 1, 1}),
-      layer("convolution{padding=[3,3],result=u8,stride=[2,2]}|mul(0)|relu|linear(20.0,3.0)", Dims{1, 3, 40, 40}, Dims{64, 3, 7, 7}),
+      layer("convolution{padding=[3,3],result=u8,stride=[2,2]}|mul(0)|relu|linear(20.0,3.0)", Dims{1, 3, 40, 40},
+            Dims{64, 3, 7, 7}),
   };
   for (const std::int32_t threads : {1, 2}) {
-    const PreparedCase next("linear_simd_int8", layer("linear{result=u8}|mul(0)|linear(20.0,3.0)", Dims{1, 2048}, Dims{1000, 2048}), threads);
+    const PreparedCase next("linear_simd_int8",
+                            layer("linear{result=u8}|mul(0)|linear(20.0,3.0)", Dims{1, 2048}, Dims{1000, 2048}),
+                            threads);
     for (const Case& test : cases) {
       const PreparedCase one("convolution_simd_int8", test, threads);
       EXPECT_EQ(one.result(&next.op(), threads), one.result(nullptr, threads)) << test.spec;

@@ -44,8 +44,8 @@ std::vector<std::int64_t> integers(const std::string& text) {
 }
 
 at::ScalarType dtypeFromName(const std::string& name) {
-  for (const auto dtype : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong, at::kInt, at::kShort, at::kChar,
-                           at::kByte, at::kBool}) {
+  for (const auto dtype : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong, at::kInt, at::kShort,
+                           at::kChar, at::kByte, at::kBool}) {
     if (name == c10::toString(dtype)) return dtype;
   }
   throw std::invalid_argument("unknown dtype " + name);

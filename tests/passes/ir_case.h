@@ -29,8 +29,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/torch/torch_compat.h"
 #include "core/record/options.h"
+#include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 

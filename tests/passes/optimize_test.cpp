@@ -28,8 +28,15 @@ def forward(self, x):
     z = torch.linear(z, self.w3, self.b3)
     return torch.softmax(z * 0.5, -1), y.mean([2, 3])
 )",
-                      {{"w1", weight({8, 8, 3, 3})}, {"gamma", at::rand({8}) + 0.5}, {"beta", weight({8})}, {"mean", weight({8})}, {"var", at::rand({8}) + 0.5},
-                       {"w2", weight({8, 8, 3, 3})}, {"b2", weight({8})}, {"w3", weight({10, 8})}, {"b3", weight({10})}});
+                      {{"w1", weight({8, 8, 3, 3})},
+                       {"gamma", at::rand({8}) + 0.5},
+                       {"beta", weight({8})},
+                       {"mean", weight({8})},
+                       {"var", at::rand({8}) + 0.5},
+                       {"w2", weight({8, 8, 3, 3})},
+                       {"b2", weight({8})},
+                       {"w3", weight({10, 8})},
+                       {"b3", weight({10})}});
 }
 
 Module attention() {
@@ -45,8 +52,16 @@ def forward(self, x, mask):
     h = torch.layer_norm(x + torch.linear(y, self.wo, self.bq), [16], self.gamma, self.beta, 1e-5)
     return torch.gelu(torch.linear(h, self.w1, self.b1)), h
 )",
-                      {{"wq", weight({16, 16})}, {"bq", weight({16})}, {"wk", weight({16, 16})}, {"bk", weight({16})}, {"wv", weight({16, 16})}, {"wo", weight({16, 16})},
-                       {"gamma", at::rand({16})}, {"beta", weight({16})}, {"w1", weight({32, 16})}, {"b1", weight({32})}});
+                      {{"wq", weight({16, 16})},
+                       {"bq", weight({16})},
+                       {"wk", weight({16, 16})},
+                       {"bk", weight({16})},
+                       {"wv", weight({16, 16})},
+                       {"wo", weight({16, 16})},
+                       {"gamma", at::rand({16})},
+                       {"beta", weight({16})},
+                       {"w1", weight({32, 16})},
+                       {"b1", weight({32})}});
 }
 
 Inputs attentionInputs(std::int64_t b, std::int64_t s) { return {at::randn({b, s, 16}), at::randn({b, 1, 1, s})}; }
@@ -58,12 +73,16 @@ TEST(Optimize, ResidualNetworkAtSeveralSizes) {
 }
 
 TEST(Optimize, AttentionAtSeveralSizes) {
-  const OptimizedModel result = expectSame(attention(), {attentionInputs(1, 6), attentionInputs(2, 6), attentionInputs(3, 1), attentionInputs(1, 6)});
+  const OptimizedModel result = expectSame(
+      attention(), {attentionInputs(1, 6), attentionInputs(2, 6), attentionInputs(3, 1), attentionInputs(1, 6)});
   EXPECT_EQ(regionsIn(result.module), 1);
 }
 
 TEST(Optimize, ChannelsLastAndStridedInputs) {
-  expectSame(residualNetwork(), {{x4()}, {x4(2).contiguous(at::MemoryFormat::ChannelsLast)}, {at::randn({2, 9, 9, 8}).permute({0, 3, 1, 2})}, {x4(4).slice(0, 1, 3)},
+  expectSame(residualNetwork(), {{x4()},
+                                 {x4(2).contiguous(at::MemoryFormat::ChannelsLast)},
+                                 {at::randn({2, 9, 9, 8}).permute({0, 3, 1, 2})},
+                                 {x4(4).slice(0, 1, 3)},
                                  {at::randn({1, 8, 1, 9}).expand({1, 8, 9, 9})}});
 }
 
@@ -111,7 +130,9 @@ def forward(self, x):
     else:
         z = y * 2
     return torch.tanh(z) + y
-)", weights), both);
+)",
+                          weights),
+             both);
   expectSame(scriptModule(R"(
 def forward(self, x):
     y = x
@@ -120,7 +141,9 @@ def forward(self, x):
         if bool(y.max() > 100):
             break
     return torch.linear(y, self.w)
-)", weights), both);
+)",
+                          weights),
+             both);
   expectSame(scriptModule(R"(
 def forward(self, x):
     if bool(x.sum() > 0):
@@ -128,7 +151,9 @@ def forward(self, x):
     y = torch.linear(x, self.w)
     assert y.dim() == 2, "two dimensions"
     return y * 3
-)", weights), both);
+)",
+                          weights),
+             both);
   expectSame(scriptModule(R"(
 def forward(self, x):
     out = x
@@ -137,7 +162,9 @@ def forward(self, x):
         out = torch.cat([out, torch.relu(torch.linear(x, self.w))], 0)
         n += 1
     return out.sum(0), n
-)", weights), both);
+)",
+                          weights),
+             both);
 }
 
 TEST(Optimize, Writes) {
@@ -145,13 +172,18 @@ TEST(Optimize, Writes) {
   const std::vector<Inputs> inputs{{at::randn({4, 8})}, {at::randn({2, 8})}};
   for (const char* source : {
            "def forward(self, x):\n    y = torch.linear(x, self.w)\n    y.add_(1)\n    return torch.relu_(y) * 2\n",
-           "def forward(self, x):\n    y = torch.linear(x, self.w)\n    z = torch.relu(y)\n    y[0] = 7.0\n    return y + z, torch.tanh(y)\n",
-           "def forward(self, x):\n    y = torch.linear(x, self.w)\n    v = y.view([-1])\n    v.mul_(2)\n    return torch.sigmoid(y) + 1\n",
+           "def forward(self, x):\n    y = torch.linear(x, self.w)\n    z = torch.relu(y)\n    y[0] = 7.0\n    return "
+           "y + z, torch.tanh(y)\n",
+           "def forward(self, x):\n    y = torch.linear(x, self.w)\n    v = y.view([-1])\n    v.mul_(2)\n    return "
+           "torch.sigmoid(y) + 1\n",
            "def forward(self, x):\n    y = torch.relu(x)\n    x.add_(1)\n    return y + torch.linear(x, self.w)\n",
            "def forward(self, x):\n    x.mul_(2)\n    return x\n",
-           "def forward(self, x):\n    v = x[:, :3]\n    y = torch.cat([x, x], 1)\n    v.relu_()\n    return torch.tanh(y) * 2\n",
-           "def forward(self, x):\n    y = torch.zeros([2, 8])\n    y[0] = torch.linear(x, self.w)[0]\n    z = torch.tanh(y)\n    y[1] = z[0] + 1\n    return torch.relu(y) + z\n",
-           "def forward(self, x):\n    y = torch.linear(x, self.w)\n    z = y.t()\n    y.clamp_(-0.5, 0.5)\n    return torch.exp(z) * 2\n",
+           "def forward(self, x):\n    v = x[:, :3]\n    y = torch.cat([x, x], 1)\n    v.relu_()\n    return "
+           "torch.tanh(y) * 2\n",
+           "def forward(self, x):\n    y = torch.zeros([2, 8])\n    y[0] = torch.linear(x, self.w)[0]\n    z = "
+           "torch.tanh(y)\n    y[1] = z[0] + 1\n    return torch.relu(y) + z\n",
+           "def forward(self, x):\n    y = torch.linear(x, self.w)\n    z = y.t()\n    y.clamp_(-0.5, 0.5)\n    return "
+           "torch.exp(z) * 2\n",
        }) {
     SCOPED_TRACE(source);
     expectSame(scriptModule(source, weights), inputs);
@@ -166,8 +198,12 @@ def forward(self, x, given):
     return torch.linear(packed.to_padded_tensor(0.0), self.w, self.b)
 )",
                               {{"w", weight({8, 8})}, {"b", weight({8})}});
-  const auto given = [](std::int64_t n, std::int64_t rows) { return at::arange(n).unsqueeze(0).lt(at::arange(1, rows + 1).unsqueeze(1) + (n - rows)); };
-  const auto inputs = [&](std::int64_t rows, std::int64_t n) { return Inputs{at::randn({rows, n, 8}), given(n, rows)}; };
+  const auto given = [](std::int64_t n, std::int64_t rows) {
+    return at::arange(n).unsqueeze(0).lt(at::arange(1, rows + 1).unsqueeze(1) + (n - rows));
+  };
+  const auto inputs = [&](std::int64_t rows, std::int64_t n) {
+    return Inputs{at::randn({rows, n, 8}), given(n, rows)};
+  };
   expectSame(model, {inputs(2, 5), inputs(3, 4), inputs(2, 5)});
 }
 
@@ -175,13 +211,15 @@ TEST(Optimize, ContainersAndOutputs) {
   const Weights weights{{"w", weight({8, 8})}};
   const std::vector<Inputs> inputs{{at::randn({4, 8})}, {at::randn({6, 8})}};
   for (const char* source : {
-           "def forward(self, x):\n    l = [torch.relu(x)]\n    l.append(torch.linear(l[0], self.w))\n    l.append(torch.tanh(l[1]))\n    return torch.cat(l, 1), l\n",
+           "def forward(self, x):\n    l = [torch.relu(x)]\n    l.append(torch.linear(l[0], self.w))\n    "
+           "l.append(torch.tanh(l[1]))\n    return torch.cat(l, 1), l\n",
            "def forward(self, x):\n    return {'a': torch.linear(x, self.w), 'b': torch.relu(x)}\n",
            "def forward(self, x):\n    y = torch.linear(x, self.w)\n    return (y, (torch.relu(y), [y, x])), x\n",
            "def forward(self, x):\n    return x\n",
            "def forward(self, x):\n    return x, self.w, torch.relu(x)\n",
            "def forward(self, x):\n    y = torch.relu(x)\n    return y, y, y.view([-1]), y.t()\n",
-           "def forward(self, x):\n    y = torch.tanh(torch.linear(x, self.w))\n    return y.size(0), y.mean(), y + y.size(1), y.dim()\n",
+           "def forward(self, x):\n    y = torch.tanh(torch.linear(x, self.w))\n    return y.size(0), y.mean(), y + "
+           "y.size(1), y.dim()\n",
            "def forward(self, x):\n    return torch.stack([torch.relu(x), torch.linear(x, self.w)], 1).sum([0, 1])\n",
        }) {
     SCOPED_TRACE(source);
@@ -194,22 +232,28 @@ TEST(Optimize, SplitsAtOtherSizes) {
   for (const char* source : {
            "def forward(self, x):\n    a, b = torch.chunk(torch.relu(x), 2, 1)\n    return torch.tanh(a), b * 2\n",
            "def forward(self, x):\n    a, b = torch.split(torch.relu(x), 4, 1)\n    return torch.tanh(a), b * 2\n",
-           "def forward(self, x):\n    a, b, c, d = torch.unbind(torch.relu(x), 0)\n    return torch.tanh(a) * b + c - d\n",
-           "def forward(self, x):\n    n = x.size(1) // 2\n    y = torch.relu(x)\n    return y[:, :n] * 2, y[:, n:], y[1:, ::2], y[-1]\n",
-           "def forward(self, x):\n    y = torch.relu(x)\n    return y.reshape([-1, 2, 2]).permute([2, 0, 1]).contiguous() if x.size(1) % 2 == 0 else y\n",
-           "def forward(self, x):\n    y = torch.tanh(x)\n    return y + y[:, :1], y.expand([3, x.size(0), x.size(1)]), y.unsqueeze(0).flatten(0, 1)\n",
+           "def forward(self, x):\n    a, b, c, d = torch.unbind(torch.relu(x), 0)\n    return torch.tanh(a) * b + c - "
+           "d\n",
+           "def forward(self, x):\n    n = x.size(1) // 2\n    y = torch.relu(x)\n    return y[:, :n] * 2, y[:, n:], "
+           "y[1:, ::2], y[-1]\n",
+           "def forward(self, x):\n    y = torch.relu(x)\n    return y.reshape([-1, 2, 2]).permute([2, 0, "
+           "1]).contiguous() if x.size(1) % 2 == 0 else y\n",
+           "def forward(self, x):\n    y = torch.tanh(x)\n    return y + y[:, :1], y.expand([3, x.size(0), "
+           "x.size(1)]), y.unsqueeze(0).flatten(0, 1)\n",
        }) {
     SCOPED_TRACE(source);
     expectSame(scriptModule(source), inputs);
   }
-  const Module taken_apart = scriptModule("def forward(self, x):\n    a, b = torch.unbind(torch.relu(x), 0)\n    return torch.tanh(a) * b\n");
+  const Module taken_apart =
+      scriptModule("def forward(self, x):\n    a, b = torch.unbind(torch.relu(x), 0)\n    return torch.tanh(a) * b\n");
   OptimizedModel two = optimized(taken_apart, {at::randn({2, 3})});
   EXPECT_ANY_THROW(call(two.module, {at::randn({3, 3})}));  // as in eager
 }
 
 // A dimension of 1 that is larger later: never another meaning of negative dimensions.
 TEST(Optimize, SqueezeOfWhatGrows) {
-  const Module module = scriptModule("def forward(self, x):\n    y = torch.relu(x).squeeze(1)\n    return torch.softmax(y, -1), y.sum(-1)\n");
+  const Module module = scriptModule(
+      "def forward(self, x):\n    y = torch.relu(x).squeeze(1)\n    return torch.softmax(y, -1), y.sum(-1)\n");
   OptimizedModel result = expectSame(module, {{at::randn({2, 1, 5})}, {at::randn({3, 1, 4})}});
   const at::Tensor x = at::randn({2, 3, 5});
   try {
@@ -227,58 +271,82 @@ TEST(Optimize, CoincidencesOfTheExample) {
            "def forward(self, x, y):\n    return torch.relu(x).view([y.size(0), -1]).sum(1), (x + y).abs()\n",
        }) {
     SCOPED_TRACE(source);
-    expectSame(scriptModule(source), {{at::randn({1, 4}), at::randn({1, 4})}, {at::randn({1, 4}), at::randn({2, 4})}, {at::randn({1, 4}), at::randn({4, 4})}});
+    expectSame(scriptModule(source), {{at::randn({1, 4}), at::randn({1, 4})},
+                                      {at::randn({1, 4}), at::randn({2, 4})},
+                                      {at::randn({1, 4}), at::randn({4, 4})}});
   }
-  expectSame(scriptModule("def forward(self, x, y):\n    return torch.relu(torch.linear(x, self.w) + y)\n", {{"w", weight({4, 4})}}),
-             {{at::randn({1, 4}), at::randn({1, 4})}, {at::randn({3, 4}), at::randn({1, 4})}, {at::randn({3, 4}), at::randn({3, 4})}});
+  expectSame(scriptModule("def forward(self, x, y):\n    return torch.relu(torch.linear(x, self.w) + y)\n",
+                          {{"w", weight({4, 4})}}),
+             {{at::randn({1, 4}), at::randn({1, 4})},
+              {at::randn({3, 4}), at::randn({1, 4})},
+              {at::randn({3, 4}), at::randn({3, 4})}});
 }
 
 // What was fused at equal sizes is computed apart where one side is larger now.
 TEST(Optimize, FusedOperandsThatBroadcastLater) {
   const Weights weights{{"w", weight({4, 4})}, {"c", weight({3, 4, 1, 1})}, {"g", at::rand({4})}, {"b", weight({4})}};
-  const auto sequence = [](std::int64_t n, std::int64_t m) { return Inputs{at::randn({n, 6, 4}), at::randn({m, 6, 4})}; };
+  const auto sequence = [](std::int64_t n, std::int64_t m) {
+    return Inputs{at::randn({n, 6, 4}), at::randn({m, 6, 4})};
+  };
   for (const char* source : {
            "def forward(self, x, y):\n    return torch.layer_norm(x + y, [4], self.g, self.b, 1e-2)\n",
-           "def forward(self, x, y):\n    s = torch.tanh(x) + y\n    return torch.layer_norm(s, [4], self.g, self.b, 1e-2) + s\n",
+           "def forward(self, x, y):\n    s = torch.tanh(x) + y\n    return torch.layer_norm(s, [4], self.g, self.b, "
+           "1e-2) + s\n",
            "def forward(self, x, y):\n    return torch.relu(torch.linear(x, self.w, self.b) + y) * 2\n",
            "def forward(self, x, y):\n    return torch.sigmoid(torch.linear(x, self.w)) * y + 1\n",
-           "def forward(self, x, y):\n    return torch.softmax(torch.matmul(x, x.transpose(1, 2)) * 0.5 + y[:, :1, :1], -1)\n",
+           "def forward(self, x, y):\n    return torch.softmax(torch.matmul(x, x.transpose(1, 2)) * 0.5 + y[:, :1, "
+           ":1], -1)\n",
            "def forward(self, x, y):\n    return torch.matmul(torch.relu(x), x.transpose(1, 2)) + y[:, :, :1]\n",
        }) {
     SCOPED_TRACE(source);
     expectSame(scriptModule(source, weights), {sequence(1, 1), sequence(2, 1), sequence(1, 3), sequence(3, 3)});
   }
-  expectSame(scriptModule("def forward(self, x, y):\n    return torch.relu(torch.conv2d(x, self.c, None, [1, 1], [0, 0], [1, 1], 1) + y)\n", weights),
-             {{at::randn({1, 4, 5, 5}), at::randn({1, 3, 5, 5})}, {at::randn({1, 4, 5, 5}), at::randn({2, 3, 5, 5})}, {at::randn({2, 4, 5, 5}), at::randn({1, 3, 5, 5})}});
+  expectSame(scriptModule("def forward(self, x, y):\n    return torch.relu(torch.conv2d(x, self.c, None, [1, 1], [0, "
+                          "0], [1, 1], 1) + y)\n",
+                          weights),
+             {{at::randn({1, 4, 5, 5}), at::randn({1, 3, 5, 5})},
+              {at::randn({1, 4, 5, 5}), at::randn({2, 3, 5, 5})},
+              {at::randn({2, 4, 5, 5}), at::randn({1, 3, 5, 5})}});
 }
 
 TEST(Optimize, ScalarInputs) {
   const at::Tensor x = at::randn({4, 8});
-  expectSame(scriptModule("def forward(self, x, n: int, scale: float, on: bool):\n    y = torch.relu(x)[:, :n] * scale\n    return y + 1 if on else y\n"),
+  expectSame(scriptModule("def forward(self, x, n: int, scale: float, on: bool):\n    y = torch.relu(x)[:, :n] * "
+                          "scale\n    return y + 1 if on else y\n"),
              {{x, 3, 0.5, true}, {x, 5, 2.0, true}, {x, 3, 0.5, false}});
-  expectSame(scriptModule("def forward(self, x, mask: Optional[Tensor]=None):\n    y = torch.tanh(x)\n    if mask is not None:\n        y = y + mask\n    return torch.relu(y)\n"),
+  expectSame(scriptModule("def forward(self, x, mask: Optional[Tensor]=None):\n    y = torch.tanh(x)\n    if mask is "
+                          "not None:\n        y = y + mask\n    return torch.relu(y)\n"),
              {{x, at::randn({4, 8})}, {x, at::randn({8})}, {x, IValue()}});
-  expectSame(scriptModule("def forward(self, x, mask: Optional[Tensor]=None):\n    y = torch.tanh(x)\n    if mask is not None:\n        y = y + mask\n    return torch.relu(y)\n"),
+  expectSame(scriptModule("def forward(self, x, mask: Optional[Tensor]=None):\n    y = torch.tanh(x)\n    if mask is "
+                          "not None:\n        y = y + mask\n    return torch.relu(y)\n"),
              {{x}, {x, at::randn({8})}, {x, IValue()}});
-  expectSame(scriptModule("def forward(self, x: List[Tensor]):\n    return torch.relu(x[0]) + x[1]\n"), {{c10::List<at::Tensor>({x, x})}});
+  expectSame(scriptModule("def forward(self, x: List[Tensor]):\n    return torch.relu(x[0]) + x[1]\n"),
+             {{c10::List<at::Tensor>({x, x})}});
 }
 
 TEST(Optimize, OddTypes) {
   const at::Tensor big = at::arange(12, at::kLong).reshape({3, 4}) + (std::int64_t{1} << 60) + 1;
   const std::vector<std::pair<const char*, at::Tensor>> kCases = {
       {"def forward(self, x):\n    return x.t().contiguous(), x[1:, ::2], x.reshape([-1])\n", big},
-      {"def forward(self, x):\n    return x.t().contiguous(), x.unsqueeze(0).transpose(0, 2)\n", at::randn({3, 4}).to(at::kHalf)},
-      {"def forward(self, x):\n    return x.t().contiguous(), torch.relu(x) + x\n", at::randn({3, 4}).to(at::kBFloat16)},
+      {"def forward(self, x):\n    return x.t().contiguous(), x.unsqueeze(0).transpose(0, 2)\n",
+       at::randn({3, 4}).to(at::kHalf)},
+      {"def forward(self, x):\n    return x.t().contiguous(), torch.relu(x) + x\n",
+       at::randn({3, 4}).to(at::kBFloat16)},
       {"def forward(self, x):\n    return x.t().contiguous(), torch.relu(x) + x\n", at::randn({3, 4}).to(at::kDouble)},
       {"def forward(self, x):\n    return x.t(), x.reshape([x.size(1), -1])\n", at::ones({3, 4}, at::kBool)},
-      {"def forward(self, x):\n    y = torch.ones([x.size(0), 2])\n    return torch.relu(y).view([x.size(0), -1]), x.t()\n", at::ones({3, 4}, at::kShort)},
+      {"def forward(self, x):\n    y = torch.ones([x.size(0), 2])\n    return torch.relu(y).view([x.size(0), -1]), "
+       "x.t()\n",
+       at::ones({3, 4}, at::kShort)},
       {"def forward(self, x):\n    return x.t(), torch.relu(torch.real(x))\n", at::randn({3, 4}, at::kComplexFloat)},
-      {"def forward(self, x):\n    return torch.relu(x.reshape([1, 1, 1, 1, 1, 1, 1, 3, 4])).sum(0), torch.tanh(x)\n", at::randn({3, 4})},
-      {"def forward(self, x):\n    return torch.relu(x).sum(), torch.tanh(x.reshape([0, 4])), torch.cat([x, x], 0)\n", at::randn({0, 4})},
+      {"def forward(self, x):\n    return torch.relu(x.reshape([1, 1, 1, 1, 1, 1, 1, 3, 4])).sum(0), torch.tanh(x)\n",
+       at::randn({3, 4})},
+      {"def forward(self, x):\n    return torch.relu(x).sum(), torch.tanh(x.reshape([0, 4])), torch.cat([x, x], 0)\n",
+       at::randn({0, 4})},
       {"def forward(self, x):\n    return torch.relu(x) * 2 + x\n", at::randn({})},
       {"def forward(self, x):\n    return (x > 0).float() * x, torch.where(x > 0, x, -x)\n", at::randn({3, 4})},
       {"def forward(self, x):\n    return torch.relu(x.double()).float() + 1\n", at::randn({3, 4})},
-      {"def forward(self, x):\n    return x.float().t() * 0.5, x + 1, x // 2\n", at::arange(12, at::kInt).reshape({3, 4})},
+      {"def forward(self, x):\n    return x.float().t() * 0.5, x + 1, x // 2\n",
+       at::arange(12, at::kInt).reshape({3, 4})},
   };
   for (const auto& [source, input] : kCases) {
     SCOPED_TRACE(source);
@@ -329,12 +397,16 @@ TEST(Optimize, KnownWrongResultClipAndFloor) {
 def forward(self, x):
     y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 1)
     return torch.clip(y, -0.5, 0.5), torch.floor(y)
-)", weights), {{x4()}, {x4(2)}});
+)",
+                          weights),
+             {{x4()}, {x4(2)}});
   expectSame(scriptModule(R"(
 def forward(self, x):
     y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 1)
     return torch.floor(y), torch.clip(y, -0.5, 0.5), y
-)", weights), {{x4()}});
+)",
+                          weights),
+             {{x4()}});
 }
 
 // pytorch#86556: the same with a maximum beside another reader.
@@ -345,12 +417,16 @@ def forward(self, x):
     y = torch.conv2d(x, self.w, self.b, [1, 1], [0, 0], [1, 1], 1)
     z = torch.max(y, self.c)
     return torch.relu(y) + z, torch.abs(y)
-)", weights), {{x4()}, {x4(2)}});
+)",
+                          weights),
+             {{x4()}, {x4(2)}});
   expectSame(scriptModule(R"(
 def forward(self, x):
     y = torch.conv2d(x, self.w, self.b, [1, 1], [0, 0], [1, 1], 1)
     return torch.max(y, torch.relu(x[:, :1])), y - 1
-)", weights), {{x4()}});
+)",
+                          weights),
+             {{x4()}});
 }
 
 // What only the region behind an interpreter's node reads is computed there: the cache's view is never copied to cross.
@@ -360,7 +436,9 @@ def forward(self, x, cache):
     past = cache.select(0, 1).transpose(0, 1)
     order = torch.cumprod(torch.relu(x), 1)
     return torch.relu(order + 1) * torch.abs(past)
-)", {}), {{at::randn({6, 5}), at::randn({3, 5, 6})}});
+)",
+                                                        {}),
+                                           {{at::randn({6, 5}), at::randn({3, 5, 6})}});
   EXPECT_EQ(regionsIn(result.module), 2);
   std::vector<std::size_t> results;
   for (const torch::jit::Node* node : result.module.get_method("forward").graph()->nodes()) {

@@ -17,7 +17,7 @@ namespace {
 using namespace testing;  // NOLINT: the fixture's names
 
 struct Statement {
-  std::string result;                // "v7"; a pair for two results
+  std::string result;  // "v7"; a pair for two results
   std::string expression;
   std::vector<std::string> operands;  // values it reads
 };
@@ -29,7 +29,8 @@ struct Program {
 
   std::string source() const {
     std::string text = "def forward(self, x, y):\n";
-    for (const Statement& s : statements) text += "    " + (s.result.empty() ? s.expression : s.result + " = " + s.expression) + "\n";
+    for (const Statement& s : statements)
+      text += "    " + (s.result.empty() ? s.expression : s.result + " = " + s.expression) + "\n";
     return text + "    return " + fmt::format("{}", fmt::join(outputs, ", ")) + "\n";
   }
 
@@ -37,7 +38,9 @@ struct Program {
   Program without(std::size_t at) const {
     Program smaller{{}, {}, weights};
     std::vector<std::string> gone{statements[at].result};
-    const auto is_gone = [&](const std::string& name) { return std::find(gone.begin(), gone.end(), name) != gone.end(); };
+    const auto is_gone = [&](const std::string& name) {
+      return std::find(gone.begin(), gone.end(), name) != gone.end();
+    };
     for (std::size_t s = 0; s < statements.size(); ++s) {
       const bool dead = s == at || std::any_of(statements[s].operands.begin(), statements[s].operands.end(), is_gone);
       if (!dead) smaller.statements.push_back(statements[s]);
@@ -61,12 +64,18 @@ class Generator {
     values_.push_back({"x", {2, channels_, height_, 6}});
     values_.push_back({"y", {2, 5, features_}});
     for (std::int64_t s = between(4, 16); s > 0; --s) grow();
-    for (std::int64_t o = between(1, 3); o > 0; --o) program_.outputs.push_back(values_[values_.size() - 1 - static_cast<std::size_t>(between(0, std::min<std::int64_t>(5, values_.size() - 1)))].name);
+    for (std::int64_t o = between(1, 3); o > 0; --o)
+      program_.outputs.push_back(
+          values_[values_.size() - 1 -
+                  static_cast<std::size_t>(between(0, std::min<std::int64_t>(5, values_.size() - 1)))]
+              .name);
     program_.outputs.push_back(values_.back().name);
     return std::move(program_);
   }
 
-  Inputs inputs(std::int64_t batch) const { return {at::randn({batch, channels_, height_, 6}), at::randn({batch, 5, features_})}; }
+  Inputs inputs(std::int64_t batch) const {
+    return {at::randn({batch, channels_, height_, 6}), at::randn({batch, 5, features_})};
+  }
 
  private:
   // Sizes at a batch of 2.
@@ -75,9 +84,13 @@ class Generator {
     std::vector<std::int64_t> sizes;
   };
 
-  std::int64_t between(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine_); }
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
   bool chance(int percent) { return between(0, 99) < percent; }
-  std::int64_t pick(const std::vector<std::int64_t>& from) { return from[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(from.size()) - 1))]; }
+  std::int64_t pick(const std::vector<std::int64_t>& from) {
+    return from[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(from.size()) - 1))];
+  }
 
   template <typename Fits>
   const Known* find(const Fits& fits) {
@@ -112,20 +125,33 @@ class Generator {
     switch (between(0, 15)) {
       case 0:
       case 1:
-      case 2: return convolution();
-      case 3: return linear();
-      case 4: return binary();
-      case 5: return binary();
+      case 2:
+        return convolution();
+      case 3:
+        return linear();
+      case 4:
+        return binary();
+      case 5:
+        return binary();
       case 6:
-      case 7: return activation();
-      case 8: return pool();
-      case 9: return norm();
-      case 10: return softmaxOrMatmul();
-      case 11: return cat();
-      case 12: return decomposed();
-      case 13: return inPlace();
-      case 14: return ordered();
-      default: return view();
+      case 7:
+        return activation();
+      case 8:
+        return pool();
+      case 9:
+        return norm();
+      case 10:
+        return softmaxOrMatmul();
+      case 11:
+        return cat();
+      case 12:
+        return decomposed();
+      case 13:
+        return inPlace();
+      case 14:
+        return ordered();
+      default:
+        return view();
     }
   }
 
@@ -134,15 +160,19 @@ class Generator {
     if (x == nullptr) return;
     const std::string name = x->name;
     std::vector<std::int64_t> sizes = x->sizes;
-    const std::int64_t in = sizes[1], groups = chance(20) ? in : 1, k = pick({1, 3}), out = groups > 1 || chance(50) ? in : pick({8, 16, 20});
+    const std::int64_t in = sizes[1], groups = chance(20) ? in : 1, k = pick({1, 3}),
+                       out = groups > 1 || chance(50) ? in : pick({8, 16, 20});
     sizes[1] = out;
     const std::string bias = chance(50) ? weighted({out}) : "None";
     const std::string weight = weighted({out, in / groups, k, k});
-    add(fmt::format("torch.conv2d({}, {}, {}, [1, 1], [{}, {}], [1, 1], {})", name, weight, bias, k / 2, k / 2, groups), {name}, sizes);
+    add(fmt::format("torch.conv2d({}, {}, {}, [1, 1], [{}, {}], [1, 1], {})", name, weight, bias, k / 2, k / 2, groups),
+        {name}, sizes);
     if (chance(40)) {
       const std::string conv = values_.back().name;
-      const std::string gamma = weighted({out}, true), beta = weighted({out}), mean = weighted({out}), var = weighted({out}, true);
-      add(fmt::format("torch.batch_norm({}, {}, {}, {}, {}, False, 0.1, 1e-5, True)", conv, gamma, beta, mean, var), {conv}, sizes);
+      const std::string gamma = weighted({out}, true), beta = weighted({out}), mean = weighted({out}),
+                        var = weighted({out}, true);
+      add(fmt::format("torch.batch_norm({}, {}, {}, {}, {}, False, 0.1, 1e-5, True)", conv, gamma, beta, mean, var),
+          {conv}, sizes);
     }
   }
 
@@ -158,7 +188,9 @@ class Generator {
 
   void binary() {
     const Known a = *find([](const Known&) { return true; });
-    const char* operation = std::vector<const char*>{"{} + {}", "{} - {}", "{} * {}", "{} + {} * 0.5", "torch.max({}, {})", "torch.add({}, {}, alpha=2)"}[static_cast<std::size_t>(between(0, 5))];
+    const char* operation = std::vector<const char*>{"{} + {}",       "{} - {}",           "{} * {}",
+                                                     "{} + {} * 0.5", "torch.max({}, {})", "torch.add({}, {}, alpha=2)"}
+        [static_cast<std::size_t>(between(0, 5))];
     if (chance(60)) {
       const Known b = *like(a);
       return add(fmt::format(fmt::runtime(operation), a.name, b.name), {a.name, b.name}, a.sizes);
@@ -171,11 +203,29 @@ class Generator {
 
   void activation() {
     const Known x = *find([](const Known&) { return true; });
-    static const std::vector<const char*> kCalls = {"torch.relu({})", "torch.sigmoid({})", "torch.tanh({})", "torch.gelu({})", "torch.silu({})", "torch.hardswish({})",
-                                                    "torch.hardsigmoid({})", "torch.leaky_relu({}, 0.1)", "torch.clamp({}, -0.5, 1.0)", "torch.mish({})", "torch.elu({})",
-                                                    "torch.hardtanh({}, 0.0, 6.0)", "{} * 0.5", "{} + 1", "torch.abs({})", "torch.neg({})", "torch.dropout({}, 0.5, False)",
-                                                    "{}.contiguous()", "torch.clamp({}, min=0)"};
-    add(fmt::format(fmt::runtime(kCalls[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(kCalls.size()) - 1))]), x.name), {x.name}, x.sizes);
+    static const std::vector<const char*> kCalls = {"torch.relu({})",
+                                                    "torch.sigmoid({})",
+                                                    "torch.tanh({})",
+                                                    "torch.gelu({})",
+                                                    "torch.silu({})",
+                                                    "torch.hardswish({})",
+                                                    "torch.hardsigmoid({})",
+                                                    "torch.leaky_relu({}, 0.1)",
+                                                    "torch.clamp({}, -0.5, 1.0)",
+                                                    "torch.mish({})",
+                                                    "torch.elu({})",
+                                                    "torch.hardtanh({}, 0.0, 6.0)",
+                                                    "{} * 0.5",
+                                                    "{} + 1",
+                                                    "torch.abs({})",
+                                                    "torch.neg({})",
+                                                    "torch.dropout({}, 0.5, False)",
+                                                    "{}.contiguous()",
+                                                    "torch.clamp({}, min=0)"};
+    add(fmt::format(
+            fmt::runtime(kCalls[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(kCalls.size()) - 1))]),
+            x.name),
+        {x.name}, x.sizes);
   }
 
   void pool() {
@@ -184,10 +234,18 @@ class Generator {
     const Known x = *found;
     std::vector<std::int64_t> sizes = x.sizes;
     switch (between(0, 3)) {
-      case 0: return add(fmt::format("torch.max_pool2d({}, [3, 3], [1, 1], [1, 1], [1, 1], False)", x.name), {x.name}, sizes);
-      case 1: return add(fmt::format("torch.avg_pool2d({}, [3, 3], [1, 1], [1, 1], False, {})", x.name, chance(50) ? "True" : "False"), {x.name}, sizes);
-      case 2: sizes[2] = sizes[3] = 1; return add(fmt::format("torch.adaptive_avg_pool2d({}, [1, 1])", x.name), {x.name}, sizes);
-      default: sizes.resize(2); return add(fmt::format("{}.mean([2, 3])", x.name), {x.name}, sizes);
+      case 0:
+        return add(fmt::format("torch.max_pool2d({}, [3, 3], [1, 1], [1, 1], [1, 1], False)", x.name), {x.name}, sizes);
+      case 1:
+        return add(fmt::format("torch.avg_pool2d({}, [3, 3], [1, 1], [1, 1], False, {})", x.name,
+                               chance(50) ? "True" : "False"),
+                   {x.name}, sizes);
+      case 2:
+        sizes[2] = sizes[3] = 1;
+        return add(fmt::format("torch.adaptive_avg_pool2d({}, [1, 1])", x.name), {x.name}, sizes);
+      default:
+        sizes.resize(2);
+        return add(fmt::format("{}.mean([2, 3])", x.name), {x.name}, sizes);
     }
   }
 
@@ -197,7 +255,9 @@ class Generator {
     const std::string gamma = weighted({width}), beta = weighted({width});
     if (chance(50)) {
       const Known residual = *like(x);
-      return add(fmt::format("torch.layer_norm({} + {}, [{}], {}, {}, 1e-2)", x.name, residual.name, width, gamma, beta), {x.name, residual.name}, x.sizes);
+      return add(
+          fmt::format("torch.layer_norm({} + {}, [{}], {}, {}, 1e-2)", x.name, residual.name, width, gamma, beta),
+          {x.name, residual.name}, x.sizes);
     }
     add(fmt::format("torch.layer_norm({}, [{}], {}, {}, 1e-2)", x.name, width, gamma, beta), {x.name}, x.sizes);
   }
@@ -223,28 +283,42 @@ class Generator {
   // Forms that passes recognise.
   void decomposed() {
     const Known x = *find([](const Known&) { return true; });
-    static const std::vector<const char*> kForms = {"{0} * 0.5 * (1 + torch.erf({0} / 1.4142135623730951))", "{0} * torch.sigmoid({0})",
+    static const std::vector<const char*> kForms = {"{0} * 0.5 * (1 + torch.erf({0} / 1.4142135623730951))",
+                                                    "{0} * torch.sigmoid({0})",
                                                     "{0} * torch.hardtanh({0} + 3, 0.0, 6.0) / 6",
-                                                    "({0} - {0}.mean(-1, keepdim=True)) / torch.sqrt(({0} - {0}.mean(-1, keepdim=True)).pow(2).mean(-1, keepdim=True) + 0.01)",
+                                                    "({0} - {0}.mean(-1, keepdim=True)) / torch.sqrt(({0} - "
+                                                    "{0}.mean(-1, keepdim=True)).pow(2).mean(-1, keepdim=True) + 0.01)",
                                                     "{0} * torch.rsqrt({0}.pow(2).mean(-1, keepdim=True) + 0.01) * 0.7",
-                                                    "{0} / torch.norm({0}, 2, [-1], True).clamp_min(0.1)", "torch.sigmoid({0} - torch.logsumexp({0}, [-1], True))"};
-    add(fmt::format(fmt::runtime(kForms[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(kForms.size()) - 1))]), x.name), {x.name}, x.sizes);
+                                                    "{0} / torch.norm({0}, 2, [-1], True).clamp_min(0.1)",
+                                                    "torch.sigmoid({0} - torch.logsumexp({0}, [-1], True))"};
+    add(fmt::format(
+            fmt::runtime(kForms[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(kForms.size()) - 1))]),
+            x.name),
+        {x.name}, x.sizes);
   }
 
   // What depends on order or on places, as far as rounding cannot choose another result.
   void ordered() {
     const Known x = *find([](const Known& value) { return value.sizes.size() >= 2; });
-    static const std::vector<const char*> kSame = {"torch.sort({0}, -1)[0]", "torch.sort({0}, 1, True)[0]", "torch.gather({0}, -1, torch.argsort({0}, -1))",
-                                                   "torch.cumsum({0}, -1)", "torch.cumsum({0} * 0.5, 1)", "torch.triu({0}, 1)", "torch.tril({0}, -1)",
+    static const std::vector<const char*> kSame = {"torch.sort({0}, -1)[0]",
+                                                   "torch.sort({0}, 1, True)[0]",
+                                                   "torch.gather({0}, -1, torch.argsort({0}, -1))",
+                                                   "torch.cumsum({0}, -1)",
+                                                   "torch.cumsum({0} * 0.5, 1)",
+                                                   "torch.triu({0}, 1)",
+                                                   "torch.tril({0}, -1)",
                                                    "torch.masked_fill({0}, ({0} < 9.0).triu(), 0.5)"};
-    if (chance(70)) return add(fmt::format(fmt::runtime(kSame[static_cast<std::size_t>(between(0, 7))]), x.name), {x.name}, x.sizes);
+    if (chance(70))
+      return add(fmt::format(fmt::runtime(kSame[static_cast<std::size_t>(between(0, 7))]), x.name), {x.name}, x.sizes);
     if (x.sizes.size() == 4 && x.sizes[1] > 1 && chance(50)) {
-      return add(fmt::format("torch.grid_sampler({0}, torch.tanh({0}[:, :2].permute([0, 2, 3, 1])), 0, {1}, {2})", x.name, between(0, 1), chance(50) ? "True" : "False"),
+      return add(fmt::format("torch.grid_sampler({0}, torch.tanh({0}[:, :2].permute([0, 2, 3, 1])), 0, {1}, {2})",
+                             x.name, between(0, 1), chance(50) ? "True" : "False"),
                  {x.name}, x.sizes);
     }
     std::vector<std::int64_t> sizes = x.sizes;
     sizes.back() = std::min<std::int64_t>(sizes.back(), 3);
-    add(fmt::format("torch.topk({}, {}, -1, {})[0]", x.name, sizes.back(), chance(50) ? "True" : "False"), {x.name}, sizes);
+    add(fmt::format("torch.topk({}, {}, -1, {})[0]", x.name, sizes.back(), chance(50) ? "True" : "False"), {x.name},
+        sizes);
   }
 
   // A write into a fresh value, seen by whoever reads it later.
@@ -253,7 +327,8 @@ class Generator {
     if (found == nullptr) return;
     const Known x = *found;
     static const std::vector<const char*> kWrites = {"{}.relu_()", "{}.add_(1)", "{}.mul_(0.5)", "{}.clamp_(-1, 1)"};
-    program_.statements.push_back({"", fmt::format(fmt::runtime(kWrites[static_cast<std::size_t>(between(0, 3))]), x.name), {x.name}});
+    program_.statements.push_back(
+        {"", fmt::format(fmt::runtime(kWrites[static_cast<std::size_t>(between(0, 3))]), x.name), {x.name}});
   }
 
   void view() {
@@ -285,7 +360,8 @@ class Generator {
       }
       default: {
         if (rank != 3 || sizes[2] % 2 != 0) return;
-        return add(fmt::format("{0}.view([{0}.size(0), -1, 2]).reshape([{0}.size(0), {1}, -1])", x.name, sizes[1]), {x.name}, sizes);
+        return add(fmt::format("{0}.view([{0}.size(0), -1, 2]).reshape([{0}.size(0), {1}, -1])", x.name, sizes[1]),
+                   {x.name}, sizes);
       }
     }
   }
@@ -306,7 +382,8 @@ bool wrong(const AccuracyRecord& record) {
 // The rewritten graph and the plans of its regions.
 std::string graphsOf(const OptimizedModel& result) {
   std::string text = "\n" + result.rewritten.get_method("forward").graph()->toString(false);
-  for (const IValue& region : regionObjects(result.module)) text += callRegion(region, "__getstate__").toTupleRef().elements()[0].toStringRef() + "\n";
+  for (const IValue& region : regionObjects(result.module))
+    text += callRegion(region, "__getstate__").toTupleRef().elements()[0].toStringRef() + "\n";
   return text;
 }
 
@@ -381,10 +458,19 @@ TEST(RandomGraphs, GiveWhatEagerGives) {
 
 // The reducer keeps what matters and nothing else.
 TEST(RandomGraphs, ReducerDropsDependents) {
-  const Program program{{{"v0", "torch.relu(x)", {"x"}}, {"v1", "torch.tanh(v0)", {"v0"}}, {"v2", "torch.neg(x)", {"x"}}, {"", "v2.add_(1)", {"v2"}}}, {"v1", "v2"}, {}};
-  EXPECT_EQ(program.without(0).source(), "def forward(self, x, y):\n    v2 = torch.neg(x)\n    v2.add_(1)\n    return v2\n");
-  EXPECT_EQ(program.without(2).source(), "def forward(self, x, y):\n    v0 = torch.relu(x)\n    v1 = torch.tanh(v0)\n    return v1\n");
-  EXPECT_EQ(program.without(3).source(), "def forward(self, x, y):\n    v0 = torch.relu(x)\n    v1 = torch.tanh(v0)\n    v2 = torch.neg(x)\n    return v1, v2\n");
+  const Program program{{{"v0", "torch.relu(x)", {"x"}},
+                         {"v1", "torch.tanh(v0)", {"v0"}},
+                         {"v2", "torch.neg(x)", {"x"}},
+                         {"", "v2.add_(1)", {"v2"}}},
+                        {"v1", "v2"},
+                        {}};
+  EXPECT_EQ(program.without(0).source(),
+            "def forward(self, x, y):\n    v2 = torch.neg(x)\n    v2.add_(1)\n    return v2\n");
+  EXPECT_EQ(program.without(2).source(),
+            "def forward(self, x, y):\n    v0 = torch.relu(x)\n    v1 = torch.tanh(v0)\n    return v1\n");
+  EXPECT_EQ(program.without(3).source(),
+            "def forward(self, x, y):\n    v0 = torch.relu(x)\n    v1 = torch.tanh(v0)\n    v2 = torch.neg(x)\n    "
+            "return v1, v2\n");
 }
 
 }  // namespace

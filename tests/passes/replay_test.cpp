@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/error.h"
 #include "core/graph/pipeline.h"
 #include "core/graph/replay_text.h"
-#include "core/base/error.h"
 #include "passes/pipeline.h"
 #include "tests/passes/ir_graph.h"
 #include "tests/passes/ir_runner.h"
@@ -57,7 +57,8 @@ TEST_F(Replay, SmallConstantsComeBackExactly) {
   Value* x = graph.addInput("x");
   x->setType(c10::TensorType::createContiguous(at::kFloat, at::kCPU, {2, 3}));
   std::vector<Value*> constants;
-  for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar, at::kByte, at::kBool}) {
+  for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar,
+                          at::kByte, at::kBool}) {
     constants.push_back(constant(graph, at::tensor({1, 0, 7}).to(type)));
     constants.push_back(constant(graph, at::scalar_tensor(1, type)));
     constants.push_back(constant(graph, (at::rand({2, 3}) * 100).to(type)));
@@ -75,9 +76,13 @@ TEST_F(Replay, SmallConstantsComeBackExactly) {
 }
 
 TEST_F(Replay, LargeConstantsKeepTypeSizesAndRange) {
-  const at::Tensor originals[] = {at::rand({40, 50}) * 3 + 1,       at::randn({10, 10}) * 0.01 + 5, at::full({100}, 2.5),
-                                  at::randint(-50, 1000, {70}),     at::randint(0, 2, {9, 9}).to(at::kBool),
-                                  at::full({65}, std::numeric_limits<float>::infinity()), at::randn({80}).to(at::kBFloat16)};
+  const at::Tensor originals[] = {at::rand({40, 50}) * 3 + 1,
+                                  at::randn({10, 10}) * 0.01 + 5,
+                                  at::full({100}, 2.5),
+                                  at::randint(-50, 1000, {70}),
+                                  at::randint(0, 2, {9, 9}).to(at::kBool),
+                                  at::full({65}, std::numeric_limits<float>::infinity()),
+                                  at::randn({80}).to(at::kBFloat16)};
   for (const at::Tensor& original : originals) {
     Graph graph;
     Value* x = graph.addInput("x");
@@ -103,7 +108,8 @@ TEST_F(Replay, LargeConstantsKeepTypeSizesAndRange) {
 TEST_F(Replay, ListsOfTensorsUnusedModulesAndOtherConstants) {
   Graph graph;
   Value* module = graph.addInput("self");
-  module->setType(c10::ClassType::create(c10::QualifiedName("__torch__.Net"), std::make_shared<torch::jit::CompilationUnit>(), true));
+  module->setType(c10::ClassType::create(c10::QualifiedName("__torch__.Net"),
+                                         std::make_shared<torch::jit::CompilationUnit>(), true));
   Value* x = graph.addInput("x");
   x->setType(c10::TensorType::createContiguous(at::kFloat, at::kCPU, {2, 3}));
   Value* list = graph.insertConstant(c10::List<at::Tensor>({at::ones({2, 3}), at::zeros({2, 3})}));
@@ -168,7 +174,8 @@ TEST_F(Replay, BlessedExpectationsReadBack) {
   x->setType(c10::TensorType::createContiguous(at::kFloat, at::kCPU, {3}));
   constant(graph, at::tensor({4.F, 5.F}));
   Value* same = constant(graph, at::tensor({1.F, 2.F, 3.F}));
-  graph.registerOutput(sum(graph, x, {constant(graph, at::tensor({1.F, 2.F, 3.F})), same, constant(graph, at::randn({3}))}));
+  graph.registerOutput(
+      sum(graph, x, {constant(graph, at::tensor({1.F, 2.F, 3.F})), same, constant(graph, at::randn({3}))}));
   const auto copy = graph.copy();
   const IrCase test = readBack("# pass: all\n# case: blessed\n" + printExpectation(*copy, {}));
   NamedTensors constants;

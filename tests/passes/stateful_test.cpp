@@ -26,8 +26,14 @@ def forward(self, x):
     self.c = c
     return torch.sigmoid(torch.linear(torch.relu(h), self.wo, self.bo))
 )",
-                      {{"w", weight({8, 1, 3})}, {"b", weight({8})}, {"wx", weight({32, 8})}, {"bx", weight({32})}, {"wh", weight({32, 8})}, {"bh", weight({32})},
-                       {"wo", weight({1, 8})}, {"bo", weight({1})}},
+                      {{"w", weight({8, 1, 3})},
+                       {"b", weight({8})},
+                       {"wx", weight({32, 8})},
+                       {"bx", weight({32})},
+                       {"wh", weight({32, 8})},
+                       {"bh", weight({32})},
+                       {"wo", weight({1, 8})},
+                       {"bo", weight({1})}},
                       {{"h", at::zeros({1, 8})}, {"c", at::zeros({1, 8})}});
 }
 
@@ -45,7 +51,8 @@ TEST(Stateful, SequenceFromEqualState) {
   OptimizedModel result = optimized(module, steps[0], options);
   EXPECT_GE(regionsIn(result.module), 1);
   for (Module* candidate : {&result.module, &result.rewritten}) {
-    for (const AccuracyRecord& record : verifyModule(module, *candidate, steps, "reset")) EXPECT_TRUE(record.pass) << record.text;
+    for (const AccuracyRecord& record : verifyModule(module, *candidate, steps, "reset"))
+      EXPECT_TRUE(record.pass) << record.text;
   }
 }
 
@@ -74,7 +81,8 @@ def forward(self, x):
     y = torch.relu(torch.linear(x, self.w)) * self.seen
     self.total += y.sum()
     return y + self.total
-)", {{"w", weight({4, 4})}}, {{"seen", at::zeros({1})}, {"total", at::zeros({1})}});
+)",
+                               {{"w", weight({4, 4})}}, {{"seen", at::zeros({1})}, {"total", at::zeros({1})}});
   const at::Tensor x = at::randn({2, 4});
   OptimizedModel result = optimized(module, {x});
   EXPECT_EQ(module.attr("seen").toTensor().item<float>(), 0);
@@ -95,12 +103,14 @@ def forward(self, x):
     if bool(x.sum() > 0):
         self.h = after
     return before, after, self.h
-)", {}, {{"h", at::randn({3})}});
+)",
+                                     {}, {{"h", at::randn({3})}});
   for (const int sign : {1, -1}) {
     OptimizedModel result = optimized(module, {at::rand({3}) * sign});
     std::vector<Inputs> steps;
     for (int s = 0; s < 4; ++s) steps.push_back({at::randn({3})});
-    for (const AccuracyRecord& record : verifyModule(module, result.module, steps, "")) EXPECT_TRUE(record.pass) << record.text;
+    for (const AccuracyRecord& record : verifyModule(module, result.module, steps, ""))
+      EXPECT_TRUE(record.pass) << record.text;
   }
 }
 

@@ -25,10 +25,10 @@
 namespace ipex_studio {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::smallJob;
 using testing::syntheticJob;
 using testing::TempDirectory;
-using ::testing::HasSubstr;
 
 std::string refusedFile(const std::function<void()>& action) { return testing::refusal(ExitCode::kDatabase, action); }
 

@@ -37,19 +37,26 @@ void multiplyJob(const std::string& path, std::int64_t jobs) {
   Connection connection(path, false);
   Transaction transaction(connection);
   Statement job(connection,
-                "INSERT INTO job SELECT NULL, model_id, machine_id, command, options, started_unix_ns + ?1, frozen_id FROM job WHERE id = 1");
+                "INSERT INTO job SELECT NULL, model_id, machine_id, command, options, started_unix_ns + ?1, frozen_id "
+                "FROM job WHERE id = 1");
   Statement of_first(connection, "SELECT id FROM run WHERE job_id = 1 ORDER BY position");
   Statement run(connection,
-                "INSERT INTO run SELECT NULL, ?1, position, variant, device, precision, threads, instances, warmup_iterations, samples, p50_ns, "
-                "latency_ns, turn, load_ns, compile_ns, tune_ns, first_run_ns, peak_rss_bytes, cpu_per_wall, coverage_nodes, coverage_time, "
+                "INSERT INTO run SELECT NULL, ?1, position, variant, device, precision, threads, instances, "
+                "warmup_iterations, samples, p50_ns, "
+                "latency_ns, turn, load_ns, compile_ns, tune_ns, first_run_ns, peak_rss_bytes, cpu_per_wall, "
+                "coverage_nodes, coverage_time, "
                 "export_bytes FROM run WHERE id = ?2");
   Statement steps(connection,
-                  "INSERT INTO plan_step SELECT ?1, step, position, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, "
-                  "dst_shape, precision, origins, flops, bytes, arena_begin, arena_size, last_use, slices FROM plan_step WHERE run_id = ?2");
+                  "INSERT INTO plan_step SELECT ?1, step, position, region, name, kind, spec, kernel, implementation, "
+                  "src_layout, dst_layout, "
+                  "dst_shape, precision, origins, flops, bytes, arena_begin, arena_size, last_use, slices FROM "
+                  "plan_step WHERE run_id = ?2");
   Statement times(connection,
-                  "INSERT INTO step_time SELECT ?1, position, step, name, kind, origins, thread, begin_ns, elapsed_ns FROM step_time WHERE run_id = ?2");
+                  "INSERT INTO step_time SELECT ?1, position, step, name, kind, origins, thread, begin_ns, elapsed_ns "
+                  "FROM step_time WHERE run_id = ?2");
   Statement accuracy(connection,
-                     "INSERT INTO accuracy SELECT ?1, position, origins, output, reference, max_abs, max_rel, sqnr_db, cosine, pass, text FROM "
+                     "INSERT INTO accuracy SELECT ?1, position, origins, output, reference, max_abs, max_rel, sqnr_db, "
+                     "cosine, pass, text FROM "
                      "accuracy WHERE run_id = ?2");
   for (std::int64_t j = 1; j < jobs; ++j) {
     job.bind(j).run();
@@ -67,7 +74,9 @@ void multiplyJob(const std::string& path, std::int64_t jobs) {
 TEST(LargeDatabase, OpensAndComparesInTimeWhateverIsInEveryRun) {
   if (std::getenv("IPEX_CAMPAIGN") == nullptr) GTEST_SKIP() << "writes five million steps; set IPEX_CAMPAIGN=1";
   using Clock = std::chrono::steady_clock;
-  const auto wallMs = [](Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); };
+  const auto wallMs = [](Clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  };
   const testing::TempDirectory directory;
   const std::string path = directory.file("profile.db");
   Database::open(path, OpenMode::kReadWrite).record(jobWithSteps(2, 5000));
@@ -77,8 +86,8 @@ TEST(LargeDatabase, OpensAndComparesInTimeWhateverIsInEveryRun) {
   // Of plans, and nodes of the model as it is.
   const std::int64_t step_rows = reader.integer("SELECT count(*) FROM step_time");
   std::printf("%lld timed steps of %lld runs, %.1f GB, written in %.0f s\n", static_cast<long long>(step_rows),
-              static_cast<long long>(reader.integer("SELECT count(*) FROM run")), static_cast<double>(std::filesystem::file_size(path)) / 1e9,
-              wallMs(begin) / 1e3);
+              static_cast<long long>(reader.integer("SELECT count(*) FROM run")),
+              static_cast<double>(std::filesystem::file_size(path)) / 1e9, wallMs(begin) / 1e3);
   EXPECT_GE(step_rows, 5'000'000);
   std::vector<JobSummary> jobs;
   double open = 1e9, compare = 1e9, show = 1e9, wall = 1e9;

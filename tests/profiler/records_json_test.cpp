@@ -58,7 +58,8 @@ TEST(RecordsJson, RefusesTextThatIsNoRecord) {
   EXPECT_EQ(refusedRecord([] { parseRecordText("{\"id\":"); }), "The engine sent a malformed record: it is not JSON.");
   EXPECT_EQ(refusedRecord([] { parseRecordText(std::string(100'000, '[')); }),
             "The engine sent a malformed record: it is nested too deeply.");
-  EXPECT_EQ(refusedRecord([] { parseRecordText("[1,2,3]", 4); }), "The engine sent a malformed record: it has 7 bytes.");
+  EXPECT_EQ(refusedRecord([] { parseRecordText("[1,2,3]", 4); }),
+            "The engine sent a malformed record: it has 7 bytes.");
   EXPECT_EQ(refusedRecord([] { recordFromJson<Origin>(json::parse("[1]")); }),
             "The engine sent a malformed record: an object was expected.");
 }
@@ -120,7 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(RecordsJson, RefusesOverLongStringsAndArrays) {
   json origin = toJson(Origin{});
   origin["kind"] = std::string((std::size_t{1} << 20) + 1, 'x');
-  EXPECT_THAT(refusedRecord([&] { recordFromJson<Origin>(origin); }), ::testing::HasSubstr("\"kind\" has 1048577 bytes"));
+  EXPECT_THAT(refusedRecord([&] { recordFromJson<Origin>(origin); }),
+              ::testing::HasSubstr("\"kind\" has 1048577 bytes"));
   json run = toJson(RunRecord{});
   run["latency_ns"] = json(std::vector<int>((std::size_t{1} << 22) + 1, 1));
   EXPECT_THAT(refusedRecord([&] { recordFromJson<RunRecord>(run); }),

@@ -41,7 +41,9 @@ JobRecord search(std::int64_t started, std::int32_t points) {
 JobRecord whatIf(std::int64_t started, const char* what) {
   JobRecord tried = plainJob("what-if", started);
   tried.runs.front().variant = "before";
-  tried.decisions = {{"*", "fp32", "", "", "", ""}, {what, "bf16", "", "", "", ""}, {"layer1.0.conv2 + relu", "", "convolution{}|relu", "1x64x56x56", "own", "nhwc"}};
+  tried.decisions = {{"*", "fp32", "", "", "", ""},
+                     {what, "bf16", "", "", "", ""},
+                     {"layer1.0.conv2 + relu", "", "convolution{}|relu", "1x64x56x56", "own", "nhwc"}};
   return tried;
 }
 
@@ -57,7 +59,8 @@ class TriedTest : public ::testing::Test {
 
 TEST_F(TriedTest, JobsKeepAssignmentsAndDecisions) {
   Database database = Database::open(path(), OpenMode::kReadWrite);
-  for (const JobRecord& written : {search(1, 3), whatIf(2, "layer2")}) EXPECT_EQ(toJson(database.job(database.record(written))), toJson(written));
+  for (const JobRecord& written : {search(1, 3), whatIf(2, "layer2")})
+    EXPECT_EQ(toJson(database.job(database.record(written))), toJson(written));
   Database other = Database::open(directory_.file("other.db"), OpenMode::kReadWrite);
   EXPECT_EQ(other.import(path()), 2);
   EXPECT_EQ(tried(other).tradeoffs.size(), 3U);
@@ -105,7 +108,8 @@ TEST_F(TriedTest, FilesOfTheVersionBeforeAreReadAndBroughtForward) {
         "INSERT INTO model VALUES (1, 'aa', 'net.pt', 1, 1, 0);"
         "INSERT INTO machine VALUES (1, 'cpu', 'avx2', '[]', 2, '1.13', '2.6', 'Linux', '', 0);"
         "INSERT INTO job VALUES (1, 1, 1, 'tune', '{}', 5, NULL);"
-        "INSERT INTO run VALUES (1, 1, 0, 'optimized', 'cpu', 'fp32', 2, 1, 0, 1, 7, '[7]', '[0]', 0, 0, 0, 0, 0, 1, 1, 1, 0);"
+        "INSERT INTO run VALUES (1, 1, 0, 'optimized', 'cpu', 'fp32', 2, 1, 0, 1, 7, '[7]', '[0]', 0, 0, 0, 0, 0, 1, "
+        "1, 1, 0);"
         "INSERT INTO accuracy VALUES (1, 0, '[]', -1, 'fp64', 0, 0, 100, 1, 1, '');"
         "INSERT INTO tradeoff VALUES (1, 0, 'fp32', 7, 0, 99, 1, 0, 0, 1, 1, 1);"
         "PRAGMA application_id = 0x49504558; PRAGMA user_version = 3");

@@ -18,7 +18,8 @@ std::string Shape::dims() const {
 }
 
 double Op::flops() const {
-  if (kind.find("conv") != std::string::npos) return 2.0 * shape.channels * in_channels * kernel * kernel * shape.side * shape.side;
+  if (kind.find("conv") != std::string::npos)
+    return 2.0 * shape.channels * in_channels * kernel * kernel * shape.side * shape.side;
   if (kind.find("linear") != std::string::npos) return 2.0 * shape.channels * in_channels;
   return 0;
 }

@@ -304,7 +304,8 @@ void Story::measure() {
     step.dst_shape = op.shape.dims();
     step.origins = op.origins;
     step.flops = static_cast<std::int64_t>(op.flops());
-    step.bytes = static_cast<std::int64_t>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1) * 9;
+    step.bytes =
+        static_cast<std::int64_t>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1) * 9;
     placeInArena(&step);
     const double elements =
         static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);

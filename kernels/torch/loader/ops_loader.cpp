@@ -71,7 +71,8 @@ std::string loadOperators() {
   const std::string why = dlerror();
   if (minorVersion(version) != minorVersion(IPEX_TORCH_VERSION)) {
     return "The operators of ipex-studio " IPEX_STUDIO_VERSION " were built for torch " IPEX_TORCH_VERSION
-           " and cannot run in torch " + version + "; install those built for it, or run this model with torch " IPEX_TORCH_VERSION ".";
+           " and cannot run in torch " +
+           version + "; install those built for it, or run this model with torch " IPEX_TORCH_VERSION ".";
   }
   return "The operators of ipex-studio " IPEX_STUDIO_VERSION " cannot be loaded (" + why + "); install it again.";
 }

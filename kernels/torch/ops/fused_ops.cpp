@@ -4,8 +4,8 @@
 #include <memory>
 #include <mutex>
 
-#include "kernels/torch/plans/plan_cache.h"
 #include "core/torch/tensor_bridge.h"
+#include "kernels/torch/plans/plan_cache.h"
 
 namespace ipex_studio {
 namespace {
@@ -41,7 +41,8 @@ std::string keyOf(const std::string& spec, const std::vector<FusedOperand>& oper
       const void* impl = operand.tensor->unsafeGetTensorImpl();
       key += "|" + std::to_string(reinterpret_cast<std::uintptr_t>(impl)) + "@" + versionOf(*operand.tensor);
     } else {
-      key += "|" + std::string(dtypeName(dtypeOf(operand.tensor->scalar_type()))) + std::to_string(operand.tensor->dim());
+      key +=
+          "|" + std::string(dtypeName(dtypeOf(operand.tensor->scalar_type()))) + std::to_string(operand.tensor->dim());
     }
   }
   return key;

@@ -21,18 +21,20 @@ FusedOperand maybeInput(const MaybeTensor& tensor) {
   return tensor && tensor->defined() ? FusedOperand{*tensor, false} : FusedOperand{};
 }
 
-at::Tensor withPostArgs(std::vector<FusedOperand> operands, const std::vector<at::Tensor>& post_args, const std::string& spec) {
+at::Tensor withPostArgs(std::vector<FusedOperand> operands, const std::vector<at::Tensor>& post_args,
+                        const std::string& spec) {
   for (const at::Tensor& post : post_args) operands.push_back(input(post));
   return runFusedOp(spec, operands)[0];
 }
 
 // convolution, deconvolution, linear
-at::Tensor weighted(const at::Tensor& x, const at::Tensor& w, const MaybeTensor& b, const std::vector<at::Tensor>& post_args,
-                    const std::string& spec) {
+at::Tensor weighted(const at::Tensor& x, const at::Tensor& w, const MaybeTensor& b,
+                    const std::vector<at::Tensor>& post_args, const std::string& spec) {
   return withPostArgs({input(x), weight(w), maybeWeight(b)}, post_args, spec);
 }
 
-at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, const std::vector<at::Tensor>& post_args, const std::string& spec) {
+at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, const std::vector<at::Tensor>& post_args,
+                  const std::string& spec) {
   return withPostArgs({input(a), input(b)}, post_args, spec);
 }
 
@@ -40,27 +42,31 @@ at::Tensor pointwise(const at::Tensor& x, const std::vector<at::Tensor>& post_ar
   return withPostArgs({input(x)}, post_args, spec);
 }
 
-at::Tensor squeezeExcite(const at::Tensor& x, const at::Tensor& reduce, const MaybeTensor& reduce_bias, const at::Tensor& expand,
-                         const MaybeTensor& expand_bias, const std::vector<at::Tensor>& post_args, const std::string& spec) {
-  return withPostArgs({input(x), weight(reduce), maybeWeight(reduce_bias), weight(expand), maybeWeight(expand_bias)}, post_args, spec);
+at::Tensor squeezeExcite(const at::Tensor& x, const at::Tensor& reduce, const MaybeTensor& reduce_bias,
+                         const at::Tensor& expand, const MaybeTensor& expand_bias,
+                         const std::vector<at::Tensor>& post_args, const std::string& spec) {
+  return withPostArgs({input(x), weight(reduce), maybeWeight(reduce_bias), weight(expand), maybeWeight(expand_bias)},
+                      post_args, spec);
 }
 
 at::Tensor softmax(const at::Tensor& x, const MaybeTensor& mask, const std::string& spec) {
   return runFusedOp(spec, {input(x), maybeInput(mask)})[0];
 }
 
-at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const MaybeTensor& mask, const std::string& spec) {
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const MaybeTensor& mask,
+                     const std::string& spec) {
   return runFusedOp(spec, {input(q), input(k), input(v), maybeInput(mask)})[0];
 }
 
-at::Tensor layerNorm(const at::Tensor& x, const MaybeTensor& gamma, const MaybeTensor& beta, const MaybeTensor& residual,
-                     const std::string& spec) {
+at::Tensor layerNorm(const at::Tensor& x, const MaybeTensor& gamma, const MaybeTensor& beta,
+                     const MaybeTensor& residual, const std::string& spec) {
   return runFusedOp(spec, {input(x), maybeWeight(gamma), maybeWeight(beta), maybeInput(residual)})[0];
 }
 
 std::tuple<at::Tensor, at::Tensor> addLayerNorm(const at::Tensor& x, const MaybeTensor& gamma, const MaybeTensor& beta,
                                                 const at::Tensor& residual, const std::string& spec) {
-  const std::vector<at::Tensor> results = runFusedOp(spec, {input(x), maybeWeight(gamma), maybeWeight(beta), input(residual)});
+  const std::vector<at::Tensor> results =
+      runFusedOp(spec, {input(x), maybeWeight(gamma), maybeWeight(beta), input(residual)});
   TORCH_CHECK(results.size() == 2, "ipex_studio::add_layer_norm needs a spec with sum_output=1");
   return {results[0], results[1]};
 }
@@ -69,7 +75,8 @@ at::Tensor embedding(const at::Tensor& ids, const at::Tensor& table, const std::
   return runFusedOp(spec, {input(ids), weight(table)})[0];
 }
 
-at::Tensor embeddingBag(const at::Tensor& ids, const at::Tensor& offsets, const at::Tensor& table, const std::string& spec) {
+at::Tensor embeddingBag(const at::Tensor& ids, const at::Tensor& offsets, const at::Tensor& table,
+                        const std::string& spec) {
   return runFusedOp(spec, {input(ids), input(offsets), weight(table)})[0];
 }
 
@@ -123,13 +130,17 @@ TORCH_LIBRARY(ipex_studio, m) {
   m.def("linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor", weighted);
   m.def("matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor", matmul);
   m.def("pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor", pointwise);
-  m.def("squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] post_args, str spec) -> Tensor", squeezeExcite);
+  m.def(
+      "squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] post_args, str spec) -> "
+      "Tensor",
+      squeezeExcite);
   m.def("softmax(Tensor x, Tensor? mask, str spec) -> Tensor", softmax);
   m.def("attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor", attention);
   m.def("embedding(Tensor ids, Tensor table, str spec) -> Tensor", embedding);
   m.def("embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor", embeddingBag);
   m.def("layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor", layerNorm);
-  m.def("add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)", addLayerNorm);
+  m.def("add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)",
+        addLayerNorm);
 }
 
 }  // namespace ipex_studio

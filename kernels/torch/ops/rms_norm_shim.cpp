@@ -17,13 +17,14 @@ namespace {
 at::Tensor rmsNorm(const at::Tensor& input, at::IntArrayRef normalized_shape, const c10::optional<at::Tensor>& weight,
                    c10::optional<double> eps) {
   const auto axes_count = static_cast<std::int64_t>(normalized_shape.size());
-  TORCH_CHECK(axes_count >= 1 && axes_count <= input.dim() && input.sizes().slice(input.dim() - axes_count) == normalized_shape,
-              "rms_norm: normalized_shape ", normalized_shape, " is not how the sizes ", input.sizes(), " end.");
+  TORCH_CHECK(
+      axes_count >= 1 && axes_count <= input.dim() && input.sizes().slice(input.dim() - axes_count) == normalized_shape,
+      "rms_norm: normalized_shape ", normalized_shape, " is not how the sizes ", input.sizes(), " end.");
   std::vector<std::int64_t> axes;
   for (std::int64_t axis = 1; axis <= axes_count; ++axis) axes.push_back(-axis);
-  const double least = eps                                   ? *eps
+  const double least = eps                                  ? *eps
                        : input.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
-                                                             : std::numeric_limits<float>::epsilon();
+                                                            : std::numeric_limits<float>::epsilon();
   const at::Tensor y = input.mul(input.pow(2).mean(axes, /*keepdim=*/true).add(least).rsqrt());
   return weight && weight->defined() ? y.mul(*weight) : y;
 }

@@ -20,9 +20,9 @@ at::Tensor additiveMask(const at::Tensor& mask, at::ScalarType dtype) {
   return at::where(mask, zeros, at::full_like(zeros, -std::numeric_limits<double>::infinity()));
 }
 
-at::Tensor scaledDotProductAttention(const at::Tensor& query, const at::Tensor& given_key, const at::Tensor& given_value,
-                                     const c10::optional<at::Tensor>& mask, double dropout, bool is_causal,
-                                     c10::optional<double> scale, bool in_groups) {
+at::Tensor scaledDotProductAttention(const at::Tensor& query, const at::Tensor& given_key,
+                                     const at::Tensor& given_value, const c10::optional<at::Tensor>& mask,
+                                     double dropout, bool is_causal, c10::optional<double> scale, bool in_groups) {
   TORCH_CHECK(dropout == 0.0, "scaled_dot_product_attention: dropout is for training; export the model in eval mode.");
   at::Tensor key = given_key, value = given_value;
   if (in_groups) {
@@ -42,9 +42,11 @@ at::Tensor scaledDotProductAttention(const at::Tensor& query, const at::Tensor& 
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(aten, m) {
-  m.def("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
-        "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-        scaledDotProductAttention);
+  m.def(
+      "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+      "dropout_p=0.0, "
+      "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+      scaledDotProductAttention);
 }
 
 }  // namespace ipex_studio

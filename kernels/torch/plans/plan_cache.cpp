@@ -19,7 +19,8 @@ constexpr int kLibraryPrimitives = 256;
 std::atomic<std::size_t> budget_bytes{kDefaultPlanBudgetBytes};
 std::atomic<std::size_t> live_caches{0};
 
-void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& elapsed) {
+void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64_t>& begin,
+            const std::vector<std::int64_t>& elapsed) {
   if (profile.steps.size() != plan.steps().size()) {
     profile.steps = plan.steps();
     profile.dispatches = plan.dispatches();
@@ -60,7 +61,8 @@ PlanCache::PlanCache(PlanSpec spec, std::vector<at::Tensor> constants)
   for (std::size_t c = 0; fits && c < constants_.size(); ++c) {
     fits = constants_[c].defined() && constants_[c].is_contiguous() && descOf(constants_[c]) == spec_.constants[c];
   }
-  if (!fits) throw Error(ExitCode::kBadModel, "The plan inside this file does not fit its weights; export the model again.");
+  if (!fits)
+    throw Error(ExitCode::kBadModel, "The plan inside this file does not fit its weights; export the model again.");
   for (const PlanSpec::Input& input : spec_.inputs) int_inputs_ += input.is_int ? 1 : 0;
   table_ = new Table({});
   ++live_caches;
@@ -119,7 +121,8 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
     entry->padded = signature.padded;
     entry->proven = std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(signature.padded));
     const std::vector<bool> is_batch = batchInputs(signature);
-    for (std::size_t i = 0; i < is_batch.size(); ++i) entry->padded_bytes += is_batch[i] ? entry->request.tensor_inputs[i].bytes() : 0;
+    for (std::size_t i = 0; i < is_batch.size(); ++i)
+      entry->padded_bytes += is_batch[i] ? entry->request.tensor_inputs[i].bytes() : 0;
   }
   WeightCache& weights = weightsOf(signature.node);
   const std::size_t packed_bytes = weights.bytes();
@@ -130,7 +133,7 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   if (tried) weights.releaseUnused();
   plan_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
-  entry->users = 2;  // the table and the caller
+  entry->users = 2;                    // the table and the caller
   entry->last_use = ++clock_;
   std::vector<Entry*> entries = table_.load()->entries;
   entries.push_back(entry.get());

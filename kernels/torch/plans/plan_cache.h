@@ -103,8 +103,8 @@ class PlanCache {
   struct Signature;
 
   Entry* find(const Signature& signature) const;
-  Entry* hold(const Signature& signature) const;   // null: not compiled yet
-  Entry* compile(const Signature& signature);      // held
+  Entry* hold(const Signature& signature) const;  // null: not compiled yet
+  Entry* compile(const Signature& signature);     // held
   Entry* compileLocked(const Signature& signature);
   // plan_cache_buckets.cpp
   Entry* holdBucket(Signature& signature);
@@ -123,14 +123,14 @@ class PlanCache {
   std::vector<std::int64_t> buckets_;
   std::vector<at::Tensor> constants_;
   std::size_t int_inputs_ = 0;
-  std::map<int, WeightCache> weights_;            // by memory node; guarded by mutex_
+  std::map<int, WeightCache> weights_;                                  // by memory node; guarded by mutex_
   std::vector<std::shared_ptr<const PreparedWeights>> prepared_files_;  // not looked at yet
-  std::vector<WeightCache::Entry> prepared_;      // taken from one of them; in all of weights_
+  std::vector<WeightCache::Entry> prepared_;                            // taken from one of them; in all of weights_
   std::shared_ptr<PlanProfile> profile_;
   ValueHook value_hook_;
-  c10::intrusive_ptr<Tuning> tuning_;             // null: only what choices_ holds
+  c10::intrusive_ptr<Tuning> tuning_;  // null: only what choices_ holds
   MemoryTuningStore choices_;
-  std::set<std::int32_t> measured_;               // numbers of threads; guarded by mutex_
+  std::set<std::int32_t> measured_;  // numbers of threads; guarded by mutex_
 
   std::atomic<Table*> table_;
   mutable std::atomic<std::int32_t> readers_{0};  // threads between reading table_ and holding an entry

@@ -8,7 +8,8 @@
 namespace ipex_studio {
 
 void PlanCache::setBatchBuckets(std::vector<std::int64_t> buckets) {
-  const bool fits = std::is_sorted(buckets.begin(), buckets.end()) && (buckets.empty() || (buckets.front() >= 1 && buckets.back() <= kMostBatch));
+  const bool fits = std::is_sorted(buckets.begin(), buckets.end()) &&
+                    (buckets.empty() || (buckets.front() >= 1 && buckets.back() <= kMostBatch));
   if (!fits) throw Error(ExitCode::kBadModel, "Batch buckets are numbers from 1 to 65536, ascending.");
   buckets_ = std::move(buckets);
 }
@@ -16,7 +17,8 @@ void PlanCache::setBatchBuckets(std::vector<std::int64_t> buckets) {
 std::vector<bool> PlanCache::batchInputs(const Signature& signature) const {
   std::vector<bool> is_batch;
   std::size_t next_tensor = 0;
-  for (const PlanSpec::Input& input : spec_.inputs) is_batch.push_back(!input.is_int && signature.isPadded(next_tensor++));
+  for (const PlanSpec::Input& input : spec_.inputs)
+    is_batch.push_back(!input.is_int && signature.isPadded(next_tensor++));
   return is_batch;
 }
 
@@ -48,7 +50,8 @@ PlanCache::Entry* PlanCache::proveBucket(Signature& signature, std::int64_t buck
   }
   if (!rows.why_not.empty()) {
     signature.unpad();
-    warnOnce("A part of this model runs each batch size on a plan of its own, not on that of a bucket: " + rows.why_not + ".");
+    warnOnce("A part of this model runs each batch size on a plan of its own, not on that of a bucket: " +
+             rows.why_not + ".");
     return nullptr;
   }
   if (entry->output_rows.empty()) entry->output_rows = rows.outputs;  // nobody reads them yet

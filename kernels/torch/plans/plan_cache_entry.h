@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/torch/tensor_bridge.h"
-#include "core/runtime/core_sets.h"
 #include "core/base/error.h"
+#include "core/runtime/core_sets.h"
+#include "core/torch/tensor_bridge.h"
 #include "kernels/torch/plans/plan_cache.h"
 
 namespace ipex_studio {
@@ -42,7 +42,8 @@ struct PlanCache::Signature {
   Signature(const PlanCache& cache, c10::ArrayRef<const at::Tensor*> given, at::IntArrayRef given_ints)
       : tensors(given.begin(), given.end()), ints(given_ints), threads(omp_get_max_threads()), node(memoryNode()) {
     if (ints.size() != cache.int_inputs_ || tensors.size() != cache.spec_.inputs.size() - cache.int_inputs_) {
-      throw Error(ExitCode::kBadModel, "The plan inside this file gets another number of inputs than it takes; export the model again.");
+      throw Error(ExitCode::kBadModel,
+                  "The plan inside this file gets another number of inputs than it takes; export the model again.");
     }
     for (const at::Tensor*& tensor : tensors) {
       if (tensor->is_contiguous()) continue;
@@ -84,7 +85,7 @@ struct PlanCache::Signature {
   std::uint64_t padded_inputs = 0;  // a bit each; 0: the plan is for just these sizes
   std::int64_t padded = 0;          // rows that these have in the plan
   std::uint64_t hash = 0;
-  std::vector<at::Tensor> copies;   // of inputs whose layout plans do not take
+  std::vector<at::Tensor> copies;  // of inputs whose layout plans do not take
 
  private:
   void setHash() {
@@ -155,7 +156,9 @@ struct PlanCache::Entry {
 
   std::size_t instanceBytes() const { return plan->arenaBytes() + plan->steps().size() * 256 + padded_bytes; }
   // Without a plan, which could not be compiled, nothing was counted.
-  std::size_t bytes() const { return plan ? plan->steps().size() * kBytesPerStep + plan->computedBytes() + instances * instanceBytes() : 0; }
+  std::size_t bytes() const {
+    return plan ? plan->steps().size() * kBytesPerStep + plan->computedBytes() + instances * instanceBytes() : 0;
+  }
 
   Running* takeIdle() {
     for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {
@@ -172,7 +175,9 @@ struct PlanCache::Entry {
   void giveBack(Running* running) {
     for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {
       Running* none = nullptr;
-      if (idle[(home + i) % kIdleSlots].compare_exchange_strong(none, running, std::memory_order_release, std::memory_order_relaxed)) return;
+      if (idle[(home + i) % kIdleSlots].compare_exchange_strong(none, running, std::memory_order_release,
+                                                                std::memory_order_relaxed))
+        return;
     }
     delete running;
     --instances;
@@ -189,8 +194,8 @@ struct PlanCache::Entry {
   std::uint64_t hash = 0;
   std::uint64_t padded_inputs = 0;
   std::int64_t padded = 0;
-  std::size_t padded_bytes = 0;             // memory for inputs with fewer rows
-  std::vector<std::int64_t> output_rows;    // per sample; known once anything is proven
+  std::size_t padded_bytes = 0;                 // memory for inputs with fewer rows
+  std::vector<std::int64_t> output_rows;        // per sample; known once anything is proven
   std::unique_ptr<std::atomic<bool>[]> proven;  // by samples
   std::unique_ptr<Plan> plan;
   std::atomic<std::uint64_t> last_use{0};  // PlanCache::clock_ at the time
@@ -204,8 +209,8 @@ inline bool PlanCache::Signature::matches(const PlanSpec& spec, const Entry& ent
   if (request.target.threads != threads || entry.node != node || entry.padded_inputs != padded_inputs) return false;
   std::size_t next_tensor = 0, next_int = 0;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    const bool same =
-        spec.inputs[i].is_int ? request.int_inputs[i] == ints[next_int++] : sameInput(request.tensor_inputs[i], next_tensor++);
+    const bool same = spec.inputs[i].is_int ? request.int_inputs[i] == ints[next_int++]
+                                            : sameInput(request.tensor_inputs[i], next_tensor++);
     if (!same) return false;
   }
   return true;

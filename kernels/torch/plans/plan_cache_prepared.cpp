@@ -34,7 +34,8 @@ void PlanCache::takePrepared() {
         warnOnce(file->path() + " is damaged; what is damaged in it is packed again.");
         continue;
       }
-      prepared_.push_back({static_cast<const char*>(constants[place.constant]) + place.offset, place.form, std::move(packed)});
+      prepared_.push_back(
+          {static_cast<const char*>(constants[place.constant]) + place.offset, place.form, std::move(packed)});
     }
     if (belongs) return;
   }
@@ -54,14 +55,16 @@ PreparedRegion PlanCache::packedRegion(std::vector<WeightCache::Packed>* keep) c
       if (offset < 0 || static_cast<std::size_t>(offset) >= spec_.constants[c].bytes()) continue;
       const auto [crc, fresh] = crcs.emplace(c, 0);
       if (fresh) crc->second = crc32Update(0, constants[c], spec_.constants[c].bytes());
-      region.weights.push_back({c, crc->second, static_cast<std::uint64_t>(offset), entry.form, entry.buffer->data(), entry.buffer->bytes()});
+      region.weights.push_back({c, crc->second, static_cast<std::uint64_t>(offset), entry.form, entry.buffer->data(),
+                                entry.buffer->bytes()});
       keep->push_back(std::move(entry.buffer));
       break;
     }
   }
   // In the order of the network, in which they are read.
-  std::stable_sort(region.weights.begin(), region.weights.end(),
-                   [](const auto& a, const auto& b) { return std::tie(a.constant, a.offset) < std::tie(b.constant, b.offset); });
+  std::stable_sort(region.weights.begin(), region.weights.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.constant, a.offset) < std::tie(b.constant, b.offset);
+  });
   return region;
 }
 

@@ -26,7 +26,8 @@ using FileKey = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
 bool beginsLikeArchive(int fd) {
   constexpr char kZip[4] = {'P', 'K', 3, 4};
   char begin[4] = {};
-  return ::pread(fd, begin, sizeof begin, 0) == static_cast<ssize_t>(sizeof begin) && std::equal(begin, begin + 4, kZip);
+  return ::pread(fd, begin, sizeof begin, 0) == static_cast<ssize_t>(sizeof begin) &&
+         std::equal(begin, begin + 4, kZip);
 }
 
 // Paths of the archives this process has open, as the kernel knows them.
@@ -52,7 +53,8 @@ std::set<std::string> openArchives() {
 }  // namespace
 
 std::string preparedMachine() {
-  static const std::string text = fmt::format("{}, {}, {}", machineFacts().isa, onednnInstructions(), tuningLibraries());
+  static const std::string text =
+      fmt::format("{}, {}, {}", machineFacts().isa, onednnInstructions(), tuningLibraries());
   return text;
 }
 

@@ -11,7 +11,8 @@ Region::Region(const std::string& plan_text, std::vector<at::Tensor> constants)
     : plans_(planSpecFromText(plan_text), std::move(constants)) {}
 
 Region::State Region::state() const {
-  return {planSpecToText(plans_.spec()), plans_.constants(), IPEX_STUDIO_VERSION, plans_.tuningRecord(), plans_.batchBuckets()};
+  return {planSpecToText(plans_.spec()), plans_.constants(), IPEX_STUDIO_VERSION, plans_.tuningRecord(),
+          plans_.batchBuckets()};
 }
 
 Region::State Region::stateFrom(const c10::IValue& saved) {
@@ -19,16 +20,18 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
   if (saved.isTuple()) {
     for (const c10::IValue& part : saved.toTupleRef().elements()) parts.push_back(part);
   }
-  const bool fits = parts.size() >= 4 && parts.size() <= 5 && parts[0].isString() && parts[1].isTensorList() && parts[2].isString() &&
-                    parts[3].isString() && (parts.size() == 4 || parts[4].isIntList());
+  const bool fits = parts.size() >= 4 && parts.size() <= 5 && parts[0].isString() && parts[1].isTensorList() &&
+                    parts[2].isString() && parts[3].isString() && (parts.size() == 4 || parts[4].isIntList());
   if (!fits) {
     const std::string writer = parts.size() > 2 && parts[2].isString() ? " (" + parts[2].toStringRef() + ")" : "";
-    throw Error(ExitCode::kBadModel, "The regions in this file were written by another version of ipex-studio" + writer +
-                                         ", which this one (" IPEX_STUDIO_VERSION ") does not read; export the model again.");
+    throw Error(ExitCode::kBadModel,
+                "The regions in this file were written by another version of ipex-studio" + writer +
+                    ", which this one (" IPEX_STUDIO_VERSION ") does not read; export the model again.");
   }
   std::vector<std::int64_t> buckets;
   if (parts.size() == 5) buckets = parts[4].toIntVector();
-  return {parts[0].toStringRef(), parts[1].toTensorVector(), parts[2].toStringRef(), parts[3].toStringRef(), std::move(buckets)};
+  return {parts[0].toStringRef(), parts[1].toTensorVector(), parts[2].toStringRef(), parts[3].toStringRef(),
+          std::move(buckets)};
 }
 
 Region::Packed Region::packed() const {
@@ -43,8 +46,8 @@ Region::Packed Region::packed() const {
       std::get<2>(packed).push_back(static_cast<std::int64_t>(number));
     }
     std::get<3>(packed).push_back(weight.form);
-    std::get<4>(packed).push_back(at::from_blob(const_cast<void*>(weight.data), {static_cast<std::int64_t>(weight.bytes)},
-                                                [kept](void*) {}, at::kByte));
+    std::get<4>(packed).push_back(at::from_blob(
+        const_cast<void*>(weight.data), {static_cast<std::int64_t>(weight.bytes)}, [kept](void*) {}, at::kByte));
   }
   return packed;
 }

@@ -30,7 +30,8 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { plans_.setPrepared(std::move(files)); }
   // What is packed now, as TorchScript can hand it on: what it is for (preparedMachine, PreparedRegion::id), constant, its
   // CRC and offset of each, form of each, bytes of each.
-  using Packed = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::vector<std::string>, std::vector<at::Tensor>>;
+  using Packed = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::vector<std::string>,
+                            std::vector<at::Tensor>>;
   Packed packed() const;
   // Throws Error(kBadModel) when they are not ascending numbers from 1 to PlanCache::kMostBatch.
   void setBatchBuckets(std::vector<std::int64_t> buckets) { plans_.setBatchBuckets(std::move(buckets)); }

@@ -32,7 +32,8 @@ Tuning::Tuning(const std::string& mode, bool allow_winograd, const std::string& 
   store_.readText(record);
 }
 
-TunedPlan Tuning::choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights, bool may_measure) {
+TunedPlan Tuning::choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
+                         WeightCache& weights, bool may_measure) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   TuneOptions options = options_;

@@ -24,7 +24,8 @@ class Tuning : public torch::CustomClassHolder {
   // All measuring together takes no longer than about so long (s).
   void setBudget(double budget_s) { budget_s_ = budget_s; }
   // `may_measure`: false for sizes that come later, which take what is known. All regions share the time there is.
-  TunedPlan choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights, bool may_measure);
+  TunedPlan choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
+                   bool may_measure);
 
   // All that is known, or only what was measured here.
   std::string record(bool fresh) const;

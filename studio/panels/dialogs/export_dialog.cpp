@@ -30,12 +30,15 @@ void ExportDialog::open(const StudioSnapshot& snapshot) {
   opening_ = true;
 }
 
-ExportCommand ExportDialog::command() const { return {path_.data(), form_, precision_, tuned_, prepared_ && form_ == ExportForm::kCompiled}; }
+ExportCommand ExportDialog::command() const {
+  return {path_.data(), form_, precision_, tuned_, prepared_ && form_ == ExportForm::kCompiled};
+}
 
 // What has to be done first, as a sentence; empty: nothing.
 std::string ExportDialog::remeasured(const StudioSnapshot& snapshot) const {
   const bool precision = precision_ && *precision_ != snapshot.choices.precision;
-  if (precision || (tuned_ && !*tuned_)) return "This is not what was measured last: it is optimized, verified and measured first.";
+  if (precision || (tuned_ && !*tuned_))
+    return "This is not what was measured last: it is optimized, verified and measured first.";
   return {};
 }
 
@@ -78,9 +81,12 @@ void ExportDialog::drawForm(const StudioSnapshot& snapshot) {
   ImGui::SameLine(0, ui_.px(4));
   choice(ExportForm::kPortable, "portable", portable);
   dialogLine(ui_, "", kFormPoints);
-  paragraph(ui_.theme.dim, form_ == ExportForm::kCompiled ? "Fastest: prepares itself for the machine it is loaded on. Needs the operator library of ipex-studio."
-                           : "Runs in stock PyTorch with nothing of ours; keeps the rewrites, not the fused kernels.");
-  if (!portable && ImGui::IsItemHovered()) tooltip("Stock PyTorch computes no FP16 on CPUs in all versions that read such a file.");
+  paragraph(ui_.theme.dim,
+            form_ == ExportForm::kCompiled
+                ? "Fastest: prepares itself for the machine it is loaded on. Needs the operator library of ipex-studio."
+                : "Runs in stock PyTorch with nothing of ours; keeps the rewrites, not the fused kernels.");
+  if (!portable && ImGui::IsItemHovered())
+    tooltip("Stock PyTorch computes no FP16 on CPUs in all versions that read such a file.");
 }
 
 void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
@@ -93,7 +99,8 @@ void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
     if (!first) ImGui::SameLine(0, ui_.px(4));
     first = false;
     const char* text = precisionLabel(choice.precision);
-    if (button(ui_, text, text, choice.precision == chosen ? ButtonLook::kChosen : ButtonLook::kQuiet)) precision_ = choice.precision;
+    if (button(ui_, text, text, choice.precision == chosen ? ButtonLook::kChosen : ButtonLook::kQuiet))
+      precision_ = choice.precision;
   }
   dialogLine(ui_, "kernels", kFormPoints);
   const bool tuned = tuned_.value_or(true);
@@ -104,11 +111,16 @@ void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
   const bool possible = form_ == ExportForm::kCompiled, prepared = prepared_ && possible;
   if (button(ui_, "inside", "in the file", prepared ? ButtonLook::kQuiet : ButtonLook::kChosen)) prepared_ = false;
   ImGui::SameLine(0, ui_.px(4));
-  if (button(ui_, "prepared", "also prepared beside it", prepared ? ButtonLook::kChosen : ButtonLook::kQuiet, possible)) prepared_ = true;
+  if (button(ui_, "prepared", "also prepared beside it", prepared ? ButtonLook::kChosen : ButtonLook::kQuiet, possible))
+    prepared_ = true;
   if (!prepared) return;
   dialogLine(ui_, "", kFormPoints);
-  paragraph(ui_.theme.dim, fmt::format("A second file, {}, as this machine's kernels read them: programs start sooner and share them. About as large again{}; elsewhere it is ignored.",
-                                       kPreparedSuffix, snapshot.job->model.file_bytes > 0 ? " (the model: " + formatBytes(snapshot.job->model.file_bytes) + ")" : ""));
+  paragraph(ui_.theme.dim, fmt::format("A second file, {}, as this machine's kernels read them: programs start sooner "
+                                       "and share them. About as large again{}; elsewhere it is ignored.",
+                                       kPreparedSuffix,
+                                       snapshot.job->model.file_bytes > 0
+                                           ? " (the model: " + formatBytes(snapshot.job->model.file_bytes) + ")"
+                                           : ""));
 }
 
 void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
@@ -125,15 +137,20 @@ void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
     return;
   }
   const bool good = result.state == State::kDone;
-  label(good ? ui_.theme.good : ui_.theme.bad, good ? "ok · written and verified" : "not exported, or not right", ui_.fonts.strong);
+  label(good ? ui_.theme.good : ui_.theme.bad, good ? "ok · written and verified" : "not exported, or not right",
+        ui_.fonts.strong);
   fittedLabel(ui_, ui_.theme.dim, displayText(result.path, 500), width, ui_.fonts.mono);
   if (!result.problem.empty()) paragraph(ui_.theme.text, displayText(result.problem, 600));
   if (!result.accuracy) return;
   const AccuracyRecord& accuracy = *result.accuracy;
-  const std::string weights = result.prepared_bytes > 0 ? fmt::format(", prepared weights {}", formatBytes(result.prepared_bytes)) : std::string();
-  paragraph(ui_.theme.text, fmt::format("{}{}. Read again and run against the original: SQNR {}, largest difference {:.2g} absolute, {:.2g} relative.",
+  const std::string weights = result.prepared_bytes > 0
+                                  ? fmt::format(", prepared weights {}", formatBytes(result.prepared_bytes))
+                                  : std::string();
+  paragraph(ui_.theme.text, fmt::format("{}{}. Read again and run against the original: SQNR {}, largest difference "
+                                        "{:.2g} absolute, {:.2g} relative.",
                                         formatBytes(result.bytes), weights,
-                                        accuracy.sqnr_db >= kSqnrOfEqual ? std::string("identical") : fmt::format("{:.0f} dB", accuracy.sqnr_db),
+                                        accuracy.sqnr_db >= kSqnrOfEqual ? std::string("identical")
+                                                                         : fmt::format("{:.0f} dB", accuracy.sqnr_db),
                                         accuracy.max_abs, accuracy.max_rel));
 }
 

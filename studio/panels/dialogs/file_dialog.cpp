@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "profiler/text.h"
-#include "studio/ui/imgui_compat.h"
 #include "studio/snapshot/snapshot_index.h"
+#include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,7 +18,9 @@ constexpr float kFilesPoints = 380;
 constexpr float kFilePoints = 26;
 constexpr const char* kModelEnds[] = {".pt", ".pth", ".ts", ".jit", ".torchscript", ".db"};
 
-std::string inFolder(const std::string& folder, const std::string& name) { return (folder == "/" ? "" : folder) + "/" + name; }
+std::string inFolder(const std::string& folder, const std::string& name) {
+  return (folder == "/" ? "" : folder) + "/" + name;
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ void FileDialog::enter(const std::string& folder) {
 
 bool FileDialog::fits(const FolderEntry& entry) const {
   if (entry.folder || wish_ != FileWish::kModel) return true;
-  return std::any_of(std::begin(kModelEnds), std::end(kModelEnds), [&](const char* end) { return endsIn(entry.name, end); });
+  return std::any_of(std::begin(kModelEnds), std::end(kModelEnds),
+                     [&](const char* end) { return endsIn(entry.name, end); });
 }
 
 void FileDialog::adopt(const FolderListing& listing) {
@@ -60,7 +63,8 @@ void FileDialog::adopt(const FolderListing& listing) {
   entries_.clear();
   for (std::size_t e = 0; e < listing.entries.size(); ++e) {
     const FolderEntry& entry = listing.entries[e];
-    if (fits(entry) && (path || filter.empty() || filter == chosen_ || entry.name.find(filter) != std::string::npos)) entries_.push_back(e);
+    if (fits(entry) && (path || filter.empty() || filter == chosen_ || entry.name.find(filter) != std::string::npos))
+      entries_.push_back(e);
   }
 }
 
@@ -77,14 +81,16 @@ bool FileDialog::draw() {
   ImGui::Dummy({1, ui_.px(2)});
   drawPlaces();
   const float height = std::min(ui_.px(kFilesPoints), ImGui::GetIO().DisplaySize.y - ui_.px(240));
-  if (beginArea(ui_, "entries", {0, std::max(height, ui_.px(80))}, ui_.theme.ground, {0, 4}, ImGuiWindowFlags_NavFlattened)) {
+  if (beginArea(ui_, "entries", {0, std::max(height, ui_.px(80))}, ui_.theme.ground, {0, 4},
+                ImGuiWindowFlags_NavFlattened)) {
     if (reader_->busy() || !shown_) {
       emptyState(ui_, "Reading the folder", "One moment.");
     } else if (!shown_->problem.empty()) {
       emptyState(ui_, "No entry", shown_->problem);
     } else if (entries_.empty()) {
-      emptyState(ui_, "Nothing here", wish_ == FileWish::kModel ? "There is neither a folder nor a model (.pt) nor a database (.db) here."
-                                                                : "This folder is empty.");
+      emptyState(ui_, "Nothing here",
+                 wish_ == FileWish::kModel ? "There is neither a folder nor a model (.pt) nor a database (.db) here."
+                                           : "This folder is empty.");
     } else {
       drawEntries(*shown_, height);
     }
@@ -171,15 +177,17 @@ void FileDialog::drawEntries(const FolderListing& listing, float height) {
       }
       ImGui::PopID();
       const bool marked = entry.name == chosen_;
-      if (marked || hovered) list->AddRectFilled(at, {at.x + width, at.y + row}, marked ? ui_.theme.selection : ui_.theme.raised);
+      if (marked || hovered)
+        list->AddRectFilled(at, {at.x + width, at.y + row}, marked ? ui_.theme.selection : ui_.theme.raised);
       const float y = std::floor(at.y + (row - ui_.fonts.text->FontSize) / 2);
       const std::string name = displayText(entry.name, 90) + (entry.folder ? "/" : "");
-      list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {at.x + ui_.px(14), y}, entry.folder ? ui_.theme.text : ui_.theme.accent,
-                    name.data(), name.data() + name.size());
+      list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {at.x + ui_.px(14), y},
+                    entry.folder ? ui_.theme.text : ui_.theme.accent, name.data(), name.data() + name.size());
       if (entry.folder) continue;
       const std::string size = formatBytes(entry.bytes);
       const float size_width = ImGui::CalcTextSize(size.c_str()).x;
-      list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {std::floor(at.x + width - size_width - ui_.px(16)), y}, ui_.theme.dim, size.c_str());
+      list->AddText(ui_.fonts.text, ui_.fonts.text->FontSize, {std::floor(at.x + width - size_width - ui_.px(16)), y},
+                    ui_.theme.dim, size.c_str());
     }
   }
   ImGui::PopStyleVar();
@@ -191,12 +199,16 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
   ImGui::Dummy({1, ui_.px(4)});
   ImGui::SetNextItemWidth(-1);
   const char* hint = wish_ == FileWish::kSave ? "name of the file" : "type to filter, or a whole path";
-  const bool entered = ImGui::InputTextWithHint("##name", hint, name_.data(), name_.size(), ImGuiInputTextFlags_EnterReturnsTrue);
+  const bool entered =
+      ImGui::InputTextWithHint("##name", hint, name_.data(), name_.size(), ImGuiInputTextFlags_EnterReturnsTrue);
   ImGui::Dummy({1, ui_.px(4)});
   const std::string typed = name_.data();
   const bool folder_itself = wish_ == FileWish::kFileOrFolder && typed.empty();
   const bool possible = listing != nullptr && (folder_itself || !typed.empty());
-  const char* text = wish_ == FileWish::kSave ? "Choose" : folder_itself ? "Choose this folder" : wish_ == FileWish::kModel ? "Open" : "Choose";
+  const char* text = wish_ == FileWish::kSave    ? "Choose"
+                     : folder_itself             ? "Choose this folder"
+                     : wish_ == FileWish::kModel ? "Open"
+                                                 : "Choose";
   const bool pressed = confirmButton(ui_, "choose", text, possible);
   ImGui::SameLine();
   if (button(ui_, "close", "Cancel", ButtonLook::kPlain)) ImGui::CloseCurrentPopup();
@@ -204,8 +216,10 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
   taken_ = false;
   // A name that stands for exactly one thing is that thing.
   std::string name = typed;
-  if (wish_ != FileWish::kSave && entries_.size() == 1 && typed.find('/') == std::string::npos) name = listing->entries[entries_[0]].name;
-  const auto entry = std::find_if(listing->entries.begin(), listing->entries.end(), [&](const FolderEntry& e) { return e.name == name; });
+  if (wish_ != FileWish::kSave && entries_.size() == 1 && typed.find('/') == std::string::npos)
+    name = listing->entries[entries_[0]].name;
+  const auto entry = std::find_if(listing->entries.begin(), listing->entries.end(),
+                                  [&](const FolderEntry& e) { return e.name == name; });
   if (wish_ != FileWish::kFileOrFolder && entry != listing->entries.end() && entry->folder) {
     enter(inFolder(listing->path, name));
     return false;

@@ -38,13 +38,13 @@ class FileDialog {
   const Ui& ui_;
   std::unique_ptr<FolderReader> reader_;
   std::shared_ptr<const FolderListing> shown_;
-  std::vector<std::size_t> entries_;   // of shown_ that fit the wish and the filter
+  std::vector<std::size_t> entries_;  // of shown_ that fit the wish and the filter
   std::string title_;
   std::string folder_;
   std::string path_;
   FileWish wish_ = FileWish::kModel;
   std::array<char, 1024> name_{};
-  std::string chosen_;                 // name of the marked entry
+  std::string chosen_;  // name of the marked entry
   std::string filter_;
   bool opening_ = false;
   bool taken_ = false;

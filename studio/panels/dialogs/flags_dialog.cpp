@@ -21,7 +21,9 @@ void FlagsDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   opening_ = false;
   if (!beginDialog(ui_, kFlagsTitle, 680)) return;
   label(ui_.theme.text, "Flags for this model's runs", ui_.fonts.strong);
-  paragraph(ui_.theme.dim, "As ipex-studio run takes them; its --help explains each. What they do not say stays as it is chosen in the window.");
+  paragraph(ui_.theme.dim,
+            "As ipex-studio run takes them; its --help explains each. What they do not say stays as it is chosen in "
+            "the window.");
   ImGui::Dummy({1, ui_.px(4)});
   ImGui::PushFont(ui_.fonts.mono);
   if (fresh) ImGui::SetKeyboardFocusHere();

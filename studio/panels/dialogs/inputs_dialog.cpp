@@ -10,8 +10,8 @@
 namespace ipex_studio {
 namespace {
 
-constexpr const char* kDtypes[] = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8",
-                                   "bool"};
+constexpr const char* kDtypes[] = {"float32", "float64", "float16", "bfloat16", "int64",
+                                   "int32",   "int8",    "uint8",   "bool"};
 constexpr std::size_t kMostInputs = 64;
 
 // "1x3x224x224", also with ranges: "1..32x3x224x224".
@@ -61,8 +61,8 @@ std::string inputProblem(const InputChoice& choice) {
   if (choice.shape.empty()) return "Say a shape such as 1x3x224x224, or a value.";
   if (choice.scalar) return {};
   if (!isShape(choice.shape)) return "A shape is numbers with x between them: 1x3x224x224, or 1..32x3x224x224.";
-  const bool known = std::any_of(std::begin(kDtypes), std::end(kDtypes),
-                                 [&](const char* dtype) { return choice.dtype == dtype; });
+  const bool known =
+      std::any_of(std::begin(kDtypes), std::end(kDtypes), [&](const char* dtype) { return choice.dtype == dtype; });
   if (!known) return "The type is one of float32, float64, float16, bfloat16, int64, int32, int8, uint8, bool.";
   if (!choice.range.empty() && choice.range.find(',') == std::string::npos)
     return "A range is the smallest and the largest value: 0,30521.";
@@ -126,8 +126,9 @@ bool InputsDialog::draw() {
   bool start = false;
   if (beginDialog(ui_, "Inputs", 640)) {
     label(ui_.theme.text, "What to run the model with", ui_.fonts.strong);
-    paragraph(ui_.theme.dim,
-              "Random values of these shapes and types. A range such as 1..32 in a shape is verified at several sizes.");
+    paragraph(
+        ui_.theme.dim,
+        "Random values of these shapes and types. A range such as 1..32 in a shape is verified at several sizes.");
     ImGui::Dummy({1, ui_.px(4)});
     const float width = ImGui::GetContentRegionAvail().x;
     const float left = ImGui::GetCursorPosX();

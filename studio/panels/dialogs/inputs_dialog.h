@@ -14,10 +14,10 @@ namespace ipex_studio {
 // One argument of forward, as text fields.
 struct InputChoice {
   std::string name;
-  bool scalar = false;   // an int, float, bool or None: `shape` is its value
-  std::string shape;     // "1x3x224x224"
-  std::string dtype;     // "float32"
-  std::string range;     // "0,30522" for ids; may be empty
+  bool scalar = false;  // an int, float, bool or None: `shape` is its value
+  std::string shape;    // "1x3x224x224"
+  std::string dtype;    // "float32"
+  std::string range;    // "0,30522" for ids; may be empty
 };
 
 InputChoice inputChoice(const InputRecord& input);

@@ -25,15 +25,19 @@ struct Goal {
 };
 constexpr Goal kGoals[] = {
     {TuneGoal::kQuantize, "quantize", "Quantize",
-     "Runs samples through the model to see which values occur, then computes what gains from it in INT8, judges the result on the same data "
+     "Runs samples through the model to see which values occur, then computes what gains from it in INT8, judges the "
+     "result on the same data "
      "and measures it against the model as it is."},
     {TuneGoal::kSearch, "search", "Search precisions",
-     "Tries each operation alone in INT8, then whole assignments, each built, timed and judged on the data. The fastest within the budget is taken; "
+     "Tries each operation alone in INT8, then whole assignments, each built, timed and judged on the data. The "
+     "fastest within the budget is taken; "
      "all of them show as points in the Precision tab while the search runs."},
     {TuneGoal::kCalibrate, "calibrate", "Calibrate only",
-     "Runs samples through the model and keeps the recipe for INT8, for this session and, where you give a name, as a file."},
+     "Runs samples through the model and keeps the recipe for INT8, for this session and, where you give a name, as a "
+     "file."},
     {TuneGoal::kKernels, "kernels", "Tune kernels",
-     "Measures all kernels and layouts of every step at length, about a minute, and keeps the fastest. Needs no data; what was measured is remembered."},
+     "Measures all kernels and layouts of every step at length, about a minute, and keeps the fastest. Needs no data; "
+     "what was measured is remembered."},
 };
 
 const Goal& goalOf(TuneGoal goal) {
@@ -80,9 +84,11 @@ std::string TuningDialog::problem() const {
   double value = 0;
   const bool recipe = goal_ == TuneGoal::kQuantize && recipe_[0] != 0;
   if (data_[0] == 0 && !recipe) return "Say which data to use.";
-  if (samples_[0] != 0 && !readNumber(samples_.data(), 0, 1e12, &value)) return "Samples are a whole number; leave it empty for as many as is usual.";
+  if (samples_[0] != 0 && !readNumber(samples_.data(), 0, 1e12, &value))
+    return "Samples are a whole number; leave it empty for as many as is usual.";
   if (goal_ != TuneGoal::kSearch) return {};
-  if (!readNumber(drop_.data(), 0, 1, &value)) return "The most that may be lost is a share: 0.01 is one percent of the samples.";
+  if (!readNumber(drop_.data(), 0, 1, &value))
+    return "The most that may be lost is a share: 0.01 is one percent of the samples.";
   if (!readNumber(sqnr_.data(), 0, 200, &value)) return "The least SQNR is in decibels, 0 to 200.";
   if (!readNumber(budget_.data(), 1, 1e7, &value)) return "The time is in seconds.";
   return {};
@@ -105,7 +111,8 @@ void TuningDialog::draw(const StudioSnapshot& snapshot, Selection& selection, Co
 void TuningDialog::drawGoals(const StudioSnapshot& snapshot) {
   for (const Goal& goal : kGoals) {
     if (&goal != &kGoals[0]) ImGui::SameLine(0, ui_.px(4));
-    if (button(ui_, goal.id, goal.name, goal.goal == goal_ ? ButtonLook::kChosen : ButtonLook::kQuiet)) goal_ = goal.goal;
+    if (button(ui_, goal.id, goal.name, goal.goal == goal_ ? ButtonLook::kChosen : ButtonLook::kQuiet))
+      goal_ = goal.goal;
   }
   ImGui::Dummy({1, ui_.px(2)});
   paragraph(ui_.theme.dim, goalOf(goal_).meaning);
@@ -142,20 +149,25 @@ void TuningDialog::drawData(bool remote) {
     ImGui::SetNextItemWidth(width);
     ImGui::InputTextWithHint("##remote", "a path on the machine that runs the model", data_.data(), data_.size());
   } else {
-    pathField("data", "data", "images in folders by class, .npy, .npz, .pt, CIFAR-10, MNIST", &data_, FileWish::kFileOrFolder);
+    pathField("data", "data", "images in folders by class, .npy, .npz, .pt, CIFAR-10, MNIST", &data_,
+              FileWish::kFileOrFolder);
   }
-  pathField("preprocess", "preprocessing", "a TOML file with resize, crop, mean, std; empty: pixels to 0..1", &preprocess_, FileWish::kFile);
+  pathField("preprocess", "preprocessing", "a TOML file with resize, crop, mean, std; empty: pixels to 0..1",
+            &preprocess_, FileWish::kFile);
   number("##samples", "samples", "empty: 1000 to calibrate on, all to judge on", &samples_);
   const auto choice = [&](const char* text, const char* const* names, int count, int* chosen) {
     dialogLine(ui_, text, kLinePoints);
     for (int n = 0; n < count; ++n) {
       if (n > 0) ImGui::SameLine(0, ui_.px(2));
-      if (button(ui_, names[n], names[n], n == *chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head)) *chosen = n;
+      if (button(ui_, names[n], names[n], n == *chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
+                 ui_.fonts.head))
+        *chosen = n;
     }
   };
   choice("ranges", kMethods, static_cast<int>(std::size(kMethods)), &method_);
   if (goal_ != TuneGoal::kCalibrate) choice("judged by", kMetrics, static_cast<int>(std::size(kMetrics)), &metric_);
-  if (goal_ == TuneGoal::kQuantize) pathField("recipe", "recipe", "empty: calibrate now; or a recipe, or an int8_conf.json", &recipe_, FileWish::kFile);
+  if (goal_ == TuneGoal::kQuantize)
+    pathField("recipe", "recipe", "empty: calibrate now; or a recipe, or an int8_conf.json", &recipe_, FileWish::kFile);
   pathField("save", "save recipe as", "empty: kept while the studio is open", &save_recipe_, FileWish::kSave);
 }
 
@@ -169,7 +181,8 @@ void TuningDialog::drawFoot(const StudioSnapshot& snapshot, Selection& selection
   ImGui::Dummy({1, ui_.px(6)});
   const TuningState& state = snapshot.work.tuning;
   const std::string wrong = !state.possible ? "Open a model first; recorded runs cannot be tuned." : problem();
-  const bool waits = goal_ == TuneGoal::kSearch ? state.search_waits : goal_ != TuneGoal::kKernels && state.calibration_waits;
+  const bool waits =
+      goal_ == TuneGoal::kSearch ? state.search_waits : goal_ != TuneGoal::kKernels && state.calibration_waits;
   if (!wrong.empty()) {
     label(ui_.theme.warning, wrong);
   } else if (waits) {

@@ -58,8 +58,7 @@ void GraphPane::followAnchor(const GraphScene& fresh, const SceneKey& key) {
       if (to < 0) continue;
       const CanvasNode& was = scene_->canvas.nodes[anchor];
       const CanvasNode& is = fresh.canvas.nodes[to];
-      canvas_.follow({was.corner.x + was.size.width / 2, was.corner.y},
-                     {is.corner.x + is.size.width / 2, is.corner.y});
+      canvas_.follow({was.corner.x + was.size.width / 2, was.corner.y}, {is.corner.x + is.size.width / 2, is.corner.y});
       return;
     }
   }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "studio/canvas/graph_canvas.h"
-#include "studio/panels/panel.h"
 #include "studio/panels/graph/scene_service.h"
+#include "studio/panels/panel.h"
 
 namespace ipex_studio {
 

@@ -5,10 +5,10 @@
 #include <array>
 #include <cmath>
 
-#include "studio/snapshot/graph_search.h"
 #include "studio/panels/graph/graph_pane.h"
 #include "studio/panels/panel_list.h"
 #include "studio/panels/welcome.h"
+#include "studio/snapshot/graph_search.h"
 
 namespace ipex_studio {
 namespace {
@@ -40,7 +40,9 @@ class GraphPanel : public Panel {
     const float width = ImGui::GetWindowWidth();
     // Side by side needs room; what was chosen by hand stays.
     if (!arrangement_chosen_) {
-      arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit : index.stages.size() < 2 ? Arrangement::kBefore : Arrangement::kAfter;
+      arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit
+                     : index.stages.size() < 2     ? Arrangement::kBefore
+                                                   : Arrangement::kAfter;
     }
     act(selection);
     drawHead(index, selection);
@@ -81,18 +83,19 @@ class GraphPanel : public Panel {
 
   static std::int32_t stageOf(int side, const JobIndex& index, const Selection& selection) {
     const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
-    const std::int32_t after =
-        selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
+    const std::int32_t after = selection.after_stage < 0 ? index.default_stage : std::min(selection.after_stage, last);
     if (side == 1) return after;
     return selection.before_is_previous ? std::max(after - 1, 0) : std::clamp(selection.before_stage, 0, last);
   }
 
-  bool isRoomy(float width) const { return width >= ui_.px(kRoomyHeadPoints) * (arrangement_ == Arrangement::kSplit ? 2 : 1); }
+  bool isRoomy(float width) const {
+    return width >= ui_.px(kRoomyHeadPoints) * (arrangement_ == Arrangement::kSplit ? 2 : 1);
+  }
 
   static std::string headText(int side, const JobIndex& index, const Selection& selection, bool numbered) {
     const std::int32_t stage = stageOf(side, index, selection);
     const std::string name = stage > 0 && numbered ? fmt::format("{} · {}", stage, index.stages[stage].name)
-                             : std::string(stage >= 0 ? index.stages[stage].name : "–");
+                                                   : std::string(stage >= 0 ? index.stages[stage].name : "–");
     return (side == 0 ? "Before: " : "After: ") + name;
   }
 
@@ -157,7 +160,8 @@ class GraphPanel : public Panel {
       const float from = split ? std::floor(width / 2) + ui_.px(14) : left + ui_.px(14);
       ImGui::SetCursorPos({from, std::floor((ui_.px(kHeadPoints) - ui_.fonts.head->FontSize) / 2)});
       if (view_left - from > ui_.px(60)) {
-        fittedLabel(ui_, ui_.theme.dim, headText(1, index, selection, isRoomy(width)), view_left - from - ui_.px(8), ui_.fonts.head);
+        fittedLabel(ui_, ui_.theme.dim, headText(1, index, selection, isRoomy(width)), view_left - from - ui_.px(8),
+                    ui_.fonts.head);
       }
     }
     ImGui::SetCursorPos(after_head);
@@ -256,10 +260,10 @@ class GraphPanel : public Panel {
     ImFont* font = ui_.fonts.head;
     const float count_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, count.c_str()).x;
     const ImVec2 high = ImGui::GetItemRectMax();
-    ImGui::GetWindowDrawList()->AddText(font, font->FontSize,
-                                        {std::floor(high.x - count_width - ui_.px(8)),
-                                         std::floor(ImGui::GetItemRectMin().y + ui_.px(4))},
-                                        hits.empty() ? ui_.theme.warning : ui_.theme.dim, count.c_str());
+    ImGui::GetWindowDrawList()->AddText(
+        font, font->FontSize,
+        {std::floor(high.x - count_width - ui_.px(8)), std::floor(ImGui::GetItemRectMin().y + ui_.px(4))},
+        hits.empty() ? ui_.theme.warning : ui_.theme.dim, count.c_str());
     if (!entered) return;
     ImGui::SetKeyboardFocusHere(-1);
     findNext(ImGui::GetIO().KeyShift ? -1 : 1, selection);
@@ -360,9 +364,8 @@ class GraphPanel : public Panel {
     const auto any = [&](CanvasMark mark) {
       return std::any_of(nodes.begin(), nodes.end(), [&](const CanvasNode& node) { return node.mark == mark; });
     };
-    if (color_by_ == ColorBy::kTime && std::any_of(nodes.begin(), nodes.end(), [](const CanvasNode& node) {
-          return node.heat > 0;
-        }))
+    if (color_by_ == ColorBy::kTime &&
+        std::any_of(nodes.begin(), nodes.end(), [](const CanvasNode& node) { return node.heat > 0; }))
       put(ui_.theme.warning, "_", "bar: time against the slowest");
     if (any(CanvasMark::kAdded)) put(ui_.theme.good, "+", "added");
     if (any(CanvasMark::kChanged)) put(ui_.theme.warning, "~", "changed");

@@ -177,9 +177,9 @@ void SceneBuilder::describeSlot(std::int32_t slot, CanvasNode* node) {
   const std::int32_t o = slot - (all_.slots - all_.outputs);
   const GraphValue* port = value(input ? graph_.inputs[slot] : graph_.outputs[o]);
   if (port == nullptr) return;
-  node->title = input                          ? displayText(port->name.empty() ? "input" : port->name, 60)
+  node->title = input                        ? displayText(port->name.empty() ? "input" : port->name, 60)
                 : graph_.outputs.size() == 1 ? std::string("output")
-                                               : "output " + std::to_string(o);
+                                             : "output " + std::to_string(o);
   node->facts = formatShape(port->type);
 }
 
@@ -277,15 +277,14 @@ void SceneBuilder::addFrames() {
   std::vector<std::vector<std::int32_t>> members(all_.modules.size());
   for (std::size_t i = 0; i < placed_.items.size(); ++i) {
     const UnionItem& item = placed_.items[i];
-    const std::int32_t module =
-        item.slot >= 0 ? all_.module_of_slot[item.slot] : all_.modules[item.module].parent;
+    const std::int32_t module = item.slot >= 0 ? all_.module_of_slot[item.slot] : all_.modules[item.module].parent;
     if (canvas_of_item_[i] >= 0 && module >= 0) members[module].push_back(canvas_of_item_[i]);
   }
   std::vector<std::int32_t> inside;
   for (std::size_t m = 0; m < members.size(); ++m) {
     if (members[m].size() < 2 || members[m].size() > kMostFrameItems) continue;
-    CanvasFrame frame{{1e30F, 1e30F}, {-1e30F, -1e30F}, displayText(all_.modules[m].path, 60),
-                      static_cast<std::int32_t>(m)};
+    CanvasFrame frame{
+        {1e30F, 1e30F}, {-1e30F, -1e30F}, displayText(all_.modules[m].path, 60), static_cast<std::int32_t>(m)};
     for (const std::int32_t n : members[m]) {
       const CanvasNode& node = canvas.nodes[n];
       frame.low = {std::min(frame.low.x, node.corner.x), std::min(frame.low.y, node.corner.y)};

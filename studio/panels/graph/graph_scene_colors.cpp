@@ -85,8 +85,8 @@ void SceneBuilder::addTimes() {
     if (edge.label.empty() || layout == layout_of_node.end() || layout->second.empty()) continue;
     // What leaves a node has the layout behind the arrow.
     const std::size_t arrow = layout->second.rfind("→");
-    edge.long_label += " " + (arrow == std::string::npos ? layout->second
-                                                         : layout->second.substr(arrow + std::string("→").size()));
+    edge.long_label +=
+        " " + (arrow == std::string::npos ? layout->second : layout->second.substr(arrow + std::string("→").size()));
   }
   // Without an input that could pay for it, a reorder is the node's own.
   for (std::size_t n = 0; n < canvas.nodes.size(); ++n) {

@@ -53,7 +53,8 @@ TEST(Pbqp, TreesAndLadderRungsAreSolvedExactly) {
     const int count = static_cast<int>(random.between(1, 8));
     Made made = nodesOnly(random, count);
     // A tree, and in every other round a residual connection around each second node.
-    for (int n = 1; n < count; ++n) join(made, random, round % 2 == 0 ? static_cast<int>(random.between(0, n - 1)) : n - 1, n);
+    for (int n = 1; n < count; ++n)
+      join(made, random, round % 2 == 0 ? static_cast<int>(random.between(0, n - 1)) : n - 1, n);
     for (int n = 2; round % 2 == 1 && n < count; n += 2) join(made, random, n, n - 2);
     const Pbqp::Solution solution = made.problem.solve();
     ASSERT_TRUE(solution.exact);

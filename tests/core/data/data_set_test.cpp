@@ -13,9 +13,9 @@
 
 #include <jpeglib.h>
 
+#include "core/base/error.h"
 #include "core/data/idx_file.h"
 #include "core/data/image_file.h"
-#include "core/base/error.h"
 #include "tests/core/data/files.h"
 
 namespace ipex_studio::testing {
@@ -99,7 +99,8 @@ TEST(DataSets, ReadIdxPlainAndPacked) {
   EXPECT_EQ(plain.size(), 3);
   EXPECT_EQ(plain.batches(), 2);
   const DataBatch first = plain.batch(0), last = plain.batch(1);
-  EXPECT_THAT(floats(first.inputs[0].toTensor()[0]), ElementsAre(FloatEq(0), FloatEq(0.2f), FloatEq(0.4f), FloatEq(0.6f)));
+  EXPECT_THAT(floats(first.inputs[0].toTensor()[0]),
+              ElementsAre(FloatEq(0), FloatEq(0.2f), FloatEq(0.4f), FloatEq(0.6f)));
   EXPECT_EQ(first.targets[0].item<std::int64_t>(), 2);
   EXPECT_EQ(last.samples, 1);
   EXPECT_EQ(last.inputs[0].toTensor().size(0), 2);  // filled up
@@ -129,7 +130,8 @@ TEST(DataSets, DamagedIdxFilesAreRefused) {
 TEST(DataSets, ReadCifar) {
   const Folder folder;
   std::string rows;
-  for (int i = 0; i < 5; ++i) rows += std::string(1, static_cast<char>(i)) + std::string(3072, static_cast<char>(51 * i));
+  for (int i = 0; i < 5; ++i)
+    rows += std::string(1, static_cast<char>(i)) + std::string(3072, static_cast<char>(51 * i));
   writeBytes(folder / "test_batch.bin", rows);
   const DataSet data(folder.path(), batchesOf(5));
   const DataBatch batch = data.batch(0);

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/data/preprocess.h"
 #include "core/base/error.h"
+#include "core/data/preprocess.h"
 #include "tests/core/data/files.h"
 
 namespace ipex_studio::testing {
@@ -28,7 +28,9 @@ std::string complaint(const std::string& toml) {
 
 TEST(Preprocess, ComesBackFromItsText) {
   const Preprocess read = preprocessFromText(
-      "[image]\nresize = 256\ncrop = [224, 200]\npad = 1\nchannels = 3\nscale = 1\nmean = [1, 2, 3]\nstd = 0.5\nlayout = \"nhwc\"\n", "p.toml");
+      "[image]\nresize = 256\ncrop = [224, 200]\npad = 1\nchannels = 3\nscale = 1\nmean = [1, 2, 3]\nstd = 0.5\nlayout "
+      "= \"nhwc\"\n",
+      "p.toml");
   const Preprocess again = preprocessFromText(preprocessToText(read), "again");
   EXPECT_EQ(preprocessToText(again), preprocessToText(read));
   EXPECT_EQ(again.crop, (std::vector<std::int64_t>{224, 200}));
@@ -47,7 +49,8 @@ TEST(Preprocess, SaysWhatIsWrong) {
 
 TEST(Preprocess, WorksOnPixels) {
   const at::Tensor image = at::arange(16, at::kByte).view({1, 4, 4});
-  Preprocess preprocess = preprocessFromText("[image]\ncrop = 2\npad = 1\nchannels = 3\nscale = 2\nmean = 1\nstd = [1, 2, 4]\n", "p");
+  Preprocess preprocess =
+      preprocessFromText("[image]\ncrop = 2\npad = 1\nchannels = 3\nscale = 2\nmean = 1\nstd = [1, 2, 4]\n", "p");
   const at::Tensor x = preprocessImage(preprocess, image);
   EXPECT_EQ(x.sizes(), (std::vector<std::int64_t>{3, 4, 4}));
   EXPECT_FLOAT_EQ(x[0][1][1].item<float>(), 2 * 5 - 1);
@@ -57,7 +60,8 @@ TEST(Preprocess, WorksOnPixels) {
   EXPECT_EQ(preprocessImage(preprocess, image).sizes(), (std::vector<std::int64_t>{4, 4, 3}));
   EXPECT_THROW(preprocessImage(preprocessFromText("[image]\ncrop = 5\n", "p"), image), Error);
   const at::Tensor wide = at::zeros({3, 10, 20}, at::kByte);
-  EXPECT_EQ(preprocessImage(preprocessFromText("[image]\nresize = 5\n", "p"), wide).sizes(), (std::vector<std::int64_t>{3, 5, 10}));
+  EXPECT_EQ(preprocessImage(preprocessFromText("[image]\nresize = 5\n", "p"), wide).sizes(),
+            (std::vector<std::int64_t>{3, 5, 10}));
 }
 
 double valueOf(Metric metric, const at::Tensor& outputs, const at::Tensor& targets) {
@@ -68,7 +72,8 @@ double valueOf(Metric metric, const at::Tensor& outputs, const at::Tensor& targe
 TEST(Metrics, AgreeWithFiguresByHand) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const at::Tensor scores = at::tensor({0.1f, 0.9f, 0.0f, 5.f, 1.f, 2.f, 1.f, 1.f, 1.f, 1.f, nan, 0.f}).view({4, 3});
-  EXPECT_DOUBLE_EQ(valueOf(Metric::fromName("top-1"), scores, at::tensor({1, 2, 1, 1}, at::kLong)), 0.25);  // ties go to the first class
+  EXPECT_DOUBLE_EQ(valueOf(Metric::fromName("top-1"), scores, at::tensor({1, 2, 1, 1}, at::kLong)),
+                   0.25);  // ties go to the first class
   EXPECT_DOUBLE_EQ(valueOf(Metric::fromName("top-5"), scores, at::tensor({1, 2, 1, 0}, at::kLong)), 1);
   const at::Tensor a = at::tensor({1.f, 0.f, 0.f, 2.f}).view({2, 2}), b = at::tensor({1.f, 1.f, 0.f, 1.f}).view({2, 2});
   EXPECT_DOUBLE_EQ(valueOf(Metric::fromName("mse"), a, b), 0.5);
@@ -86,8 +91,10 @@ TEST(Metrics, CountRealSamplesOnly) {
 
 TEST(Metrics, MayBeTheUsersOwn) {
   const Folder folder;
-  writeBytes(folder / "metric.py", "def metric(outputs, targets):\n    return (outputs.argmax(1) == targets).float().mean()\n");
-  EXPECT_DOUBLE_EQ(valueOf(Metric::fromName(folder / "metric.py"), at::eye(4), at::tensor({0, 1, 0, 0}, at::kLong)), 0.5);
+  writeBytes(folder / "metric.py",
+             "def metric(outputs, targets):\n    return (outputs.argmax(1) == targets).float().mean()\n");
+  EXPECT_DOUBLE_EQ(valueOf(Metric::fromName(folder / "metric.py"), at::eye(4), at::tensor({0, 1, 0, 0}, at::kLong)),
+                   0.5);
   writeBytes(folder / "wrong.py", "def metricks(outputs, targets):\n    return 1\n");
   EXPECT_THROW(Metric::fromName(folder / "wrong.py"), Error);
   EXPECT_THROW(Metric::fromName("top-2"), Error);

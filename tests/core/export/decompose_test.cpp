@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
-#include "core/graph/fused_op.h"
 #include "core/base/error.h"
+#include "core/graph/fused_op.h"
 
 namespace ipex_studio {
 namespace {
@@ -225,21 +225,25 @@ TEST_F(Decompose, RefusesADamagedDescription) {
 TEST(DecomposeNewerOperators, AttentionIsTheSameWithEveryKindOfMask) {
   for (const char* mask : {"%none", "%floats", "%flags"}) {
     for (const char* causal : {"%no", "%yes"}) {
-      const std::string text = fmt::format(R"(graph(%q : Tensor, %k : Tensor, %v : Tensor, %floats : Tensor, %flags : Tensor):
+      const std::string text =
+          fmt::format(R"(graph(%q : Tensor, %k : Tensor, %v : Tensor, %floats : Tensor, %flags : Tensor):
   %none : NoneType = prim::Constant()
   %no : bool = prim::Constant[value=0]()
   %yes : bool = prim::Constant[value=1]()
   %p : float = prim::Constant[value=0.]()
   %y : Tensor = aten::scaled_dot_product_attention(%q, %k, %v, {}, %p, {}, %none, %yes)
-  return (%y))", mask, causal);
+  return (%y))",
+                      mask, causal);
       const auto given = parse(text);
       const auto written = parse(text);
       decomposeNewerOperators(*written);
       written->lint();
-      for (const Node* node : allNodes(*written)) EXPECT_FALSE(IPEX_NEEDS_SDPA_SHIM && isKind(node, "aten::scaled_dot_product_attention"));
+      for (const Node* node : allNodes(*written))
+        EXPECT_FALSE(IPEX_NEEDS_SDPA_SHIM && isKind(node, "aten::scaled_dot_product_attention"));
       at::manual_seed(1);
       const at::Tensor flags = at::rand({5, 7}).gt(0.3).index_fill(1, at::zeros({1}, at::kLong), true);
-      const std::vector<at::Tensor> inputs{at::randn({2, 6, 5, 8}), at::randn({2, 3, 7, 8}), at::randn({2, 3, 7, 4}), at::randn({5, 7}), flags};
+      const std::vector<at::Tensor> inputs{at::randn({2, 6, 5, 8}), at::randn({2, 3, 7, 8}), at::randn({2, 3, 7, 4}),
+                                           at::randn({5, 7}), flags};
       EXPECT_TRUE(at::equal(runGraph(written, inputs)[0], runGraph(given, inputs)[0])) << mask << " " << causal;
     }
   }
@@ -255,12 +259,14 @@ TEST(DecomposeNewerOperators, RmsNormIsTheSameWithAndWithoutWeightAndEps) {
   %six : int = prim::Constant[value=6]()
   %sizes : int[] = prim::ListConstruct(%four, %six)
   %y : Tensor = aten::rms_norm(%x, %sizes, {}, {})
-  return (%y))", weight, eps);
+  return (%y))",
+                                           weight, eps);
       const auto given = parse(text);
       const auto written = parse(text);
       decomposeNewerOperators(*written);
       written->lint();
-      for (const Node* node : allNodes(*written)) EXPECT_FALSE(IPEX_NEEDS_RMS_NORM_SHIM && isKind(node, "aten::rms_norm"));
+      for (const Node* node : allNodes(*written))
+        EXPECT_FALSE(IPEX_NEEDS_RMS_NORM_SHIM && isKind(node, "aten::rms_norm"));
       at::manual_seed(1);
       for (const auto dtype : {at::kFloat, at::kDouble}) {
         const std::vector<at::Tensor> inputs{at::randn({3, 4, 6}, dtype), at::randn({4, 6}, dtype)};

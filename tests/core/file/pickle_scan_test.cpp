@@ -74,9 +74,9 @@ TEST(PickleScan, ReadsWhatElseLibtorchWrites) {
   EXPECT_EQ(scanRefusal(pickled(global("torch", "device") + binUnicode("cpu") + "\x85R")), "accepted");
   const std::string number = "G" + std::string(8, '\0');
   EXPECT_EQ(scanRefusal(pickled(global("builtins", "complex") + number + number + "\x86R")), "accepted");
-  EXPECT_EQ(
-      scanRefusal(pickled(global("torch.jit._pickle", "restore_type_tag") + "}" + binUnicode("Dict[str, int]") + "\x86R")),
-      "accepted");
+  EXPECT_EQ(scanRefusal(pickled(global("torch.jit._pickle", "restore_type_tag") + "}" + binUnicode("Dict[str, int]") +
+                                "\x86R")),
+            "accepted");
   const std::string storage = "((" + binUnicode("storage") + global("torch", "QInt8Storage") + binUnicode("0") +
                               binUnicode("cpu") + binInt(24) + "tQ" + binInt(0) + intTuple({24}) + intTuple({1}) + "(" +
                               global("torch", "per_tensor_affine") + number + binInt(0) + "t\x89" +
@@ -93,7 +93,8 @@ TEST(PickleScan, RefusesTensorsThatReachBeyondTheirData) {
   EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {2}, {2000000000}))), HasSubstr("reaches beyond"));
   EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, -1, {2}, {1}))), HasSubstr("begins outside"));
   EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {-2}, {1}))), HasSubstr("negative"));
-  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {2000000000, 2000000000}, {0, 0}))), HasSubstr("too many elements"));
+  EXPECT_THAT(scanRefusal(pickled(tensorOf("0", 6, 0, {2000000000, 2000000000}, {0, 0}))),
+              HasSubstr("too many elements"));
 }
 
 TEST(PickleScan, RefusesStoragesThatDoNotFitTheirMember) {
@@ -107,7 +108,8 @@ TEST(PickleScan, RefusesStoragesThatDoNotFitTheirMember) {
 
 TEST(PickleScan, RefusesAllocationsWithoutData) {
   // Room for four billion memo entries, as libtorch would make it.
-  EXPECT_THAT(scanRefusal(pickled("Nr" + littleEndian(0xfffffff0u, 4))), HasSubstr("uses memo number 4294967280 after 0"));
+  EXPECT_THAT(scanRefusal(pickled("Nr" + littleEndian(0xfffffff0u, 4))),
+              HasSubstr("uses memo number 4294967280 after 0"));
   EXPECT_THAT(scanRefusal("\x80\x02X" + littleEndian(0xfffffff0u, 4) + "abc"),
               HasSubstr("needs 4294967280 bytes where 3 are left"));
   EXPECT_THAT(scanRefusal("\x80\x02"), HasSubstr("needs 1 bytes where 0 are left"));
@@ -127,8 +129,17 @@ TEST(PickleScan, RefusesCyclesAndLateChanges) {
               HasSubstr("puts a container into itself"));
   const std::string zero(1, '\0');
   // A list is put into a tuple, and then that tuple into the list.
-  EXPECT_THAT(scanRefusal(pickled("]q" + zero + "\x85q\x01" "0h" + zero + "(h\x01" "e\x86")), HasSubstr("opcode 0x30"));
-  EXPECT_THAT(scanRefusal(pickled("]q" + zero + "\x85q\x01h" + zero + "(h\x01" "e\x86")), HasSubstr("after its use"));
+  EXPECT_THAT(scanRefusal(pickled("]q" + zero +
+                                  "\x85q\x01"
+                                  "0h" +
+                                  zero +
+                                  "(h\x01"
+                                  "e\x86")),
+              HasSubstr("opcode 0x30"));
+  EXPECT_THAT(scanRefusal(pickled("]q" + zero + "\x85q\x01h" + zero +
+                                  "(h\x01"
+                                  "e\x86")),
+              HasSubstr("after its use"));
 }
 
 TEST(PickleScan, RefusesBrokenStacks) {
@@ -158,7 +169,8 @@ TEST(PickleScan, RefusesGlobalsAndOpcodesThatLibtorchDoesNotWrite) {
                                                                        {"__torch__x", "Net"},
                                                                        {"torch.jit._pickle", "build_tensor_from_id"},
                                                                        {"__torch__", "Net;x"}}) {
-    EXPECT_THAT(scanRefusal(pickled(global(module, name))), HasSubstr("refused, it calls for")) << module << "." << name;
+    EXPECT_THAT(scanRefusal(pickled(global(module, name))), HasSubstr("refused, it calls for"))
+        << module << "." << name;
   }
   // INST, OBJ, STACK_GLOBAL, EXT1, DUP, POP, PUT, PERSID, LONG4, FRAME
   for (const char* opcode : {"i", "o", "\x93", "\x82", "2", "0", "p", "P", "\x8b", "\x95"}) {

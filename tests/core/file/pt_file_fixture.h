@@ -23,8 +23,8 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
   void assign(const std::string& bytes) {
-    const bool ok = ::ftruncate(fd_, 0) == 0 &&
-                    ::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+    const bool ok =
+        ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
     IPEX_CHECK(ok, "the memory file takes its bytes");
   }
   int fd() const { return fd_; }
@@ -58,7 +58,10 @@ inline std::string tensorOf(const std::string& key, std::int64_t storage_element
 inline std::string modulePickle(const std::string& weight, const std::string& more = "") {
   return pickled(global("__torch__", "Net") + ")\x81}(" + binUnicode("weight") + weight + binUnicode("scale") +
                  tensorOf("1", 1, 0, {}, {}) + binUnicode("training") + "\x89" + binUnicode("sizes") +
-                 global("torch.jit._pickle", "build_intlist") + "(](K\x01K\x02" "etR" + more + "ub");
+                 global("torch.jit._pickle", "build_intlist") +
+                 "(](K\x01K\x02"
+                 "etR" +
+                 more + "ub");
 }
 
 inline const char* netCode() {

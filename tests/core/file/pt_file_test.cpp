@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <cstdlib>
 #include <random>
 
 #include "core/base/sha256.h"
@@ -144,8 +144,9 @@ TEST(PtFile, SurvivesRandomDamageInsideMembers) {
 
 TEST(PtFile, NamesWhatAFileCanDo) {
   Net net;
-  net.code += "  def __setstate__(self: __torch__.Net,\n    state: Tensor) -> NoneType:\n"
-              "    torch.save(state, \"/tmp/x\")\n    return None\n";
+  net.code +=
+      "  def __setstate__(self: __torch__.Net,\n    state: Tensor) -> NoneType:\n"
+      "    torch.save(state, \"/tmp/x\")\n    return None\n";
   PtFileReport report = inspectBytes(net.bytes());
   ASSERT_NE(findingOf(report, "runs-on-load"), nullptr);
   EXPECT_EQ(findingOf(report, "runs-on-load")->text,
@@ -170,8 +171,9 @@ TEST(PtFile, NamesWhatAFileCanDo) {
 
 TEST(PtFile, DoesNotSuspectHarmlessNames) {
   Net net;
-  net.code = netCode() + std::string("    t = (self).save(x)  # torch.from_file\n    u = \"torch.from_file(ops)\"\n"
-                                     "    v = '\\'ops.evil.run(1)'\n    w = self.ops\n    d = torch.device(\"cpu\")\n");
+  net.code = netCode() + std::string(
+                             "    t = (self).save(x)  # torch.from_file\n    u = \"torch.from_file(ops)\"\n"
+                             "    v = '\\'ops.evil.run(1)'\n    w = self.ops\n    d = torch.device(\"cpu\")\n");
   const PtFileReport report = inspectBytes(net.bytes());
   EXPECT_TRUE(report.findings.empty()) << report.findings[0].text;
   EXPECT_EQ(report.operators.count("aten::device"), 0u);
@@ -179,8 +181,9 @@ TEST(PtFile, DoesNotSuspectHarmlessNames) {
 
 TEST(PtFile, NamesForeignOperatorsAndClasses) {
   Net net;
-  net.code += "    _1 = ops.torchvision.nms(x, x, 0.5)\n    _2 = ops.quantized.add(x, x, 1., 0)\n"
-              "    _3 = ops.ipex_studio.linear(x)\n";
+  net.code +=
+      "    _1 = ops.torchvision.nms(x, x, 0.5)\n    _2 = ops.quantized.add(x, x, 1., 0)\n"
+      "    _3 = ops.ipex_studio.linear(x)\n";
   net.code.insert(net.code.find("  def forward"),
                   "  a : __torch__.torch.classes.evil.Engine\n"
                   "  b : __torch__.torch.classes.ipex_studio.Region\n"

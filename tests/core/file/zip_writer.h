@@ -36,9 +36,9 @@ inline std::string deflated(const std::string& data) {
 
 class ZipWriter {
  public:
-  bool descriptors = true;   // CRC and sizes follow the data instead of standing in the local header
-  bool zip64_end = true;     // ZIP64 end record and locator
-  bool padding = true;       // "FB" extra field that aligns data to 64 bytes
+  bool descriptors = true;  // CRC and sizes follow the data instead of standing in the local header
+  bool zip64_end = true;    // ZIP64 end record and locator
+  bool padding = true;      // "FB" extra field that aligns data to 64 bytes
 
   // Where things came to lie, for tests that change them.
   struct Place {
@@ -54,8 +54,8 @@ class ZipWriter {
   // `stored` as it stands in the file; `bytes` and `crc` as declared.
   void addRaw(const std::string& name, const std::string& stored, std::uint64_t bytes, std::uint32_t crc, int method) {
     const bool later = descriptors && !stored.empty();
-    const std::string fixed = littleEndian(20, 2) + littleEndian(later ? 0x808 : 0x800, 2) + littleEndian(method, 2) +
-                              littleEndian(0, 4);
+    const std::string fixed =
+        littleEndian(20, 2) + littleEndian(later ? 0x808 : 0x800, 2) + littleEndian(method, 2) + littleEndian(0, 4);
     const std::string sums = littleEndian(crc, 4) + littleEndian(stored.size(), 4) + littleEndian(bytes, 4);
     const std::size_t offset = out_.size();
     std::string extra;

@@ -18,7 +18,8 @@ using torch::jit::Node;
 
 // Addresses as nodes have them, and 16 bytes apart, all over the memory; nobody looks behind.
 const Node* addressOf(int number) {
-  const auto area = static_cast<std::uintptr_t>(number / 3) << 19, in_area = static_cast<std::uintptr_t>(number % 3) * 16;
+  const auto area = static_cast<std::uintptr_t>(number / 3) << 19,
+             in_area = static_cast<std::uintptr_t>(number % 3) * 16;
   return reinterpret_cast<const Node*>(0x10000 + area + in_area);
 }
 
@@ -88,7 +89,8 @@ TEST(NodeCensus, FindsNodesByTheirNumberOfOperands) {
 )",
                       graph.get());
   std::vector<Node*> found;
-  for (Node* node : NodeCensus(*graph).nodesOfForm([](c10::Symbol kind, std::size_t operands) { return kind == c10::aten::add && operands == 4; })) {
+  for (Node* node : NodeCensus(*graph).nodesOfForm(
+           [](c10::Symbol kind, std::size_t operands) { return kind == c10::aten::add && operands == 4; })) {
     found.push_back(node);
   }
   EXPECT_EQ(found, std::vector<Node*>{graph->outputs()[0]->node()});
@@ -128,7 +130,8 @@ TEST(NodeCensus, FindsNodesBehindOthers) {
   const NodeCensus census(*graph);
   const NodeWalk any = census.nodesBehind(isProduct, [&](c10::Symbol kind, bool) { return isPart(kind); });
   EXPECT_EQ(indicesOf(any), (std::vector<std::ptrdiff_t>{1, 2, 3, 4, 9}));  // %a, %b, %d, %e, %j
-  const NodeWalk on_one = census.nodesBehind(isProduct, [&](c10::Symbol kind, bool on_one_value) { return on_one_value && isPart(kind); });
+  const NodeWalk on_one =
+      census.nodesBehind(isProduct, [&](c10::Symbol kind, bool on_one_value) { return on_one_value && isPart(kind); });
   EXPECT_EQ(indicesOf(on_one), (std::vector<std::ptrdiff_t>{1, 2, 9}));  // %d reads two values
 }
 

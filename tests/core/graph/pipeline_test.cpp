@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "core/graph/value_uses.h"
 #include "core/base/error.h"
+#include "core/graph/value_uses.h"
 #include "passes/pipeline.h"
 #include "tests/goal.h"
 
@@ -166,7 +166,8 @@ TEST(Pipeline, LeavesAReproducerOfAPassThatThrows) {
   std::ifstream file(folder.path() / "reproduce-01-fold-nothing.ir");
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_EQ(text.str().find("# pass: fold-nothing\n# case: the graph before fold-nothing, which failed\ngraph("), 0U) << text.str();
+  EXPECT_EQ(text.str().find("# pass: fold-nothing\n# case: the graph before fold-nothing, which failed\ngraph("), 0U)
+      << text.str();
 }
 
 TEST(PipelineDeathTest, APassMustNotLieAboutChange) {
@@ -256,7 +257,8 @@ std::shared_ptr<Graph> manyReaders(int count, std::vector<Node*>* readers) {
   auto graph = std::make_shared<Graph>();
   torch::jit::Value* x = graph->addInput("x");
   torch::jit::Value* one = graph->insertConstant(1);
-  for (int i = 0; i < count; ++i) readers->push_back(graph->insertNode(graph->create(c10::Symbol::fromQualString("aten::add"), {x, x, one})));
+  for (int i = 0; i < count; ++i)
+    readers->push_back(graph->insertNode(graph->create(c10::Symbol::fromQualString("aten::add"), {x, x, one})));
   return graph;
 }
 

@@ -64,15 +64,20 @@ inline std::string difference(const Module& original, Module& candidate, const I
 }
 
 // Optimizes for inputs[0], then compares on all of them: once with regions, once without.
-inline OptimizedModel expectSame(const Module& module, const std::vector<Inputs>& inputs, const OptimizeOptions& options = {}) {
+inline OptimizedModel expectSame(const Module& module, const std::vector<Inputs>& inputs,
+                                 const OptimizeOptions& options = {}) {
   Inputs example;
   for (const IValue& input : inputs[0]) example.push_back(copyValue(input));
   OptimizedModel result;
   try {
     result = optimized(module, example, options);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      EXPECT_EQ(difference(module, result.module, inputs[i]), "") << "with regions, inputs " << i << "\n" << result.module.get_method("forward").graph()->toString(false);
-      EXPECT_EQ(difference(module, result.rewritten, inputs[i]), "") << "without regions, inputs " << i << "\n" << result.rewritten.get_method("forward").graph()->toString(false);
+      EXPECT_EQ(difference(module, result.module, inputs[i]), "")
+          << "with regions, inputs " << i << "\n"
+          << result.module.get_method("forward").graph()->toString(false);
+      EXPECT_EQ(difference(module, result.rewritten, inputs[i]), "")
+          << "without regions, inputs " << i << "\n"
+          << result.rewritten.get_method("forward").graph()->toString(false);
     }
   } catch (const std::exception& problem) {
     ADD_FAILURE() << problem.what();

@@ -75,7 +75,8 @@ TEST(BranchRegions, BehindACheckASizeIsKnown) {
   EXPECT_EQ(text.find("aten::split"), std::string::npos) << text;
   EXPECT_ANY_THROW(result.module.get_method("forward")({at::randn({2, 5})}));
   expectSameBothWays(
-      "    if x.size(0) > 1:\n        assert x.size(0) == 2 or x.size(0) == 3\n        if x.size(0) != 2:\n            x = x * 2.0\n"
+      "    if x.size(0) > 1:\n        assert x.size(0) == 2 or x.size(0) == 3\n        if x.size(0) != 2:\n            "
+      "x = x * 2.0\n"
       "    return torch.tanh(x) * x.size(0)\n");
 }
 
@@ -90,7 +91,8 @@ TEST(BranchRegions, ArgumentsThatMayBeOneTensor) {
       "    return torch.sigmoid(y)\n",
       {{"w", weight({4})}});
   const at::Tensor x = at::randn({2, 4});
-  const OptimizedModel result = expectSame(module, {{x, at::randn({2, 4})}, {x, x}, {at::randn({3, 4}), at::randn({3, 4})}});
+  const OptimizedModel result =
+      expectSame(module, {{x, at::randn({2, 4})}, {x, x}, {at::randn({3, 4}), at::randn({3, 4})}});
   EXPECT_EQ(regionsIn(result.module), 2);
   expectSame(module, {{x, at::randn({1, 4})}, {x, x}});
 }

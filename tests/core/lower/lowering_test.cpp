@@ -18,8 +18,9 @@ void PrintTo(const Expression& expression, std::ostream* out) { *out << expressi
 class Lowering : public ::testing::TestWithParam<Expression> {};
 
 TEST_P(Lowering, IsOneRegionWithTheSameNumbers) {
-  const Module module = scriptModule("def forward(self, x):\n    x = torch.sigmoid(x) - 0.5\n    return " + std::string(GetParam().text) + "\n",
-                                     {{"w", weight({8})}, {"b", weight({8})}, {"m", at::randn({8, 1, 1})}, {"low", at::scalar_tensor(-2.0)}});
+  const Module module = scriptModule(
+      "def forward(self, x):\n    x = torch.sigmoid(x) - 0.5\n    return " + std::string(GetParam().text) + "\n",
+      {{"w", weight({8})}, {"b", weight({8})}, {"m", at::randn({8, 1, 1})}, {"low", at::scalar_tensor(-2.0)}});
   const auto input = [](std::int64_t n, std::int64_t h, std::int64_t w) { return Inputs{at::randn({n, 8, h, w})}; };
   const OptimizedModel result = expectSame(module, {input(1, 6, 7), input(3, 6, 7), input(2, 9, 5), input(1, 6, 7)});
   EXPECT_EQ(regionsIn(result.module), 1);
@@ -43,11 +44,14 @@ const Expression kExpressions[] = {
     {"normalize_rows", "torch.relu(x / torch.norm(x, 2, [-1], True).clamp_min(0.5).expand_as(x))"},
     {"rms_norm", "torch.relu(x * torch.rsqrt(x.pow(2).mean([-1], True) + 0.001))"},
     {"log_sum_exp", "torch.logsumexp(x, [1]).unsqueeze(1) + torch.logsumexp(x * 100.0, [2, 3], True)"},
-    {"log_sum_exp_infinite", "torch.logsumexp(x.masked_fill(x.amax([1], True) < 0.4, -float('inf')), [1]).clamp_min(-9.0)"},
+    {"log_sum_exp_infinite",
+     "torch.logsumexp(x.masked_fill(x.amax([1], True) < 0.4, -float('inf')), [1]).clamp_min(-9.0)"},
     {"unflatten", "torch.relu(x.unflatten(1, [2, -1])) + x.unflatten(-3, [2, 4])"},
     {"variance", "x.var([2, 3], False, True)"},
     {"deviation", "x.std([1], False, False)"},
-    {"spread_of_samples", "x.std([1], True, True) + torch.var(x, [2], correction=2, keepdim=True) + x.var([2, 3]).unsqueeze(-1).unsqueeze(-1)"},
+    {"spread_of_samples",
+     "x.std([1], True, True) + torch.var(x, [2], correction=2, keepdim=True) + x.var([2, "
+     "3]).unsqueeze(-1).unsqueeze(-1)"},
     {"amax", "torch.amax(x, [1], True) - torch.amin(x, [2, 3], True)"},
     {"max_of_dimension", "torch.max(x, 1)[0]"},
     {"max_of_two", "torch.max(x, self.m) + torch.min(x, self.m)"},
@@ -59,10 +63,13 @@ const Expression kExpressions[] = {
     {"pad_negative", "torch.constant_pad_nd(x, [-1, 2], 0.0)"},
     {"reflect", "torch.reflection_pad2d(x, [1, 2, 0, 3])"},
     {"replicate", "torch.replication_pad2d(x, [1, 2, 0, 3])"},
-    {"baddbmm", "torch.baddbmm(x.flatten(2).mean([2], True), x.flatten(2), x.flatten(2).transpose(1, 2), beta=2, alpha=0.5)"},
+    {"baddbmm",
+     "torch.baddbmm(x.flatten(2).mean([2], True), x.flatten(2), x.flatten(2).transpose(1, 2), beta=2, alpha=0.5)"},
     {"attention", "torch.matmul(torch.softmax(torch.matmul(x, x.transpose(-1, -2)) * 0.3, -1), x)"},
-    {"attention_filled", "torch.matmul(torch.softmax(torch.matmul(x, x.transpose(-1, -2)).masked_fill(self.m > 0.0, -1e4), -1), x)"},
-    {"adaptive_max_pool", "torch.adaptive_max_pool2d(x, [1, 1])[0] + torch.adaptive_max_pool2d(x, [2, 3])[0].amax([2, 3], True)"},
+    {"attention_filled",
+     "torch.matmul(torch.softmax(torch.matmul(x, x.transpose(-1, -2)).masked_fill(self.m > 0.0, -1e4), -1), x)"},
+    {"adaptive_max_pool",
+     "torch.adaptive_max_pool2d(x, [1, 1])[0] + torch.adaptive_max_pool2d(x, [2, 3])[0].amax([2, 3], True)"},
     {"avg_pool1d", "torch.avg_pool1d(x.flatten(2), [3], [2], [1], False, True)"},
     {"nearest_line", "torch.upsample_nearest1d(x.flatten(2), None, [2.0])"},
     {"linear_line", "torch.upsample_linear1d(x.flatten(2), None, False, [2.0])"},
@@ -70,53 +77,81 @@ const Expression kExpressions[] = {
     {"selu", "torch.selu(x)"},
     {"celu", "torch.celu(x) + torch.threshold(x, 0.0, 0.0)"},
     {"log_sigmoid", "torch.log_sigmoid(x * 40.0)"},
-    {"einsum_attention", "torch.einsum('bchw,bcdw->bchd', x, torch.softmax(torch.einsum('bchw,bcdw->bcdh', x, x), -1).transpose(2, 3).matmul(x))"},
+    {"einsum_attention",
+     "torch.einsum('bchw,bcdw->bchd', x, torch.softmax(torch.einsum('bchw,bcdw->bcdh', x, x), -1).transpose(2, "
+     "3).matmul(x))"},
     {"einsum_broadcast", "torch.einsum('bchw,bc->bchw', x, x.mean([2, 3]))"},
     {"einsum_reduced", "torch.einsum('bchw,c->bhw', x, self.w) + torch.einsum('bchw->bhw', x)"},
     {"expand_as", "x * x.mean([2, 3], True).expand_as(x)"},
     {"repeat", "x.repeat([1, 2, 1, 3]) * 2.0 + x.repeat_interleave(2, 1).repeat([1, 1, 1, 3])"},
     {"repeat_by_size", "x[:, :, :1].repeat([1, 1, x.size(2), 1]) * 2.0"},
-    {"pieces", "x.chunk(3, 1)[-1].amax([1], True) + x.split(3, 1)[0].amax([1], True) + torch.exp(x.unbind(1)[2]).unsqueeze(1)"},
+    {"pieces",
+     "x.chunk(3, 1)[-1].amax([1], True) + x.split(3, 1)[0].amax([1], True) + torch.exp(x.unbind(1)[2]).unsqueeze(1)"},
     {"split_by_sizes", "torch.exp(x.split([1, 3, 4], 1)[1])"},
     {"pixel_shuffle", "torch.pixel_shuffle(x, 2) * 2.0"},
     {"shape_list", "x.flatten(2).transpose(1, 2).reshape([x.shape[0], x.shape[2], x.size()[3], 8]) * 2.0"},
     {"rank", "torch.softmax(x, x.dim() - 1)"},
-    {"slice_scatter", "torch.slice_scatter(x, torch.relu(x[:, 2:5]), 1, 2, 5, 1) + torch.slice_scatter(x, torch.exp(x[:, :, -2:]), 2, -2, 9223372036854775807, 1)"},
-    {"select_scatter", "torch.select_scatter(x, torch.relu(x[:, 0]), 1, 0) * torch.select_scatter(x, x[:, :, :, 1] * 2.0, 3, -1)"},
-    {"filled", "x * torch.zeros([x.size(0), 8, 1, 1]).fill_(0.5) + torch.full([x.size(3)], 2.0) - torch.ones_like(x) * torch.exp(x)"},
-    {"made_and_written", "x + torch.slice_scatter(x.new_zeros([x.size(2), x.size(3)]), x.new_ones([x.size(2), 2]) * 3.0, 1, 1, 3, 1)"},
+    {"slice_scatter",
+     "torch.slice_scatter(x, torch.relu(x[:, 2:5]), 1, 2, 5, 1) + torch.slice_scatter(x, torch.exp(x[:, :, -2:]), 2, "
+     "-2, 9223372036854775807, 1)"},
+    {"select_scatter",
+     "torch.select_scatter(x, torch.relu(x[:, 0]), 1, 0) * torch.select_scatter(x, x[:, :, :, 1] * 2.0, 3, -1)"},
+    {"filled",
+     "x * torch.zeros([x.size(0), 8, 1, 1]).fill_(0.5) + torch.full([x.size(3)], 2.0) - torch.ones_like(x) * "
+     "torch.exp(x)"},
+    {"made_and_written",
+     "x + torch.slice_scatter(x.new_zeros([x.size(2), x.size(3)]), x.new_ones([x.size(2), 2]) * 3.0, 1, 1, 3, 1)"},
     {"topk", "torch.topk(x, 3, 1)[0] * 2.0"},
     {"topk_least_places", "x.gather(1, torch.topk(x, 3, 1, False)[1])"},
     {"sorted", "torch.sort(x, -1, True)[0] + x.gather(-1, torch.argsort(x, -1))"},
-    {"stable_order", "torch.sort(torch.round(x * 4.0), stable=True, dim=1, descending=True)[1].to(6) + torch.argsort(x, 2).to(6)"},
+    {"stable_order",
+     "torch.sort(torch.round(x * 4.0), stable=True, dim=1, descending=True)[1].to(6) + torch.argsort(x, 2).to(6)"},
     {"extreme_places", "torch.max(x, 1)[1] * 8 + torch.argmin(x, 1)"},
     {"extreme_values_and_places", "torch.min(x, 2, True)[0] + torch.min(x, 2, True)[1].to(6)"},
     {"argmax_of_all", "torch.argmax(torch.round(x * 3.0)) + 1"},
     {"running_sums", "torch.cumsum(x, 2) + torch.cumsum(x > 0.0, 3)"},
-    {"scattered", "torch.scatter(torch.relu(x), 1, torch.argsort(x, 1)[:, 2:5], torch.exp(x[:, :3])) + torch.scatter(x, 3, torch.argmax(x, 3, True), 7.0)"},
+    {"scattered",
+     "torch.scatter(torch.relu(x), 1, torch.argsort(x, 1)[:, 2:5], torch.exp(x[:, :3])) + torch.scatter(x, 3, "
+     "torch.argmax(x, 3, True), 7.0)"},
     {"scattered_sums", "torch.scatter_add(torch.relu(x), 1, torch.argsort(x, 1) // 2, torch.exp(x)) * 2.0"},
-    {"added_slices", "torch.index_add(torch.relu(x), 1, torch.argmax(x.flatten(2), 1).flatten()[:6] % 8, torch.exp(x[:, :6])) + torch.index_add(x, 0, torch.argmax(x.flatten(1), 1) * 0, x * 3.0, alpha=0.5)"},
+    {"added_slices",
+     "torch.index_add(torch.relu(x), 1, torch.argmax(x.flatten(2), 1).flatten()[:6] % 8, torch.exp(x[:, :6])) + "
+     "torch.index_add(x, 0, torch.argmax(x.flatten(1), 1) * 0, x * 3.0, alpha=0.5)"},
     {"index", "torch.exp(x[:, torch.argmax(x.flatten(1), 1) % 8 - 8])"},
     {"index_pair", "x[torch.arange(x.size(0)), torch.argmax(x.flatten(2).mean([2]), 1) - 8] * 2.0"},
     {"one_hot", "torch.one_hot(torch.argmax(x, 1), 8).to(6) * x.permute([0, 2, 3, 1])"},
-    {"integers", "(torch.argmax(x, 1) // 3) % 2 - torch.div(torch.argmin(x, 1), -3, rounding_mode='trunc').clamp(-1, 4).abs()"},
-    {"integers_and_sizes", "torch.argmax(x.flatten(2), 2) % x.size(3) + torch.argmax(x.flatten(2), 2) // (x.size(3) + 1)"},
+    {"integers",
+     "(torch.argmax(x, 1) // 3) % 2 - torch.div(torch.argmin(x, 1), -3, rounding_mode='trunc').clamp(-1, 4).abs()"},
+    {"integers_and_sizes",
+     "torch.argmax(x.flatten(2), 2) % x.size(3) + torch.argmax(x.flatten(2), 2) // (x.size(3) + 1)"},
     {"stacked_integers", "torch.stack([torch.argmax(x, 1), torch.full_like(torch.argmin(x, 1), 3)], -1)"},
     {"floats_and_sizes", "(x / x.size(3) - x.size(2) * x + x.size(0)) * (torch.argmax(x, 3, True) / x.size(3))"},
     {"integer_choice", "torch.where(torch.argmax(x, 1) >= 4, torch.argmin(x, 1), torch.arange(x.size(3))) == 3"},
     {"integers_as_floats", "x * torch.argmax(x, 1, True) + torch.arange(x.size(3)) / 2 + 0.5 * (x > 0.0)"},
-    {"grid_of_positions", "(torch.meshgrid([torch.arange(x.size(2)), torch.arange(x.size(3))])[0] - torch.meshgrid([x.mean([0, 1, 3]), x.mean([0, 1, 2])])[-1]) * x"},
-    {"triangles", "torch.triu(x, 1) - torch.tril(torch.exp(x), -1) + torch.matmul(x, torch.triu(torch.full([x.size(3), x.size(3)], 0.5), -1))"},
-    {"triangles_of_masks_and_integers", "x.masked_fill((x > -9.0).triu(2), 0.5) + torch.tril(torch.argmax(x, 1, True), 1)"},
-    {"triangle_of_infinities", "torch.softmax(torch.matmul(x, x.transpose(2, 3)) + torch.triu(torch.full([x.size(2), x.size(2)], -float('inf')), 1), -1)"},
+    {"grid_of_positions",
+     "(torch.meshgrid([torch.arange(x.size(2)), torch.arange(x.size(3))])[0] - torch.meshgrid([x.mean([0, 1, 3]), "
+     "x.mean([0, 1, 2])])[-1]) * x"},
+    {"triangles",
+     "torch.triu(x, 1) - torch.tril(torch.exp(x), -1) + torch.matmul(x, torch.triu(torch.full([x.size(3), x.size(3)], "
+     "0.5), -1))"},
+    {"triangles_of_masks_and_integers",
+     "x.masked_fill((x > -9.0).triu(2), 0.5) + torch.tril(torch.argmax(x, 1, True), 1)"},
+    {"triangle_of_infinities",
+     "torch.softmax(torch.matmul(x, x.transpose(2, 3)) + torch.triu(torch.full([x.size(2), x.size(2)], -float('inf')), "
+     "1), -1)"},
     {"lines_of_numbers", "x * torch.linspace(-1.0, 2.0, x.size(3)) + torch.linspace(0.5, 1.0, x.size(2) // x.size(2))"},
     {"positions", "torch.arange(1, x.size(3), 2).to(6) * 0.5 + torch.exp(x.mean())"},
-    {"grid_sample", "torch.grid_sampler(x, torch.tanh(x[:, :2]).permute([0, 2, 3, 1]), 0, 0, True) + torch.grid_sampler(x, x[:, 2:4].permute([0, 2, 3, 1]) * 3.0, 0, 1, False)"},
+    {"grid_sample",
+     "torch.grid_sampler(x, torch.tanh(x[:, :2]).permute([0, 2, 3, 1]), 0, 0, True) + torch.grid_sampler(x, x[:, "
+     "2:4].permute([0, 2, 3, 1]) * 3.0, 0, 1, False)"},
     {"pad_to_multiple", "torch.constant_pad_nd(x, [0, (7 - x.size(3) % 7) % 7, 0, 0], 0.0)[:, :, :, :x.size(3)] * 2.0"},
-    {"channel_shuffle", "x.view([x.size(0), 2, 4, x.size(2), x.size(3)]).transpose(1, 2).contiguous().view([x.size(0), 8, x.size(2), x.size(3)]) * 2.0"},
+    {"channel_shuffle",
+     "x.view([x.size(0), 2, 4, x.size(2), x.size(3)]).transpose(1, 2).contiguous().view([x.size(0), 8, x.size(2), "
+     "x.size(3)]) * 2.0"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Operators, Lowering, ::testing::ValuesIn(kExpressions), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Operators, Lowering, ::testing::ValuesIn(kExpressions),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace ipex_studio

@@ -11,7 +11,9 @@ using namespace testing;  // NOLINT: the fixture's names
 // Weights w0, w1 … of layers with `gates` · 6 rows, as PyTorch orders them.
 Weights layerWeights(int gates, int layers, int directions, bool biased) {
   Weights weights;
-  const auto add = [&](at::IntArrayRef sizes) { weights.emplace_back("w" + std::to_string(weights.size()), weight(sizes)); };
+  const auto add = [&](at::IntArrayRef sizes) {
+    weights.emplace_back("w" + std::to_string(weights.size()), weight(sizes));
+  };
   for (int l = 0; l < layers; ++l) {
     for (int d = 0; d < directions; ++d) {
       add({gates * 6, l == 0 ? 5 : 6 * directions});
@@ -37,10 +39,13 @@ void expectRegion(const char* cell, int gates, const Layers& of) {
   const Weights weights = layerWeights(gates, of.layers, of.directions, of.biased);
   const auto flag = [](bool value) { return value ? "True" : "False"; };
   const bool is_lstm = std::string(cell) == "lstm";
-  const std::string states = std::to_string(of.layers * of.directions), batch = of.batch_first ? "x.size(0)" : "x.size(1)";
-  std::string source = "def forward(self, x):\n    h = torch.zeros([" + states + ", " + batch + ", 6]) + 0.25\n    x = torch.tanh(x)\n";
+  const std::string states = std::to_string(of.layers * of.directions),
+                    batch = of.batch_first ? "x.size(0)" : "x.size(1)";
+  std::string source =
+      "def forward(self, x):\n    h = torch.zeros([" + states + ", " + batch + ", 6]) + 0.25\n    x = torch.tanh(x)\n";
   source += is_lstm ? "    y, a, b = torch.lstm(x, [h, h * 2.0], " : "    y, a = torch.gru(x, h, ";
-  source += listOf(weights) + ", " + flag(of.biased) + ", " + std::to_string(of.layers) + ", 0.0, False, " + flag(of.directions == 2) + ", " + flag(of.batch_first) + ")\n";
+  source += listOf(weights) + ", " + flag(of.biased) + ", " + std::to_string(of.layers) + ", 0.0, False, " +
+            flag(of.directions == 2) + ", " + flag(of.batch_first) + ")\n";
   source += is_lstm ? "    return torch.relu(y), a, b\n" : "    return torch.relu(y), a * 2.0\n";
   const Module module = scriptModule(source, weights);
   const auto input = [&](std::int64_t batches, std::int64_t steps) {
@@ -62,12 +67,14 @@ TEST(Recurrent, LayersAreOneRegion) {
 }
 
 TEST(Recurrent, CellsAreOneRegion) {
-  const Weights weights = {{"w", weight({24, 5})}, {"u", weight({24, 6})}, {"b", weight({24})}, {"d", weight({24})}, {"v", weight({18, 5})}, {"t", weight({18, 6})}, {"e", weight({18})}, {"f", weight({18})}};
+  const Weights weights = {{"w", weight({24, 5})}, {"u", weight({24, 6})}, {"b", weight({24})}, {"d", weight({24})},
+                           {"v", weight({18, 5})}, {"t", weight({18, 6})}, {"e", weight({18})}, {"f", weight({18})}};
   const Module module = scriptModule(
       "def forward(self, x, h):\n    a, c = torch.lstm_cell(x, [h, h * 0.5], self.w, self.u, self.b, self.d)\n"
       "    g = torch.gru_cell(x, a, self.v, self.t, self.e, self.f)\n    return torch.tanh(c) + g\n",
       weights);
-  const OptimizedModel result = expectSame(module, {Inputs{at::randn({3, 5}), at::randn({3, 6})}, Inputs{at::randn({1, 5}), at::randn({1, 6})}});
+  const OptimizedModel result =
+      expectSame(module, {Inputs{at::randn({3, 5}), at::randn({3, 6})}, Inputs{at::randn({1, 5}), at::randn({1, 6})}});
   EXPECT_EQ(regionsIn(result.module), 1);
   EXPECT_DOUBLE_EQ(result.coverage.nodes, 1) << result.module.get_method("forward").graph()->toString(false);
 }

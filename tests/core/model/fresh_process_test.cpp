@@ -13,10 +13,10 @@
 #include <map>
 #include <sstream>
 
-#include "core/model/measure.h"
-#include "core/lower/region_object.h"
 #include "core/base/error.h"
 #include "core/file/pt_file.h"
+#include "core/lower/region_object.h"
+#include "core/model/measure.h"
 #include "tests/core/graph/script_models.h"
 #include "tests/profiler/temp_directory.h"
 
@@ -28,13 +28,15 @@ using namespace testing;  // NOLINT: the fixture's names
 constexpr const char* kFolderVariable = "IPEX_TEST_FOLDER";
 
 // Runs one disabled test of this program in a new process, with `folder` in its environment; its exit code.
-int runChild(const std::string& test, const std::string& folder, const std::vector<std::pair<std::string, std::string>>& environment = {}) {
+int runChild(const std::string& test, const std::string& folder,
+             const std::vector<std::pair<std::string, std::string>>& environment = {}) {
   const pid_t child = fork();
   if (child == 0) {
     setenv(kFolderVariable, folder.c_str(), 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     const std::string filter = "--gtest_filter=" + test;
-    execl("/proc/self/exe", "graph_tests", filter.c_str(), "--gtest_also_run_disabled_tests", "--gtest_brief=1", static_cast<char*>(nullptr));
+    execl("/proc/self/exe", "graph_tests", filter.c_str(), "--gtest_also_run_disabled_tests", "--gtest_brief=1",
+          static_cast<char*>(nullptr));
     _exit(127);
   }
   int status = 0;
@@ -68,7 +70,10 @@ def forward(self, x):
         y = y * 2
     return torch.softmax(torch.linear(y.mean([2, 3]), self.w3), -1), y
 )",
-                      {{"w1", weight({channels, channels, 3, 3})}, {"w2", weight({channels, channels, 3, 3})}, {"b", weight({channels})}, {"w3", weight({10, channels})}});
+                      {{"w1", weight({channels, channels, 3, 3})},
+                       {"w2", weight({channels, channels, 3, 3})},
+                       {"b", weight({channels})},
+                       {"w3", weight({10, channels})}});
 }
 
 // In the child: the file gives the numbers that the parent got, bit by bit.
@@ -80,8 +85,10 @@ TEST(FreshProcess, DISABLED_RunsTheCompiledForm) {
   const IValue expected = load(folder + "/expected.pt");
   const IValue results = call(module, {load(folder + "/input.pt")});
   for (std::size_t o = 0; o < 2; ++o) {
-    const at::Tensor result = results.toTupleRef().elements()[o].toTensor(), reference = expected.toTupleRef().elements()[o].toTensor();
-    EXPECT_TRUE(at::equal(result, reference)) << "output " << o << " differs by " << (result - reference).abs().max().item<float>();
+    const at::Tensor result = results.toTupleRef().elements()[o].toTensor(),
+                     reference = expected.toTupleRef().elements()[o].toTensor();
+    EXPECT_TRUE(at::equal(result, reference))
+        << "output " << o << " differs by " << (result - reference).abs().max().item<float>();
   }
 }
 
@@ -114,7 +121,8 @@ std::map<std::string, std::int32_t> operatorsIn(const std::string& path) {
 }
 
 bool namesOurs(const std::map<std::string, std::int32_t>& operators) {
-  return std::any_of(operators.begin(), operators.end(), [](const auto& entry) { return entry.first.rfind("ipex_studio::", 0) == 0; });
+  return std::any_of(operators.begin(), operators.end(),
+                     [](const auto& entry) { return entry.first.rfind("ipex_studio::", 0) == 0; });
 }
 
 TEST(Export, PortableFormHasStockOperatorsOnly) {
@@ -140,9 +148,11 @@ TEST(Export, PortableFormHasStockOperatorsOnly) {
 // Regions that another version of ipex-studio saved.
 TEST(Export, RegionsWithAnotherStateAreRefusedInOneSentence) {
   const c10::ClassTypePtr type = regionType();
-  const std::vector<std::vector<IValue>> states = {{"{}", std::vector<at::Tensor>()}, {"{}", std::vector<at::Tensor>(), "0.0.9"}, {1, 2, 3, 4}};
+  const std::vector<std::vector<IValue>> states = {
+      {"{}", std::vector<at::Tensor>()}, {"{}", std::vector<at::Tensor>(), "0.0.9"}, {1, 2, 3, 4}};
   for (const std::vector<IValue>& state : states) {
-    torch::jit::Stack stack{c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, type), 1), c10::ivalue::Tuple::create(state)};
+    torch::jit::Stack stack{c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, type), 1),
+                            c10::ivalue::Tuple::create(state)};
     try {
       type->getMethod("__setstate__").run(stack);
       ADD_FAILURE() << "read a state of " << state.size() << " parts";
@@ -168,7 +178,8 @@ TEST(FreshProcess, DISABLED_OneThreadUsesOneCore) {
     timeForward(*variant, inputs, 0.8, 0);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const double cpu = static_cast<double>(after.tv_sec - before.tv_sec) + static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
+    const double cpu =
+        static_cast<double>(after.tv_sec - before.tv_sec) + static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
     EXPECT_LE(cpu, 1.05 * wall) << (variant == &baseline ? "baseline" : "optimized");
   }
 }

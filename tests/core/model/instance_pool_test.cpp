@@ -6,9 +6,9 @@
 
 #include <atomic>
 
+#include "core/base/error.h"
 #include "core/model/measure.h"
 #include "core/runtime/core_sets.h"
-#include "core/base/error.h"
 #include "tests/core/graph/script_models.h"
 
 namespace ipex_studio {

@@ -60,7 +60,8 @@ TEST(Recording, SamplesBelongToStepsAndFitIntoTheRun) {
   RunRecord run;
   const auto begin = std::chrono::steady_clock::now();
   profileSteps(result.module, inputs, 5, result.origins, run);
-  const auto whole_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+  const auto whole_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
   ASSERT_GE(run.steps.size(), 16U);
   std::int64_t inside_ns = 0;
   for (const StepTime& time : run.step_times) {

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "tests/core/graph/script_models.h"
 #include "tests/core/file/pt_file_fixture.h"
+#include "tests/core/graph/script_models.h"
 #include "tests/profiler/temp_directory.h"
 
 namespace ipex_studio {
@@ -49,8 +49,10 @@ class ReadInputs : public ::testing::Test {
 
 // Pickle of a 2x2 tensor of 1 2 3 4, column-major when `turned`.
 std::string tensorPickle(bool turned = false) {
-  return global("torch._utils", "_rebuild_tensor_v2") + "((" + binUnicode("storage") + global("torch", "FloatStorage") + binUnicode("0") + binUnicode("cpu") + "K\4tQK" + std::string(1, '\0') +
-         (turned ? "K\2K\2\x86K\1K\2\x86" : "K\2K\2\x86K\2K\1\x86") + "\x89" + global("collections", "OrderedDict") + ")RtR";
+  return global("torch._utils", "_rebuild_tensor_v2") + "((" + binUnicode("storage") + global("torch", "FloatStorage") +
+         binUnicode("0") + binUnicode("cpu") + "K\4tQK" + std::string(1, '\0') +
+         (turned ? "K\2K\2\x86K\1K\2\x86" : "K\2K\2\x86K\2K\1\x86") + "\x89" + global("collections", "OrderedDict") +
+         ")RtR";
 }
 
 TEST_F(ReadInputs, ListsTuplesDictsAndTensors) {
@@ -59,7 +61,8 @@ TEST_F(ReadInputs, ListsTuplesDictsAndTensors) {
   ASSERT_EQ(list.size(), 2u);
   EXPECT_TRUE(at::equal(list[0].toTensor(), a));
   EXPECT_TRUE(at::equal(list[1].toTensor(), b));
-  const Inputs tuple = readInputs(save(c10::ivalue::Tuple::create({a, 3, 0.5, true, IValue(), c10::ivalue::Tuple::create({b, a})})));
+  const Inputs tuple =
+      readInputs(save(c10::ivalue::Tuple::create({a, 3, 0.5, true, IValue(), c10::ivalue::Tuple::create({b, a})})));
   ASSERT_EQ(tuple.size(), 6u);
   EXPECT_EQ(tuple[1].toInt(), 3);
   EXPECT_EQ(tuple[2].toDouble(), 0.5);
@@ -76,7 +79,8 @@ TEST_F(ReadInputs, ListsTuplesDictsAndTensors) {
 }
 
 TEST_F(ReadInputs, TypesViewsAndSharedData) {
-  for (const at::ScalarType type : {at::kHalf, at::kFloat, at::kDouble, at::kBFloat16, at::kChar, at::kShort, at::kInt, at::kLong, at::kByte, at::kBool}) {
+  for (const at::ScalarType type : {at::kHalf, at::kFloat, at::kDouble, at::kBFloat16, at::kChar, at::kShort, at::kInt,
+                                    at::kLong, at::kByte, at::kBool}) {
     const at::Tensor tensor = at::randint(0, 2, {3, 4}).to(type).t();
     const at::Tensor read = readInputs(save(c10::List<at::Tensor>({tensor, tensor.select(0, 1)})))[1].toTensor();
     EXPECT_EQ(read.scalar_type(), type);
@@ -89,11 +93,14 @@ TEST_F(ReadInputs, TypesViewsAndSharedData) {
 
 TEST_F(ReadInputs, WhatPythonWrites) {
   const at::Tensor expected = at::tensor({1.f, 2.f, 3.f, 4.f}).reshape({2, 2});
-  const std::pair<std::string, std::size_t> kForms[] = {
-      {tensorPickle(), 1}, {"]q\x01" + tensorPickle() + "a", 1}, {"]q\x01(" + tensorPickle() + tensorPickle() + "e", 2}, {tensorPickle() + "\x85", 1},
-      {"}" + binUnicode("x") + tensorPickle() + "s", 1}};
+  const std::pair<std::string, std::size_t> kForms[] = {{tensorPickle(), 1},
+                                                        {"]q\x01" + tensorPickle() + "a", 1},
+                                                        {"]q\x01(" + tensorPickle() + tensorPickle() + "e", 2},
+                                                        {tensorPickle() + "\x85", 1},
+                                                        {"}" + binUnicode("x") + tensorPickle() + "s", 1}};
   for (const auto& [body, count] : kForms) {
-    const std::string path = body.compare(0, 3, "]q\x01") == 0 ? savePython("]q" + std::string(1, '\0') + body.substr(3)) : savePython(body);
+    const std::string path =
+        body.compare(0, 3, "]q\x01") == 0 ? savePython("]q" + std::string(1, '\0') + body.substr(3)) : savePython(body);
     const Inputs inputs = readInputs(path);
     ASSERT_EQ(inputs.size(), count);
     EXPECT_TRUE(at::equal(inputs[0].toTensor(), expected));
@@ -104,7 +111,8 @@ TEST_F(ReadInputs, WhatPythonWrites) {
 }
 
 TEST_F(ReadInputs, RefusesOtherPickles) {
-  EXPECT_NE(refusal(savePython(global("os", "system") + binUnicode("touch x") + "\x85R")).find("'os.system'"), std::string::npos);
+  EXPECT_NE(refusal(savePython(global("os", "system") + binUnicode("touch x") + "\x85R")).find("'os.system'"),
+            std::string::npos);
   EXPECT_NE(refusal(savePython(global("__torch__", "Evil") + ")\x81}b")), "");
   EXPECT_NE(refusal(savePython(binUnicode("hello"))), "");
   EXPECT_NE(refusal(savePython("]")), "");
@@ -125,7 +133,13 @@ TEST_F(ReadInputs, RefusesOtherPickles) {
 TEST_F(ReadInputs, RecordedCases) {
   const at::Tensor a = at::randn({2}), b = at::randn({3}), c = at::randn({1});
   Module box("Box");
-  for (const auto& [name, tensor] : Weights{{"case1_in0", b}, {"case0_in1", b}, {"case0_in0", a}, {"case0_out0", c}, {"case1_in1", a}, {"case1_out0", a}}) box.register_buffer(name, tensor);
+  for (const auto& [name, tensor] : Weights{{"case1_in0", b},
+                                            {"case0_in1", b},
+                                            {"case0_in0", a},
+                                            {"case0_out0", c},
+                                            {"case1_in1", a},
+                                            {"case1_out0", a}})
+    box.register_buffer(name, tensor);
   const std::string path = directory_.file("model.io.pt");
   box.save(path);
   const Inputs inputs = readInputs(path);

@@ -12,7 +12,9 @@ namespace {
 
 using namespace testing;  // NOLINT: the fixture's names
 
-AccuracyRecord worst(const IValue& actual, const IValue& expected) { return compareOutputs(actual, expected, nullptr)[0]; }
+AccuracyRecord worst(const IValue& actual, const IValue& expected) {
+  return compareOutputs(actual, expected, nullptr)[0];
+}
 
 IValue tuple(std::vector<IValue> values) { return c10::ivalue::Tuple::create(std::move(values)); }
 
@@ -55,12 +57,23 @@ TEST(Verify, ReferenceIsDoublePrecisionWherePossible) {
     return records[0].reference;
   };
   const at::Tensor x = at::randn({4, 8});
-  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.softmax(torch.linear(x, self.w), -1).mean([1])\n", {{"w", weight({8, 8})}}), {x}), "fp64");
-  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.sum(x, [0], dtype=6) + torch.zeros([8], dtype=6)\n"), {x}), "fp64");
-  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return {'twice': x * 2, 'both': torch.relu(x)}\n"), {x}), "fp64");
+  EXPECT_EQ(
+      reference(scriptModule("def forward(self, x):\n    return torch.softmax(torch.linear(x, self.w), -1).mean([1])\n",
+                             {{"w", weight({8, 8})}}),
+                {x}),
+      "fp64");
+  EXPECT_EQ(reference(scriptModule(
+                          "def forward(self, x):\n    return torch.sum(x, [0], dtype=6) + torch.zeros([8], dtype=6)\n"),
+                      {x}),
+            "fp64");
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return {'twice': x * 2, 'both': torch.relu(x)}\n"), {x}),
+            "fp64");
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.ones([3]), x * 2\n"), {x}), "eager");
   // Indices stay what they are.
-  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.index_select(x, 0, self.rows)\n", {}, {{"rows", at::tensor({2, 0})}}), {x}), "fp64");
+  EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.index_select(x, 0, self.rows)\n", {},
+                                   {{"rows", at::tensor({2, 0})}}),
+                      {x}),
+            "fp64");
 }
 
 TEST(Verify, ViewsAndWritesAmongResults) {
@@ -70,7 +83,8 @@ TEST(Verify, ViewsAndWritesAmongResults) {
     const Module module = scriptModule(source);
     Module candidate = module.deepcopy();
     const at::Tensor given = x.clone();
-    for (const AccuracyRecord& record : verifyModule(module, candidate, {{given}}, "")) EXPECT_TRUE(record.pass) << record.text;
+    for (const AccuracyRecord& record : verifyModule(module, candidate, {{given}}, ""))
+      EXPECT_TRUE(record.pass) << record.text;
     EXPECT_TRUE(at::equal(given, x));
   }
 }

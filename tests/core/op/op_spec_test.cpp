@@ -42,10 +42,11 @@ TEST(OpSpec, RandomSpecsReadBack) {
 }
 
 TEST(OpSpec, RefusesDamagedText) {
-  for (const char* text : {"", "conv{}", "convolution", "convolution{", "convolution{stride}", "convolution{stride=}", "convolution{,}",
-                           "convolution{a=1,a=2}", "convolution{a=[1,]}", "convolution{a=[1.5]}", "convolution{}x", "convolution{}|",
-                           "convolution{}|bogus", "convolution{}|add", "convolution{}|add(-1)", "convolution{}|add(64)", "convolution{}|clip(1)",
-                           "convolution{}|relu(1)", "convolution{a=99999999999999999999}"}) {
+  for (const char* text :
+       {"", "conv{}", "convolution", "convolution{", "convolution{stride}", "convolution{stride=}", "convolution{,}",
+        "convolution{a=1,a=2}", "convolution{a=[1,]}", "convolution{a=[1.5]}", "convolution{}x", "convolution{}|",
+        "convolution{}|bogus", "convolution{}|add", "convolution{}|add(-1)", "convolution{}|add(64)",
+        "convolution{}|clip(1)", "convolution{}|relu(1)", "convolution{a=99999999999999999999}"}) {
     try {
       parseOpSpec(text);
       ADD_FAILURE() << "'" << text << "' was read";

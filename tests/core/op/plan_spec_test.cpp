@@ -36,7 +36,7 @@ TEST(PlanSpec, ReadsAndPrints) {
 
 TEST(PlanSpec, RefusesWhatContradictsItself) {
   const std::pair<const char*, const char*> kChanges[] = {
-      {"/plan", "2"},                        // a later version
+      {"/plan", "2"},  // a later version
       {"/plan", "\"1\""},
       {"/inputs/0", "[\"f31\",3]"},
       {"/inputs/0", "[\"f32\",9]"},
@@ -47,21 +47,21 @@ TEST(PlanSpec, RefusesWhatContradictsItself) {
       {"/constants/0/sizes", "[1,1,1,1,1,1,1,1,1]"},
       {"/nodes/0/op", "\"pointwise{\""},
       {"/nodes/0/op", "\"unheard{}\""},
-      {"/nodes/0/src", "[3]"},               // itself
-      {"/nodes/0/src", "[7]"},               // later
-      {"/nodes/0/src", "[1]"},               // an integer
+      {"/nodes/0/src", "[3]"},  // itself
+      {"/nodes/0/src", "[7]"},  // later
+      {"/nodes/0/src", "[1]"},  // an integer
       {"/nodes/0/src", "[-2]"},
       {"/nodes/0/src", "[1.5]"},
-      {"/nodes/0/dst", "[4]"},               // out of order
+      {"/nodes/0/dst", "[4]"},  // out of order
       {"/nodes/0/dst", "[]"},
       {"/nodes/0/dst", "[3,4,5]"},
       {"/nodes/0/name", "7"},
       {"/nodes/0/origins", "\"all\""},
       {"/nodes/1/int", "\"pow\""},
-      {"/nodes/1/src", "[1]"},               // the size of an integer
+      {"/nodes/1/src", "[1]"},  // the size of an integer
       {"/nodes/1/src", "[]"},
       {"/nodes/2/src", "[4]"},
-      {"/nodes/2/src", "[4,0]"},             // a tensor
+      {"/nodes/2/src", "[4,0]"},  // a tensor
       {"/nodes/2/src", "[4,-1]"},
       {"/nodes/3/refs/0", "[\"shape\",2,4]"},
       {"/nodes/3/refs/0", "[\"shape\",-1,4]"},
@@ -69,7 +69,7 @@ TEST(PlanSpec, RefusesWhatContradictsItself) {
       {"/nodes/3/refs/0", "[\"shape\",0,3]"},
       {"/nodes/3/refs/0", "[\"shape\",0,99]"},
       {"/nodes/3/refs/0", "[\"shape\"]"},
-      {"/outputs", "[4]"},                   // an integer
+      {"/outputs", "[4]"},  // an integer
       {"/outputs", "[8]"},
       {"/outputs", "[-1]"},
       {"/outputs", "7"},
@@ -84,13 +84,15 @@ TEST(PlanSpec, RefusesWhatContradictsItself) {
       EXPECT_EQ(error.code(), ExitCode::kBadModel);
     }
   }
-  for (const char* text : {"", "{}", "[]", "null", "{\"plan\":1}", "{\"plan\":1,\"inputs\":[]}"}) EXPECT_THROW(planSpecFromText(text), Error) << text;
+  for (const char* text : {"", "{}", "[]", "null", "{\"plan\":1}", "{\"plan\":1,\"inputs\":[]}"})
+    EXPECT_THROW(planSpecFromText(text), Error) << text;
   EXPECT_THROW(planSpecFromText(std::string(100000, '[')), Error);
 }
 
 TEST(PlanSpec, MissingFieldsAreRefused) {
-  for (const char* where : {"/plan", "/inputs", "/constants", "/nodes", "/outputs", "/nodes/0/op", "/nodes/0/src", "/nodes/0/dst", "/nodes/0/name",
-                            "/nodes/0/origins", "/nodes/1/literal", "/constants/0/dtype", "/constants/0/sizes"}) {
+  for (const char* where :
+       {"/plan", "/inputs", "/constants", "/nodes", "/outputs", "/nodes/0/op", "/nodes/0/src", "/nodes/0/dst",
+        "/nodes/0/name", "/nodes/0/origins", "/nodes/1/literal", "/constants/0/dtype", "/constants/0/sizes"}) {
     json changed = valid();
     const json::json_pointer pointer(where);
     changed[pointer.parent_pointer()].erase(pointer.back());

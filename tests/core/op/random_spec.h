@@ -19,7 +19,9 @@ class Random {
   }
   bool chance(int percent) { return between(0, 99) < percent; }
   double real() { return std::uniform_real_distribution<double>(-4, 4)(engine_); }
-  std::size_t index(std::size_t size) { return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(size) - 1)); }
+  std::size_t index(std::size_t size) {
+    return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(size) - 1));
+  }
 
  private:
   std::mt19937_64 engine_;
@@ -30,9 +32,12 @@ inline int campaignFactor() { return std::getenv("IPEX_CAMPAIGN") != nullptr ? 5
 
 inline AttrValue randomAttribute(Random& random) {
   switch (random.between(0, 3)) {
-    case 0: return random.between(-1000, 1000);
-    case 1: return random.chance(20) ? std::numeric_limits<double>::infinity() : random.real() * 1e-7;
-    case 2: return std::string(random.chance(50) ? "nearest" : "f32");
+    case 0:
+      return random.between(-1000, 1000);
+    case 1:
+      return random.chance(20) ? std::numeric_limits<double>::infinity() : random.real() * 1e-7;
+    case 2:
+      return std::string(random.chance(50) ? "nearest" : "f32");
     default: {
       std::vector<std::int64_t> list(random.index(5));
       for (std::int64_t& entry : list) entry = random.between(-9, 999);
@@ -61,14 +66,23 @@ inline OpSpec randomSpec(Random& random) {
 
 // One to four small damages: bytes replaced, dropped, doubled, exchanged for a hostile number.
 inline std::string mutated(std::string text, Random& random) {
-  static const char* const kNumbers[] = {"-1", "0", "7", "1099511627776", "9223372036854775807", "-9223372036854775808", "1e400", "nan", "3.5"};
+  static const char* const kNumbers[] = {
+      "-1", "0", "7", "1099511627776", "9223372036854775807", "-9223372036854775808", "1e400", "nan", "3.5"};
   for (std::int64_t times = random.between(1, 4); times > 0 && !text.empty(); --times) {
     const std::size_t at = random.index(text.size());
     switch (random.between(0, 4)) {
-      case 0: text[at] = static_cast<char>(random.between(0, 255)); break;
-      case 1: text.erase(at, static_cast<std::size_t>(random.between(1, 6))); break;
-      case 2: text.insert(at, text.substr(at, static_cast<std::size_t>(random.between(1, 12)))); break;
-      case 3: text[at] = text[random.index(text.size())]; break;
+      case 0:
+        text[at] = static_cast<char>(random.between(0, 255));
+        break;
+      case 1:
+        text.erase(at, static_cast<std::size_t>(random.between(1, 6)));
+        break;
+      case 2:
+        text.insert(at, text.substr(at, static_cast<std::size_t>(random.between(1, 12))));
+        break;
+      case 3:
+        text[at] = text[random.index(text.size())];
+        break;
       default: {
         const std::size_t digit = text.find_first_of("0123456789", at);
         if (digit != std::string::npos) text.replace(digit, 1, kNumbers[random.index(9)]);

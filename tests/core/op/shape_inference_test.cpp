@@ -29,7 +29,8 @@ bool refused(const std::string& text, const std::vector<TensorDesc>& src) { retu
 
 // How often a window of `span` fits when it moves by `stride`; with ceil_mode one more that hangs over the end but begins
 // before it.
-std::int64_t windows(std::int64_t size, std::int64_t pad_begin, std::int64_t pad_end, std::int64_t span, std::int64_t stride, bool ceil_mode) {
+std::int64_t windows(std::int64_t size, std::int64_t pad_begin, std::int64_t pad_end, std::int64_t span,
+                     std::int64_t stride, bool ceil_mode) {
   std::int64_t count = 0;
   while (count * stride + span <= size + pad_begin + pad_end) ++count;
   const bool uncovered = count > 0 && (count - 1) * stride + span < size + pad_begin + pad_end;
@@ -39,15 +40,19 @@ std::int64_t windows(std::int64_t size, std::int64_t pad_begin, std::int64_t pad
 
 TEST(ShapeInference, NarrowWeightsAndTables) {
   const auto of = [](DType dtype, const Dims& dims) { return contiguousDesc(dtype, dims); };
-  const TensorDesc x = f32(Dims{2, 70}), bytes = of(DType::kS8, Dims{5, 70}), nibbles = of(DType::kU8, Dims{5, 48}), three = f32(Dims{5, 3});
+  const TensorDesc x = f32(Dims{2, 70}), bytes = of(DType::kS8, Dims{5, 70}), nibbles = of(DType::kU8, Dims{5, 48}),
+                   three = f32(Dims{5, 3});
   EXPECT_EQ(resultOf("linear{group=32}", {x, bytes, three}), (Dims{2, 5}));
   EXPECT_EQ(resultOf("linear{bits=4,depth=70,group=32}", {x, nibbles, three}), (Dims{2, 5}));
   EXPECT_EQ(resultOf("linear{bits=4,depth=70,group=128}", {x, nibbles, f32(Dims{5, 1})}), (Dims{2, 5}));
-  for (const char* text : {"linear{group=0}", "linear{group=-32}", "linear{group=33}", "linear{group=64}", "linear{bits=8}", "linear{bits=4,group=32}",
-                           "linear{bits=4,depth=70,group=32}", "linear{dynamic=1,group=32}", "linear{group=32,src_zero=1}", "linear{group=4611686018427387904}"}) {
+  for (const char* text :
+       {"linear{group=0}", "linear{group=-32}", "linear{group=33}", "linear{group=64}", "linear{bits=8}",
+        "linear{bits=4,group=32}", "linear{bits=4,depth=70,group=32}", "linear{dynamic=1,group=32}",
+        "linear{group=32,src_zero=1}", "linear{group=4611686018427387904}"}) {
     EXPECT_TRUE(refused(text, {x, bytes, three})) << text;
   }
-  for (const char* text : {"linear{bits=4,depth=69,group=32}", "linear{bits=3,depth=70,group=32}", "linear{bits=4,depth=70,group=64}", "linear{group=32}", "linear{bits=4,depth=70}"}) {
+  for (const char* text : {"linear{bits=4,depth=69,group=32}", "linear{bits=3,depth=70,group=32}",
+                           "linear{bits=4,depth=70,group=64}", "linear{group=32}", "linear{bits=4,depth=70}"}) {
     EXPECT_TRUE(refused(text, {x, nibbles, three})) << text;
   }
   EXPECT_TRUE(refused("linear{group=32}", {x, bytes, TensorDesc()}));
@@ -61,15 +66,18 @@ TEST(ShapeInference, NarrowWeightsAndTables) {
 }
 
 TEST(ShapeInference, OrderAndLookUps) {
-  const TensorDesc x = f32(Dims{2, 5, 3}), ids = s64(Dims{2, 7, 3}), flags = contiguousDesc(DType::kBool, Dims{2, 5, 3});
+  const TensorDesc x = f32(Dims{2, 5, 3}), ids = s64(Dims{2, 7, 3}),
+                   flags = contiguousDesc(DType::kBool, Dims{2, 5, 3});
   EXPECT_EQ(resultOf("extremum{axis=1,mode=max}", {x}), (Dims{2, 3}));
   EXPECT_EQ(resultOf("extremum{axis=-1,keepdim=1,mode=min}", {ids}), (Dims{2, 7, 1}));
-  for (const char* text : {"extremum{axis=3,mode=max}", "extremum{axis=1}", "extremum{axis=1,mode=sum}"}) EXPECT_TRUE(refused(text, {x})) << text;
+  for (const char* text : {"extremum{axis=3,mode=max}", "extremum{axis=1}", "extremum{axis=1,mode=sum}"})
+    EXPECT_TRUE(refused(text, {x})) << text;
   EXPECT_TRUE(refused("extremum{axis=0,mode=max}", {f32(Dims{0, 2})}));
   EXPECT_TRUE(refused("extremum{axis=0,mode=max}", {flags}));
   EXPECT_EQ(resultOf("sort{axis=1}", {x}), (Dims{2, 5, 3}));
   EXPECT_EQ(resultOf("sort{axis=1,descending=1,k=4}", {x}), (Dims{2, 4, 3}));
-  for (const char* text : {"sort{axis=1,k=6}", "sort{axis=1,k=-1}", "sort{axis=-4}"}) EXPECT_TRUE(refused(text, {x})) << text;
+  for (const char* text : {"sort{axis=1,k=6}", "sort{axis=1,k=-1}", "sort{axis=-4}"})
+    EXPECT_TRUE(refused(text, {x})) << text;
   EXPECT_TRUE(refused("sort{axis=0}", {f32(Dims{})}));
   EXPECT_TRUE(refused("cumulative_sum{axis=0}", {flags}));
   EXPECT_EQ(resultOf("gather_elements{axis=1}", {x, ids}), (Dims{2, 7, 3}));
@@ -101,25 +109,33 @@ TEST(ShapeInference, OrderAndLookUps) {
 TEST(ShapeInference, ConvolutionsAndPools) {
   Random random(6);
   for (int round = 0; round < 3000; ++round) {
-    const std::int64_t groups = random.between(1, 3), in = groups * random.between(1, 3), out = groups * random.between(1, 3);
-    const std::int64_t h = random.between(1, 12), k = random.between(1, 4), stride = random.between(1, 3), dilation = random.between(1, 2);
+    const std::int64_t groups = random.between(1, 3), in = groups * random.between(1, 3),
+                       out = groups * random.between(1, 3);
+    const std::int64_t h = random.between(1, 12), k = random.between(1, 4), stride = random.between(1, 3),
+                       dilation = random.between(1, 2);
     const std::int64_t pad = random.between(0, 2), pad_end = random.between(0, 2);
-    const std::string window = "dilation=[" + std::to_string(dilation) + "],padding=[" + std::to_string(pad) + "],padding_end=[" +
-                               std::to_string(pad_end) + "],stride=[" + std::to_string(stride) + "]";
+    const std::string window = "dilation=[" + std::to_string(dilation) + "],padding=[" + std::to_string(pad) +
+                               "],padding_end=[" + std::to_string(pad_end) + "],stride=[" + std::to_string(stride) +
+                               "]";
     const std::int64_t span = dilation * (k - 1) + 1;
-    const Dims conv = resultOf("convolution{groups=" + std::to_string(groups) + "," + window + "}",
-                               {f32(Dims{2, in, h}), f32(Dims{out, in / groups, k}), random.chance(50) ? TensorDesc() : f32(Dims{out})});
+    const Dims conv = resultOf(
+        "convolution{groups=" + std::to_string(groups) + "," + window + "}",
+        {f32(Dims{2, in, h}), f32(Dims{out, in / groups, k}), random.chance(50) ? TensorDesc() : f32(Dims{out})});
     const std::int64_t fits = windows(h, pad, pad_end, span, stride, false);
     ASSERT_TRUE(fits == 0 ? conv.rank == -1 : conv == (Dims{2, out, fits})) << window;
     for (const bool ceil_mode : {false, true}) {
-      const Dims pool = resultOf("pool{ceil_mode=" + std::to_string(ceil_mode) + "," + window + ",kernel=[" + std::to_string(k) + "],mode=max}", {f32(Dims{2, in, h})});
-      const std::int64_t expected = std::max(pad, pad_end) >= span ? 0 : windows(h, pad, pad_end, span, stride, ceil_mode);
+      const Dims pool = resultOf("pool{ceil_mode=" + std::to_string(ceil_mode) + "," + window + ",kernel=[" +
+                                     std::to_string(k) + "],mode=max}",
+                                 {f32(Dims{2, in, h})});
+      const std::int64_t expected =
+          std::max(pad, pad_end) >= span ? 0 : windows(h, pad, pad_end, span, stride, ceil_mode);
       ASSERT_TRUE(expected == 0 ? pool.rank == -1 : pool == (Dims{2, in, expected})) << window << " of " << h;
     }
     // A transposed convolution reaches from 0 to the last input's last tap.
     const std::int64_t extra = random.between(0, 1);
     const std::int64_t reach = (h - 1) * stride + (k - 1) * dilation + 1 + extra - pad - pad_end;
-    const Dims transposed = resultOf("deconvolution{groups=" + std::to_string(groups) + ",output_padding=[" + std::to_string(extra) + "]," + window + "}",
+    const Dims transposed = resultOf("deconvolution{groups=" + std::to_string(groups) + ",output_padding=[" +
+                                         std::to_string(extra) + "]," + window + "}",
                                      {f32(Dims{1, in, h}), f32(Dims{in, out / groups, k}), TensorDesc()});
     ASSERT_TRUE(reach < 1 ? transposed.rank == -1 : transposed == (Dims{1, out, reach})) << window;
   }
@@ -131,14 +147,18 @@ TEST(ShapeInference, OtherOperations) {
   EXPECT_EQ(resultOf("matmul{transpose_a=1,transpose_b=1}", {f32(Dims{3, 2}), f32(Dims{6, 3})}), (Dims{2, 6}));
   EXPECT_EQ(resultOf("reduce{axes=[-1,0],mode=sum}", {f32(Dims{2, 3, 4})}), (Dims{3}));
   EXPECT_EQ(resultOf("reduce{axes=[1],keepdim=1,mode=max}", {f32(Dims{2, 3, 4})}), (Dims{2, 1, 4}));
-  EXPECT_EQ(resultOf("pointwise{}|add(0)|mul(1)", {f32(Dims{3, 1}), f32(Dims{4}), f32(Dims{2, 1, 1})}), (Dims{2, 3, 4}));
+  EXPECT_EQ(resultOf("pointwise{}|add(0)|mul(1)", {f32(Dims{3, 1}), f32(Dims{4}), f32(Dims{2, 1, 1})}),
+            (Dims{2, 3, 4}));
   EXPECT_EQ(resultOf("concat{axis=-1}", {f32(Dims{2, 3}), f32(Dims{2, 0}), f32(Dims{2, 4})}), (Dims{2, 7}));
   EXPECT_EQ(resultOf("embedding{}", {s64(Dims{2, 7}), f32(Dims{100, 16})}), (Dims{2, 7, 16}));
-  EXPECT_EQ(resultOf("embedding_bag{include_last_offset=1,mode=sum}", {s64(Dims{9}), s64(Dims{4}), f32(Dims{50, 8})}), (Dims{3, 8}));
+  EXPECT_EQ(resultOf("embedding_bag{include_last_offset=1,mode=sum}", {s64(Dims{9}), s64(Dims{4}), f32(Dims{50, 8})}),
+            (Dims{3, 8}));
   EXPECT_EQ(resultOf("gather{axis=1}", {f32(Dims{2, 9, 3}), s64(Dims{4})}), (Dims{2, 4, 3}));
   EXPECT_EQ(resultOf("softmax{axis=-1}", {f32(Dims{2, 4, 6}), f32(Dims{6})}), (Dims{2, 4, 6}));
-  EXPECT_EQ(resultOf("attention{}", {f32(Dims{2, 3, 5, 8}), f32(Dims{2, 1, 7, 8}), f32(Dims{7, 4}), f32(Dims{5, 1})}), (Dims{2, 3, 5, 4}));
-  EXPECT_EQ(resultOf("attention{}", {f32(Dims{5, 8}), f32(Dims{7, 8}), f32(Dims{7, 4}), f32(Dims{3, 1, 7})}), (Dims{3, 5, 4}));
+  EXPECT_EQ(resultOf("attention{}", {f32(Dims{2, 3, 5, 8}), f32(Dims{2, 1, 7, 8}), f32(Dims{7, 4}), f32(Dims{5, 1})}),
+            (Dims{2, 3, 5, 4}));
+  EXPECT_EQ(resultOf("attention{}", {f32(Dims{5, 8}), f32(Dims{7, 8}), f32(Dims{7, 4}), f32(Dims{3, 1, 7})}),
+            (Dims{3, 5, 4}));
   EXPECT_EQ(resultOf("pad{begin=[0,1],end=[2,0]}", {f32(Dims{2, 3})}), (Dims{4, 4}));
   EXPECT_EQ(resultOf("pad{begin=[-1,0],end=[0,-3]}", {f32(Dims{2, 3})}), (Dims{1, 0}));
   EXPECT_EQ(resultOf("pad{begin=[0,2],end=[0,2],mode=reflect}", {f32(Dims{2, 3})}), (Dims{2, 7}));
@@ -146,7 +166,9 @@ TEST(ShapeInference, OtherOperations) {
   EXPECT_EQ(resultOf("adaptive_pool{mode=avg,output=[1,1]}", {f32(Dims{1, 3, 7, 9})}), (Dims{1, 3, 1, 1}));
   EXPECT_EQ(resultOf("upsample{mode=nearest,output=[14,18]}", {f32(Dims{1, 3, 7, 9})}), (Dims{1, 3, 14, 18}));
   std::vector<TensorDesc> two;
-  ASSERT_TRUE(inferShapes(parseOpSpec("layer_norm{axes=1,eps=1e-5,sum_output=1}"), {f32(Dims{2, 8}), f32(Dims{8}), TensorDesc(), f32(Dims{2, 8})}, &two).ok);
+  ASSERT_TRUE(inferShapes(parseOpSpec("layer_norm{axes=1,eps=1e-5,sum_output=1}"),
+                          {f32(Dims{2, 8}), f32(Dims{8}), TensorDesc(), f32(Dims{2, 8})}, &two)
+                  .ok);
   EXPECT_EQ(two.size(), 2u);
 }
 
@@ -182,7 +204,7 @@ TEST(ShapeInference, ResultsOfIntegers) {
 
 TEST(ShapeInference, RefusesContradictions) {
   const TensorDesc x = f32(Dims{1, 4, 8, 8}), w = f32(Dims{6, 4, 3, 3}), none;
-  EXPECT_TRUE(refused("convolution{}", {x, w}));                                     // bias must be named, if absent
+  EXPECT_TRUE(refused("convolution{}", {x, w}));  // bias must be named, if absent
   EXPECT_TRUE(refused("convolution{}", {x, f32(Dims{6, 3, 3, 3}), none}));
   EXPECT_TRUE(refused("convolution{groups=0}", {x, w, none}));
   EXPECT_TRUE(refused("convolution{groups=-4}", {x, w, none}));
@@ -191,8 +213,8 @@ TEST(ShapeInference, RefusesContradictions) {
   EXPECT_TRUE(refused("convolution{padding=[-1,0]}", {x, w, none}));
   EXPECT_TRUE(refused("convolution{dilation=[9223372036854775807,1]}", {x, w, none}));
   EXPECT_TRUE(refused("convolution{}", {x, w, f32(Dims{5})}));
-  EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none}));                        // operand missing
-  EXPECT_TRUE(refused("convolution{}|relu", {x, w, none, f32(Dims{1})}));            // operand unused
+  EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none}));                         // operand missing
+  EXPECT_TRUE(refused("convolution{}|relu", {x, w, none, f32(Dims{1})}));             // operand unused
   EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none, f32(Dims{2, 6, 6, 6})}));  // would grow the result
   EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none, f32(Dims{5, 6, 6})}));
   EXPECT_TRUE(refused("pointwise{}|add(0)", {x, none}));
@@ -246,7 +268,8 @@ TEST(ShapeInference, RandomSpecsNeverCrash) {
     for (TensorDesc& desc : src) {
       Dims dims;
       dims.rank = static_cast<std::int32_t>(random.between(0, 5));
-      for (int axis = 0; axis < dims.rank; ++axis) dims[axis] = random.chance(3) ? std::int64_t{1} << random.between(10, 62) : random.between(0, 5);
+      for (int axis = 0; axis < dims.rank; ++axis)
+        dims[axis] = random.chance(3) ? std::int64_t{1} << random.between(10, 62) : random.between(0, 5);
       desc.dtype = static_cast<DType>(random.between(0, static_cast<int>(DType::kBool)));
       desc.dims = desc.strides = dims;
     }

@@ -49,14 +49,19 @@ std::vector<Ints> sourceIndices(const OpSpec& spec, const Dims& x, const Dims& y
       case OpKind::kPermute: {
         Ints source(at.size());
         const Ints order = spec.ints("order");
-        for (std::size_t a = 0; a < at.size(); ++a) source[static_cast<std::size_t>((order[a] + x.rank) % x.rank)] = at[a];
+        for (std::size_t a = 0; a < at.size(); ++a)
+          source[static_cast<std::size_t>((order[a] + x.rank) % x.rank)] = at[a];
         from.push_back(source);
         break;
       }
-      case OpKind::kSlice: at[axis] = spec.intOr("begin", 0) + at[axis] * spec.intOr("step", 1); from.push_back(at); break;
+      case OpKind::kSlice:
+        at[axis] = spec.intOr("begin", 0) + at[axis] * spec.intOr("step", 1);
+        from.push_back(at);
+        break;
       case OpKind::kSelect: {
         const std::int64_t index = spec.intOr("index", 0);
-        at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis), index < 0 ? index + x[static_cast<int>(axis)] : index);
+        at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis),
+                  index < 0 ? index + x[static_cast<int>(axis)] : index);
         from.push_back(at);
         break;
       }
@@ -66,7 +71,8 @@ std::vector<Ints> sourceIndices(const OpSpec& spec, const Dims& x, const Dims& y
         from.push_back(source);
         break;
       }
-      default: from.push_back(row_major[position++]);  // reshape, squeeze, unsqueeze keep the order
+      default:
+        from.push_back(row_major[position++]);  // reshape, squeeze, unsqueeze keep the order
     }
   }
   return from;
@@ -107,7 +113,8 @@ Ints factors(std::int64_t count, Random& random) {
 
 OpSpec randomView(const Dims& x, Random& random) {
   OpSpec spec;
-  spec.kind = static_cast<OpKind>(random.between(static_cast<int>(OpKind::kReshape), static_cast<int>(OpKind::kSqueeze)));
+  spec.kind =
+      static_cast<OpKind>(random.between(static_cast<int>(OpKind::kReshape), static_cast<int>(OpKind::kSqueeze)));
   if (x.rank == 0 && (spec.kind == OpKind::kSlice || spec.kind == OpKind::kSelect)) spec.kind = OpKind::kUnsqueeze;
   const std::int64_t axis = x.rank == 0 ? 0 : random.between(0, x.rank - 1);
   const std::int64_t size = x.rank == 0 ? 1 : x[static_cast<int>(axis)];
@@ -130,7 +137,8 @@ OpSpec randomView(const Dims& x, Random& random) {
       const std::int64_t begin = random.between(0, size);
       spec.attributes["axis"] = axis;
       spec.attributes["begin"] = begin;
-      spec.attributes["end"] = random.chance(20) ? std::numeric_limits<std::int64_t>::max() : random.between(begin, size);
+      spec.attributes["end"] =
+          random.chance(20) ? std::numeric_limits<std::int64_t>::max() : random.between(begin, size);
       spec.attributes["step"] = random.chance(10) ? std::numeric_limits<std::int64_t>::max() : random.between(1, 3);
       break;
     }
@@ -145,7 +153,9 @@ OpSpec randomView(const Dims& x, Random& random) {
       spec.attributes["shape"] = shape;
       break;
     }
-    case OpKind::kUnsqueeze: spec.attributes["axis"] = random.between(-x.rank - 1, x.rank); break;
+    case OpKind::kUnsqueeze:
+      spec.attributes["axis"] = random.between(-x.rank - 1, x.rank);
+      break;
     default:
       if (random.chance(50)) spec.attributes["axes"] = x.rank == 0 ? Ints{} : Ints{axis};
   }
@@ -160,7 +170,8 @@ bool hasStrides(const std::vector<std::int64_t>& offsets, const Dims& dims) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::int64_t expected = offsets[0];
     for (int axis = 0; axis < dims.rank; ++axis) {
-      if (all[i][axis] > 0) expected += all[i][axis] * (offsets[static_cast<std::size_t>(dense.strides[axis])] - offsets[0]);
+      if (all[i][axis] > 0)
+        expected += all[i][axis] * (offsets[static_cast<std::size_t>(dense.strides[axis])] - offsets[0]);
     }
     if (expected != offsets[i]) return false;
   }
@@ -176,7 +187,8 @@ TEST(Views, RandomViewsMatchBruteForce) {
     std::vector<TensorDesc> dst;
     const Verdict fits = inferShapes(spec, {src}, &dst);
     if (!fits.ok) {
-      ASSERT_TRUE(spec.kind == OpKind::kSelect && src.dims.count() == 0) << spec.text() << " on " << src.str() << ": " << fits.reason;
+      ASSERT_TRUE(spec.kind == OpKind::kSelect && src.dims.count() == 0)
+          << spec.text() << " on " << src.str() << ": " << fits.reason;
       continue;
     }
     ASSERT_EQ(dst.size(), 1u);
@@ -224,7 +236,8 @@ TEST(Views, BlockedSourcesAreSlicedBetweenBlocks) {
     ++views;
     const std::vector<Ints> from = sourceIndices(spec, dims, dst[0].dims);
     std::size_t element = 0;
-    for (const Ints& at : indices(view.dims)) ASSERT_EQ(offset + offsetOf(view, at), offsetOf(src, from[element++])) << spec.text();
+    for (const Ints& at : indices(view.dims))
+      ASSERT_EQ(offset + offsetOf(view, at), offsetOf(src, from[element++])) << spec.text();
     // What is padding in the view must be padding in the source: kernels rely on zeros there.
     if (view.block > 0 && view.dims[1] % view.block != 0) {
       ASSERT_EQ(spec.intOr("begin", 0) * (spec.intOr("axis", 0) == 1) + view.dims[1], dims[1]);
@@ -239,7 +252,8 @@ Ints partSizes(const std::string& how, std::int64_t size, int parts) {
   Ints sizes;
   for (int part = 0; part < parts; ++part) {
     std::vector<TensorDesc> dst;
-    const OpSpec spec = parseOpSpec("slice{axis=0,part=" + std::to_string(part) + ",parts=" + std::to_string(parts) + how + "}");
+    const OpSpec spec =
+        parseOpSpec("slice{axis=0,part=" + std::to_string(part) + ",parts=" + std::to_string(parts) + how + "}");
     if (!inferShapes(spec, {contiguousDesc(DType::kF32, Dims{size, 2})}, &dst).ok) return {};
     sizes.push_back(dst[0].dims[0]);
   }
@@ -259,14 +273,34 @@ TEST(Views, PartsOfADimension) {
 
 TEST(Views, RefusesWhatDoesNotFit) {
   const TensorDesc x = contiguousDesc(DType::kF32, Dims{2, 3, 4});
-  const char* const kBad[] = {"reshape{shape=[5,5]}",     "reshape{shape=[-1,-1]}",   "reshape{shape=[-2,-12]}", "reshape{shape=[-1,0]}",
-                              "reshape{shape=[1,1,1,1,1,1,1,1,24]}", "reshape{flatten_begin=2,flatten_end=1}", "reshape{flatten_begin=0,flatten_end=3}",
-                              "permute{order=[0,1]}",     "permute{order=[0,1,1]}",   "permute{order=[0,1,3]}",  "permute{order=[0,1,-2]}",
-                              "slice{axis=3}",            "slice{axis=0,step=0}",     "slice{axis=0,step=-1}",   "slice{axis=1,of=4}",
-                              "select{axis=0,index=2}",   "select{axis=0,index=-3}",  "select{axis=-4}",         "expand{shape=[3,4]}",
-                              "expand{shape=[2,3,5]}",    "expand{shape=[-1,2,3,4]}", "unsqueeze{axis=4}",       "squeeze{axes=[3]}",
-                              "select{axis=0,index=-9223372036854775808}", "select{axis=0,index=0,of=3}", "squeeze{axes=[0],rank=2}",
-                              "slice{axis=0,part=2,parts=2}", "slice{axis=0,part=0,parts=0}"};
+  const char* const kBad[] = {"reshape{shape=[5,5]}",
+                              "reshape{shape=[-1,-1]}",
+                              "reshape{shape=[-2,-12]}",
+                              "reshape{shape=[-1,0]}",
+                              "reshape{shape=[1,1,1,1,1,1,1,1,24]}",
+                              "reshape{flatten_begin=2,flatten_end=1}",
+                              "reshape{flatten_begin=0,flatten_end=3}",
+                              "permute{order=[0,1]}",
+                              "permute{order=[0,1,1]}",
+                              "permute{order=[0,1,3]}",
+                              "permute{order=[0,1,-2]}",
+                              "slice{axis=3}",
+                              "slice{axis=0,step=0}",
+                              "slice{axis=0,step=-1}",
+                              "slice{axis=1,of=4}",
+                              "select{axis=0,index=2}",
+                              "select{axis=0,index=-3}",
+                              "select{axis=-4}",
+                              "expand{shape=[3,4]}",
+                              "expand{shape=[2,3,5]}",
+                              "expand{shape=[-1,2,3,4]}",
+                              "unsqueeze{axis=4}",
+                              "squeeze{axes=[3]}",
+                              "select{axis=0,index=-9223372036854775808}",
+                              "select{axis=0,index=0,of=3}",
+                              "squeeze{axes=[0],rank=2}",
+                              "slice{axis=0,part=2,parts=2}",
+                              "slice{axis=0,part=0,parts=0}"};
   for (const char* text : kBad) {
     std::vector<TensorDesc> dst;
     const Verdict verdict = inferShapes(parseOpSpec(text), {x}, &dst);
@@ -275,12 +309,16 @@ TEST(Views, RefusesWhatDoesNotFit) {
     EXPECT_TRUE(dst.empty()) << text;
   }
   std::vector<TensorDesc> dst;
-  EXPECT_FALSE(inferShapes(parseOpSpec("unsqueeze{axis=0}"), {contiguousDesc(DType::kF32, Dims{1, 1, 1, 1, 1, 1, 1, 1})}, &dst).ok);
+  EXPECT_FALSE(
+      inferShapes(parseOpSpec("unsqueeze{axis=0}"), {contiguousDesc(DType::kF32, Dims{1, 1, 1, 1, 1, 1, 1, 1})}, &dst)
+          .ok);
   EXPECT_FALSE(inferShapes(parseOpSpec("reshape{shape=[24]}|relu"), {x}, &dst).ok);
   EXPECT_FALSE(inferShapes(parseOpSpec("reshape{shape=[24]}"), {}, &dst).ok);
   EXPECT_FALSE(inferShapes(parseOpSpec("reshape{shape=[24]}"), {x, x}, &dst).ok);
   // A size of 0 hides no overflow.
-  EXPECT_FALSE(inferShapes(parseOpSpec("expand{shape=[0,4611686018427387904,4]}"), {contiguousDesc(DType::kF32, Dims{1, 1, 1})}, &dst).ok);
+  EXPECT_FALSE(inferShapes(parseOpSpec("expand{shape=[0,4611686018427387904,4]}"),
+                           {contiguousDesc(DType::kF32, Dims{1, 1, 1})}, &dst)
+                   .ok);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ TEST(TensorDesc, ComparesLayoutsByWhatCanBeSeen) {
   EXPECT_TRUE(b.isContiguous());
   b.strides[1] = 2;
   EXPECT_FALSE(a == b);
-  EXPECT_FALSE(blockedDesc(DType::kF32, Dims{1, 16, 2, 2}, 16).sameLayout(contiguousDesc(DType::kF32, Dims{1, 16, 2, 2})));
+  EXPECT_FALSE(
+      blockedDesc(DType::kF32, Dims{1, 16, 2, 2}, 16).sameLayout(contiguousDesc(DType::kF32, Dims{1, 16, 2, 2})));
 }
 
 TEST(TensorDesc, KnowsEveryType) {

@@ -27,7 +27,8 @@ BatchRows prove(const std::string& nodes, std::vector<Dims> inputs, const std::s
     request.int_inputs.push_back(0);
     is_batch.push_back(dims[0] == 3);
   }
-  text += R"(],"constants":[)" + constants + R"(],"nodes":[)" + nodes + R"(],"outputs":[)" + std::to_string(last) + "]}";
+  text +=
+      R"(],"constants":[)" + constants + R"(],"nodes":[)" + nodes + R"(],"outputs":[)" + std::to_string(last) + "]}";
   const PlanSpec spec = planSpecFromText(text);
   static const float kZeros[4096] = {};
   request.constants.assign(spec.constants.size(), kZeros);
@@ -66,7 +67,8 @@ TEST(BatchRows, FollowSamplesToOtherAxes) {
   EXPECT_EQ(queries.why_not, "");
   EXPECT_EQ(queries.outputs, std::vector<std::int64_t>{1});
   const BatchRows mixed = prove(R"({"op":"permute{order=[1,0,2]}","src":[0],"dst":[1],"name":"p","origins":[]},
-                                   {"op":"reshape{shape=[-1,16]}","src":[1],"dst":[2],"name":"r","origins":[]})", {Dims{3, 4, 16}}, "", 2);
+                                   {"op":"reshape{shape=[-1,16]}","src":[1],"dst":[2],"name":"r","origins":[]})",
+                                {Dims{3, 4, 16}}, "", 2);
   EXPECT_EQ(mixed.why_not, "reshape may mix samples");
 }
 
@@ -74,41 +76,64 @@ TEST(BatchRows, FollowSamplesToOtherAxes) {
 TEST(BatchRows, FollowSamplesThroughOrders) {
   const BatchRows ordered = prove(R"({"op":"cumulative_sum{axis=2}","src":[0],"dst":[1],"name":"c","origins":[]},
                                      {"op":"sort{axis=-1,descending=1,k=5}","src":[1],"dst":[2,3],"name":"s","origins":[]},
-                                     {"op":"extremum{axis=1,mode=max}","src":[2],"dst":[4,5],"name":"e","origins":[]})", {Dims{3, 4, 16}}, "", 5);
+                                     {"op":"extremum{axis=1,mode=max}","src":[2],"dst":[4,5],"name":"e","origins":[]})",
+                                  {Dims{3, 4, 16}}, "", 5);
   EXPECT_EQ(ordered.why_not, "");
   EXPECT_EQ(ordered.outputs, std::vector<std::int64_t>{1});
   const std::vector<Dims> sampled{Dims{3, 2, 5, 5}, Dims{3, 4, 4, 2}};
-  EXPECT_EQ(prove(R"({"op":"grid_sample{align_corners=0,mode=bilinear,padding=zeros}","src":[0,1],"dst":[2],"name":"g","origins":[]})", sampled, "", 2).why_not, "");
+  EXPECT_EQ(
+      prove(
+          R"({"op":"grid_sample{align_corners=0,mode=bilinear,padding=zeros}","src":[0,1],"dst":[2],"name":"g","origins":[]})",
+          sampled, "", 2)
+          .why_not,
+      "");
 }
 
 TEST(BatchRows, AreCountedPerSample) {
-  const BatchRows merged = prove(R"({"op":"reshape{shape=[-1,16]}","src":[0],"dst":[1],"name":"r","origins":[]})", {Dims{3, 4, 16}}, "", 1);
+  const BatchRows merged =
+      prove(R"({"op":"reshape{shape=[-1,16]}","src":[0],"dst":[1],"name":"r","origins":[]})", {Dims{3, 4, 16}}, "", 1);
   EXPECT_EQ(merged.why_not, "");
   EXPECT_EQ(merged.outputs, std::vector<std::int64_t>{4});
   // Rows across samples: 5 rows of 24 for 3 samples of 40.
-  EXPECT_NE(prove(R"({"op":"reshape{shape=[-1,24]}","src":[0],"dst":[1],"name":"r","origins":[]})", {Dims{3, 5, 8}}, "", 1).why_not, "");
+  EXPECT_NE(
+      prove(R"({"op":"reshape{shape=[-1,24]}","src":[0],"dst":[1],"name":"r","origins":[]})", {Dims{3, 5, 8}}, "", 1)
+          .why_not,
+      "");
 }
 
 TEST(BatchRows, SayWhereSamplesMeet) {
   const std::vector<Dims> x{Dims{3, 4, 16}};
-  EXPECT_EQ(prove(R"({"op":"softmax{axis=0}","src":[0,-1],"dst":[1],"name":"s","origins":[]})", x, "", 1).why_not, "softmax may mix samples");
-  EXPECT_EQ(prove(R"({"op":"reduce{axes=[0],keepdim=1,mode=mean}","src":[0],"dst":[1],"name":"m","origins":[]})", x, "", 1).why_not,
-            "reduce may mix samples");
-  EXPECT_EQ(prove(R"({"op":"sort{axis=0,k=2}","src":[0],"dst":[1,2],"name":"s","origins":[]})", x, "", 1).why_not, "sort may mix samples");
-  EXPECT_EQ(prove(R"({"op":"extremum{axis=-3,mode=min}","src":[0],"dst":[1,2],"name":"e","origins":[]})", x, "", 1).why_not, "extremum may mix samples");
-  EXPECT_EQ(prove(R"({"op":"cumulative_sum{axis=0}","src":[0],"dst":[1],"name":"c","origins":[]})", x, "", 1).why_not, "cumulative_sum may mix samples");
+  EXPECT_EQ(prove(R"({"op":"softmax{axis=0}","src":[0,-1],"dst":[1],"name":"s","origins":[]})", x, "", 1).why_not,
+            "softmax may mix samples");
+  EXPECT_EQ(
+      prove(R"({"op":"reduce{axes=[0],keepdim=1,mode=mean}","src":[0],"dst":[1],"name":"m","origins":[]})", x, "", 1)
+          .why_not,
+      "reduce may mix samples");
+  EXPECT_EQ(prove(R"({"op":"sort{axis=0,k=2}","src":[0],"dst":[1,2],"name":"s","origins":[]})", x, "", 1).why_not,
+            "sort may mix samples");
+  EXPECT_EQ(
+      prove(R"({"op":"extremum{axis=-3,mode=min}","src":[0],"dst":[1,2],"name":"e","origins":[]})", x, "", 1).why_not,
+      "extremum may mix samples");
+  EXPECT_EQ(prove(R"({"op":"cumulative_sum{axis=0}","src":[0],"dst":[1],"name":"c","origins":[]})", x, "", 1).why_not,
+            "cumulative_sum may mix samples");
   EXPECT_EQ(prove(R"({"op":"permute{order=[1,0,2]}","src":[0],"dst":[1],"name":"p","origins":[]})", x, "", 1).why_not,
             "a result holds the samples on another axis than the first");
-  EXPECT_EQ(prove(R"({"op":"matmul{transpose_a=1}","src":[0,0],"dst":[1],"name":"m","origins":[]})", {Dims{3, 3}}, "", 1).why_not,
-            "matmul may mix samples");
-  EXPECT_EQ(prove(R"({"op":"matmul{transpose_b=1}","src":[0,0],"dst":[1],"name":"m","origins":[]})", x, "", 1).why_not, "");
+  EXPECT_EQ(
+      prove(R"({"op":"matmul{transpose_a=1}","src":[0,0],"dst":[1],"name":"m","origins":[]})", {Dims{3, 3}}, "", 1)
+          .why_not,
+      "matmul may mix samples");
+  EXPECT_EQ(prove(R"({"op":"matmul{transpose_b=1}","src":[0,0],"dst":[1],"name":"m","origins":[]})", x, "", 1).why_not,
+            "");
   // [3,4] + [3,1,4]: every sample meets every other.
   const std::vector<Dims> pair{Dims{3, 4}, Dims{3, 1, 4}};
-  EXPECT_EQ(prove(R"~({"op":"pointwise{}|add(0)","src":[0,1],"dst":[2],"name":"a","origins":[]})~", pair, "", 2).why_not, "pointwise may mix samples");
+  EXPECT_EQ(
+      prove(R"~({"op":"pointwise{}|add(0)","src":[0,1],"dst":[2],"name":"a","origins":[]})~", pair, "", 2).why_not,
+      "pointwise may mix samples");
 }
 
 // The first rows of each batch input, and NaN behind.
-std::vector<Tensor> withNaN(const std::vector<Tensor>& inputs, const std::vector<bool>& is_batch, std::int64_t samples) {
+std::vector<Tensor> withNaN(const std::vector<Tensor>& inputs, const std::vector<bool>& is_batch,
+                            std::int64_t samples) {
   std::vector<Tensor> padded = inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!is_batch[i]) continue;
@@ -131,23 +156,28 @@ TEST(BatchRows, WhatIsProvenHoldsForRandomPlans) {
     for (const Tensor& constant : plan.constants) request.constants.push_back(constant.data());
     const std::int64_t samples = plan.inputs[0].desc.dims[0];
     std::vector<bool> is_batch;
-    for (const Tensor& input : plan.inputs) is_batch.push_back(input.desc.dims.rank > 0 && input.desc.dims[0] == samples);
+    for (const Tensor& input : plan.inputs)
+      is_batch.push_back(input.desc.dims.rank > 0 && input.desc.dims[0] == samples);
     const BatchRows rows = proveBatchRows(plan.spec, request, is_batch, samples, samples + 3);
     if (!rows.why_not.empty()) continue;
     ++proven;
     const auto expected = testing::interpret(plan.spec, plan.inputs, plan.ints, plan.constants, testing::kernels());
-    const auto padded = testing::interpret(plan.spec, withNaN(plan.inputs, is_batch, samples + 3), plan.ints, plan.constants, testing::kernels());
+    const auto padded = testing::interpret(plan.spec, withNaN(plan.inputs, is_batch, samples + 3), plan.ints,
+                                           plan.constants, testing::kernels());
     ASSERT_TRUE(expected && padded) << seed;
     for (std::size_t o = 0; o < expected->size(); ++o) {
       const Tensor& exact = (*expected)[o];
       with_rows += rows.outputs[o] > 0 ? 1 : 0;
       const std::int64_t factor = rows.outputs[o] > 0 ? samples + 3 : 1;
       ASSERT_EQ((*padded)[o].values.size() * static_cast<std::size_t>(rows.outputs[o] > 0 ? samples : 1),
-                exact.values.size() * static_cast<std::size_t>(factor)) << seed;
+                exact.values.size() * static_cast<std::size_t>(factor))
+          << seed;
       for (std::size_t v = 0; v < exact.values.size(); ++v) {
         const float more = (*padded)[o].values[v];
-        ASSERT_TRUE(std::abs(more - exact.values[v]) <= 1e-5f * (1 + std::abs(exact.values[v])) || (std::isnan(more) && std::isnan(exact.values[v])))
-            << "seed " << seed << ", output " << o << ": " << exact.values[v] << " became " << more << "\n" << planSpecToText(plan.spec);
+        ASSERT_TRUE(std::abs(more - exact.values[v]) <= 1e-5f * (1 + std::abs(exact.values[v])) ||
+                    (std::isnan(more) && std::isnan(exact.values[v])))
+            << "seed " << seed << ", output " << o << ": " << exact.values[v] << " became " << more << "\n"
+            << planSpecToText(plan.spec);
       }
     }
   }

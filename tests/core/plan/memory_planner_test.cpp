@@ -41,7 +41,8 @@ void expectApart(const std::vector<BufferLifetime>& buffers, std::size_t arena) 
     for (std::size_t j = 0; j < i; ++j) {
       const BufferLifetime& b = buffers[j];
       const bool together = a.first_step <= b.last_step && b.first_step <= a.last_step && a.bytes > 0 && b.bytes > 0;
-      const bool apart = a.offset + static_cast<std::int64_t>(a.bytes) <= b.offset || b.offset + static_cast<std::int64_t>(b.bytes) <= a.offset;
+      const bool apart = a.offset + static_cast<std::int64_t>(a.bytes) <= b.offset ||
+                         b.offset + static_cast<std::int64_t>(b.bytes) <= a.offset;
       ASSERT_TRUE(!together || apart) << i << " and " << j;
     }
   }
@@ -52,7 +53,8 @@ std::vector<BufferLifetime> randomLifetimes(testing::Random& random, std::size_t
   for (BufferLifetime& b : buffers) {
     b.bytes = random.chance(10) ? 0 : static_cast<std::size_t>(random.between(1, 5000));
     b.first_step = static_cast<std::int32_t>(random.between(0, steps - 1));
-    b.last_step = static_cast<std::int32_t>(std::min<std::int64_t>(steps - 1, b.first_step + random.between(0, longest)));
+    b.last_step =
+        static_cast<std::int32_t>(std::min<std::int64_t>(steps - 1, b.first_step + random.between(0, longest)));
   }
   return buffers;
 }

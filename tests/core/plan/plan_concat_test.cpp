@@ -29,7 +29,8 @@ class PinnedKernel final : public Kernel {
     PrepareArgs pinned = args;
     for (auto* side : {&pinned.src, &pinned.dst}) {
       for (TensorDesc& desc : *side) {
-        if (desc.dims.rank == 4) desc = layout_ == "blocked" ? blockedDesc(desc.dtype, desc.dims, 16) : contiguousDesc(desc.dtype, desc.dims);
+        if (desc.dims.rank == 4)
+          desc = layout_ == "blocked" ? blockedDesc(desc.dtype, desc.dims, 16) : contiguousDesc(desc.dtype, desc.dims);
       }
     }
     return reference_->prepare(pinned, reason);
@@ -60,7 +61,8 @@ class PinnedKernels final : public KernelList {
 
 Tensor waves(const Dims& dims, int phase) {
   Tensor tensor{contiguousDesc(DType::kF32, dims), {}, {}};
-  for (std::int64_t e = 0; e < dims.count(); ++e) tensor.values.push_back(static_cast<float>(std::sin(0.7 * static_cast<double>(e) + phase)));
+  for (std::int64_t e = 0; e < dims.count(); ++e)
+    tensor.values.push_back(static_cast<float>(std::sin(0.7 * static_cast<double>(e) + phase)));
   return tensor;
 }
 
@@ -87,7 +89,8 @@ class Network {
   }
 
   // The steps of the plan; expects the numbers of the interpreter.
-  std::vector<StepRecord> run(const std::vector<int>& outputs, const KernelList& list = kernels(), const std::string& what = "") {
+  std::vector<StepRecord> run(const std::vector<int>& outputs, const KernelList& list = kernels(),
+                              const std::string& what = "") {
     finish(outputs);
     PlanRequest request;
     request.tensor_inputs = {plan_.inputs[0].desc};
@@ -101,11 +104,13 @@ class Network {
     for (int repeat = 0; repeat < 2; ++repeat) {
       std::vector<std::vector<float>> results;
       std::vector<void*> to;
-      for (const TensorDesc& desc : compiled->outputs()) results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+      for (const TensorDesc& desc : compiled->outputs())
+        results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
       for (auto& result : results) to.push_back(result.data());
       const void* from = plan_.inputs[0].data();
       instance.run(&from, to.data());
-      for (std::size_t o = 0; o < results.size(); ++o) expectNear(results[o], expected[o].values, what + " output " + std::to_string(o));
+      for (std::size_t o = 0; o < results.size(); ++o)
+        expectNear(results[o], expected[o].values, what + " output " + std::to_string(o));
     }
     return compiled->steps();
   }
@@ -120,9 +125,11 @@ class Network {
   };
   static int constant(std::size_t index) { return -2 - static_cast<int>(index); }
 
-  static void expectNear(const std::vector<float>& actual, const std::vector<float>& expected, const std::string& what) {
+  static void expectNear(const std::vector<float>& actual, const std::vector<float>& expected,
+                         const std::string& what) {
     ASSERT_EQ(actual.size(), expected.size());
-    for (std::size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 2e-4 * (1 + std::abs(expected[i]))) << what << " at " << i;
+    for (std::size_t i = 0; i < actual.size(); ++i)
+      ASSERT_NEAR(actual[i], expected[i], 2e-4 * (1 + std::abs(expected[i]))) << what << " at " << i;
   }
 
   void finish(const std::vector<int>& outputs) {
@@ -146,12 +153,15 @@ class Network {
 };
 
 int countOf(const std::vector<StepRecord>& steps, const std::string& kind) {
-  return static_cast<int>(std::count_if(steps.begin(), steps.end(), [&](const StepRecord& step) { return step.kind == kind; }));
+  return static_cast<int>(
+      std::count_if(steps.begin(), steps.end(), [&](const StepRecord& step) { return step.kind == kind; }));
 }
 
 std::string listOf(const std::vector<StepRecord>& steps) {
   std::string text;
-  for (const StepRecord& step : steps) text += step.spec + " by " + step.kernel + ": " + step.src_layout + " -> " + step.dst_layout + " " + step.dst_shape + "\n";
+  for (const StepRecord& step : steps)
+    text += step.spec + " by " + step.kernel + ": " + step.src_layout + " -> " + step.dst_layout + " " +
+            step.dst_shape + "\n";
   return text;
 }
 
@@ -181,7 +191,8 @@ TEST(PlanConcat, BranchesAndSkips) {
     const int bottom = network.convolution(down, 32, 32, 3);
     const int up = network.add("upsample{mode=nearest,output=[8,8]}", {bottom});
     const int joined = network.add("concat{axis=1}", {skip, up});
-    const std::vector<StepRecord> steps = network.run({network.convolution(joined, 64, 16, 1)}, PinnedKernels(layout), layout);
+    const std::vector<StepRecord> steps =
+        network.run({network.convolution(joined, 64, 16, 1)}, PinnedKernels(layout), layout);
     EXPECT_EQ(countOf(steps, "concat"), 0) << listOf(steps);
     EXPECT_LE(countOf(steps, "reorder"), 2) << listOf(steps);  // the input and the result
   }
@@ -238,7 +249,9 @@ int randomNode(Network& network, Random& random, std::vector<std::pair<int, Dims
       values.emplace_back(network.convolution(x, dims[1], out, random.chance(50) ? 1 : 3), y);
       break;
     }
-    case 1: values.emplace_back(network.add(kChains[random.index(3)], {x}), dims); break;
+    case 1:
+      values.emplace_back(network.add(kChains[random.index(3)], {x}), dims);
+      break;
     case 2: {
       const auto [other, other_dims] = values[random.index(values.size())];
       if (!(other_dims == dims)) break;
@@ -261,7 +274,9 @@ int randomNode(Network& network, Random& random, std::vector<std::pair<int, Dims
       Dims y = dims;
       y[1] = 0;
       for (std::int64_t parts = random.between(1, 4); parts > 0; --parts) {
-        const auto& [part, part_dims] = values[random.chance(60) ? values.size() - 1 - random.index(std::min<std::size_t>(values.size(), 3)) : random.index(values.size())];
+        const auto& [part, part_dims] =
+            values[random.chance(60) ? values.size() - 1 - random.index(std::min<std::size_t>(values.size(), 3))
+                                     : random.index(values.size())];
         if (part_dims[0] != dims[0] || y[1] + part_dims[1] > 96) continue;
         src.push_back(part);
         y[1] += part_dims[1];
@@ -276,14 +291,17 @@ TEST(PlanConcat, RandomNetworks) {
   const int count = 300 * testing::campaignFactor();
   for (int seed = 0; seed < count && !HasFailure(); ++seed) {
     Random random(seed);
-    const Dims input{random.chance(80) ? 1 : 2, random.chance(70) ? 16 : 24, random.between(1, 4), random.between(1, 4)};
+    const Dims input{random.chance(80) ? 1 : 2, random.chance(70) ? 16 : 24, random.between(1, 4),
+                     random.between(1, 4)};
     Network network(input);
     std::vector<std::pair<int, Dims>> values{{Network::kInput, input}};
     for (std::int64_t nodes = random.between(3, 16); nodes > 0; --nodes) randomNode(network, random, values);
     std::vector<int> outputs{values.back().first};
-    for (std::int64_t more = random.between(0, 3); more > 0; --more) outputs.push_back(values[random.index(values.size())].first);
+    for (std::int64_t more = random.between(0, 3); more > 0; --more)
+      outputs.push_back(values[random.index(values.size())].first);
     const testing::ScrambledKernels scrambled(kernels(), seed);
-    network.run(outputs, random.chance(60) ? kernels() : static_cast<const KernelList&>(scrambled), "seed " + std::to_string(seed));
+    network.run(outputs, random.chance(60) ? kernels() : static_cast<const KernelList&>(scrambled),
+                "seed " + std::to_string(seed));
   }
 }
 

@@ -42,7 +42,8 @@ std::string withOtherNumbers(std::string text, Random& random) {
     const std::size_t at = text.find_first_of("0123456789", random.index(text.size()));
     if (at == std::string::npos) continue;
     const std::size_t end = text.find_first_not_of("0123456789", at);
-    const std::int64_t other = random.chance(8) ? (std::int64_t{1} << random.between(10, 62)) : random.between(random.chance(20) ? -3 : 0, 12);
+    const std::int64_t other =
+        random.chance(8) ? (std::int64_t{1} << random.between(10, 62)) : random.between(random.chance(20) ? -3 : 0, 12);
     text.replace(at, end - at, std::to_string(other));
   }
   return text;
@@ -59,7 +60,9 @@ std::unique_ptr<char[]> randomBytes(const TensorDesc& desc, Random& random) {
   auto bytes = std::make_unique<char[]>(desc.bytes());
   for (std::size_t i = 0; i < desc.bytes(); ++i) bytes[i] = static_cast<char>(random.between(0, 255));
   if (desc.dtype == DType::kS64) {  // also ids that no table has
-    for (std::int64_t i = 0; i < desc.dims.count(); ++i) reinterpret_cast<std::int64_t*>(bytes.get())[i] = random.chance(10) ? random.between(INT64_MIN, INT64_MAX) : random.between(-2, 6);
+    for (std::int64_t i = 0; i < desc.dims.count(); ++i)
+      reinterpret_cast<std::int64_t*>(bytes.get())[i] =
+          random.chance(10) ? random.between(INT64_MIN, INT64_MAX) : random.between(-2, 6);
   }
   return bytes;
 }
@@ -133,19 +136,46 @@ TEST(PlanFuzz, HostileOperations) {
   const auto kernels = makeKernelList();
   Random random(10);
   const RandomPlan original = testing::makeRandomPlan(0, 1);  // inputs of rank 4, 3 and 2
-  for (const char* op : {R"~("reshape{shape=[4]}","src":[])~", R"~("reshape{shape=[4]}","src":[-1])~", R"~("concat{axis=1}|relu","src":[0,0])~", R"~("concat{axis=1}","src":[])~",
-                         R"~("slice{axis=0,begin=0,end=5,step=9223372036854775807}","src":[2])~", R"~("embedding_bag{mode=sum}","src":[3,4,2])~",
-                         R"~("embedding_bag{include_last_offset=1,mode=mean}","src":[3,4,2])~", R"~("embedding{}","src":[3,2])~", R"~("gather{axis=1}","src":[2,3])~",
-                         R"~("upsample{mode=bicubic,output=[3,3]}","src":[0])~", R"~("upsample{mode=bogus,output=[3,3]}","src":[0])~", R"~("pool{kernel=[1,1],mode=bogus}","src":[0])~",
-                         R"~("pool{kernel=[1,1],mode=avg_exclude_pad,padding=[3,3]}","src":[0])~", R"~("pool{kernel=[2,2],mode=max,padding=[9,9],stride=[5,5]}","src":[0])~", R"~("pool{kernel=[3,3],mode=avg,padding=[8,1],stride=[2,2]}","src":[0])~",
-                         R"~("reduce{axes=[0],mode=bogus}","src":[2])~", R"~("matmul{}","src":[3,2])~", R"~("pointwise{}|add(0)","src":[2,3])~", R"~("cast{dtype=s8}","src":[2])~",
-                         R"~("cast{dtype=f16}","src":[2])~", R"~("cast{dtype=bool}","src":[2])~", R"~("softmax{axis=0,scale=nan}","src":[2,-1])~", R"~("layer_norm{axes=2,eps=-1}","src":[2,-1,-1,-1])~",
-                         R"~("reorder{}","src":[2])~", R"~("reorder{}|relu","src":[2])~", R"~("linear{}|div(0)|pow(0.5)","src":[2,2,-1,2])~",
-                         R"~("gather_elements{axis=0}","src":[3,4])~", R"~("gather_elements{axis=0}","src":[2,3])~", R"~("scatter_elements{axis=0}","src":[3,4,3])~", R"~("gather{axis=1,wrap=1}","src":[2,3])~",
-                         R"~("integer_math{op=mod}","src":[3,4])~", R"~("integer_math{op=truncdiv}","src":[4,3])~", R"~("cumulative_sum{axis=0}","src":[3])~", R"~("sort{axis=0,k=9223372036854775807}","src":[2])~",
-                         R"~("grid_sample{}","src":[0,0])~", R"~("cast{dtype=s64}","src":[2])~"}) {
-    const std::string text = std::string(R"({"plan":1,"inputs":[["f32",4],["f32",3],["f32",2],["s64",1],["s64",1]],"constants":[],"nodes":[{"op":)") + op +
-                             R"(,"dst":[5],"name":"n","origins":[]}],"outputs":[5]})";
+  for (const char* op : {R"~("reshape{shape=[4]}","src":[])~",
+                         R"~("reshape{shape=[4]}","src":[-1])~",
+                         R"~("concat{axis=1}|relu","src":[0,0])~",
+                         R"~("concat{axis=1}","src":[])~",
+                         R"~("slice{axis=0,begin=0,end=5,step=9223372036854775807}","src":[2])~",
+                         R"~("embedding_bag{mode=sum}","src":[3,4,2])~",
+                         R"~("embedding_bag{include_last_offset=1,mode=mean}","src":[3,4,2])~",
+                         R"~("embedding{}","src":[3,2])~",
+                         R"~("gather{axis=1}","src":[2,3])~",
+                         R"~("upsample{mode=bicubic,output=[3,3]}","src":[0])~",
+                         R"~("upsample{mode=bogus,output=[3,3]}","src":[0])~",
+                         R"~("pool{kernel=[1,1],mode=bogus}","src":[0])~",
+                         R"~("pool{kernel=[1,1],mode=avg_exclude_pad,padding=[3,3]}","src":[0])~",
+                         R"~("pool{kernel=[2,2],mode=max,padding=[9,9],stride=[5,5]}","src":[0])~",
+                         R"~("pool{kernel=[3,3],mode=avg,padding=[8,1],stride=[2,2]}","src":[0])~",
+                         R"~("reduce{axes=[0],mode=bogus}","src":[2])~",
+                         R"~("matmul{}","src":[3,2])~",
+                         R"~("pointwise{}|add(0)","src":[2,3])~",
+                         R"~("cast{dtype=s8}","src":[2])~",
+                         R"~("cast{dtype=f16}","src":[2])~",
+                         R"~("cast{dtype=bool}","src":[2])~",
+                         R"~("softmax{axis=0,scale=nan}","src":[2,-1])~",
+                         R"~("layer_norm{axes=2,eps=-1}","src":[2,-1,-1,-1])~",
+                         R"~("reorder{}","src":[2])~",
+                         R"~("reorder{}|relu","src":[2])~",
+                         R"~("linear{}|div(0)|pow(0.5)","src":[2,2,-1,2])~",
+                         R"~("gather_elements{axis=0}","src":[3,4])~",
+                         R"~("gather_elements{axis=0}","src":[2,3])~",
+                         R"~("scatter_elements{axis=0}","src":[3,4,3])~",
+                         R"~("gather{axis=1,wrap=1}","src":[2,3])~",
+                         R"~("integer_math{op=mod}","src":[3,4])~",
+                         R"~("integer_math{op=truncdiv}","src":[4,3])~",
+                         R"~("cumulative_sum{axis=0}","src":[3])~",
+                         R"~("sort{axis=0,k=9223372036854775807}","src":[2])~",
+                         R"~("grid_sample{}","src":[0,0])~",
+                         R"~("cast{dtype=s64}","src":[2])~"}) {
+    const std::string text =
+        std::string(
+            R"({"plan":1,"inputs":[["f32",4],["f32",3],["f32",2],["s64",1],["s64",1]],"constants":[],"nodes":[{"op":)") +
+        op + R"(,"dst":[5],"name":"n","origins":[]}],"outputs":[5]})";
     SCOPED_TRACE(op);
     EXPECT_NE(tryPlan(text, original, *kernels, random), 0);
   }

@@ -52,7 +52,8 @@ class PlanGrowth {
 
   TensorDesc descOf(std::int32_t number) const {
     if (number < 0) return {};
-    if (number >= kConstants && number < kResults) return plan_.constants[static_cast<std::size_t>(number - kConstants)].desc;
+    if (number >= kConstants && number < kResults)
+      return plan_.constants[static_cast<std::size_t>(number - kConstants)].desc;
     for (const Known& value : known_) {
       if (value.number == number) return contiguousDesc(DType::kF32, value.dims);
     }
@@ -101,10 +102,12 @@ class PlanGrowth {
   }
 
   void addPostOps(OpSpec& op, std::vector<std::int32_t>& src, const Dims& result, std::int64_t most) {
-    static const PostOpKind kUnary[] = {PostOpKind::kRelu, PostOpKind::kSigmoid, PostOpKind::kTanh, PostOpKind::kGeluErf, PostOpKind::kHardSwish,
-                                        PostOpKind::kSilu, PostOpKind::kNeg, PostOpKind::kAbs, PostOpKind::kSin};
-    static const PostOpKind kBinary[] = {PostOpKind::kAdd, PostOpKind::kAdd, PostOpKind::kAdd, PostOpKind::kSub, PostOpKind::kRsub, PostOpKind::kMul, PostOpKind::kMax,
-                                         PostOpKind::kFill, PostOpKind::kKeep};
+    static const PostOpKind kUnary[] = {PostOpKind::kRelu,    PostOpKind::kSigmoid,   PostOpKind::kTanh,
+                                        PostOpKind::kGeluErf, PostOpKind::kHardSwish, PostOpKind::kSilu,
+                                        PostOpKind::kNeg,     PostOpKind::kAbs,       PostOpKind::kSin};
+    static const PostOpKind kBinary[] = {PostOpKind::kAdd, PostOpKind::kAdd,  PostOpKind::kAdd,
+                                         PostOpKind::kSub, PostOpKind::kRsub, PostOpKind::kMul,
+                                         PostOpKind::kMax, PostOpKind::kFill, PostOpKind::kKeep};
     std::int32_t operands = 0;
     for (std::int64_t p = random_.between(0, most); p > 0; --p) {
       if (random_.chance(50)) {
@@ -134,7 +137,8 @@ class PlanGrowth {
     for (const TensorDesc& desc : dst) {
       node.dst.push_back(kResults + next_result_);
       if (desc.dtype == DType::kF32) known_.push_back({kResults + next_result_, desc.dims});
-      if (desc.dtype == DType::kS64 && isExact(node.src[0])) places_.push_back({kResults + next_result_, desc.dims, placesAlong(node.op)});
+      if (desc.dtype == DType::kS64 && isExact(node.src[0]))
+        places_.push_back({kResults + next_result_, desc.dims, placesAlong(node.op)});
       ++next_result_;
     }
     plan_.spec.nodes.push_back(std::move(node));
@@ -142,11 +146,14 @@ class PlanGrowth {
 
   // Integers, and values that nothing was computed for: what is found by comparing them is the same for every kernel.
   bool isExact(std::int32_t number) const {
-    return number < kResults || std::any_of(places_.begin(), places_.end(), [&](const Known& place) { return place.number == number; });
+    return number < kResults ||
+           std::any_of(places_.begin(), places_.end(), [&](const Known& place) { return place.number == number; });
   }
 
   // The axis whose places a whole sort gives; not the first, whose size may change.
-  static std::int64_t placesAlong(const OpSpec& op) { return op.kind == OpKind::kSort && !op.has("k") && op.intOr("axis", 0) > 0 ? op.intOr("axis", 0) : -1; }
+  static std::int64_t placesAlong(const OpSpec& op) {
+    return op.kind == OpKind::kSort && !op.has("k") && op.intOr("axis", 0) > 0 ? op.intOr("axis", 0) : -1;
+  }
 
   std::int32_t addInt(IntOp op, std::int64_t literal, std::vector<std::int32_t> src) {
     PlanNode node;
@@ -160,7 +167,9 @@ class PlanGrowth {
   }
 
   void outputs() {
-    for (std::int64_t o = random_.between(1, 4); o > 0; --o) plan_.spec.outputs.push_back(known_[known_.size() - 1 - random_.index(std::min<std::size_t>(known_.size(), 8))].number);
+    for (std::int64_t o = random_.between(1, 4); o > 0; --o)
+      plan_.spec.outputs.push_back(
+          known_[known_.size() - 1 - random_.index(std::min<std::size_t>(known_.size(), 8))].number);
     if (random_.chance(20)) plan_.spec.outputs.push_back(known_[random_.index(3)].number);  // an input
     if (random_.chance(20)) plan_.spec.outputs.push_back(plan_.spec.outputs[0]);            // twice
     if (random_.chance(15)) {

@@ -29,7 +29,8 @@ Tensor densely(const Tensor& source, const TensorDesc& view, std::int64_t offset
   return result;
 }
 
-std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tensor*>& src, const std::vector<TensorDesc>& dst, const KernelList& kernels) {
+std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tensor*>& src,
+                                 const std::vector<TensorDesc>& dst, const KernelList& kernels) {
   PrepareArgs args;
   args.spec = op;
   args.dst = dst;
@@ -49,7 +50,8 @@ std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tenso
     const auto count = static_cast<std::size_t>(desc.dims.count());
     desc.dtype == DType::kS64 ? results.back().ids.resize(count) : results.back().values.resize(count);
   }
-  for (Tensor& result : results) to.push_back(result.desc.dtype == DType::kS64 ? static_cast<void*>(result.ids.data()) : result.values.data());
+  for (Tensor& result : results)
+    to.push_back(result.desc.dtype == DType::kS64 ? static_cast<void*>(result.ids.data()) : result.values.data());
   AlignedBuffer scratch(prepared->scratch_bytes);
   const auto state = prepared->newState();
   prepared->execute(state.get(), from.data(), to.data(), scratch.data());
@@ -73,8 +75,10 @@ double largestDistance(const std::vector<float>& a, const std::vector<float>& b)
 
 }  // namespace
 
-std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& ints,
-                                             const std::vector<Tensor>& constants, const KernelList& kernels, const Noise& noise) {
+std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs,
+                                             const std::vector<std::int64_t>& ints,
+                                             const std::vector<Tensor>& constants, const KernelList& kernels,
+                                             const Noise& noise) {
   Random random(noise.seed);
   std::map<std::int32_t, Tensor> tensors;
   std::map<std::int32_t, std::int64_t> numbers;
@@ -90,7 +94,8 @@ std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::ve
       continue;
     }
     OpSpec op = node.op;
-    for (const AttrRef& ref : node.refs) std::get<Ints>(op.attributes.at(ref.attribute))[static_cast<std::size_t>(ref.index)] = numbers.at(ref.value);
+    for (const AttrRef& ref : node.refs)
+      std::get<Ints>(op.attributes.at(ref.attribute))[static_cast<std::size_t>(ref.index)] = numbers.at(ref.value);
     std::vector<const Tensor*> src;
     std::vector<TensorDesc> descs, dst;
     for (std::int32_t number : node.src) {
@@ -136,12 +141,14 @@ std::string difference(const std::vector<std::vector<float>>& actual, const std:
     double scale = 1e-3, worst = 0;
     for (std::size_t i = 0; i < actual[o].size(); ++i) {
       const double reference = expected[o].values[i];
-      if (std::isnan(actual[o][i]) != std::isnan(reference)) return "output " + std::to_string(o) + " has NaN at " + std::to_string(i);
+      if (std::isnan(actual[o][i]) != std::isnan(reference))
+        return "output " + std::to_string(o) + " has NaN at " + std::to_string(i);
       if (std::isnan(reference)) continue;
       scale = std::max(scale, std::abs(reference));
       worst = std::max(worst, std::abs(actual[o][i] - reference));
     }
-    if (worst > 2e-4 * scale) return "output " + std::to_string(o) + " is off by " + std::to_string(worst) + " of " + std::to_string(scale);
+    if (worst > 2e-4 * scale)
+      return "output " + std::to_string(o) + " is off by " + std::to_string(worst) + " of " + std::to_string(scale);
   }
   return {};
 }
@@ -152,12 +159,14 @@ bool withinRounding(const RandomPlan& plan, const std::vector<Tensor>& inputs, c
   std::vector<double> moved(expected.size(), 0);
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const auto noisy = interpret(plan.spec, inputs, plan.ints, plan.constants, kernels, {kRounding, seed});
-    for (std::size_t o = 0; o < expected.size(); ++o) moved[o] = std::max(moved[o], largestDistance((*noisy)[o].values, expected[o].values));
+    for (std::size_t o = 0; o < expected.size(); ++o)
+      moved[o] = std::max(moved[o], largestDistance((*noisy)[o].values, expected[o].values));
   }
   if (actual.size() != expected.size()) return false;
   for (std::size_t o = 0; o < expected.size(); ++o) {
     const bool same_size = actual[o].size() == expected[o].values.size();
-    if (!same_size || std::isinf(moved[o]) || !(largestDistance(actual[o], expected[o].values) <= kSlack * moved[o])) return false;
+    if (!same_size || std::isinf(moved[o]) || !(largestDistance(actual[o], expected[o].values) <= kSlack * moved[o]))
+      return false;
   }
   return true;
 }

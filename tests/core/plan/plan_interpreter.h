@@ -17,8 +17,10 @@ struct Noise {
 };
 
 // Runs node by node with the last kernel of each kind's list, on dense copies. Empty when a shape does not fit.
-std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs, const std::vector<std::int64_t>& ints,
-                                             const std::vector<Tensor>& constants, const KernelList& kernels, const Noise& noise = {});
+std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::vector<Tensor>& inputs,
+                                             const std::vector<std::int64_t>& ints,
+                                             const std::vector<Tensor>& constants, const KernelList& kernels,
+                                             const Noise& noise = {});
 
 // What a plan for these inputs is asked for; `channels_last`: those of four dimensions lie so.
 PlanRequest requestFor(const RandomPlan& plan, const std::vector<Tensor>& inputs, bool channels_last, int threads);

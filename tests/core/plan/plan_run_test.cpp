@@ -32,7 +32,8 @@ std::vector<char> laidOut(const Tensor& tensor, const TensorDesc& desc) {
       rest /= desc.dims[axis];
     }
     const std::size_t size = elementBytes(desc.dtype);
-    std::memcpy(bytes.data() + static_cast<std::size_t>(at) * size, static_cast<const char*>(tensor.data()) + static_cast<std::size_t>(i) * size, size);
+    std::memcpy(bytes.data() + static_cast<std::size_t>(at) * size,
+                static_cast<const char*>(tensor.data()) + static_cast<std::size_t>(i) * size, size);
   }
   return bytes;
 }
@@ -47,7 +48,8 @@ Results run(Plan::Instance& instance, const Plan& plan, const PlanRequest& reque
   const std::vector<std::vector<char>> before = bytes;
   Results results;
   std::vector<void*> to;
-  for (const TensorDesc& desc : plan.outputs()) results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+  for (const TensorDesc& desc : plan.outputs())
+    results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
   for (auto& result : results) to.push_back(result.data());
   instance.run(from.data(), to.data());
   EXPECT_TRUE(before == bytes) << "the plan wrote into its inputs";
@@ -57,7 +59,8 @@ Results run(Plan::Instance& instance, const Plan& plan, const PlanRequest& reque
 std::string placedSteps(const Plan& plan) {
   std::string text;
   for (const StepRecord& step : plan.steps()) {
-    text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + " " + step.dst_shape + " at " + std::to_string(step.arena_begin) + "\n";
+    text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + " " + step.dst_shape +
+            " at " + std::to_string(step.arena_begin) + "\n";
   }
   return text;
 }
@@ -83,7 +86,8 @@ void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::ui
     const auto wrongWith = [&](const std::vector<Tensor>& given, const std::vector<Tensor>& wanted) {
       const Results results = run(instance, *plan, request, given);
       const std::string problem = difference(results, wanted);
-      return problem.empty() || testing::withinRounding(random, given, kernels(), results, wanted) ? std::string() : problem;
+      return problem.empty() || testing::withinRounding(random, given, kernels(), results, wanted) ? std::string()
+                                                                                                   : problem;
     };
     std::string wrong;
     try {
@@ -94,7 +98,9 @@ void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::ui
       ASSERT_NE(std::string(problem.what()).find("outside of the table"), std::string::npos) << problem.what();
       return;
     }
-    ASSERT_EQ(wrong, "") << which << ", seed " << seed << ", batch " << batch << "\n" << planSpecToText(random.spec) << "\n" << placedSteps(*plan);
+    ASSERT_EQ(wrong, "") << which << ", seed " << seed << ", batch " << batch << "\n"
+                         << planSpecToText(random.spec) << "\n"
+                         << placedSteps(*plan);
     // The warm instance has no memory of the run before.
     const std::vector<Tensor> others = testing::otherInputs(random, seed + 2, batch);
     const auto again = interpret(random.spec, others, random.ints, random.constants, kernels());
@@ -136,8 +142,9 @@ struct Small {
 };
 Small runSmall(const std::string& nodes, const std::string& outputs) {
   RandomPlan random;
-  random.spec = planSpecFromText(R"({"plan":1,"inputs":[["f32",2],["f32",2]],"constants":[{"dtype":"f32","sizes":[4,4]}],"nodes":[)" + nodes +
-                                 R"(],"outputs":)" + outputs + "}");
+  random.spec = planSpecFromText(
+      R"({"plan":1,"inputs":[["f32",2],["f32",2]],"constants":[{"dtype":"f32","sizes":[4,4]}],"nodes":[)" + nodes +
+      R"(],"outputs":)" + outputs + "}");
   for (int i = 0; i < 3; ++i) {
     Tensor tensor{contiguousDesc(DType::kF32, Dims{4, 4}), {}, {}};
     for (int e = 0; e < 16; ++e) tensor.values.push_back(static_cast<float>(std::sin(e * (i + 1) + i)));
@@ -155,59 +162,94 @@ Small runSmall(const std::string& nodes, const std::string& outputs) {
   return small;
 }
 std::string node(const std::string& op, const std::string& src, int dst) {
-  return R"({"op":")" + op + R"(","src":)" + src + R"(,"dst":[)" + std::to_string(dst) + R"(],"name":"n","origins":[]})";
+  return R"({"op":")" + op + R"(","src":)" + src + R"(,"dst":[)" + std::to_string(dst) +
+         R"(],"name":"n","origins":[]})";
 }
 
 TEST(PlanRun, OutputsThatAreInputsConstantsViewsOrTwice) {
   EXPECT_EQ(runSmall("", "[0,1,0,2]").wrong, "");
   EXPECT_EQ(runSmall(node("permute{order=[1,0]}", "[0]", 3), "[3,0,3]").wrong, "");
   EXPECT_EQ(runSmall(node("permute{order=[1,0]}", "[2]", 3), "[3,2]").wrong, "");
-  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[0]", 3) + "," + node("slice{axis=0,begin=1,end=3}", "[3]", 4), "[4,3,4,3]").wrong, "");
-  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[0]", 3) + "," + node("reshape{shape=[16]}", "[3]", 4), "[4,3]").wrong, "");
+  EXPECT_EQ(
+      runSmall(node("pointwise{}|relu", "[0]", 3) + "," + node("slice{axis=0,begin=1,end=3}", "[3]", 4), "[4,3,4,3]")
+          .wrong,
+      "");
+  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[0]", 3) + "," + node("reshape{shape=[16]}", "[3]", 4), "[4,3]").wrong,
+            "");
 }
 
 TEST(PlanRun, OneValueTwiceInOneOperation) {
   EXPECT_EQ(runSmall(node("pointwise{}|add(0)", "[0,0]", 3), "[3]").wrong, "");
-  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("permute{order=[1,0]}", "[3]", 4) + "," + node("pointwise{}|add(0)", "[3,4]", 5), "[5]").wrong, "");
-  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("matmul{}|add(0)", "[3,3,3]", 4), "[4]").wrong, "");
-  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("linear{}|add(0)", "[3,2,-1,3]", 4), "[4]").wrong, "");
-  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("concat{axis=0}", "[3,3]", 4) + "," + node("pointwise{}|relu", "[3]", 5), "[4,5]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("permute{order=[1,0]}", "[3]", 4) + "," +
+                         node("pointwise{}|add(0)", "[3,4]", 5),
+                     "[5]")
+                .wrong,
+            "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("matmul{}|add(0)", "[3,3,3]", 4), "[4]").wrong,
+            "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("linear{}|add(0)", "[3,2,-1,3]", 4), "[4]").wrong,
+            "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("concat{axis=0}", "[3,3]", 4) + "," +
+                         node("pointwise{}|relu", "[3]", 5),
+                     "[4,5]")
+                .wrong,
+            "");
 }
 
 // What depends on the constant alone is computed once; the plan keeps only what reads the inputs.
 TEST(PlanRun, WhatDependsOnConstantsOnlyIsNoStep) {
-  const std::string chain = node("pointwise{}|tanh", "[2]", 3) + "," + node("permute{order=[1,0]}", "[3]", 4) + "," + node("matmul{}", "[4,2]", 5);
+  const std::string chain = node("pointwise{}|tanh", "[2]", 3) + "," + node("permute{order=[1,0]}", "[3]", 4) + "," +
+                            node("matmul{}", "[4,2]", 5);
   const Small small = runSmall(chain + "," + node("pointwise{}|add(0)", "[0,5]", 6), "[6]");
   EXPECT_EQ(small.wrong, "");
   EXPECT_EQ(small.plan->steps().size(), 1u);
   EXPECT_GT(small.plan->computedBytes(), 0u);
   EXPECT_EQ(runSmall(chain, "[5,3,4,5]").wrong, "");
   const std::string joined = node("concat{axis=0}", "[3,2]", 4) + "," + node("slice{axis=0,begin=2,end=6}", "[4]", 5);
-  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[2]", 3) + "," + joined + "," + node("linear{}|add(0)", "[0,2,-1,5]", 6), "[6,5]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|relu", "[2]", 3) + "," + joined + "," + node("linear{}|add(0)", "[0,2,-1,5]", 6),
+                     "[6,5]")
+                .wrong,
+            "");
 }
 
 TEST(PlanRun, PaddingByNothingIsNoStep) {
   const std::string pad = "pad{begin=[0,0],end=[0,0],mode=constant,value=1.0}";
-  const Small small = runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," + node("pointwise{}|relu", "[4]", 5), "[5]");
+  const Small small = runSmall(
+      node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," + node("pointwise{}|relu", "[4]", 5), "[5]");
   EXPECT_EQ(small.wrong, "");
   EXPECT_EQ(small.plan->steps().size(), 2u);
   // Another name for one memory: neither may be overwritten while the other is still read.
-  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," + node("pointwise{}|relu", "[3]", 5) + "," + node("linear{}|add(0)", "[0,2,-1,4]", 6), "[5,6,4]").wrong, "");
-  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("concat{axis=0}", "[3,1]", 4) + "," + node(pad, "[3]", 5) + "," + node("pointwise{}|exp", "[4]", 6) + "," +
-                         node("pointwise{}|add(0)", "[5,0]", 7), "[6,7]").wrong, "");
-  EXPECT_EQ(runSmall(node(pad, "[0]", 3) + "," + node(pad, "[2]", 4) + "," + node("pointwise{}|add(0)", "[3,4]", 5), "[5,3,4]").wrong, "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," +
+                         node("pointwise{}|relu", "[3]", 5) + "," + node("linear{}|add(0)", "[0,2,-1,4]", 6),
+                     "[5,6,4]")
+                .wrong,
+            "");
+  EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("concat{axis=0}", "[3,1]", 4) + "," +
+                         node(pad, "[3]", 5) + "," + node("pointwise{}|exp", "[4]", 6) + "," +
+                         node("pointwise{}|add(0)", "[5,0]", 7),
+                     "[6,7]")
+                .wrong,
+            "");
+  EXPECT_EQ(runSmall(node(pad, "[0]", 3) + "," + node(pad, "[2]", 4) + "," + node("pointwise{}|add(0)", "[3,4]", 5),
+                     "[5,3,4]")
+                .wrong,
+            "");
 }
 
 // Two views of one constant that look alike must not be packed as one.
 TEST(PlanRun, TwoViewsOfOneConstant) {
   const std::string turned = node("permute{order=[1,0]}", "[2]", 3);
-  EXPECT_EQ(runSmall(turned + "," + node("linear{}", "[0,2,-1]", 4) + "," + node("linear{}", "[0,3,-1]", 5), "[4,5]").wrong, "");
-  const std::string cut = node("slice{axis=1,begin=0,end=2}", "[2]", 3) + "," + node("slice{axis=0,begin=0,end=2}", "[2]", 4) + "," + node("permute{order=[1,0]}", "[4]", 5);
+  EXPECT_EQ(
+      runSmall(turned + "," + node("linear{}", "[0,2,-1]", 4) + "," + node("linear{}", "[0,3,-1]", 5), "[4,5]").wrong,
+      "");
+  const std::string cut = node("slice{axis=1,begin=0,end=2}", "[2]", 3) + "," +
+                          node("slice{axis=0,begin=0,end=2}", "[2]", 4) + "," + node("permute{order=[1,0]}", "[4]", 5);
   EXPECT_EQ(runSmall(cut + "," + node("matmul{}", "[0,3]", 6) + "," + node("matmul{}", "[0,5]", 7), "[6,7]").wrong, "");
 }
 
 TEST(PlanRun, ResidualSumAccumulatesInPlace) {
-  const Small small = runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("linear{}|add(0)|relu", "[1,2,-1,3]", 4), "[4]");
+  const Small small =
+      runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("linear{}|add(0)|relu", "[1,2,-1,3]", 4), "[4]");
   EXPECT_EQ(small.wrong, "");
   EXPECT_EQ(small.plan->steps().size(), 2u);
   EXPECT_EQ(small.plan->steps()[0].arena_begin, -1);  // written where the sum will be: into the result
@@ -220,10 +262,13 @@ TEST(PlanRun, ConcatWithActivationIsSplit) {
 // Libraries have mixed up the numbers of two activations of one kind behind one product.
 TEST(PlanRun, TwoActivationsOfOneKind) {
   for (const char* product : {"linear{}", "matmul{}", "matmul{scale=0.5}"}) {
-    for (const char* chain : {"linear(2,1)|linear(0.5,-1)", "linear(2,1)|neg", "linear(2,1)|tanh|linear(3,1)", "leaky_relu(0.3)|relu", "leaky_relu(0.3)|leaky_relu(0.1)",
-                              "clip(-1,1)|clip(0,0.5)", "elu(1)|elu(0.5)", "hardsigmoid|linear(2,1)", "linear(2,1)|hardswish", "abs|neg", "relu|relu"}) {
+    for (const char* chain :
+         {"linear(2,1)|linear(0.5,-1)", "linear(2,1)|neg", "linear(2,1)|tanh|linear(3,1)", "leaky_relu(0.3)|relu",
+          "leaky_relu(0.3)|leaky_relu(0.1)", "clip(-1,1)|clip(0,0.5)", "elu(1)|elu(0.5)", "hardsigmoid|linear(2,1)",
+          "linear(2,1)|hardswish", "abs|neg", "relu|relu"}) {
       const bool linear = product[0] == 'l';
-      EXPECT_EQ(runSmall(node(std::string(product) + "|" + chain, linear ? "[0,2,-1]" : "[0,1]", 3), "[3]").wrong, "") << product << "|" << chain;
+      EXPECT_EQ(runSmall(node(std::string(product) + "|" + chain, linear ? "[0,2,-1]" : "[0,1]", 3), "[3]").wrong, "")
+          << product << "|" << chain;
     }
   }
 }
@@ -237,12 +282,14 @@ TEST(PlanRun, TwoInstancesInTwoThreads) {
     std::vector<std::string> wrong(2);
     std::vector<std::vector<Tensor>> inputs{random.inputs, testing::otherInputs(random, seed, 0)};
     std::vector<std::vector<Tensor>> expected;
-    for (const auto& given : inputs) expected.push_back(*interpret(random.spec, given, random.ints, random.constants, kernels()));
+    for (const auto& given : inputs)
+      expected.push_back(*interpret(random.spec, given, random.ints, random.constants, kernels()));
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < 2; ++t) {
       threads.emplace_back([&, t] {
         Plan::Instance instance(*plan);
-        for (int i = 0; i < 20 && wrong[t].empty(); ++i) wrong[t] = difference(run(instance, *plan, request, inputs[t]), expected[t]);
+        for (int i = 0; i < 20 && wrong[t].empty(); ++i)
+          wrong[t] = difference(run(instance, *plan, request, inputs[t]), expected[t]);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -258,19 +305,24 @@ TEST(PlanRun, AnIndexOutsideOfItsTableFailsTheRun) {
   // The same as bytes, each row with a scale of 1 and an offset of 0 behind it.
   std::vector<std::uint8_t> rows;
   for (int row = 0; row < 3; ++row) {
-    for (const int value : {10 * row, 10 * row + 1, 0, 0, 0x80, 0x3F, 0, 0, 0, 0}) rows.push_back(static_cast<std::uint8_t>(value));
+    for (const int value : {10 * row, 10 * row + 1, 0, 0, 0x80, 0x3F, 0, 0, 0, 0})
+      rows.push_back(static_cast<std::uint8_t>(value));
   }
   struct Lookup {
     std::string op, src, constants;
     const void* data;
   };
-  const auto node = [](const std::string& op, const std::string& src) { return R"({"op":")" + op + R"(","src":)" + src + R"(,"dst":[2],"name":"table","origins":[]})"; };
-  for (const auto& [op, src, constants, data] : std::vector<Lookup>{{"embedding{}", "[0,1]", three, table.data()},
-                                                                    {"embedding{scaled_rows=1}", "[0,1]", scaled, rows.data()},
-                                                                    {"gather{axis=0}", "[1,0]", three, table.data()}}) {
+  const auto node = [](const std::string& op, const std::string& src) {
+    return R"({"op":")" + op + R"(","src":)" + src + R"(,"dst":[2],"name":"table","origins":[]})";
+  };
+  for (const auto& [op, src, constants, data] :
+       std::vector<Lookup>{{"embedding{}", "[0,1]", three, table.data()},
+                           {"embedding{scaled_rows=1}", "[0,1]", scaled, rows.data()},
+                           {"gather{axis=0}", "[1,0]", three, table.data()}}) {
     for (int threads : {1, 2}) {
       const std::string nodes = node(op, src);
-      const PlanSpec spec = planSpecFromText(R"({"plan":1,"inputs":[["s64",1]],"constants":[)" + constants + R"(],"nodes":[)" + nodes + R"(],"outputs":[2]})");
+      const PlanSpec spec = planSpecFromText(R"({"plan":1,"inputs":[["s64",1]],"constants":[)" + constants +
+                                             R"(],"nodes":[)" + nodes + R"(],"outputs":[2]})");
       PlanRequest request;
       request.tensor_inputs = {contiguousDesc(DType::kS64, Dims{4})};
       request.int_inputs = {0};

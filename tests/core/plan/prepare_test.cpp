@@ -15,7 +15,8 @@ TEST(Prepare, RefusesScratchFarBeyondTheOperands) {
   const std::vector<float> weights(8 * 9);
   PrepareArgs args;
   args.spec = parseOpSpec("convolution{dilation=[1048576,1048576],groups=8,padding=[1048576,1048576],stride=[1,1]}");
-  args.src = {contiguousDesc(DType::kF32, Dims{1, 8, 4, 4}), contiguousDesc(DType::kF32, Dims{8, 1, 3, 3}), TensorDesc()};
+  args.src = {contiguousDesc(DType::kF32, Dims{1, 8, 4, 4}), contiguousDesc(DType::kF32, Dims{8, 1, 3, 3}),
+              TensorDesc()};
   args.constant = {nullptr, weights.data(), nullptr};
   args.src_dies = {false, false, false};
   WeightCache cache;

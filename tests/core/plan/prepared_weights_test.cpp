@@ -99,7 +99,8 @@ TEST_F(PreparedFile, GivesBackWhatWasWritten) {
     EXPECT_EQ((*first)[1].constant_crc, 6u);
     EXPECT_EQ((*first)[1].offset, 128u);
     EXPECT_EQ((*first)[1].form, "transposed");
-    for (const PreparedWeights::Place& place : *first) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(file->take(place)->data()) % 64, 0u);
+    for (const PreparedWeights::Place& place : *first)
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(file->take(place)->data()) % 64, 0u);
   }
 }
 
@@ -140,8 +141,8 @@ TEST_F(PreparedFile, OtherMachinesAndMissingFilesGiveNothing) {
 }
 
 TEST_F(PreparedFile, EveryTruncationIsRefused) {
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kHeaderBytes - 1, kHeaderBytes, kHeaderBytes + 10, std::size_t{4096}, bytes_.size() / 2,
-                                  bytes_.size() - 1, bytes_.size() + 1}) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kHeaderBytes - 1, kHeaderBytes, kHeaderBytes + 10,
+                                  std::size_t{4096}, bytes_.size() / 2, bytes_.size() - 1, bytes_.size() + 1}) {
     replace(path_, bytes_.substr(0, bytes) + std::string(bytes > bytes_.size() ? 1 : 0, '\0'));
     EXPECT_EQ(open(), nullptr) << bytes;
     EXPECT_EQ(problem_.find('\n'), std::string::npos);
@@ -177,15 +178,19 @@ TEST_F(PreparedFile, FlippedBitsAreFound) {
 }
 
 TEST_F(PreparedFile, HostileTablesAreRefused) {
-  const auto table = [](const std::string& rows) { return R"({"machine": "isa, libraries", "regions": {"first": [)" + rows + "]}}"; };
+  const auto table = [](const std::string& rows) {
+    return R"({"machine": "isa, libraries", "regions": {"first": [)" + rows + "]}}";
+  };
   replace(path_, withTable(table(R"([0, 9, 0, "blocked", 0, 8192, 0])")));
   EXPECT_TRUE(open()) << "the frame of these cases must be sound: " << problem_;
-  for (const char* rows : {
-           R"([0, 9, 0, "blocked", 0, 8193, 0])", R"([0, 9, 0, "blocked", 8192, 1, 0])", R"([0, 9, 0, "blocked", 64, 8192, 0])",
-           R"([0, 9, 0, "blocked", 1, 64, 0])", R"([0, 9, 0, "blocked", 18446744073709551552, 64, 0])",
-           R"([0, 9, 0, "blocked", 64, 18446744073709551615, 0])", R"([0, 9, 0, "blocked", -64, 64, 0])", R"([-1, 9, 0, "blocked", 0, 64, 0])",
-           R"([0, 9, 0.5, "blocked", 0, 64, 0])", R"([0, 9, 0, 7, 0, 64, 0])", R"([0, 9, 0, "blocked", 0, 64])", R"({"constant": 0})", "null", "[]",
-           R"([0, 9, 0, "a", 0, 8192, 0], [0, 9, 0, "b", 0, 8192, 0], [0, 9, 0, "c", 0, 8192, 0])"}) {
+  for (const char* rows :
+       {R"([0, 9, 0, "blocked", 0, 8193, 0])", R"([0, 9, 0, "blocked", 8192, 1, 0])",
+        R"([0, 9, 0, "blocked", 64, 8192, 0])", R"([0, 9, 0, "blocked", 1, 64, 0])",
+        R"([0, 9, 0, "blocked", 18446744073709551552, 64, 0])", R"([0, 9, 0, "blocked", 64, 18446744073709551615, 0])",
+        R"([0, 9, 0, "blocked", -64, 64, 0])", R"([-1, 9, 0, "blocked", 0, 64, 0])",
+        R"([0, 9, 0.5, "blocked", 0, 64, 0])", R"([0, 9, 0, 7, 0, 64, 0])", R"([0, 9, 0, "blocked", 0, 64])",
+        R"({"constant": 0})", "null", "[]",
+        R"([0, 9, 0, "a", 0, 8192, 0], [0, 9, 0, "b", 0, 8192, 0], [0, 9, 0, "c", 0, 8192, 0])"}) {
     replace(path_, withTable(table(rows)));
     EXPECT_EQ(open(), nullptr) << rows;
     EXPECT_NE(problem_.find("is damaged"), std::string::npos) << rows;
@@ -211,7 +216,8 @@ TEST_F(PreparedFile, RegionsAreNamedByOperationsAndSizes) {
 // Equal blocks with weights of their own: each finds its own by what it was made of.
 TEST_F(PreparedFile, RegionsOfOneNameStandTogether) {
   const int fd = ::open(path_.c_str(), O_RDWR | O_TRUNC | O_CLOEXEC);
-  const PreparedRegion one{"block", {{0, 5, 0, "blocked", small_.data(), small_.size()}}}, two{"block", {{0, 6, 0, "blocked", other_.data(), other_.size()}}};
+  const PreparedRegion one{"block", {{0, 5, 0, "blocked", small_.data(), small_.size()}}},
+      two{"block", {{0, 6, 0, "blocked", other_.data(), other_.size()}}};
   writePreparedWeights(fd, 0, kMachine, {one, two});
   ::close(fd);
   const auto file = open();

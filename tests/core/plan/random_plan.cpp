@@ -26,25 +26,41 @@ class Builder : PlanGrowth {
 
   void grow() {
     switch (random_.between(0, 21)) {
-      case 19: return order();
-      case 20: return elements();
-      case 21: return gridSample();
-      case 17: return attention();
-      case 18: return pad();
+      case 19:
+        return order();
+      case 20:
+        return elements();
+      case 21:
+        return gridSample();
+      case 17:
+        return attention();
+      case 18:
+        return pad();
       case 0:
       case 1:
-      case 2: return convolution();
-      case 3: return linear();
-      case 4: return matmul();
-      case 5: return pool();
+      case 2:
+        return convolution();
+      case 3:
+        return linear();
+      case 4:
+        return matmul();
+      case 5:
+        return pool();
       case 6:
-      case 7: return pointwise();
-      case 8: return norm();
-      case 9: return softmax();
-      case 10: return concat();
-      case 11: return reduce();
-      case 12: return gather();
-      default: return view();
+      case 7:
+        return pointwise();
+      case 8:
+        return norm();
+      case 9:
+        return softmax();
+      case 10:
+        return concat();
+      case 11:
+        return reduce();
+      case 12:
+        return gather();
+      default:
+        return view();
     }
   }
 
@@ -56,7 +72,8 @@ class Builder : PlanGrowth {
     const std::int64_t k = pick({1, 3});
     const std::int64_t out = groups > 1 ? in : random_.chance(60) ? in : pick({8, 16, 19, 32});
     if (random_.chance(15)) {
-      return add(spec("deconvolution{padding=[0,0],stride=[1,1]}"), {x->number, constant(DType::kF32, Dims{in, out, k, k}), maybeConstant(Dims{out})}, 2);
+      return add(spec("deconvolution{padding=[0,0],stride=[1,1]}"),
+                 {x->number, constant(DType::kF32, Dims{in, out, k, k}), maybeConstant(Dims{out})}, 2);
     }
     OpSpec op = spec("convolution{}");
     op.attributes["groups"] = groups;
@@ -77,16 +94,21 @@ class Builder : PlanGrowth {
     const auto a = ofRank(2, 4);
     if (!a) return;
     const auto b = value([&](const Dims& dims) { return dims.rank == a->dims.rank; });
-    add(spec(random_.chance(50) ? "matmul{scale=0.25}" : "matmul{scale=0.25,transpose_b=1}"), {a->number, b->number}, 2);
+    add(spec(random_.chance(50) ? "matmul{scale=0.25}" : "matmul{scale=0.25,transpose_b=1}"), {a->number, b->number},
+        2);
   }
 
   void pool() {
     const auto x = ofRank(4, 4);
     if (!x) return;
-    static const char* const kPools[] = {"pool{kernel=[2,2],mode=max,stride=[1,1]}", "pool{kernel=[3,3],mode=avg,padding=[1,1],stride=[2,2]}",
-                                         "pool{ceil_mode=1,kernel=[2,2],mode=avg_exclude_pad,padding=[1,1],stride=[2,2]}",
-                                         "adaptive_pool{mode=avg,output=[1,1]}", "adaptive_pool{mode=max,output=[2,3]}", "upsample{mode=nearest,output=[6,5]}",
-                                         "upsample{align_corners=0,mode=bilinear,output=[6,8]}"};
+    static const char* const kPools[] = {
+        "pool{kernel=[2,2],mode=max,stride=[1,1]}",
+        "pool{kernel=[3,3],mode=avg,padding=[1,1],stride=[2,2]}",
+        "pool{ceil_mode=1,kernel=[2,2],mode=avg_exclude_pad,padding=[1,1],stride=[2,2]}",
+        "adaptive_pool{mode=avg,output=[1,1]}",
+        "adaptive_pool{mode=max,output=[2,3]}",
+        "upsample{mode=nearest,output=[6,5]}",
+        "upsample{align_corners=0,mode=bilinear,output=[6,8]}"};
     add(spec(kPools[random_.index(7)]), {x->number});
   }
 
@@ -105,7 +127,8 @@ class Builder : PlanGrowth {
     OpSpec op = spec("layer_norm{axes=1,eps=0.01}");
     if (add_residual && random_.chance(60)) op.attributes["sum_output"] = std::int64_t{1};
     if (random_.chance(25) && x->dims.rank == 4) {
-      return add(spec("group_norm{eps=0.01,groups=1}"), {x->number, constant(DType::kF32, Dims{x->dims[1]}), constant(DType::kF32, Dims{x->dims[1]})});
+      return add(spec("group_norm{eps=0.01,groups=1}"),
+                 {x->number, constant(DType::kF32, Dims{x->dims[1]}), constant(DType::kF32, Dims{x->dims[1]})});
     }
     add(op, {x->number, maybeConstant(Dims{width}), maybeConstant(Dims{width}), add_residual ? residual->number : -1});
   }
@@ -125,7 +148,8 @@ class Builder : PlanGrowth {
     const auto k = value([&](const Dims& dims) { return dims.rank == q->dims.rank && dims[dims.rank - 1] == depth; });
     const std::int64_t keys = k->dims[k->dims.rank - 2];
     const auto v = value([&](const Dims& dims) { return dims.rank == q->dims.rank && dims[dims.rank - 2] == keys; });
-    static const char* const kForms[] = {"attention{scale=0.5}", "attention{heads_last=1,scale=0.5}", "attention{causal=1,scale=0.25}", "attention{fill=-2.0,scale=0.5}"};
+    static const char* const kForms[] = {"attention{scale=0.5}", "attention{heads_last=1,scale=0.5}",
+                                         "attention{causal=1,scale=0.25}", "attention{fill=-2.0,scale=0.5}"};
     OpSpec op = spec(kForms[random_.index(4)]);
     const bool masked = op.has("fill") || random_.chance(40);
     const Dims mask = random_.chance(50) ? Dims{queries, keys} : Dims{1, keys};
@@ -140,7 +164,9 @@ class Builder : PlanGrowth {
       begin.push_back(random_.between(0, 2));
       end.push_back(random_.between(0, 2));
     }
-    OpSpec op = spec(random_.chance(50) ? "pad{mode=constant,value=0.5}" : random_.chance(50) ? "pad{mode=reflect}" : "pad{mode=replicate}");
+    OpSpec op = spec(random_.chance(50)   ? "pad{mode=constant,value=0.5}"
+                     : random_.chance(50) ? "pad{mode=reflect}"
+                                          : "pad{mode=replicate}");
     op.attributes["begin"] = begin;
     op.attributes["end"] = end;
     add(op, {x->number});
@@ -162,12 +188,14 @@ class Builder : PlanGrowth {
     const auto x = ofRank(1, 4);
     if (!x) return;
     OpSpec op = spec(random_.chance(50) ? "reduce{keepdim=1,mode=mean}" : "reduce{keepdim=0,mode=max}");
-    op.attributes["axes"] = random_.chance(30) && x->dims.rank == 4 ? Ints{2, 3} : Ints{random_.between(0, x->dims.rank - 1)};
+    op.attributes["axes"] =
+        random_.chance(30) && x->dims.rank == 4 ? Ints{2, 3} : Ints{random_.between(0, x->dims.rank - 1)};
     add(op, {x->number}, 1);
   }
 
   void gather() {
-    if (random_.chance(40)) return add(spec("embedding{}"), {constant(DType::kS64, Dims{2, 3}), constant(DType::kF32, Dims{5, 8})});
+    if (random_.chance(40))
+      return add(spec("embedding{}"), {constant(DType::kS64, Dims{2, 3}), constant(DType::kF32, Dims{5, 8})});
     const auto x = value([](const Dims& dims) { return dims.rank >= 1 && dims[0] >= 5; });
     if (x) add(spec("gather{axis=0}"), {x->number, constant(DType::kS64, Dims{3})});
   }
@@ -175,7 +203,9 @@ class Builder : PlanGrowth {
   void order() {
     const auto x = random_.chance(40) ? std::optional<Known>(known_[random_.index(3)]) : ofRank(1, 4);
     if (!x) return;
-    static const char* const kForms[] = {"extremum{keepdim=1,mode=max}", "extremum{mode=min}", "sort{descending=1}", "sort{}", "sort{descending=1,k=1}", "cumulative_sum{}"};
+    static const char* const kForms[] = {"extremum{keepdim=1,mode=max}", "extremum{mode=min}",
+                                         "sort{descending=1}",           "sort{}",
+                                         "sort{descending=1,k=1}",       "cumulative_sum{}"};
     OpSpec op = spec(kForms[random_.index(6)]);
     op.attributes["axis"] = random_.between(random_.chance(80) ? 0 : -x->dims.rank, x->dims.rank - 1);
     add(op, {x->number});
@@ -186,8 +216,10 @@ class Builder : PlanGrowth {
     if (places_.empty()) return order();
     const Known index = places_[random_.index(places_.size())];
     if (random_.chance(50)) {
-      static const char* const kMath[] = {"integer_math{op=add}", "integer_math{op=mul}", "integer_math{op=min}", "integer_math{op=sub}"};
-      add(spec(kMath[random_.index(4)]), {index.number, constant(DType::kS64, random_.chance(50) ? index.dims : Dims{1})});
+      static const char* const kMath[] = {"integer_math{op=add}", "integer_math{op=mul}", "integer_math{op=min}",
+                                          "integer_math{op=sub}"};
+      add(spec(kMath[random_.index(4)]),
+          {index.number, constant(DType::kS64, random_.chance(50) ? index.dims : Dims{1})});
       return add(spec("cast{dtype=f32}"), {places_.back().number});
     }
     const auto x = value([&](const Dims& dims) { return dims == index.dims; });
@@ -195,15 +227,19 @@ class Builder : PlanGrowth {
     OpSpec op = spec(random_.chance(50) ? "gather_elements{}" : "scatter_elements{}");
     op.attributes["axis"] = index.axis;
     std::vector<std::int32_t> src{x->number, index.number};
-    if (op.kind == OpKind::kScatterElements) src.push_back(value([&](const Dims& dims) { return dims == index.dims; })->number);
+    if (op.kind == OpKind::kScatterElements)
+      src.push_back(value([&](const Dims& dims) { return dims == index.dims; })->number);
     add(op, src);
   }
 
   void gridSample() {
     const auto x = ofRank(4, 4);
     if (!x) return;
-    static const char* const kForms[] = {"grid_sample{align_corners=1,padding=zeros}", "grid_sample{align_corners=0,padding=zeros}", "grid_sample{align_corners=0,padding=border}"};
-    add(spec(kForms[random_.index(3)]), {x->number, constant(DType::kF32, Dims{x->dims[0], random_.between(1, 5), random_.between(1, 9), 2})});
+    static const char* const kForms[] = {"grid_sample{align_corners=1,padding=zeros}",
+                                         "grid_sample{align_corners=0,padding=zeros}",
+                                         "grid_sample{align_corners=0,padding=border}"};
+    add(spec(kForms[random_.index(3)]),
+        {x->number, constant(DType::kF32, Dims{x->dims[0], random_.between(1, 5), random_.between(1, 9), 2})});
   }
 
   void view() {
@@ -213,7 +249,9 @@ class Builder : PlanGrowth {
     const std::int64_t axis = random_.between(0, rank - 1), size = x->dims[static_cast<int>(axis)];
     OpSpec op;
     switch (random_.between(0, 9)) {
-      case 0: op = spec("reshape{shape=[-1]}"); break;
+      case 0:
+        op = spec("reshape{shape=[-1]}");
+        break;
       case 1: {  // the size is read at run time
         op.kind = OpKind::kReshape;
         op.attributes["shape"] = Ints{0, -1};
@@ -234,9 +272,15 @@ class Builder : PlanGrowth {
       case 4:
       case 5:
         op.kind = OpKind::kSlice;
-        op.attributes = {{"axis", axis}, {"begin", random_.chance(50) ? 0 : size / 2}, {"end", random_.chance(50) ? size : (size + 1) / 2}, {"step", random_.between(1, 2)}};
+        op.attributes = {{"axis", axis},
+                         {"begin", random_.chance(50) ? 0 : size / 2},
+                         {"end", random_.chance(50) ? size : (size + 1) / 2},
+                         {"step", random_.between(1, 2)}};
         break;
-      case 6: op.kind = OpKind::kSelect; op.attributes = {{"axis", axis}, {"index", random_.between(-size, size - 1)}}; break;
+      case 6:
+        op.kind = OpKind::kSelect;
+        op.attributes = {{"axis", axis}, {"index", random_.between(-size, size - 1)}};
+        break;
       case 7: {
         Ints shape = x->dims.toVector();
         for (std::int64_t& entry : shape) entry = entry == 1 ? random_.between(1, 3) : -1;
@@ -244,8 +288,12 @@ class Builder : PlanGrowth {
         op.attributes["shape"] = shape;
         break;
       }
-      case 8: op.kind = OpKind::kUnsqueeze; op.attributes["axis"] = axis; break;
-      default: op.kind = OpKind::kSqueeze;
+      case 8:
+        op.kind = OpKind::kUnsqueeze;
+        op.attributes["axis"] = axis;
+        break;
+      default:
+        op.kind = OpKind::kSqueeze;
     }
     add(op, {x->number});
   }

@@ -21,7 +21,7 @@ struct Tensor {
 
 struct RandomPlan {
   PlanSpec spec;
-  std::vector<Tensor> inputs;      // one point of the signature; integer inputs have an absent desc
+  std::vector<Tensor> inputs;  // one point of the signature; integer inputs have an absent desc
   std::vector<std::int64_t> ints;
   std::vector<Tensor> constants;
 };

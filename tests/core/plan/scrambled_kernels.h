@@ -12,12 +12,14 @@ namespace ipex_studio::testing {
 
 class ScrambledKernel final : public Kernel {
  public:
-  ScrambledKernel(const Kernel* reference, std::shared_ptr<Random> random) : reference_(reference), random_(std::move(random)) {}
+  ScrambledKernel(const Kernel* reference, std::shared_ptr<Random> random)
+      : reference_(reference), random_(std::move(random)) {}
 
   const char* name() const override { return "scrambled"; }
   Verdict supports(const PrepareArgs& args) const override {
     // Now and then no post-ops, so that they are split off.
-    if (!args.spec.post_ops.empty() && args.spec.kind != OpKind::kPointwise && random_->chance(20)) return Verdict::no("post-ops");
+    if (!args.spec.post_ops.empty() && args.spec.kind != OpKind::kPointwise && random_->chance(20))
+      return Verdict::no("post-ops");
     return reference_->supports(args);
   }
 
@@ -40,7 +42,8 @@ class ScrambledKernel final : public Kernel {
   TensorDesc layout(const TensorDesc& desc, bool may_stay) const {
     if (desc.absent() || (may_stay && random_->chance(40))) return desc;
     if (desc.dims.rank >= 3 && random_->chance(60)) {
-      return random_->chance(40) ? channelsLastDesc(desc.dtype, desc.dims) : blockedDesc(desc.dtype, desc.dims, random_->chance(50) ? 8 : 16);
+      return random_->chance(40) ? channelsLastDesc(desc.dtype, desc.dims)
+                                 : blockedDesc(desc.dtype, desc.dims, random_->chance(50) ? 8 : 16);
     }
     return contiguousDesc(desc.dtype, desc.dims);
   }
@@ -49,7 +52,8 @@ class ScrambledKernel final : public Kernel {
   void inPlace(PrepareArgs& wanted) const {
     in_place_ = -1;
     for (std::size_t s = 0; s < wanted.src.size(); ++s) {
-      const bool fits = wanted.src_dies[s] && wanted.src[s].dims == wanted.dst[0].dims && wanted.src[s].dtype == wanted.dst[0].dtype;
+      const bool fits =
+          wanted.src_dies[s] && wanted.src[s].dims == wanted.dst[0].dims && wanted.src[s].dtype == wanted.dst[0].dtype;
       if (!fits || !random_->chance(60)) continue;
       wanted.src[s] = wanted.dst[0];
       in_place_ = static_cast<std::int32_t>(s);
@@ -72,7 +76,9 @@ class ScrambledKernels final : public KernelList {
       candidates_.push_back({scrambled_.back().get(), reference});
     }
   }
-  const std::vector<const Kernel*>& candidates(OpKind kind) const override { return candidates_[static_cast<std::size_t>(kind)]; }
+  const std::vector<const Kernel*>& candidates(OpKind kind) const override {
+    return candidates_[static_cast<std::size_t>(kind)];
+  }
 
  private:
   std::vector<std::unique_ptr<ScrambledKernel>> scrambled_;

@@ -31,7 +31,8 @@ void count(Counts& counts, const void* caller) {
   inside = true;
   Dl_info info;
   const bool known = dladdr(caller, &info) != 0 && info.dli_fname != nullptr;
-  const bool library = known && (std::strstr(info.dli_fname, "libdnnl") != nullptr || std::strstr(info.dli_fname, "libgomp") != nullptr);
+  const bool library =
+      known && (std::strstr(info.dli_fname, "libdnnl") != nullptr || std::strstr(info.dli_fname, "libgomp") != nullptr);
   ++(library ? counts.libraries : counts.ours);
   inside = false;
 }

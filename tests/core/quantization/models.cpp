@@ -36,7 +36,12 @@ class Maker {
 
 Module residualNetwork() {
   Maker maker("Residual");
-  maker.weight("w0", {16, 3, 3, 3}).vector("b0", 16).weight("w1", {16, 16, 3, 3}).vector("b1", 16).weight("w2", {16, 16, 3, 3}).vector("b2", 16);
+  maker.weight("w0", {16, 3, 3, 3})
+      .vector("b0", 16)
+      .weight("w1", {16, 16, 3, 3})
+      .vector("b1", 16)
+      .weight("w2", {16, 16, 3, 3})
+      .vector("b2", 16);
   maker.weight("w3", {32, 16, 1, 1}).vector("b3", 32).weight("w4", {10, 32}).vector("b4", 10);
   return maker.make(R"(
 def forward(self, x):
@@ -52,7 +57,12 @@ def forward(self, x):
 
 Module mobileNetwork() {
   Maker maker("Mobile");
-  maker.weight("w0", {16, 3, 3, 3}).vector("b0", 16).weight("w1", {16, 1, 3, 3}, 2.5).vector("b1", 16).weight("w2", {16, 16, 1, 1}).vector("b2", 16);
+  maker.weight("w0", {16, 3, 3, 3})
+      .vector("b0", 16)
+      .weight("w1", {16, 1, 3, 3}, 2.5)
+      .vector("b1", 16)
+      .weight("w2", {16, 16, 1, 1})
+      .vector("b2", 16);
   maker.weight("s0", {8, 16, 1, 1}).vector("t0", 8).weight("s1", {16, 8, 1, 1}).vector("t1", 16);
   maker.weight("w3", {16, 32, 1, 1}).vector("b3", 16).weight("w4", {10, 16}).vector("b4", 10);
   return maker.make(R"(
@@ -73,7 +83,8 @@ def forward(self, x):
 
 Module transformerNetwork() {
   Maker maker("Transformer");
-  for (const char* name : {"q", "k", "v", "o"}) maker.weight(std::string("w") + name, {32, 32}).vector(std::string("b") + name, 32);
+  for (const char* name : {"q", "k", "v", "o"})
+    maker.weight(std::string("w") + name, {32, 32}).vector(std::string("b") + name, 32);
   maker.weight("u", {64, 32}).vector("ub", 64).weight("d", {32, 64}).vector("db", 32);
   maker.vector("g1", 32, 1).vector("c1", 32).vector("g2", 32, 1).vector("c2", 32);
   return maker.make(R"(
@@ -111,7 +122,8 @@ Calibrated calibrate(const Module& module, const std::vector<Inputs>& data, cons
   return {calibrator.finish(), model.calibration};
 }
 
-OptimizedModel quantized(const Module& module, const Inputs& example, const Recipe& recipe, RemarkLog* log, std::int32_t weight_bits) {
+OptimizedModel quantized(const Module& module, const Inputs& example, const Recipe& recipe, RemarkLog* log,
+                         std::int32_t weight_bits) {
   OptimizeOptions how;
   how.precision = Precision::kInt8;
   how.quantization_recipe = recipeToText(recipe);

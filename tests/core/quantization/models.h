@@ -35,10 +35,11 @@ struct Calibrated {
   Recipe recipe;
   std::shared_ptr<const CalibrationPlan> plan;
 };
-Calibrated calibrate(const torch::jit::Module& module, const std::vector<Inputs>& data, const CalibrationOptions& options = {});
+Calibrated calibrate(const torch::jit::Module& module, const std::vector<Inputs>& data,
+                     const CalibrationOptions& options = {});
 
-OptimizedModel quantized(const torch::jit::Module& module, const Inputs& example, const Recipe& recipe, RemarkLog* log = nullptr,
-                         std::int32_t weight_bits = 8);
+OptimizedModel quantized(const torch::jit::Module& module, const Inputs& example, const Recipe& recipe,
+                         RemarkLog* log = nullptr, std::int32_t weight_bits = 8);
 
 double cosineOf(const at::Tensor& a, const at::Tensor& b);
 double sqnrOf(const at::Tensor& actual, const at::Tensor& reference);

@@ -3,8 +3,8 @@
 
 #include <sstream>
 
-#include "core/export/narrow_tensors.h"
 #include "core/base/error.h"
+#include "core/export/narrow_tensors.h"
 #include "core/op/narrow_weights.h"
 #include "core/quantization/grouped_weights.h"
 #include "core/quantization/node_accuracy.h"
@@ -116,8 +116,9 @@ TEST(NarrowTest, LanguageModelsInEveryFormAndExport) {
     std::int64_t group;
     double least_sqnr;
   };
-  for (const Form& form : {Form{QuantizationMode::kWeightOnly, 8, 0, 35}, Form{QuantizationMode::kWeightOnly, 8, 32, 38},
-                           Form{QuantizationMode::kWeightOnly, 4, 32, 15}, Form{QuantizationMode::kDynamic, 8, 0, 28}}) {
+  for (const Form& form :
+       {Form{QuantizationMode::kWeightOnly, 8, 0, 35}, Form{QuantizationMode::kWeightOnly, 8, 32, 38},
+        Form{QuantizationMode::kWeightOnly, 4, 32, 15}, Form{QuantizationMode::kDynamic, 8, 0, 28}}) {
     Recipe recipe;
     recipe.mode = form.mode;
     recipe.weight_bits = form.bits;
@@ -128,9 +129,11 @@ TEST(NarrowTest, LanguageModelsInEveryFormAndExport) {
     EXPECT_GT(sqnrOf(result, reference), form.least_sqnr) << form.bits << " " << form.group;
     EXPECT_GT(sqnrOf(savedAndLoaded(model, ExportForm::kCompiled, ids), result), 120);
     // Dynamic rounding is the kernels' own: a portable file computes with the same weights in FP32.
-    EXPECT_GT(sqnrOf(savedAndLoaded(model, ExportForm::kPortable, ids), result), form.mode == QuantizationMode::kDynamic ? 28 : 100);
+    EXPECT_GT(sqnrOf(savedAndLoaded(model, ExportForm::kPortable, ids), result),
+              form.mode == QuantizationMode::kDynamic ? 28 : 100);
     int tables = 0;
-    for (const Remark& remark : log.remarks) tables += remark.pass == "quantize-embeddings" && remark.kind == RemarkKind::kApplied ? 1 : 0;
+    for (const Remark& remark : log.remarks)
+      tables += remark.pass == "quantize-embeddings" && remark.kind == RemarkKind::kApplied ? 1 : 0;
     EXPECT_EQ(tables, 1);
   }
 }
@@ -173,7 +176,8 @@ TEST(NarrowTest, LevelledLayersLoseLess) {
     OptimizedModel model = quantized(network, data[0], recipe);
     sqnr[equalize ? 1 : 0] = sqnrOf(model.module.forward(data[1]).toTensor(), reference);
     // Values that were scaled on purpose are compared as they are meant.
-    for (const AccuracyRecord& record : nodeAccuracy(freezeForPasses(network, {}), model.rewritten, model.rewritten_origins, data[0], model.divisors)) {
+    for (const AccuracyRecord& record : nodeAccuracy(freezeForPasses(network, {}), model.rewritten,
+                                                     model.rewritten_origins, data[0], model.divisors)) {
       const double least = equalize ? 0.97 : 0;
       EXPECT_GT(record.cosine, least) << record.reference;
     }

@@ -33,7 +33,8 @@ double bruteError(const std::vector<float>& values, ValueRange range) {
   const AffineParameters affine = affineParameters(range);
   double error = 0;
   for (const float value : values) {
-    const double level = std::clamp(std::nearbyint(value / affine.scale) + static_cast<double>(affine.zero_point), 0.0, 255.0);
+    const double level =
+        std::clamp(std::nearbyint(value / affine.scale) + static_cast<double>(affine.zero_point), 0.0, 255.0);
     const double delta = (level - static_cast<double>(affine.zero_point)) * affine.scale - value;
     error += delta * delta;
   }
@@ -51,7 +52,8 @@ TEST(ObserverTest, FindsTheExtremesInEveryLayout) {
     for (std::int64_t c = 0; c < 19; ++c) {
       for (std::int64_t i = 0; i < 15; ++i) {
         const float value = uniform(random);
-        memory[static_cast<std::size_t>(n * blocked.strides[0] + c / 16 * blocked.strides[1] + i * 16 + c % 16)] = value;
+        memory[static_cast<std::size_t>(n * blocked.strides[0] + c / 16 * blocked.strides[1] + i * 16 + c % 16)] =
+            value;
         least = std::min(least, value);
         greatest = std::max(greatest, value);
         if (c == 17) sum_of_channel_17 += value;
@@ -98,12 +100,16 @@ TEST(ObserverTest, CountsWhatIsNotFiniteAndLeavesItOut) {
 TEST(ObserverTest, ConstantsAndEmptyTensorsHaveARange) {
   for (const float constant : {0.0f, 3.0f, -1e-20f, 1e30f}) {
     const ValueObserver observer = observed(std::vector<float>(64, constant));
-    for (ObserverKind kind : {ObserverKind::kMinMax, ObserverKind::kPercentile, ObserverKind::kKl, ObserverKind::kMse}) {
+    for (ObserverKind kind :
+         {ObserverKind::kMinMax, ObserverKind::kPercentile, ObserverKind::kKl, ObserverKind::kMse}) {
       const ValueRange range = observer.range({kind, 99.9});
       const AffineParameters affine = affineParameters(range);
       EXPECT_TRUE(std::isfinite(affine.scale) && affine.scale > 0) << constant << " " << observerName(kind);
-      const double level = std::clamp(std::nearbyint(constant / affine.scale) + static_cast<double>(affine.zero_point), 0.0, 255.0);
-      EXPECT_NEAR((level - static_cast<double>(affine.zero_point)) * affine.scale, constant, std::abs(constant) * 0.01 + 1e-15) << observerName(kind);
+      const double level =
+          std::clamp(std::nearbyint(constant / affine.scale) + static_cast<double>(affine.zero_point), 0.0, 255.0);
+      EXPECT_NEAR((level - static_cast<double>(affine.zero_point)) * affine.scale, constant,
+                  std::abs(constant) * 0.01 + 1e-15)
+          << observerName(kind);
     }
   }
   ValueObserver nothing;
@@ -119,13 +125,15 @@ TEST(ObserverTest, HistogramHoldsEveryValueInItsBin) {
   ASSERT_LE(histogram.counts().size(), static_cast<std::size_t>(Histogram::kBins));
   EXPECT_GT(histogram.counts().size(), static_cast<std::size_t>(Histogram::kBins / 4));
   std::vector<std::int64_t> brute(histogram.counts().size(), 0);
-  for (const float value : values) ++brute[static_cast<std::size_t>(std::floor(value / histogram.width()) - static_cast<double>(histogram.first()))];
+  for (const float value : values)
+    ++brute[static_cast<std::size_t>(std::floor(value / histogram.width()) - static_cast<double>(histogram.first()))];
   EXPECT_EQ(histogram.counts(), brute);
 }
 
 TEST(ObserverTest, OrderBatchesMergesAndRestoringChangeNothing) {
   std::vector<std::vector<float>> batches;
-  for (unsigned i = 0; i < 12; ++i) batches.push_back(normal(700, i, std::ldexp(1.0f, static_cast<int>(i * 5 % 9) - 4)));
+  for (unsigned i = 0; i < 12; ++i)
+    batches.push_back(normal(700, i, std::ldexp(1.0f, static_cast<int>(i * 5 % 9) - 4)));
   ValueObserver forward, backward, left, right;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const TensorDesc desc = rows(7, 100);
@@ -167,7 +175,8 @@ TEST(ObserverTest, DamagedStatesAreRefused) {
 TEST(RangeTest, PercentileLeavesTheStatedShareOutside) {
   const std::vector<float> values = normal(4000, 11);
   const ValueRange range = observed(values).range({ObserverKind::kPercentile, 99.0});
-  const auto outside = std::count_if(values.begin(), values.end(), [&](float value) { return value < range.low || value > range.high; });
+  const auto outside =
+      std::count_if(values.begin(), values.end(), [&](float value) { return value < range.low || value > range.high; });
   EXPECT_NEAR(static_cast<double>(outside) / 4000, 0.01, 0.003);
 }
 
@@ -178,7 +187,8 @@ TEST(RangeTest, MseIsNoWorseThanAnyClipTriedByHand) {
   const double error = bruteError(values, chosen);
   EXPECT_LT(error, bruteError(values, {-4, 60}));
   for (double low = -4; low <= -2; low += 0.5) {
-    for (double high = 2; high <= 60; high *= 1.5) EXPECT_LT(error, bruteError(values, {low, high}) * 1.1) << low << " " << high;
+    for (double high = 2; high <= 60; high *= 1.5)
+      EXPECT_LT(error, bruteError(values, {low, high}) * 1.1) << low << " " << high;
   }
 }
 

@@ -5,10 +5,10 @@
 #include <limits>
 #include <sstream>
 
-#include "core/graph/fused_op.h"
-#include "core/model/model_memory.h"
-#include "core/graph/reasons.h"
 #include "core/base/error.h"
+#include "core/graph/fused_op.h"
+#include "core/graph/reasons.h"
+#include "core/model/model_memory.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/quantization/quantized_value.h"
 #include "core/quantization/weights.h"
@@ -54,7 +54,7 @@ struct Case {
   const char* name;
   Module (*network)();
   std::vector<Inputs> (*data)(int);
-  int products;         // that must compute in integers
+  int products;  // that must compute in integers
   double least_sqnr;
 };
 
@@ -102,7 +102,9 @@ int constantsOf(const Module& module, at::ScalarType type) {
 
 bool hasOurOperators(const Module& module) {
   const auto nodes = module.get_method("forward").graph()->nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](const torch::jit::Node* node) { return std::string(node->kind().toQualString()).rfind("ipex_studio::", 0) == 0; });
+  return std::any_of(nodes.begin(), nodes.end(), [](const torch::jit::Node* node) {
+    return std::string(node->kind().toQualString()).rfind("ipex_studio::", 0) == 0;
+  });
 }
 
 // What a program with nothing of ours computes; weights stay as small as they are.
@@ -113,7 +115,8 @@ TEST_P(NetworkTest, PortableExportsHoldNarrowWeightsForStockOperators) {
   OptimizeOptions how;
   how.precision = Precision::kBf16;
   Observer silent;
-  OptimizedModel models[] = {optimizeModel(network, data[0], how, silent), quantized(network, data[0], calibrate(network, data).recipe)};
+  OptimizedModel models[] = {optimizeModel(network, data[0], how, silent),
+                             quantized(network, data[0], calibrate(network, data).recipe)};
   for (OptimizedModel& model : models) {
     const bool bf16 = &model == &models[0];
     std::stringstream file;
@@ -129,7 +132,8 @@ TEST_P(NetworkTest, PortableExportsHoldNarrowWeightsForStockOperators) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NetworkTest,
-                         ::testing::Values(Case{"residual", residualNetwork, images, 5, 27}, Case{"mobile", mobileNetwork, images, 7, 22},
+                         ::testing::Values(Case{"residual", residualNetwork, images, 5, 27},
+                                           Case{"mobile", mobileNetwork, images, 7, 22},
                                            Case{"transformer", transformerNetwork, tokens, 4, 24}),
                          [](const auto& tested) { return tested.param.name; });
 
@@ -308,7 +312,8 @@ TEST(QuantizeTest, SmoothingHelpsWhereAChannelDwarfsTheOthers) {
   const at::Tensor reference = network.forward(fresh).toTensor();
   OptimizedModel without = quantized(network, data[0], calibrate(network, data, plain).recipe);
   OptimizedModel with = quantized(network, data[0], calibrate(network, data, smooth).recipe);
-  EXPECT_GT(sqnrOf(with.module.forward(fresh).toTensor(), reference), sqnrOf(without.module.forward(fresh).toTensor(), reference));
+  EXPECT_GT(sqnrOf(with.module.forward(fresh).toTensor(), reference),
+            sqnrOf(without.module.forward(fresh).toTensor(), reference));
 }
 
 TEST(QuantizeTest, WeightsRoundWithinHalfAStepWhereTheyAreNotClipped) {
@@ -333,7 +338,9 @@ TEST(QuantizeTest, BiasShiftIsWhatRoundingDoesToTheMean) {
   const at::Tensor mean = x.mean({0, 2, 3}).to(at::kDouble);
   const std::vector<double> means(mean.data_ptr<double>(), mean.data_ptr<double>() + 4);
   const at::Tensor shift = biasShift(weights, made, means, 2);
-  const at::Tensor exact = at::conv2d(x, weights - restored, {}, at::IntArrayRef{1, 1}, at::IntArrayRef{0, 0}, at::IntArrayRef{1, 1}, 2).mean({0, 2, 3});
+  const at::Tensor exact =
+      at::conv2d(x, weights - restored, {}, at::IntArrayRef{1, 1}, at::IntArrayRef{0, 0}, at::IntArrayRef{1, 1}, 2)
+          .mean({0, 2, 3});
   EXPECT_LT((shift - exact).abs().max().item<double>(), 1e-5);
 }
 

@@ -26,7 +26,8 @@ Recipe sample() {
 // Two convolutions and a linear layer in a row.
 CalibrationPlan threeProducts() {
   CalibrationPlan plan;
-  for (const char* key : {"input:0", "a:aten::conv2d#0", "b:aten::conv2d#0", "fc:aten::linear#0"}) plan.points.push_back({key, true, 1});
+  for (const char* key : {"input:0", "a:aten::conv2d#0", "b:aten::conv2d#0", "fc:aten::linear#0"})
+    plan.points.push_back({key, true, 1});
   plan.candidates = {{"a:aten::conv2d#0", "a", "convolution", "int8", ""},
                      {"b:aten::conv2d#0", "b", "convolution", "int8", ""},
                      {"fc:aten::linear#0", "fc", "linear", "int8", ""}};
@@ -64,13 +65,26 @@ TEST(RecipeTest, HostileTextsAreRefusedInOneSentence) {
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   };
-  const std::vector<std::string> bad = {"", "{", "[]", "null", "7", "{}", good.substr(0, good.size() / 2), std::string(5000, '['),
-                                        with("\"version\":1", "\"version\":99"), with("\"zero_point\":95", "\"zero_point\":300"),
-                                        with("\"zero_point\":95", "\"zero_point\":\"x\""), with("\"scale\":0.02", "\"scale\":0"),
-                                        with("\"scale\":0.02", "\"scale\":null"), with("\"scale\":0.02", "\"scale\":1e-320"),
-                                        with("\"scale\":0.02", "\"scale\":1e300"), with("\"int8\"", "\"int3\""),
-                                        with("fc:aten::linear#0", "layer1.relu:aten::relu#0"), with("\"observer\":\"kl\"", "\"observer\":\"best\""),
-                                        with("\"least\":-2.0", "\"least\":5e3"), with("\"smooth_alpha\":0.5", "\"smooth_alpha\":7")};
+  const std::vector<std::string> bad = {"",
+                                        "{",
+                                        "[]",
+                                        "null",
+                                        "7",
+                                        "{}",
+                                        good.substr(0, good.size() / 2),
+                                        std::string(5000, '['),
+                                        with("\"version\":1", "\"version\":99"),
+                                        with("\"zero_point\":95", "\"zero_point\":300"),
+                                        with("\"zero_point\":95", "\"zero_point\":\"x\""),
+                                        with("\"scale\":0.02", "\"scale\":0"),
+                                        with("\"scale\":0.02", "\"scale\":null"),
+                                        with("\"scale\":0.02", "\"scale\":1e-320"),
+                                        with("\"scale\":0.02", "\"scale\":1e300"),
+                                        with("\"int8\"", "\"int3\""),
+                                        with("fc:aten::linear#0", "layer1.relu:aten::relu#0"),
+                                        with("\"observer\":\"kl\"", "\"observer\":\"best\""),
+                                        with("\"least\":-2.0", "\"least\":5e3"),
+                                        with("\"smooth_alpha\":0.5", "\"smooth_alpha\":7")};
   for (const std::string& text : bad) {
     const std::string message = messageOf([&] { recipeFromText(text, "'r.json'"); });
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
@@ -163,10 +177,13 @@ TEST(IpexConfigurationTest, HostileAndForeignFilesAreRefused) {
     return text.replace(text.find(from), from.size(), to);
   };
   std::string foreign = dictionary;
-  for (const char* name : {"\"fqn\": \"a\"", "\"fqn\": \"b\"", "\"fqn\": \"fc\""}) foreign.replace(foreign.find(name), std::string(name).size(), "\"fqn\": \"zz\"");
-  for (const std::string& text : {std::string(), std::string("{}"), std::string("[1]"), dictionary.substr(0, 300), foreign, with("[0.25]", "[-1]"),
-                                  with("[114]", "[900]"), with("\"op_type\": \"<class 'torch.nn.modules.conv.Conv2d'>\"", "\"op_type\": 3"),
-                                  std::string(R"([{"id": 0, "name": "conv2d", "inputs_quantized": [true], "input_scales": [1]}])")}) {
+  for (const char* name : {"\"fqn\": \"a\"", "\"fqn\": \"b\"", "\"fqn\": \"fc\""})
+    foreign.replace(foreign.find(name), std::string(name).size(), "\"fqn\": \"zz\"");
+  for (const std::string& text :
+       {std::string(), std::string("{}"), std::string("[1]"), dictionary.substr(0, 300), foreign,
+        with("[0.25]", "[-1]"), with("[114]", "[900]"),
+        with("\"op_type\": \"<class 'torch.nn.modules.conv.Conv2d'>\"", "\"op_type\": 3"),
+        std::string(R"([{"id": 0, "name": "conv2d", "inputs_quantized": [true], "input_scales": [1]}])")}) {
     const std::string message = messageOf([&] { recipeFromIpexConfiguration(text, threeProducts(), {}, "'c.json'"); });
     EXPECT_NE(message.find("'c.json'"), std::string::npos) << message;
   }

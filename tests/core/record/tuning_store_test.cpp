@@ -46,9 +46,15 @@ TEST(TuningStore, DamagedRecordsAreHintsLeftOut) {
     for (std::int64_t times = random.between(1, 4); times > 0; --times) {
       const std::size_t at = random.index(damaged.size());
       switch (random.between(0, 2)) {
-        case 0: damaged[at] = static_cast<char>(random.between(0, 255)); break;
-        case 1: damaged.erase(at, static_cast<std::size_t>(random.between(1, 20))); break;
-        default: damaged.insert(at, random.chance(50) ? "99999999999999999999" : "[[[{\"spec\":"); break;
+        case 0:
+          damaged[at] = static_cast<char>(random.between(0, 255));
+          break;
+        case 1:
+          damaged.erase(at, static_cast<std::size_t>(random.between(1, 20)));
+          break;
+        default:
+          damaged.insert(at, random.chance(50) ? "99999999999999999999" : "[[[{\"spec\":");
+          break;
       }
     }
     MemoryTuningStore read;
@@ -56,7 +62,8 @@ TEST(TuningStore, DamagedRecordsAreHintsLeftOut) {
     for (const char* spec : {"a", "b"}) {
       const auto found = read.find({}, spec, 1);
       if (!found) continue;
-      for (const TuningCandidate& candidate : found->candidates) ASSERT_TRUE(candidate.kept >= 0 && candidate.elapsed_ns >= 0);
+      for (const TuningCandidate& candidate : found->candidates)
+        ASSERT_TRUE(candidate.kept >= 0 && candidate.elapsed_ns >= 0);
     }
   }
   MemoryTuningStore read;
@@ -67,7 +74,8 @@ TEST(TuningStore, DamagedRecordsAreHintsLeftOut) {
 
 TEST(LayoutText, NamesDenseLayouts) {
   const Dims image{2, 32, 5, 4};
-  for (const TensorDesc& desc : {contiguousDesc(DType::kF32, image), channelsLastDesc(DType::kF32, image), blockedDesc(DType::kF32, image, 16)}) {
+  for (const TensorDesc& desc : {contiguousDesc(DType::kF32, image), channelsLastDesc(DType::kF32, image),
+                                 blockedDesc(DType::kF32, image, 16)}) {
     const auto read = descInLayout(layoutText(desc), DType::kF32, image);
     ASSERT_TRUE(read);
     EXPECT_TRUE(read->sameLayout(desc)) << layoutText(desc);

@@ -19,7 +19,8 @@ using Sets = std::vector<std::vector<int>>;
 std::vector<CpuPlace> machine(int nodes, int cores) {
   std::vector<CpuPlace> cpus;
   for (int thread = 0; thread < 2; ++thread) {
-    for (int core = 0; core < nodes * cores; ++core) cpus.push_back({thread * nodes * cores + core, core, core / cores});
+    for (int core = 0; core < nodes * cores; ++core)
+      cpus.push_back({thread * nodes * cores + core, core, core / cores});
   }
   return cpus;
 }

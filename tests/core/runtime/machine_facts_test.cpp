@@ -15,8 +15,14 @@ namespace {
 
 TEST(MachineFacts, FillsWhatThisMachineTells) {
   const MachineFacts facts = machineFacts();
-  const std::set<std::string> tiers = {"any",         "sse41",            "avx2",            "avx512_core",
-                                       "avx512_core_vnni", "avx512_core_bf16", "avx512_core_fp16", "avx512_core_amx"};
+  const std::set<std::string> tiers = {"any",
+                                       "sse41",
+                                       "avx2",
+                                       "avx512_core",
+                                       "avx512_core_vnni",
+                                       "avx512_core_bf16",
+                                       "avx512_core_fp16",
+                                       "avx512_core_amx"};
   EXPECT_EQ(tiers.count(facts.isa), 1u) << facts.isa;
   EXPECT_GE(facts.cores, 1);
   EXPECT_GT(facts.memory_bytes, 64 << 20);

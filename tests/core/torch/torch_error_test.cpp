@@ -9,15 +9,19 @@ namespace ipex_studio {
 namespace {
 
 TEST(TorchError, SaysTheFirstLineThatSaysSomething) {
-  EXPECT_EQ(shortMessage(std::runtime_error("\nArguments for call are not valid.\nThe following variants are available:\n")), "Arguments for call are not valid");
+  EXPECT_EQ(
+      shortMessage(std::runtime_error("\nArguments for call are not valid.\nThe following variants are available:\n")),
+      "Arguments for call are not valid");
   EXPECT_EQ(shortMessage(std::runtime_error("trace\nRuntimeError: sizes differ.\nmore")), "sizes differ");
   EXPECT_EQ(shortMessage(std::runtime_error("\n \n")), "");
 }
 
 TEST(TorchError, NamesTheOperatorThatIsMissing) {
-  const Error error = loadError("m.pt", std::runtime_error("\nUnknown builtin op: aten::brand_new.\nHere are some suggestions"));
+  const Error error =
+      loadError("m.pt", std::runtime_error("\nUnknown builtin op: aten::brand_new.\nHere are some suggestions"));
   EXPECT_EQ(error.code(), ExitCode::kBadModel);
-  EXPECT_NE(std::string(error.what()).find("the operator aten::brand_new, which libtorch"), std::string::npos) << error.what();
+  EXPECT_NE(std::string(error.what()).find("the operator aten::brand_new, which libtorch"), std::string::npos)
+      << error.what();
 }
 
 }  // namespace

@@ -29,13 +29,16 @@ struct InvertedBottleneck {
     const std::int64_t inner = 3 * channels + 5;
     spec.inputs.push_back({false, DType::kF32, 4});
     inputs.push_back(random(Dims{2, channels, size, size + 2}));
-    for (const Dims& dims : {Dims{inner, channels, 1, 1}, Dims{inner}, Dims{inner, 1, 3, 3}, Dims{inner}, Dims{channels, inner, 1, 1}, Dims{channels}}) {
+    for (const Dims& dims : {Dims{inner, channels, 1, 1}, Dims{inner}, Dims{inner, 1, 3, 3}, Dims{inner},
+                             Dims{channels, inner, 1, 1}, Dims{channels}}) {
       constants.push_back(random(dims));
       spec.constants.push_back(constants.back().desc);
     }
     const auto at = std::to_string(stride);
     add("convolution{dilation=[1,1],groups=1,padding=[0,0],stride=[1,1]}|hardswish", {0, 1, 2}, kExpanded, "expand");
-    add("convolution{dilation=[1,1],groups=" + std::to_string(inner) + ",padding=[1,1],stride=[" + at + "," + at + "]}|relu", {kExpanded, 3, 4}, kSlid, "depthwise");
+    add("convolution{dilation=[1,1],groups=" + std::to_string(inner) + ",padding=[1,1],stride=[" + at + "," + at +
+            "]}|relu",
+        {kExpanded, 3, 4}, kSlid, "depthwise");
     add("convolution{dilation=[1,1],groups=1,padding=[0,0],stride=[1,1]}", {kSlid, 5, 6}, kResult, "project");
     spec.outputs = {kResult};
     for (std::size_t n = 0; n < spec.nodes.size(); ++n) spec.nodes[n].origins = {static_cast<OriginId>(n + 1)};
@@ -56,7 +59,8 @@ struct InvertedBottleneck {
   Tensor random(const Dims& dims) {
     Tensor tensor;
     tensor.desc = contiguousDesc(DType::kF32, dims);
-    for (std::int64_t i = 0; i < dims.count(); ++i) tensor.values.push_back(std::sin(static_cast<float>(++drawn) * 12.9898f));
+    for (std::int64_t i = 0; i < dims.count(); ++i)
+      tensor.values.push_back(std::sin(static_cast<float>(++drawn) * 12.9898f));
     return tensor;
   }
 
@@ -79,14 +83,16 @@ struct InvertedBottleneck {
     Plan::Instance instance(plan);
     std::vector<std::vector<float>> results;
     std::vector<void*> to;
-    for (const TensorDesc& desc : plan.outputs()) results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+    for (const TensorDesc& desc : plan.outputs())
+      results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
     for (auto& result : results) to.push_back(result.data());
     const void* from = inputs[0].data();
     instance.run(&from, to.data());
     for (std::size_t o = 0; o < results.size(); ++o) {
       float largest = 0;
       for (const float value : (*expected)[o].values) largest = std::max(largest, std::abs(value));
-      for (std::size_t i = 0; i < results[o].size(); ++i) ASSERT_NEAR(results[o][i], (*expected)[o].values[i], 1e-5f * largest) << o << " " << i;
+      for (std::size_t i = 0; i < results[o].size(); ++i)
+        ASSERT_NEAR(results[o][i], (*expected)[o].values[i], 1e-5f * largest) << o << " " << i;
     }
   }
 
@@ -118,8 +124,10 @@ struct InvertedBottleneck {
 FakeKernels withJoined(std::int64_t joined_ns, float error = 0) {
   FakeKernels list;
   const auto reference = [](OpKind kind) { return FakeKernels::reference(kind); };
-  list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("plain", reference(OpKind::kConvolution), 1000, "", false));
-  list.add(OpKind::kExpandDepthwise, std::make_unique<FakeKernel>("both", reference(OpKind::kExpandDepthwise), joined_ns, "", false, error));
+  list.add(OpKind::kConvolution,
+           std::make_unique<FakeKernel>("plain", reference(OpKind::kConvolution), 1000, "", false));
+  list.add(OpKind::kExpandDepthwise,
+           std::make_unique<FakeKernel>("both", reference(OpKind::kExpandDepthwise), joined_ns, "", false, error));
   return list;
 }
 
@@ -130,7 +138,8 @@ TEST(JoinedSteps, GiveTheSameNumbersAndStandForBothNodes) {
       net.request.target.threads = threads;
       const auto plan = net.compile(testing::kernels(), {{0, net.joined()}});
       net.expectRight(*plan);
-      const auto step = std::find_if(plan->steps().begin(), plan->steps().end(), [](const StepRecord& s) { return s.kind == "expand_depthwise"; });
+      const auto step = std::find_if(plan->steps().begin(), plan->steps().end(),
+                                     [](const StepRecord& s) { return s.kind == "expand_depthwise"; });
       ASSERT_NE(step, plan->steps().end());
       EXPECT_EQ(step->kernel, "expand_depthwise_simd");
       EXPECT_EQ(step->name, "expand + depthwise");
@@ -144,7 +153,8 @@ TEST(JoinedSteps, AreNoneWhereTheChoiceDoesNotFit) {
   const auto apart = [&](PlanChoices choices) {
     const auto plan = net.compile(testing::kernels(), std::move(choices));
     net.expectRight(*plan);
-    return std::none_of(plan->steps().begin(), plan->steps().end(), [](const StepRecord& s) { return s.kind == "expand_depthwise"; });
+    return std::none_of(plan->steps().begin(), plan->steps().end(),
+                        [](const StepRecord& s) { return s.kind == "expand_depthwise"; });
   };
   EXPECT_FALSE(apart({{0, net.joined()}}));
   EXPECT_TRUE(apart({{2, net.joined()}})) << "nothing reads it";
@@ -165,19 +175,35 @@ TEST(JoinedSteps, NeedOneReaderThatSlidesOverEachChannel) {
   EXPECT_EQ(joins([](InvertedBottleneck&) {}), 1);
   EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.nodes[0].op.post_ops.clear(); }), 1);
   EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.outputs.push_back(kExpanded); }), -1);
-  EXPECT_EQ(joins([](InvertedBottleneck& net) { net.add("pointwise{}|relu", {kExpanded}, kResult + 1, "second reader"); }), -1);
-  EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.nodes[0].op.post_ops.push_back(unaryPostOp(PostOpKind::kRelu)); }), -1) << "two activations";
-  EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.nodes[0].op.attributes["stride"] = std::vector<std::int64_t>{2, 2}; }), -1);
-  EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.nodes[0].op.attributes["padding"] = std::vector<std::int64_t>{0, 1}; }), -1);
-  EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.nodes[1].op.attributes["dilation"] = std::vector<std::int64_t>{2, 2}; }), -1);
+  EXPECT_EQ(
+      joins([](InvertedBottleneck& net) { net.add("pointwise{}|relu", {kExpanded}, kResult + 1, "second reader"); }),
+      -1);
+  EXPECT_EQ(
+      joins([](InvertedBottleneck& net) { net.spec.nodes[0].op.post_ops.push_back(unaryPostOp(PostOpKind::kRelu)); }),
+      -1)
+      << "two activations";
+  EXPECT_EQ(joins([](InvertedBottleneck& net) {
+              net.spec.nodes[0].op.attributes["stride"] = std::vector<std::int64_t>{2, 2};
+            }),
+            -1);
+  EXPECT_EQ(joins([](InvertedBottleneck& net) {
+              net.spec.nodes[0].op.attributes["padding"] = std::vector<std::int64_t>{0, 1};
+            }),
+            -1);
+  EXPECT_EQ(joins([](InvertedBottleneck& net) {
+              net.spec.nodes[1].op.attributes["dilation"] = std::vector<std::int64_t>{2, 2};
+            }),
+            -1);
   EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.nodes[1].op.attributes["groups"] = std::int64_t{1}; }), -1);
   EXPECT_EQ(joins([](InvertedBottleneck& net) { net.spec.nodes[0].op.attributes["result"] = std::string("u8"); }), -1);
 }
 
 TEST(JoinedSteps, AreChosenWhereTheyAreFasterAndExact) {
   const std::vector<std::string> joined{"both", "plain"}, apart{"plain", "plain", "plain"};
-  for (const auto& [joined_ns, error, expected] :
-       {std::tuple{std::int64_t{1500}, 0.0f, joined}, {std::int64_t{1500}, 1e3f, apart}, {std::int64_t{2500}, 0.0f, apart}, {std::int64_t{1990}, 0.0f, apart}}) {
+  for (const auto& [joined_ns, error, expected] : {std::tuple{std::int64_t{1500}, 0.0f, joined},
+                                                   {std::int64_t{1500}, 1e3f, apart},
+                                                   {std::int64_t{2500}, 0.0f, apart},
+                                                   {std::int64_t{1990}, 0.0f, apart}}) {
     InvertedBottleneck net;
     MemoryTuningStore store;
     const FakeKernels list = withJoined(joined_ns, error);
@@ -198,7 +224,9 @@ TEST(JoinedSteps, TellWhatTheyWereMeasuredAgainst) {
   net.tuned(withJoined(1500), store);
   const auto& told = net.plan->dispatches();
   const auto timeOf = [&](const std::string& kernel) {
-    const auto found = std::find_if(told.begin(), told.end(), [&](const DispatchRecord& dispatch) { return dispatch.kernel == kernel && dispatch.step == 0; });
+    const auto found = std::find_if(told.begin(), told.end(), [&](const DispatchRecord& dispatch) {
+      return dispatch.kernel == kernel && dispatch.step == 0;
+    });
     return found == told.end() ? -1 : found->elapsed_ns;
   };
   EXPECT_EQ(timeOf("both"), 1500);

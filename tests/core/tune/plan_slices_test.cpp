@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "tests/core/plan/all_kernels.h"
 #include "core/plan/batch_rows.h"
 #include "core/plan/plan.h"
+#include "tests/core/plan/all_kernels.h"
 #include "tests/core/plan/plan_interpreter.h"
 #include "tests/core/plan/random_plan.h"
 
@@ -26,14 +26,16 @@ SliceResults runSlices(const Plan& plan, const std::vector<Tensor>& inputs, cons
   for (const Tensor& input : inputs) from.push_back(input.data());
   SliceResults results;
   std::vector<void*> to;
-  for (const TensorDesc& desc : plan.outputs()) results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+  for (const TensorDesc& desc : plan.outputs())
+    results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
   for (auto& result : results) to.push_back(result.data());
   run(instance, from.data(), to.data());
   return results;
 }
 
 SliceResults runSlices(const Plan& plan, const std::vector<Tensor>& inputs) {
-  return runSlices(plan, inputs, [](Plan::Instance& instance, const void* const* from, void* const* to) { instance.run(from, to); });
+  return runSlices(plan, inputs,
+                   [](Plan::Instance& instance, const void* const* from, void* const* to) { instance.run(from, to); });
 }
 
 TEST(PlanSlices, GiveWhatTheWholeBatchGives) {
@@ -51,8 +53,10 @@ TEST(PlanSlices, GiveWhatTheWholeBatchGives) {
       WeightCache weights;
       const auto plan = Plan::compile(random.spec, request, kernels(), weights);
       const SliceResults results = runSlices(*plan, inputs);
-      ASSERT_TRUE(testing::difference(results, *expected).empty() || testing::withinRounding(random, inputs, kernels(), results, *expected))
-          << "seed " << seed << ", " << samples << " samples\n" << planSpecToText(random.spec);
+      ASSERT_TRUE(testing::difference(results, *expected).empty() ||
+                  testing::withinRounding(random, inputs, kernels(), results, *expected))
+          << "seed " << seed << ", " << samples << " samples\n"
+          << planSpecToText(random.spec);
     }
   }
   std::printf("%d plans in slices\n", sliced);
@@ -94,9 +98,10 @@ TEST(PlanSlices, CountTimeAndWorkOfAllSlices) {
   const SliceResults expected = runSlices(*whole, {net.input});
   std::vector<std::int64_t> begin(sliced->steps().size()), elapsed(begin.size());
   std::int64_t now = 0;
-  const SliceResults timed = runSlices(*sliced, {net.input}, [&](Plan::Instance& instance, const void* const* from, void* const* to) {
-    instance.runTimed(from, to, begin.data(), elapsed.data(), [&] { return now += 10; });
-  });
+  const SliceResults timed =
+      runSlices(*sliced, {net.input}, [&](Plan::Instance& instance, const void* const* from, void* const* to) {
+        instance.runTimed(from, to, begin.data(), elapsed.data(), [&] { return now += 10; });
+      });
   ASSERT_EQ(timed[0].size(), 21u);
   for (std::size_t i = 0; i < 21; ++i) EXPECT_NEAR(timed[0][i], expected[0][i], 1e-4);
   for (std::size_t s = 0; s < begin.size(); ++s) {
@@ -113,12 +118,13 @@ TEST(PlanSlices, ShowInputsOnly) {
   SlicedNetwork net;
   const auto sliced = net.compile(2);
   std::vector<std::int32_t> seen;
-  const SliceResults results = runSlices(*sliced, {net.input}, [&](Plan::Instance& instance, const void* const* from, void* const* to) {
-    instance.runObserved(from, to, [&](std::int32_t value, const TensorDesc& desc, const void*) {
-      seen.push_back(value);
-      EXPECT_EQ(desc.dims[0], 7);
-    });
-  });
+  const SliceResults results =
+      runSlices(*sliced, {net.input}, [&](Plan::Instance& instance, const void* const* from, void* const* to) {
+        instance.runObserved(from, to, [&](std::int32_t value, const TensorDesc& desc, const void*) {
+          seen.push_back(value);
+          EXPECT_EQ(desc.dims[0], 7);
+        });
+      });
   EXPECT_EQ(seen, std::vector<std::int32_t>{0});
   EXPECT_EQ(results, runSlices(*sliced, {net.input}));
 }
@@ -147,7 +153,8 @@ TEST(PlanSlices, AreRefusedWhereSamplesAreNotApart) {
   EXPECT_EQ(proveSlices(net.spec, net.request, 2), nullptr);
   input = contiguousDesc(DType::kF32, Dims{7, 3, 5, 5});
   EXPECT_NE(proveSlices(net.spec, net.request, 2), nullptr);
-  for (const std::int64_t samples : {-1, 0, 7, 8}) EXPECT_EQ(proveSlices(net.spec, net.request, samples), nullptr) << samples;
+  for (const std::int64_t samples : {-1, 0, 7, 8})
+    EXPECT_EQ(proveSlices(net.spec, net.request, samples), nullptr) << samples;
   net.spec.outputs = {5, 1};
   EXPECT_EQ(proveSlices(net.spec, net.request, 2), nullptr);
 }

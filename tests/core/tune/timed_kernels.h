@@ -35,7 +35,8 @@ class TimedOp final : public PreparedOp {
  private:
   // To the next number, or the one after it, as often as the error says.
   void moveBySteps(std::uint16_t* bits) const {
-    for (std::int64_t i = 0; i < dst[0].dims.count(); ++i) bits[i] = static_cast<std::uint16_t>(bits[i] + static_cast<int>(error_));
+    for (std::int64_t i = 0; i < dst[0].dims.count(); ++i)
+      bits[i] = static_cast<std::uint16_t>(bits[i] + static_cast<int>(error_));
   }
 
   std::unique_ptr<PreparedOp> inner_;
@@ -46,11 +47,18 @@ class TimedOp final : public PreparedOp {
 };
 
 struct FakeKernel final : Kernel {
-  const void* only_wrong_on_ = nullptr;  // null: on any weights
-  int disturbed_run_ = -1;                 // of each operation; it takes a hundred times as long
+  const void* only_wrong_on_ = nullptr;                // null: on any weights
+  int disturbed_run_ = -1;                             // of each operation; it takes a hundred times as long
   std::map<std::int64_t, std::int64_t> cost_of_rows_;  // of the result, where it depends on them
-  FakeKernel(std::string name, const Kernel* inner, std::int64_t cost_ns, std::string layout, bool measured, float error = 0, bool post_ops = true)
-      : name_(std::move(name)), inner_(inner), cost_ns_(cost_ns), layout_(std::move(layout)), measured_(measured), error_(error), post_ops_(post_ops) {}
+  FakeKernel(std::string name, const Kernel* inner, std::int64_t cost_ns, std::string layout, bool measured,
+             float error = 0, bool post_ops = true)
+      : name_(std::move(name)),
+        inner_(inner),
+        cost_ns_(cost_ns),
+        layout_(std::move(layout)),
+        measured_(measured),
+        error_(error),
+        post_ops_(post_ops) {}
   const char* name() const override { return name_.c_str(); }
   bool onlyWhenMeasured() const override { return measured_; }
   Verdict supports(const PrepareArgs& args) const override {
@@ -58,7 +66,9 @@ struct FakeKernel final : Kernel {
   }
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     PrepareArgs wanted = args;
-    const auto turned = [&](TensorDesc& desc) { desc = desc.absent() || desc.dims.rank != 4 ? desc : *descInLayout(desc); };
+    const auto turned = [&](TensorDesc& desc) {
+      desc = desc.absent() || desc.dims.rank != 4 ? desc : *descInLayout(desc);
+    };
     if (!layout_.empty()) {
       turned(wanted.src[0]);
       turned(wanted.dst[0]);

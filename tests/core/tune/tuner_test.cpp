@@ -17,9 +17,9 @@
 namespace ipex_studio {
 namespace {
 
+using testing::fake_now_ns;
 using testing::FakeKernel;
 using testing::FakeKernels;
-using testing::fake_now_ns;
 using testing::interpret;
 using testing::kernels;
 using testing::Random;
@@ -35,7 +35,8 @@ Results run(const Plan& plan, const RandomPlan& random) {
   for (const Tensor& input : random.inputs) from.push_back(input.data());
   Results results;
   std::vector<void*> to;
-  for (const TensorDesc& desc : plan.outputs()) results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+  for (const TensorDesc& desc : plan.outputs())
+    results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
   for (auto& result : results) to.push_back(result.data());
   instance.run(from.data(), to.data());
   return results;
@@ -59,26 +60,31 @@ double largestError(const Results& actual, const std::vector<Tensor>& expected) 
 }
 
 bool isRight(const Results& results, const RandomPlan& random, const std::vector<Tensor>& expected) {
-  return largestError(results, expected) < 1e-3 || testing::withinRounding(random, random.inputs, kernels(), results, expected);
+  return largestError(results, expected) < 1e-3 ||
+         testing::withinRounding(random, random.inputs, kernels(), results, expected);
 }
 
 std::string stepsOf(const Plan& plan) {
   std::string text;
-  for (const StepRecord& step : plan.steps()) text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + "\n";
+  for (const StepRecord& step : plan.steps())
+    text += step.spec + " by " + step.kernel + " " + step.src_layout + " -> " + step.dst_layout + "\n";
   return text;
 }
 
 // Any kernel, any layouts, any split, and what no measurement would ever say.
 PlanChoices randomChoices(const RandomPlan& random, const PlanRequest& request, Random& dice) {
-  static const char* const kLayouts[] = {"", "row-major", "channels-last", "blocked-8", "blocked-16", "blocked-7", "\xff"};
+  static const char* const kLayouts[] = {"",           "row-major", "channels-last", "blocked-8",
+                                         "blocked-16", "blocked-7", "\xff"};
   PlanChoices choices;
   for (const TracedStep& step : tracePlan(random.spec, request)) {
     const auto& list = kernels().candidates(step.op.kind);
     StepChoice choice;
     choice.kernel = dice.chance(95) ? list[dice.index(list.size())]->name() : "none";
-    choice.kept = static_cast<std::int32_t>(dice.chance(90) ? dice.index(step.op.post_ops.size() + 1) : dice.between(-1, 99));
+    choice.kept =
+        static_cast<std::int32_t>(dice.chance(90) ? dice.index(step.op.post_ops.size() + 1) : dice.between(-1, 99));
     const std::size_t sources = dice.chance(95) ? step.src.size() : dice.index(9);
-    for (std::size_t s = 0; s < sources; ++s) choice.src_layouts.emplace_back(kLayouts[dice.index(std::size(kLayouts))]);
+    for (std::size_t s = 0; s < sources; ++s)
+      choice.src_layouts.emplace_back(kLayouts[dice.index(std::size(kLayouts))]);
     choices[step.node] = choice;
   }
   return choices;
@@ -96,7 +102,9 @@ TEST(Tuner, AnyChoiceGivesTheSameNumbers) {
     WeightCache weights;
     const auto plan = Plan::compile(random.spec, request, kernels(), weights);
     const Results results = run(*plan, random);
-    ASSERT_TRUE(isRight(results, random, *expected)) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+    ASSERT_TRUE(isRight(results, random, *expected)) << "seed " << seed << "\n"
+                                                     << planSpecToText(random.spec) << "\n"
+                                                     << stepsOf(*plan);
   }
 }
 
@@ -128,23 +136,24 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     weights.releaseUnused();
     EXPECT_LE(weights.bytes(), tried_bytes);
     const Results results = run(*plan, random);
-    ASSERT_TRUE(isRight(results, random, *expected)) << "seed " << seed << "\n" << planSpecToText(random.spec) << "\n" << stepsOf(*plan);
+    ASSERT_TRUE(isRight(results, random, *expected)) << "seed " << seed << "\n"
+                                                     << planSpecToText(random.spec) << "\n"
+                                                     << stepsOf(*plan);
 
     // Another process: the record as text, no clock.
     MemoryTuningStore other;
     other.readText(store.toJson(false).dump());
     TuneOptions from_record = quickly();
     from_record.mode = TuneMode::kOff;
-    from_record.clock_ns = []() -> std::int64_t {
-      return 0;
-    };
+    from_record.clock_ns = []() -> std::int64_t { return 0; };
     request.slices = nullptr;
     take(tunePlan(random.spec, request, kernels(), other, weights, from_record), &request);
     const auto again = Plan::compile(random.spec, request, kernels(), weights);
     ASSERT_EQ(stepsOf(*again), stepsOf(*plan)) << "seed " << seed;
     const Results same = run(*again, random);
     for (std::size_t o = 0; o < same.size(); ++o) {
-      ASSERT_EQ(std::memcmp(same[o].data(), results[o].data(), results[o].size() * sizeof(float)), 0) << "seed " << seed;
+      ASSERT_EQ(std::memcmp(same[o].data(), results[o].data(), results[o].size() * sizeof(float)), 0)
+          << "seed " << seed;
     }
     EXPECT_EQ(other.toJson(true)["tuning"].size(), 0u) << "nothing is measured twice";
   }
@@ -156,7 +165,8 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
 // x -> conv -> conv -> conv, 4 channels on 4x4 pixels, each with a relu.
 struct ThreeConvolutions {
   explicit ThreeConvolutions(DType dtype = DType::kF32) : weights(4 * 4 * 9, 0.1f) {
-    if (isNarrowFloat(dtype)) std::fill_n(reinterpret_cast<std::uint16_t*>(weights.data()), weights.size(), std::uint16_t{0x2e66});  // small
+    if (isNarrowFloat(dtype))
+      std::fill_n(reinterpret_cast<std::uint16_t*>(weights.data()), weights.size(), std::uint16_t{0x2e66});  // small
     spec.inputs.push_back({false, dtype, 4});
     spec.constants.push_back(contiguousDesc(dtype, Dims{4, 4, 3, 3}));
     for (int n = 0; n < 3; ++n) {
@@ -196,7 +206,8 @@ FakeKernels twoLayouts(std::int64_t plain_ns, std::int64_t last_ns, std::int64_t
   const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
   list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("plain", convolution, plain_ns, "row-major", false));
   list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("last", convolution, last_ns, "channels-last", true));
-  list.add(OpKind::kReorder, std::make_unique<FakeKernel>("reorder", FakeKernels::reference(OpKind::kReorder), reorder_ns, "", false));
+  list.add(OpKind::kReorder,
+           std::make_unique<FakeKernel>("reorder", FakeKernels::reference(OpKind::kReorder), reorder_ns, "", false));
   return list;
 }
 
@@ -204,7 +215,8 @@ TEST(Tuner, WeighsKernelsAgainstConversions) {
   ThreeConvolutions net;
   MemoryTuningStore gains, loses, ties;
   // Two conversions of 100 for three gains of 100.
-  EXPECT_EQ(net.tuned(twoLayouts(1000, 900, 100), gains), (std::vector<std::string>{"reorder", "last", "last", "last", "reorder"}));
+  EXPECT_EQ(net.tuned(twoLayouts(1000, 900, 100), gains),
+            (std::vector<std::string>{"reorder", "last", "last", "last", "reorder"}));
   EXPECT_EQ(net.tuned(twoLayouts(1000, 900, 200), loses), (std::vector<std::string>{"plain", "plain", "plain"}));
   // A gain of one percent is none.
   EXPECT_EQ(net.tuned(twoLayouts(1000, 990, 0), ties), (std::vector<std::string>{"plain", "plain", "plain"}));
@@ -254,7 +266,8 @@ TEST(Tuner, MeasuresFloatsOfTwoBytesAsTheyRound) {
       EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>(3, expected))) << dtypeName(dtype) << " " << steps;
       const auto entries = store.entries(true);
       EXPECT_TRUE(std::any_of(entries.begin(), entries.end(), [&](const auto& known) {
-        return known.second.spec.find(std::string(" : ") + dtypeName(dtype) + " 1x4x4x4") != std::string::npos && known.first.threads == 1;
+        return known.second.spec.find(std::string(" : ") + dtypeName(dtype) + " 1x4x4x4") != std::string::npos &&
+               known.first.threads == 1;
       }));
     }
   }
@@ -286,7 +299,8 @@ TEST(Tuner, LeavesPostOperationsToAStepWhereThatIsFaster) {
   const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
   list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("fused", convolution, 1000, "", false));
   list.add(OpKind::kConvolution, std::make_unique<FakeKernel>("bare", convolution, 500, "", true, 0.0f, false));
-  list.add(OpKind::kPointwise, std::make_unique<FakeKernel>("tail", FakeKernels::reference(OpKind::kPointwise), 100, "", false));
+  list.add(OpKind::kPointwise,
+           std::make_unique<FakeKernel>("tail", FakeKernels::reference(OpKind::kPointwise), 100, "", false));
   ThreeConvolutions net;
   MemoryTuningStore store;
   EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>{"bare", "tail", "bare", "tail", "bare", "tail"}));
@@ -294,7 +308,8 @@ TEST(Tuner, LeavesPostOperationsToAStepWhereThatIsFaster) {
   int chosen = 0, slower = 0;
   for (const DispatchRecord& dispatch : net.plan->dispatches()) {
     if (dispatch.kernel == "bare" && dispatch.chosen) chosen += dispatch.elapsed_ns == 600;
-    if (dispatch.kernel == "fused" && !dispatch.chosen) slower += dispatch.elapsed_ns == 1000 && dispatch.reason == "slower";
+    if (dispatch.kernel == "fused" && !dispatch.chosen)
+      slower += dispatch.elapsed_ns == 1000 && dispatch.reason == "slower";
   }
   EXPECT_EQ(chosen, 3);
   EXPECT_EQ(slower, 9);  // in three layouts each
@@ -328,7 +343,8 @@ TEST(Tuner, MeasuresAgainOnlyWhatItDoesNotKnow) {
 // --- slices of a batch -----------------------------------------------------------------------------------------------
 
 // Three convolutions of eight samples; what one takes depends on how many there are at a time.
-std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningStore& store, TuneMode mode = TuneMode::kQuick) {
+std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningStore& store,
+                     TuneMode mode = TuneMode::kQuick) {
   FakeKernels list;
   auto convolution = std::make_unique<FakeKernel>("only", FakeKernels::reference(OpKind::kConvolution), 0, "", false);
   convolution->cost_of_rows_ = std::move(cost_of_rows);

@@ -28,25 +28,55 @@ const std::vector<Case>& attentionCases() {
       {"attention{scale=0.5}", {of({2, 3, 10, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), of({1})}, simd},
       {"attention{scale=0.3}", {of({4, 2, 49, 32}), of({4, 2, 49, 32}), of({4, 2, 49, 32}), of({4, 2, 49, 49})}, simd},
       {"attention{}", {of({5, 8}), of({6, 8}), of({6, 8}), of({3, 5, 6})}, simd},
-      {"attention{fill=-1e9,scale=0.3}", {of({2, 3, 20, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({1, 1, 20, 12})}, simd},
-      {"attention{keep=-2.0,scale=0.3}", {of({2, 3, 20, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({2, 1, 1, 12})}, simd},
-      {"attention{keep=-1e4,scale=0.3}", {of({2, 3, 2, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({2, 12})}, simd},
+      {"attention{fill=-1e9,scale=0.3}",
+       {of({2, 3, 20, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({1, 1, 20, 12})},
+       simd},
+      {"attention{keep=-2.0,scale=0.3}",
+       {of({2, 3, 20, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({2, 1, 1, 12})},
+       simd},
+      {"attention{keep=-1e4,scale=0.3}",
+       {of({2, 3, 2, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::flags({2, 12})},
+       simd},
       // Heads that share keys and values.
       {"attention{scale=0.4}", {of({2, 4, 9, 8}), of({2, 1, 9, 8}), of({1, 1, 9, 8}), none}, simd},
       {"attention{causal=1,scale=0.25}", {of({2, 70, 16}), of({2, 70, 16}), of({2, 70, 16}), none}, simd},
       {"attention{causal=1,scale=0.25}", {of({300, 12}), of({600, 12}), of({600, 12}), of({300, 600})}, simd},
       {"attention{causal=1}", {of({2, 90, 4}), of({2, 40, 4}), of({2, 40, 4}), none}, simd},
       // A mask that stays, as biases by position do, and one that heads share; one query or two beside whole vectors.
-      {"attention{heads_last=1,scale=0.2}", {of({4, 3, 49, 32}), of({4, 3, 49, 32}), of({4, 3, 49, 32}), Source::weight({1, 3, 49, 49})}, simd, 4e-6, true},
-      {"attention{scale=0.3}", {of({2, 3, 18, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::weight({2, 3, 18, 12})}, simd},
+      {"attention{heads_last=1,scale=0.2}",
+       {of({4, 3, 49, 32}), of({4, 3, 49, 32}), of({4, 3, 49, 32}), Source::weight({1, 3, 49, 49})},
+       simd,
+       4e-6,
+       true},
+      {"attention{scale=0.3}",
+       {of({2, 3, 18, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::weight({2, 3, 18, 12})},
+       simd},
       {"attention{causal=1,scale=0.3}", {of({3, 34, 8}), of({3, 34, 8}), of({3, 34, 8}), of({34, 34})}, simd},
       // Bytes as results.
-      {"attention{heads_last=1,result=u8,scale=0.35}|linear(64.0,128.0)", {of({2, 3, 33, 8}), of({2, 3, 33, 8}), of({2, 3, 33, 8}), none}, simd, 0.01},
-      {"attention{result=s8,scale=0.35}|linear(64.0,0.0)", {of({2, 3, 3, 24}), of({2, 3, 33, 24}), of({2, 3, 33, 19}), none}, simd, 0.01},
+      {"attention{heads_last=1,result=u8,scale=0.35}|linear(64.0,128.0)",
+       {of({2, 3, 33, 8}), of({2, 3, 33, 8}), of({2, 3, 33, 8}), none},
+       simd,
+       0.01},
+      {"attention{result=s8,scale=0.35}|linear(64.0,0.0)",
+       {of({2, 3, 3, 24}), of({2, 3, 33, 24}), of({2, 3, 33, 19}), none},
+       simd,
+       0.01},
       {"attention{result=bf16,scale=0.35}", {of({7, 24}), of({33, 24}), of({33, 19}), none}, simd, 0.004},
-      {"attention{heads_last=1,scale=0.125}", {of({1, 12, 128, 64}), of({1, 12, 128, 64}), of({1, 12, 128, 64}), of({1, 1, 1, 128})}, simd, 4e-6, true},
-      {"attention{heads_last=1,scale=0.125}", {of({1, 6, 197, 64}), of({1, 6, 197, 64}), of({1, 6, 197, 64}), none}, simd, 4e-6, true},
-      {"attention{heads_last=1,scale=0.125}", {of({1, 12, 1, 64}), of({1, 12, 1024, 64}), of({1, 12, 1024, 64}), none}, simd, 4e-6, true},
+      {"attention{heads_last=1,scale=0.125}",
+       {of({1, 12, 128, 64}), of({1, 12, 128, 64}), of({1, 12, 128, 64}), of({1, 1, 1, 128})},
+       simd,
+       4e-6,
+       true},
+      {"attention{heads_last=1,scale=0.125}",
+       {of({1, 6, 197, 64}), of({1, 6, 197, 64}), of({1, 6, 197, 64}), none},
+       simd,
+       4e-6,
+       true},
+      {"attention{heads_last=1,scale=0.125}",
+       {of({1, 12, 1, 64}), of({1, 12, 1024, 64}), of({1, 12, 1024, 64}), none},
+       simd,
+       4e-6,
+       true},
   };
   return cases;
 }
@@ -74,7 +104,8 @@ const std::vector<Case>& attentionBf16Cases() {
         made.push_back(next);
       };
       // The reference takes its time.
-      const std::int64_t queries = test.src[0].dims[test.src[0].dims.rank - 2], keys = test.src[1].dims[test.src[1].dims.rank - 2];
+      const std::int64_t queries = test.src[0].dims[test.src[0].dims.rank - 2],
+                         keys = test.src[1].dims[test.src[1].dims.rank - 2];
       const bool large = test.bench || queries * keys > 10000;
       if (!large) add("f32", kSourcesRounded);
       const std::size_t number = large ? 0 : made.size() / 4 % 3;

@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
-#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
+#include "tests/kernels/harness.h"
 
 namespace ipex_studio::kernel_test {
 namespace {
@@ -22,7 +22,8 @@ const std::vector<const Kernel*>& candidates() {
 }
 
 const Kernel& kernelNamed(const std::string& name) {
-  const auto found = std::find_if(candidates().begin(), candidates().end(), [&](const Kernel* kernel) { return kernel->name() == name; });
+  const auto found = std::find_if(candidates().begin(), candidates().end(),
+                                  [&](const Kernel* kernel) { return kernel->name() == name; });
   return found == candidates().end() ? *candidates().back() : **found;
 }
 
@@ -48,10 +49,12 @@ class AttentionExtremes : public testing::TestWithParam<std::tuple<std::int64_t,
   void expectSame(std::int64_t keys, const Mask& mask, bool has_nan, double tolerance = 0) {
     const auto [queries, narrow] = GetParam();
     const Way& way = wayOf(narrow);
-    const Case test = {std::string("attention{products=") + way.products + ",scale=0.3}",
-                       {Source::of({2, queries, 8}), Source::of({2, keys, 8}), Source::of({2, keys, 8}), Source::of({queries, keys})}};
+    const Case test = {
+        std::string("attention{products=") + way.products + ",scale=0.3}",
+        {Source::of({2, queries, 8}), Source::of({2, keys, 8}), Source::of({2, keys, 8}), Source::of({queries, keys})}};
     Problem problem = makeProblem(test);
-    for (std::int64_t i = 0; i < queries * keys; ++i) problem.values[3][static_cast<std::size_t>(i)] = mask(i / keys, i % keys);
+    for (std::int64_t i = 0; i < queries * keys; ++i)
+      problem.values[3][static_cast<std::size_t>(i)] = mask(i / keys, i % keys);
     problem.expected.clear();
     runCase(*candidates().back(), test, problem, Conditions());
     // NaN is compared apart: the harness calls it an error.
@@ -82,30 +85,40 @@ class AttentionExtremes : public testing::TestWithParam<std::tuple<std::int64_t,
 };
 
 TEST_P(AttentionExtremes, KeysThatAreHiddenCompletely) {
-  expectSame(600, [](auto, auto key) { return key < 300 ? -kInf : 0.0; }, false);
-  expectSame(600, [](auto, auto key) { return key > 300 ? -kInf : 0.0; }, false);
-  expectSame(1300, [](auto, auto key) { return key < 1200 ? -kInf : 0.0; }, false);
-  expectSame(600, [](auto query, auto key) { return key % 7 == query % 7 ? 0.0 : -kInf; }, false);
+  expectSame(
+      600, [](auto, auto key) { return key < 300 ? -kInf : 0.0; }, false);
+  expectSame(
+      600, [](auto, auto key) { return key > 300 ? -kInf : 0.0; }, false);
+  expectSame(
+      1300, [](auto, auto key) { return key < 1200 ? -kInf : 0.0; }, false);
+  expectSame(
+      600, [](auto query, auto key) { return key % 7 == query % 7 ? 0.0 : -kInf; }, false);
 }
 
 TEST_P(AttentionExtremes, RowsWithoutAnyKeyAreNotANumber) {
-  expectSame(600, [](auto query, auto) { return query == 1 ? -kInf : 0.0; }, true);
-  expectSame(5, [](auto query, auto) { return query == 0 ? -kInf : 0.0; }, true);
+  expectSame(
+      600, [](auto query, auto) { return query == 1 ? -kInf : 0.0; }, true);
+  expectSame(
+      5, [](auto query, auto) { return query == 0 ? -kInf : 0.0; }, true);
 }
 
 TEST_P(AttentionExtremes, RowsThatAreMaskedByTheLowestNumberAreAverages) {
   const double lowest = std::numeric_limits<float>::lowest();
-  expectSame(40, [=](auto query, auto) { return query == 1 ? lowest : 0.0; }, false);
+  expectSame(
+      40, [=](auto query, auto) { return query == 1 ? lowest : 0.0; }, false);
 }
 
 TEST_P(AttentionExtremes, NotANumberStaysInItsRow) {
-  expectSame(600, [](auto query, auto key) { return query == 1 && key == 433 ? std::nan("") : 0.0; }, true);
-  expectSame(600, [](auto query, auto key) { return query == 1 && key == 2 ? kInf : 0.0; }, true);
+  expectSame(
+      600, [](auto query, auto key) { return query == 1 && key == 433 ? std::nan("") : 0.0; }, true);
+  expectSame(
+      600, [](auto query, auto key) { return query == 1 && key == 2 ? kInf : 0.0; }, true);
 }
 
 // Scores of 1000 are known to 6e-5 in float32.
 TEST_P(AttentionExtremes, LargeScoresDoNotOverflow) {
-  expectSame(600, [](auto query, auto key) { return query == 0 ? 500.0 * (key % 3) : -500.0 * (key % 5); }, false, 2e-4);
+  expectSame(
+      600, [](auto query, auto key) { return query == 0 ? 500.0 * (key % 3) : -500.0 * (key % 5); }, false, 2e-4);
 }
 
 // Of many and of few queries: two ways to compute it.
@@ -118,9 +131,12 @@ TEST_P(AttentionShapes, DrawnAtRandomAgreeWithTheReference) {
   const bool narrow = GetParam();
   const Way& way = wayOf(narrow);
   std::mt19937 draw(71);
-  const auto upTo = [&](std::int64_t most) { return 1 + static_cast<std::int64_t>(draw() % static_cast<std::uint32_t>(most)); };
+  const auto upTo = [&](std::int64_t most) {
+    return 1 + static_cast<std::int64_t>(draw() % static_cast<std::uint32_t>(most));
+  };
   for (int round = 0; round < 40; ++round) {
-    const std::int64_t batch = upTo(2), heads = upTo(3), depth = upTo(round % 4 == 0 ? 130 : 40), width = upTo(round % 4 == 1 ? 130 : 40);
+    const std::int64_t batch = upTo(2), heads = upTo(3), depth = upTo(round % 4 == 0 ? 130 : 40),
+                       width = upTo(round % 4 == 1 ? 130 : 40);
     const std::int64_t queries = round % 5 == 0 ? 1 : upTo(110), keys = round % 7 == 0 ? 500 + upTo(700) : upTo(150);
     const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
       Source source = Source::of({batch, heads, rows, columns});
@@ -134,22 +150,29 @@ TEST_P(AttentionShapes, DrawnAtRandomAgreeWithTheReference) {
     if (draw() % 3 == 0) spec.attributes["causal"] = std::int64_t{1};
     Case test = {"", {matrix(queries, depth), matrix(keys, depth), matrix(keys, width), Source::none()}};
     switch (draw() % 5) {
-      case 0: test.src[3] = Source::of({batch, 1, 1, keys}); break;
-      case 1: test.src[3] = Source::of({heads, queries, keys}); break;
+      case 0:
+        test.src[3] = Source::of({batch, 1, 1, keys});
+        break;
+      case 1:
+        test.src[3] = Source::of({heads, queries, keys});
+        break;
       case 2:
         test.src[3] = Source::flags({queries, keys});
         spec.attributes["keep"] = -3.0;
         break;
-      default: break;
+      default:
+        break;
     }
     spec.attributes["result"] = std::string("f32");
     test.spec = spec.text();
     const Problem problem = makeProblem(test);
     for (const char* isa : way.isas) {
-      const Outcome outcome = runCase(kernelNamed(way.kernel), test, problem, Conditions{Layout::kPlain, 1 + round % 2, isa, -1});
+      const Outcome outcome =
+          runCase(kernelNamed(way.kernel), test, problem, Conditions{Layout::kPlain, 1 + round % 2, isa, -1});
       ASSERT_EQ(outcome.problem, "") << test.spec;
       ASSERT_FALSE(outcome.declined) << outcome.reason;
-      EXPECT_LE(outcome.error, narrow ? 0.015 : 4e-6) << isa << " " << test.spec << " " << queries << " x " << keys << ", " << depth << ", " << width;
+      EXPECT_LE(outcome.error, narrow ? 0.015 : 4e-6)
+          << isa << " " << test.spec << " " << queries << " x " << keys << ", " << depth << ", " << width;
     }
   }
 }

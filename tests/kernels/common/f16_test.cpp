@@ -18,7 +18,8 @@ constexpr const char* kF16Tiers[] = {"avx512_core", "avx2", "sse41"};
 double valueOfF16(std::uint32_t bits) {
   const int exponent = static_cast<int>(bits >> 10u & 31u), mantissa = static_cast<int>(bits & 1023u);
   const double sign = (bits & 0x8000u) != 0 ? -1 : 1;
-  if (exponent == 31) return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (exponent == 31)
+    return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
 }
 
@@ -37,7 +38,8 @@ TEST(F16, WidensEveryNumber) {
     int wrong = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double expected = valueOfF16(static_cast<std::uint32_t>(i));
-      const bool right = std::isnan(expected) ? std::isnan(wide[i]) : wide[i] == expected && std::signbit(wide[i]) == std::signbit(expected);
+      const bool right = std::isnan(expected) ? std::isnan(wide[i])
+                                              : wide[i] == expected && std::signbit(wide[i]) == std::signbit(expected);
       wrong += right && floatBits(wide[i]) == floatBits(f16ToFloat(all[i])) ? 0 : 1;
     }
     EXPECT_EQ(wrong, 0) << isa;
@@ -71,7 +73,8 @@ TEST(F16, NarrowsToNearestEven) {
     std::vector<std::uint16_t> narrow(from.size());
     valueConversion(isa).narrow(DType::kF16, from.data(), narrow.data(), 0, static_cast<std::int64_t>(from.size()));
     int wrong = 0;
-    for (std::size_t i = 0; i < from.size(); ++i) wrong += narrow[i] == expected[i] && floatToF16(from[i]) == expected[i] ? 0 : 1;
+    for (std::size_t i = 0; i < from.size(); ++i)
+      wrong += narrow[i] == expected[i] && floatToF16(from[i]) == expected[i] ? 0 : 1;
     EXPECT_EQ(wrong, 0) << isa;
   }
 }

@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/kernel_list.h"
 #include "kernels/common/reference.h"
+#include "kernels/kernel_list.h"
 
 namespace ipex_studio {
 namespace {
@@ -105,8 +105,9 @@ TEST_P(VectorMath, GeluIsRightToItsLargestTerm) {
 
 TEST_P(VectorMath, EndsOfTheRange) {
   const std::vector<float> x = {kInf, -kInf, kNan, 0.0f, -0.0f, 200, -200, 1e30f, -1e30f, 1e-40f, 89, -110};
-  for (const char* chain : {"exp", "log", "tanh", "erf", "sigmoid", "relu", "clip(-1.0,1.0)", "elu(1.0)", "abs", "sqrt",
-                            "square", "reciprocal", "softplus(1.0,20.0)", "leaky_relu(0.1)", "floor", "round", "sin", "cos"}) {
+  for (const char* chain :
+       {"exp", "log", "tanh", "erf", "sigmoid", "relu", "clip(-1.0,1.0)", "elu(1.0)", "abs", "sqrt", "square",
+        "reciprocal", "softplus(1.0,20.0)", "leaky_relu(0.1)", "floor", "round", "sin", "cos"}) {
     const std::vector<float> y = apply(chain, x, GetParam());
     const PostOp op = parseOpSpec(std::string("pointwise{}|") + chain).post_ops[0];
     for (std::size_t i = 0; i < x.size(); ++i) {

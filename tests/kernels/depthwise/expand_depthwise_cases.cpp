@@ -5,7 +5,8 @@ namespace ipex_studio::kernel_test {
 namespace {
 
 // The source, its expansion to `channels` and a depthwise window of these sizes.
-Case expandDepthwise(const std::string& attributes, Dims x, std::int64_t channels, Dims window, const std::string& post_ops = "", bool has_bias = true) {
+Case expandDepthwise(const std::string& attributes, Dims x, std::int64_t channels, Dims window,
+                     const std::string& post_ops = "", bool has_bias = true) {
   Case made;
   made.spec = "expand_depthwise{" + attributes + "}" + post_ops;
   Dims expand = x, taps = x;
@@ -32,12 +33,14 @@ Case timedPair(Case made) {
 }  // namespace
 
 const std::vector<Case>& expandDepthwiseCases() {
-  const std::string same3 = "padding=[1,1]", same5 = "padding=[2,2]", half3 = "padding=[1,1],stride=[2,2]", half5 = "padding=[2,2],stride=[2,2]";
+  const std::string same3 = "padding=[1,1]", same5 = "padding=[2,2]", half3 = "padding=[1,1],stride=[2,2]",
+                    half5 = "padding=[2,2],stride=[2,2]";
   static const std::vector<Case> cases = {
       expandDepthwise("activation=relu," + same3, {1, 8, 9, 11}, 32, {3, 3}, "|relu"),
       expandDepthwise("activation=hardswish," + same5, {2, 12, 7, 15}, 48, {5, 5}, "|hardswish"),
       expandDepthwise("activation=silu," + same3, {1, 5, 16, 29}, 40, {3, 3}, "|silu"),
-      expandDepthwise("activation=clip,activation_alpha=0.0,activation_beta=6.0," + half3, {2, 10, 13, 17}, 24, {3, 3}, "|clip(0,6)"),
+      expandDepthwise("activation=clip,activation_alpha=0.0,activation_beta=6.0," + half3, {2, 10, 13, 17}, 24, {3, 3},
+                      "|clip(0,6)"),
       expandDepthwise(half5, {1, 7, 14, 14}, 36, {5, 5}, "|sigmoid|linear(2,-1)"),
       // No bias: places beside the image stay zero all the same.
       expandDepthwise("activation=exp," + same3, {1, 3, 6, 5}, 16, {3, 3}, "", false),

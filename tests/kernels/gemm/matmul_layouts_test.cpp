@@ -78,8 +78,9 @@ TEST(MatmulLayouts, AnyOrderOfAxesAndBatchesOfOne) {
           if (actual.empty()) continue;
           ++compared;
           // Sums of small integers are exact.
-          ASSERT_EQ(actual, expected) << kernel->name() << ", batches of " << outer << " and " << heads << ", orders " << ::testing::PrintToString(order_a)
-                                      << " and " << ::testing::PrintToString(order_b);
+          ASSERT_EQ(actual, expected) << kernel->name() << ", batches of " << outer << " and " << heads << ", orders "
+                                      << ::testing::PrintToString(order_a) << " and "
+                                      << ::testing::PrintToString(order_b);
         }
       }
     }

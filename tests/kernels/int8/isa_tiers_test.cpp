@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/runtime/machine_facts.h"
-#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
+#include "tests/kernels/harness.h"
 
 namespace ipex_studio::kernel_test {
 namespace {

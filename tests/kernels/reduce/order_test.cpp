@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "core/op/shape_inference.h"
-#include "tests/kernels/harness.h"
 #include "kernels/kernel_list.h"
+#include "tests/kernels/harness.h"
 
 namespace ipex_studio::kernel_test {
 namespace {
@@ -42,7 +42,8 @@ Ordered runLine(const std::string& text, const std::vector<float>& line) {
     op->execute(state.get(), from, to, scratch.data());
     for (std::size_t i = 0; i < count; ++i) {
       const float expected = line[static_cast<std::size_t>(result.places[i])];
-      EXPECT_TRUE(std::isnan(expected) ? std::isnan(result.values[i]) : result.values[i] == expected) << kernel->name() << " " << i;
+      EXPECT_TRUE(std::isnan(expected) ? std::isnan(result.values[i]) : result.values[i] == expected)
+          << kernel->name() << " " << i;
     }
     if (!first.places.empty()) {
       EXPECT_EQ(result.places, first.places) << kernel->name();
@@ -72,7 +73,8 @@ TEST(Order, LongLines) {
   for (const std::int64_t at : {0, 1, 17, 500, 998}) {
     std::vector<float> line(999, 0.5f);
     line[static_cast<std::size_t>(at)] = kNaN;
-    for (const char* mode : {"max", "min"}) EXPECT_EQ(runLine(std::string("extremum{axis=0,mode=") + mode + "}", line).places, (Places{at}));
+    for (const char* mode : {"max", "min"})
+      EXPECT_EQ(runLine(std::string("extremum{axis=0,mode=") + mode + "}", line).places, (Places{at}));
     Places first{at};
     for (std::int64_t i = 0; first.size() < 20; ++i) {
       if (i != at) first.push_back(i);
@@ -137,7 +139,8 @@ TEST(Order, IntegersWrapAround) {
     op->execute(state.get(), from, to, nullptr);
     return result;
   };
-  constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min(), kHighest = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min(),
+                         kHighest = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(compute("integer_math{op=add}", kHighest, 1), kLowest);
   EXPECT_EQ(compute("integer_math{op=floordiv}", kLowest, -1), kLowest);
   EXPECT_EQ(compute("integer_math{op=rem}", kLowest, -1), 0);

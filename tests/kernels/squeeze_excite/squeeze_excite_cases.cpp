@@ -28,7 +28,8 @@ Case timed(Case made) {
 }  // namespace
 
 const std::vector<Case>& squeezeExciteCases() {
-  const std::string relu = "activation=relu,gate=sigmoid", silu = "activation=silu,gate=sigmoid", hard = "activation=relu,gate=hardsigmoid";
+  const std::string relu = "activation=relu,gate=sigmoid", silu = "activation=silu,gate=sigmoid",
+                    hard = "activation=relu,gate=hardsigmoid";
   static const std::vector<Case> cases = {
       squeezeExcite(relu, {1, 32, 5, 7}, 8),
       squeezeExcite(hard, {1, 24, 6, 6}, 8),
@@ -37,7 +38,8 @@ const std::vector<Case>& squeezeExciteCases() {
       squeezeExcite(relu, {5, 100, 4, 5}, 33),
       squeezeExcite(relu, {9, 64, 2, 3}, 16),
       squeezeExcite("activation=clip,activation_alpha=-1.0,activation_beta=2.0,gate=tanh", {2, 48, 4, 4}, 17),
-      squeezeExcite("activation=leaky_relu,activation_alpha=0.1,gate=linear,gate_alpha=0.5,gate_beta=1.0", {1, 17, 3, 3}, 5),
+      squeezeExcite("activation=leaky_relu,activation_alpha=0.1,gate=linear,gate_alpha=0.5,gate_beta=1.0",
+                    {1, 17, 3, 3}, 5),
       // The gate of zero is no zero: channels that only fill a block must stay so.
       squeezeExcite("activation=exp,gate=exp", {1, 19, 4, 4}, 3),
       // Sequences, volumes, one pixel, one channel.
@@ -51,7 +53,8 @@ const std::vector<Case>& squeezeExciteCases() {
       squeezeExcite(silu, {4, 96, 16, 16}, 6),
       // What follows.
       followed(squeezeExcite(relu, {2, 36, 5, 5}, 9), "|add(0)|relu", {Source::dying({2, 36, 5, 5})}),
-      followed(squeezeExcite(relu, {1, 70, 9, 11}, 9), "|mul(0)|tanh|add(1,0.5)", {Source::of({1, 70, 9, 11}), Source::of({1, 70, 9, 11})}),
+      followed(squeezeExcite(relu, {1, 70, 9, 11}, 9), "|mul(0)|tanh|add(1,0.5)",
+               {Source::of({1, 70, 9, 11}), Source::of({1, 70, 9, 11})}),
       followed(squeezeExcite(silu, {1, 16, 50, 50}, 8), "|clip(-0.5,0.5)", {}),
       timed(squeezeExcite(silu, {1, 144, 28, 28}, 6)),
       timed(squeezeExcite(silu, {1, 672, 14, 14}, 28)),

@@ -12,12 +12,12 @@
 #include <string>
 #include <thread>
 
-#include "tests/kernels/torch/call_count.h"
-#include "core/torch/tensor_bridge.h"
-#include "core/runtime/core_sets.h"
 #include "core/base/error.h"
+#include "core/runtime/core_sets.h"
+#include "core/torch/tensor_bridge.h"
 #include "kernels/torch/plans/region.h"
 #include "tests/goal.h"
+#include "tests/kernels/torch/call_count.h"
 #include "tests/resident_memory.h"
 
 namespace ipex_studio {
@@ -110,7 +110,8 @@ TEST(PlanCache, ResultsHeldAcrossCallsStay) {
 TEST(PlanCache, OverheadPerCall) {
   const Threads one(1);
   const auto region = c10::make_intrusive<Region>(R"~({"plan":1,"inputs":[["f32",1]],"constants":[],"nodes":[
-    {"op":"pointwise{}|relu","src":[0],"dst":[1],"name":"r","origins":[]}],"outputs":[1]})~", std::vector<at::Tensor>{});
+    {"op":"pointwise{}|relu","src":[0],"dst":[1],"name":"r","origins":[]}],"outputs":[1]})~",
+                                                  std::vector<at::Tensor>{});
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ipex_studio::region", "");
   const at::Tensor x = at::randn({16});
   const c10::List<at::Tensor> tensors({x});
@@ -126,9 +127,9 @@ TEST(PlanCache, OverheadPerCall) {
   };
   for (int round = 0; round < 20; ++round) {
     through_operator = std::min(through_operator, microseconds([&] {
-      torch::jit::Stack stack{region, tensors, sizes};
-      op.callBoxed(&stack);
-    }));
+                                  torch::jit::Stack stack{region, tensors, sizes};
+                                  op.callBoxed(&stack);
+                                }));
     through_cache = std::min(through_cache, microseconds([&] { region->plans().run({&x}, {}, &result); }));
   }
   expectWithin("region of one relu over 16 numbers, through the operator", through_operator, 5, "us");
@@ -194,7 +195,8 @@ TEST(PlanCache, ManySizesLeaveMemoryFlat) {
   std::mt19937 random(7);
   std::size_t low = 0, high = 0;
   for (int i = 0; i < shapes; ++i) {
-    const at::Tensor x = at::randn({1 + static_cast<int>(random() % 3), 8, 5 + static_cast<int>(random() % 60), 5 + static_cast<int>(random() % 60)});
+    const at::Tensor x = at::randn({1 + static_cast<int>(random() % 3), 8, 5 + static_cast<int>(random() % 60),
+                                    5 + static_cast<int>(random() % 60)});
     const at::Tensor result = run(plans, x);
     if (i % 50 == 0) {
       ASSERT_LT(worst(result, convolutionsEager(x, plans.constants())), 1e-5) << i;
@@ -205,8 +207,9 @@ TEST(PlanCache, ManySizesLeaveMemoryFlat) {
     high = std::max(high, now);
   }
   const PlanCache::Sizes sizes = plans.sizes();
-  std::printf("%d sizes: resident %.1f to %.1f MB over the last %d; %zu plans of %.1f MB kept, %.2f MB of packed weights\n", shapes,
-              low / 1e6, high / 1e6, shapes - settled, sizes.plans, sizes.bytes / 1e6, plans.packedBytes() / 1e6);
+  std::printf(
+      "%d sizes: resident %.1f to %.1f MB over the last %d; %zu plans of %.1f MB kept, %.2f MB of packed weights\n",
+      shapes, low / 1e6, high / 1e6, shapes - settled, sizes.plans, sizes.bytes / 1e6, plans.packedBytes() / 1e6);
   EXPECT_LE(sizes.bytes, std::size_t{16} << 20);
   EXPECT_GT(sizes.plans, 10u);
   EXPECT_LT(static_cast<double>(high - low), 0.04 * static_cast<double>(low));  // ±2 %
@@ -241,7 +244,8 @@ TEST(PlanCache, InstancesAddArenasNotWeights) {
     if (arena == 0) arena = sizes.bytes - first.bytes;
     EXPECT_EQ(sizes.bytes, first.bytes + (instances - 1) * arena);
     EXPECT_EQ(plans.packedBytes(), weights);
-    std::printf("%zu instances: %zu bytes of packed weights, %zu bytes of arenas and tables\n", instances, plans.packedBytes(), sizes.bytes);
+    std::printf("%zu instances: %zu bytes of packed weights, %zu bytes of arenas and tables\n", instances,
+                plans.packedBytes(), sizes.bytes);
   }
 }
 
@@ -300,7 +304,8 @@ TEST(PlanCache, SlicesComeFromTheRecord) {
     EXPECT_LT(worst(run(plans, x), convolutionsEager(x, weights)), 1e-4);
     plans.setProfile(nullptr);
     EXPECT_LT(worst(run(plans, x), convolutionsEager(x, weights)), 1e-4);
-    for (const StepRecord& step : profile->steps) EXPECT_EQ(step.slices, images == 8 ? 8 : 1) << step.name;  // of 5 nothing is known
+    for (const StepRecord& step : profile->steps)
+      EXPECT_EQ(step.slices, images == 8 ? 8 : 1) << step.name;  // of 5 nothing is known
   }
 }
 
@@ -333,8 +338,10 @@ TEST(PlanCache, BucketsServeManyThreads) {
       omp_set_num_threads(1);
       std::mt19937 random(t);
       for (int turn = 0; turn < 200; ++turn) {
-        const std::int64_t batch = 1 + static_cast<std::int64_t>(random() % 10), width = 1 + static_cast<std::int64_t>(random() % 6);
-        const at::Tensor x = at::full({batch, width}, 0.5), y = at::arange(batch * width, at::kFloat).view({batch, width});
+        const std::int64_t batch = 1 + static_cast<std::int64_t>(random() % 10),
+                           width = 1 + static_cast<std::int64_t>(random() % 6);
+        const at::Tensor x = at::full({batch, width}, 0.5),
+                         y = at::arange(batch * width, at::kFloat).view({batch, width});
         at::Tensor result;
         plans.run({&x, &y}, {}, &result);
         ASSERT_EQ(result.sizes(), x.sizes());

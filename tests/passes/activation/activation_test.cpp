@@ -49,7 +49,11 @@ TEST_P(Activation, IsFused) {
   IrCase test;
   test.title = std::string(activation.name) + " behind " + operation.name;
   test.passes = {"fuse-activation"};
-  test.constants = {{"w", "0.2*randn(8,4,3,3)"}, {"t", "0.2*randn(4,8,3,3)"}, {"b", "randn(8)"}, {"l", "0.3*randn(6,5)"}, {"c", "randn(6)"}};
+  test.constants = {{"w", "0.2*randn(8,4,3,3)"},
+                    {"t", "0.2*randn(4,8,3,3)"},
+                    {"b", "randn(8)"},
+                    {"l", "0.3*randn(6,5)"},
+                    {"c", "randn(6)"}};
   test.before = std::string(R"(graph(%x : Float(1, 4, 6, 6), %v : Float(1, 8, 6, 5), %m : Float(5, 6)):
   %none : NoneType = prim::Constant()
   %false : bool = prim::Constant[value=0]()
@@ -71,8 +75,11 @@ TEST_P(Activation, IsFused) {
   EXPECT_EQ(runCase(test), "") << test.before;
 }
 
-INSTANTIATE_TEST_SUITE_P(Behind, Activation, ::testing::Combine(::testing::ValuesIn(kOperations), ::testing::ValuesIn(kActivations)),
-                         [](const auto& info) { return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name; });
+INSTANTIATE_TEST_SUITE_P(Behind, Activation,
+                         ::testing::Combine(::testing::ValuesIn(kOperations), ::testing::ValuesIn(kActivations)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name;
+                         });
 
 }  // namespace
 }  // namespace ipex_studio

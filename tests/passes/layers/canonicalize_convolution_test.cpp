@@ -18,7 +18,8 @@ using torch::jit::Node;
 
 TEST(CanonicalizeConvolution, AddsOneConstantForAllConvolutionsOfABlock) {
   auto graph = std::make_shared<Graph>();
-  torch::jit::parseIR(R"(graph(%x : Float(1, 3, 8, 8), %line : Float(1, 3, 8), %w : Float(3, 3, 1, 1), %v : Float(3, 3, 1), %c : bool):
+  torch::jit::parseIR(
+      R"(graph(%x : Float(1, 3, 8, 8), %line : Float(1, 3, 8), %w : Float(3, 3, 1, 1), %v : Float(3, 3, 1), %c : bool):
   %none : NoneType = prim::Constant()
   %g : int = prim::Constant[value=1]()
   %ones : int[] = prim::Constant[value=[1, 1]]()
@@ -36,7 +37,7 @@ TEST(CanonicalizeConvolution, AddsOneConstantForAllConvolutionsOfABlock) {
   %h : Float(1, 3, 8, 8) = aten::conv2d(%e, %w, %none, %ones, %zeros, %ones, %g)
   return (%b, %f, %h)
 )",
-                      graph.get());
+      graph.get());
   OriginTable origins;
   origins.assign(*graph);
   Rewriter rewriter(*graph, origins, -1);

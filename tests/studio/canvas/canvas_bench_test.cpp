@@ -11,9 +11,9 @@
 #include <random>
 #include <thread>
 
-#include "studio/window/app.h"
-#include "studio/snapshot/graph_search.h"
 #include "studio/panels/graph/graph_scene.h"
+#include "studio/snapshot/graph_search.h"
+#include "studio/window/app.h"
 #include "tests/goal.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
@@ -45,8 +45,8 @@ std::shared_ptr<const JobRecord> blockJob(std::int32_t nodes) {
   auto graph = std::make_shared<GraphSnapshot>();
   graph->values.push_back({0, "x", "Float(1, 64, 56, 56)", -1, ""});
   graph->inputs = {0};
-  constexpr const char* kKinds[] = {"aten::conv2d", "aten::batch_norm", "aten::relu", "aten::conv2d",
-                                    "aten::batch_norm", "aten::conv2d", "aten::add", "aten::relu"};
+  constexpr const char* kKinds[] = {"aten::conv2d",     "aten::batch_norm", "aten::relu", "aten::conv2d",
+                                    "aten::batch_norm", "aten::conv2d",     "aten::add",  "aten::relu"};
   std::int32_t block_input = 0;
   for (std::int32_t n = 0; n < nodes; ++n) {
     const std::int32_t step = n % 8;

@@ -114,7 +114,9 @@ LayoutGraph networkGraph(std::uint32_t seed, std::int32_t nodes, int branch_perc
   for (std::int32_t n = 0; n < nodes; ++n) {
     graph.nodes.push_back({static_cast<float>(80 + random() % 120), 40});
     if (n == 0) continue;
-    const auto back = [&] { return 1 + static_cast<std::int32_t>(random() % static_cast<unsigned>(std::min(n, reach))); };
+    const auto back = [&] {
+      return 1 + static_cast<std::int32_t>(random() % static_cast<unsigned>(std::min(n, reach)));
+    };
     const bool branch = static_cast<int>(random() % 100) < branch_percent;
     graph.edges.push_back({branch ? n - back() : n - 1, n});
     if (static_cast<int>(random() % 100) < branch_percent) {
@@ -237,7 +239,8 @@ struct Drawing {
 std::vector<Drawing> drawings() {
   std::vector<Drawing> all;
   for (std::uint32_t seed = 1; seed <= 24; ++seed)
-    all.push_back({"network", networkGraph(seed, 40 + static_cast<std::int32_t>(seed) * 10, 15 + static_cast<int>(seed) % 4 * 10, 8)});
+    all.push_back({"network", networkGraph(seed, 40 + static_cast<std::int32_t>(seed) * 10,
+                                           15 + static_cast<int>(seed) % 4 * 10, 8)});
   for (std::uint32_t seed = 1; seed <= 12; ++seed)
     all.push_back({"series-parallel", seriesParallel(seed, 30 + static_cast<std::int32_t>(seed) * 20)});
   all.push_back({"series-parallel", seriesParallel(2700, 1500)});
@@ -263,7 +266,8 @@ TEST(Crossings, AgainstDot) {
     const std::int64_t theirs = crossings(dot);
     std::printf("%s, %zu nodes, %zu edges: %lld crossings, dot %lld\n", drawing.name.c_str(), graph.nodes.size(),
                 graph.edges.size(), static_cast<long long>(own), static_cast<long long>(theirs));
-    EXPECT_LE(static_cast<double>(own), 1.5 * static_cast<double>(theirs)) << drawing.name << " of " << graph.nodes.size();
+    EXPECT_LE(static_cast<double>(own), 1.5 * static_cast<double>(theirs))
+        << drawing.name << " of " << graph.nodes.size();
     own_total += own;
     dot_total += theirs;
   }

@@ -82,7 +82,8 @@ TEST(Planarity, LeavesOutEdges) {
     for (std::size_t e = 0; e < edges.size(); ++e) left_out[e] = random() % 3 == 0;
     Adjacency around;
     ASSERT_TRUE(embedInPlane(vertices, edges, left_out, &around).empty());
-    EXPECT_EQ(around.targets.size(), 2U * static_cast<std::size_t>(std::count(left_out.begin(), left_out.end(), false)));
+    EXPECT_EQ(around.targets.size(),
+              2U * static_cast<std::size_t>(std::count(left_out.begin(), left_out.end(), false)));
   }
 }
 
@@ -94,7 +95,8 @@ TEST(Planarity, NamesWhatIsInTheWay) {
     const auto vertices = static_cast<std::int32_t>(8 + seed * 3);
     std::vector<LayoutEdge> edges = triangulation(seed, vertices);
     const auto known = [&](const LayoutEdge& edge) {
-      return std::any_of(edges.begin(), edges.end(), [&](const LayoutEdge& e) { return e.from == edge.from && e.to == edge.to; });
+      return std::any_of(edges.begin(), edges.end(),
+                         [&](const LayoutEdge& e) { return e.from == edge.from && e.to == edge.to; });
     };
     for (const LayoutEdge& edge : complete(vertices)) {
       if (known(edge)) continue;
@@ -112,7 +114,8 @@ TEST(Planarity, NamesWhatIsInTheWay) {
       ASSERT_FALSE(left_out[named.front()]);
       left_out[named.front()] = true;
     }
-    EXPECT_EQ(around.targets.size(), 2U * static_cast<std::size_t>(std::count(left_out.begin(), left_out.end(), false)));
+    EXPECT_EQ(around.targets.size(),
+              2U * static_cast<std::size_t>(std::count(left_out.begin(), left_out.end(), false)));
   }
 }
 

@@ -154,7 +154,9 @@ TEST_F(UnionTest, EveryColoringHasALegendThatNamesIt) {
 TEST_F(UnionTest, ConversionsAreDrawnOnTheEdgeThatPays) {
   auto job = std::make_shared<JobRecord>();
   auto graph = std::make_shared<GraphSnapshot>();
-  graph->values = {{0, "x", "Float(1, 8)", -1, ""}, {1, "a", "Float(1, 8)", 0, ""}, {2, "b", "Char(1, 8)", 1, ""},
+  graph->values = {{0, "x", "Float(1, 8)", -1, ""},
+                   {1, "a", "Float(1, 8)", 0, ""},
+                   {2, "b", "Char(1, 8)", 1, ""},
                    {3, "c", "Float(1, 8)", 2, ""}};
   const auto node = [&](std::int32_t id, const char* kind, std::int32_t in, std::int32_t out) {
     GraphNode fresh;

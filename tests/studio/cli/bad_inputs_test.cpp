@@ -121,9 +121,11 @@ INSTANTIATE_TEST_SUITE_P(
                  1,
                  "There is not enough memory to run this model on these inputs; try smaller ones."},
         BadInput{"portable_fp16",
-                 {"run", "@small.pt", "--precision", "fp16", "--force-precision", "--form", "portable", "-o", "/tmp/never.pt"},
+                 {"run", "@small.pt", "--precision", "fp16", "--force-precision", "--form", "portable", "-o",
+                  "/tmp/never.pt"},
                  5,
-                 "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or --precision bf16."},
+                 "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or "
+                 "--precision bf16."},
         BadInput{"no_intel_gpu",
                  {"bench", "@small.pt", "--device", "xpu:0"},
                  5,

@@ -13,12 +13,12 @@
 
 #include "core/runtime/machine_facts.h"
 #include "profiler/database.h"
-#include "studio/flags/command_line.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/progress.h"
+#include "studio/flags/command_line.h"
+#include "tests/goal.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/cli/samples.h"
-#include "tests/goal.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -101,7 +101,10 @@ TEST(Run, PrintsRecordsAndExports) {
   const Outcome compare = pit.run({"compare", path, "1", "2", "--json"});
   EXPECT_EQ(compare.code, 0) << compare.err;
   EXPECT_EQ(json::parse(compare.out)["schema"], 1);
-  for (const auto& [name, begin] : {std::pair{"report.html", "<!DOCTYPE html>"}, {"steps.csv", "run,"}, {"run.json", "{\""}, {"run.trace.json", "{\""}}) {
+  for (const auto& [name, begin] : {std::pair{"report.html", "<!DOCTYPE html>"},
+                                    {"steps.csv", "run,"},
+                                    {"run.json", "{\""},
+                                    {"run.trace.json", "{\""}}) {
     const Outcome report = pit.run({"report", path, "--job", "1", "-o", pit.path(name)});
     EXPECT_EQ(report.code, 0) << report.err;
     EXPECT_THAT(readText(pit.path(name)), ::testing::StartsWith(begin));
@@ -119,8 +122,8 @@ void expectComputesIn(const std::string& precision, double most_sqnr_db) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
   const std::string out = pit.path("fast.pt");
-  const Outcome run = pit.run({"run", model, "--precision", precision, "--force-precision", "--iterations", "5", "--threads", "1",
-                               "--warmup", "0", "--json", "-o", out});
+  const Outcome run = pit.run({"run", model, "--precision", precision, "--force-precision", "--iterations", "5",
+                               "--threads", "1", "--warmup", "0", "--json", "-o", out});
   ASSERT_EQ(run.code, 0) << run.err;
   const json result = json::parse(run.out);
   EXPECT_EQ(result["runs"][0]["precision"], "fp32");
@@ -161,8 +164,11 @@ TEST(Run, EmulatesNoPrecisionUnasked) {
     const Sandpit pit;
     const Outcome run = pit.run({"run", modelFile("small.pt"), "--precision", "fp32," + precision});
     EXPECT_EQ(run.code, 5);
-    EXPECT_THAT(run.err, HasSubstr("--precision " + precision + ": this CPU has no " + (precision == "bf16" ? "BF16" : "FP16") +
-                                   " instructions and would emulate them, slower than FP32; use --precision fp32, or add --force-precision"));
+    EXPECT_THAT(
+        run.err,
+        HasSubstr(
+            "--precision " + precision + ": this CPU has no " + (precision == "bf16" ? "BF16" : "FP16") +
+            " instructions and would emulate them, slower than FP32; use --precision fp32, or add --force-precision"));
   }
 }
 
@@ -198,7 +204,9 @@ long ticksOf(pid_t pid) {
 std::vector<pid_t> waitForEndlessEngines(pid_t pid) {
   for (int i = 0; i < 3000; ++i) {
     const auto engines = childrenOf(pid);
-    if (engines.size() == 2 && (ticksOf(engines[0]) > ::sysconf(_SC_CLK_TCK) || ticksOf(engines[1]) > ::sysconf(_SC_CLK_TCK))) return engines;
+    if (engines.size() == 2 &&
+        (ticksOf(engines[0]) > ::sysconf(_SC_CLK_TCK) || ticksOf(engines[1]) > ::sysconf(_SC_CLK_TCK)))
+      return engines;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ADD_FAILURE() << "the engines never computed";

@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 class InputsOfRuns : public ::testing::Test {
  protected:
   Outcome run(const std::string& model, std::vector<std::string> more) const {
-    std::vector<std::string> arguments{"run", modelFile(model), "--iterations", "10", "--threads", "1", "--warmup", "0", "--json"};
+    std::vector<std::string> arguments{"run", modelFile(model), "--iterations", "10", "--threads", "1", "--warmup",
+                                       "0",   "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return pit_.run(arguments);
   }
@@ -36,17 +37,23 @@ class InputsOfRuns : public ::testing::Test {
 TEST_F(InputsOfRuns, FilesOfEveryForm) {
   EXPECT_THAT(graph("small.pt", {"--inputs", modelFile("inputs.pt")}), HasSubstr("Float(1, 3, 16, 16,"));
   // By position from a tuple, by name from archives and dicts, the rest from flags.
-  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("tuple_of_two.pt")}), ::testing::AllOf(HasSubstr("Float(5, 6,"), HasSubstr("Long(5,")));
-  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("two.npz")}), ::testing::AllOf(HasSubstr("Float(5, 6,"), HasSubstr("Long(5,")));
-  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("x.npy"), "--input", "ids:5:int64[0,9]"}), HasSubstr("Float(5, 6,"));
-  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("first_of_two.pt"), "--input", "ids:2:int64[0,9]"}), HasSubstr("Float(2, 6,"));
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("tuple_of_two.pt")}),
+              ::testing::AllOf(HasSubstr("Float(5, 6,"), HasSubstr("Long(5,")));
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("two.npz")}),
+              ::testing::AllOf(HasSubstr("Float(5, 6,"), HasSubstr("Long(5,")));
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("x.npy"), "--input", "ids:5:int64[0,9]"}),
+              HasSubstr("Float(5, 6,"));
+  EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("first_of_two.pt"), "--input", "ids:2:int64[0,9]"}),
+              HasSubstr("Float(2, 6,"));
 }
 
 TEST_F(InputsOfRuns, IntsFloatsBoolsAndNone) {
-  const Outcome none = run("options.pt", {"--input", "x:2x6", "--input", "count=3", "--input", "scale=0.5", "--input", "flag=true", "--input", "mask=None"});
+  const Outcome none = run("options.pt", {"--input", "x:2x6", "--input", "count=3", "--input", "scale=0.5", "--input",
+                                          "flag=true", "--input", "mask=None"});
   EXPECT_EQ(none.code, 0) << none.err;
   EXPECT_EQ(json::parse(none.out)["runs"][1]["accuracy"]["pass"], true);
-  EXPECT_THAT(graph("options.pt", {"--input", "x:2x6", "--input", "count=3", "--input", "scale=0.5", "--input", "flag=False", "--input", "mask:6x6"}),
+  EXPECT_THAT(graph("options.pt", {"--input", "x:2x6", "--input", "count=3", "--input", "scale=0.5", "--input",
+                                   "flag=False", "--input", "mask:6x6"}),
               HasSubstr("Float(6, 6,"));
 }
 
@@ -58,7 +65,8 @@ TEST_F(InputsOfRuns, RangesAreVerifiedAtBothEndsAndBetween) {
   for (const char* range : {"x:1..5x6", "x:1..3x6"}) {
     const Outcome refused = run("not_three.pt", {"--input", range});
     EXPECT_EQ(refused.code, 1) << range;
-    EXPECT_THAT(refused.err, ::testing::EndsWith("ipex-studio: The model failed while running: ValueError: three rows.\n"));
+    EXPECT_THAT(refused.err,
+                ::testing::EndsWith("ipex-studio: The model failed while running: ValueError: three rows.\n"));
   }
 }
 

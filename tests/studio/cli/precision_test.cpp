@@ -26,9 +26,7 @@ using ::testing::Not;
 
 class PrecisionTest : public ::testing::Test {
  protected:
-  std::string data(int count, float scale = 1) const {
-    return writeSamples(pit_.path("data.npy"), count, scale);
-  }
+  std::string data(int count, float scale = 1) const { return writeSamples(pit_.path("data.npy"), count, scale); }
   // One sentence on the last line, the given code, no recipe or model left behind.
   void refused(std::vector<std::string> arguments, int code, const std::string& part) const {
     const Outcome outcome = pit_.run(arguments);
@@ -47,20 +45,21 @@ class PrecisionTest : public ::testing::Test {
 
 TEST_F(PrecisionTest, CalibrateQuantizeAndRun) {
   const std::string set = data(64), recipe = pit_.path("recipe.json");
-  const Outcome calibrated = pit_.run({"calibrate", modelFile("small.pt"), "--data", set, "--threads", "1", "-o", recipe});
+  const Outcome calibrated =
+      pit_.run({"calibrate", modelFile("small.pt"), "--data", set, "--threads", "1", "-o", recipe});
   ASSERT_EQ(calibrated.code, 0) << calibrated.err;
   EXPECT_THAT(calibrated.err, HasSubstr("Saw 64 samples; "));
   EXPECT_FALSE(fs::exists(recipe + ".interrupted"));
   ASSERT_TRUE(json::accept(readText(recipe)));
 
-  const Outcome quantized =
-      pit_.run({"quantize", modelFile("small.pt"), "--recipe", recipe, "--data", set, "--threads", "1", "-o", pit_.path("q.pt"), "--json"});
+  const Outcome quantized = pit_.run({"quantize", modelFile("small.pt"), "--recipe", recipe, "--data", set, "--threads",
+                                      "1", "-o", pit_.path("q.pt"), "--json"});
   ASSERT_EQ(quantized.code, 0) << quantized.err;
   EXPECT_EQ(json::parse(quantized.out)["runs"][0]["precision"], "int8");
   EXPECT_TRUE(fs::exists(pit_.path("q.pt")));
 
-  const Outcome run = pit_.run({"bench", modelFile("small.pt"), "--recipe", recipe, "--data", set, "--precision", "fp32,int8", "--iterations", "10",
-                                "--warmup", "0", "--threads", "1", "--json"});
+  const Outcome run = pit_.run({"bench", modelFile("small.pt"), "--recipe", recipe, "--data", set, "--precision",
+                                "fp32,int8", "--iterations", "10", "--warmup", "0", "--threads", "1", "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
   const json runs = json::parse(run.out)["runs"];
   ASSERT_EQ(runs.size(), 3u);
@@ -76,7 +75,8 @@ TEST_F(PrecisionTest, CalibrateQuantizeAndRun) {
 
 TEST_F(PrecisionTest, TheCosineThatIsNeededCanBeChosen) {
   const std::string set = data(16), out = pit_.path("q.pt");
-  const std::vector<std::string> command{"quantize", modelFile("small.pt"), "--data", set, "--threads", "1", "-o", out, "--equalize"};
+  const std::vector<std::string> command{"quantize", modelFile("small.pt"), "--data", set, "--threads", "1", "-o",
+                                         out,        "--equalize"};
   const auto with = [&](const std::string& cosine) {
     std::vector<std::string> asked = command;
     asked.insert(asked.end(), {"--min-cosine", cosine, "--json"});
@@ -95,16 +95,19 @@ TEST_F(PrecisionTest, TheCosineThatIsNeededCanBeChosen) {
 
 TEST_F(PrecisionTest, BitsAndGroupsAreForWeightsAlone) {
   const std::string model = modelFile("small.pt"), out = pit_.path("out.pt");
-  refused({"quantize", model, "--recipe", "dynamic", "--bits", "4", "-o", out}, 2, "--recipe weight-only; leave them out");
+  refused({"quantize", model, "--recipe", "dynamic", "--bits", "4", "-o", out}, 2,
+          "--recipe weight-only; leave them out");
   refused({"quantize", model, "--data", data(4), "--group", "32", "-o", out}, 2, "--recipe weight-only; add that");
-  refused({"quantize", model, "--recipe", "weight-only", "--bits", "4", "--group", "0", "-o", out}, 2, "give --group 32, 64 or 128");
+  refused({"quantize", model, "--recipe", "weight-only", "--bits", "4", "--group", "0", "-o", out}, 2,
+          "give --group 32, 64 or 128");
   refused({"quantize", model, "--recipe", "weight-only", "--equalize", "-o", out}, 2, "--equalize is for calibrating");
   EXPECT_EQ(pit_.run({"quantize", model, "--recipe", "weight-only", "--bits", "5", "-o", out}).code, 2);
 }
 
 TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
-  const Outcome tuned = pit_.run({"tune", modelFile("small.pt"), "--data", data(32), "--min-sqnr", "20", "--time-budget", "60", "--threads", "1", "--json",
-                                  "-o", pit_.path("t.pt"), "--save-recipe", pit_.path("t.json")});
+  const Outcome tuned =
+      pit_.run({"tune", modelFile("small.pt"), "--data", data(32), "--min-sqnr", "20", "--time-budget", "60",
+                "--threads", "1", "--json", "-o", pit_.path("t.pt"), "--save-recipe", pit_.path("t.json")});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   const json result = json::parse(tuned.out);
   ASSERT_FALSE(result["sensitivities"].empty());
@@ -129,18 +132,21 @@ TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
 
 // What the budget lets pass on the data, but the results do not hold: a search that ends with nothing would be of no use.
 TEST_F(PrecisionTest, TuneChoosesNothingThatCannotBeExported) {
-  const Outcome tuned = pit_.run({"tune", modelFile("small.pt"), "--data", data(16), "--min-sqnr", "1", "--min-cosine", "1", "--time-budget", "20",
-                                  "--threads", "1", "--json", "-o", pit_.path("t.pt")});
+  const Outcome tuned = pit_.run({"tune", modelFile("small.pt"), "--data", data(16), "--min-sqnr", "1", "--min-cosine",
+                                  "1", "--time-budget", "20", "--threads", "1", "--json", "-o", pit_.path("t.pt")});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(fs::exists(pit_.path("t.pt")));
-  for (const json& trial : json::parse(tuned.out)["tradeoffs"]) EXPECT_EQ(trial["chosen"].get<bool>(), trial["name"] == "fp32") << trial;
+  for (const json& trial : json::parse(tuned.out)["tradeoffs"])
+    EXPECT_EQ(trial["chosen"].get<bool>(), trial["name"] == "fp32") << trial;
 }
 
 TEST_F(PrecisionTest, AKilledCalibrationGoesOnToTheSameRecipe) {
   const std::string set = data(20000), recipe = pit_.path("recipe.json"), state = recipe + ".interrupted";
-  const std::vector<std::string> command{"calibrate", modelFile("small.pt"), "--data", set, "--threads", "1", "--samples", "20000", "-o", recipe};
+  const std::vector<std::string> command{"calibrate", modelFile("small.pt"), "--data", set,  "--threads",
+                                         "1",         "--samples",           "20000",  "-o", recipe};
   const pid_t pid = pit_.start(command);
-  for (int i = 0; i < 3000 && !fs::exists(state) && !fs::exists(recipe); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 3000 && !fs::exists(state) && !fs::exists(recipe); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   ::kill(pid, SIGKILL);
   waitFor(pid);
   if (!fs::exists(state)) GTEST_SKIP() << "it was done before it could be killed";
@@ -156,7 +162,8 @@ TEST_F(PrecisionTest, AKilledCalibrationGoesOnToTheSameRecipe) {
 
 TEST_F(PrecisionTest, DataThatCannotBeUsedIsSaid) {
   const std::string model = modelFile("small.pt"), out = pit_.path("out.json");
-  refused({"calibrate", model, "--data", pit_.path("nothing"), "-o", out}, 2, "there is no such readable file or folder");
+  refused({"calibrate", model, "--data", pit_.path("nothing"), "-o", out}, 2,
+          "there is no such readable file or folder");
   fs::create_directory(pit_.path("empty"));
   refused({"calibrate", model, "--data", pit_.path("empty"), "-o", out}, 2, "is empty: no JPEG or PNG images");
   std::string bytes = samples(4);
@@ -165,7 +172,8 @@ TEST_F(PrecisionTest, DataThatCannotBeUsedIsSaid) {
   writeNpy(pit_.path("nan.npy"), "<f4", "(4, 3, 8, 8)", bytes);
   refused({"calibrate", model, "--data", pit_.path("nan.npy"), "-o", out}, 2, "Sample 2 of ");
   std::ofstream(pit_.path("p.toml")) << "[image]\nresize = -1\n";
-  refused({"calibrate", model, "--data", data(4), "--preprocess", pit_.path("p.toml"), "-o", out}, 2, "resize must be whole pixels");
+  refused({"calibrate", model, "--data", data(4), "--preprocess", pit_.path("p.toml"), "-o", out}, 2,
+          "resize must be whole pixels");
   refused({"bench", model, "--data", data(4), "--metric", "top-1"}, 2, "has no labels");
   refused({"bench", model, "--data", data(4), "--metric", "best"}, 2, "--metric best: there is no such file");
 }
@@ -184,7 +192,8 @@ TEST_F(PrecisionTest, RecipesThatCannotBeUsedAreSaid) {
   // Operations that this model does not have.
   std::string foreign = readText(recipe);
   const std::string key = "\"key\":\"";
-  for (std::size_t at = foreign.find(key); at != std::string::npos; at = foreign.find(key, at + key.size())) foreign.insert(at + key.size(), "other.");
+  for (std::size_t at = foreign.find(key); at != std::string::npos; at = foreign.find(key, at + key.size()))
+    foreign.insert(at + key.size(), "other.");
   std::ofstream(pit_.path("foreign.json")) << foreign;
   refused({"quantize", model, "--recipe", pit_.path("foreign.json"), "-o", out}, 2, "another model");
 }
@@ -194,8 +203,8 @@ TEST_F(PrecisionTest, ConstantActivationsAreCalibrated) {
   const std::string recipe = pit_.path("recipe.json");
   const Outcome calibrated = pit_.run({"calibrate", modelFile("small.pt"), "--data", data(8, 0), "-o", recipe});
   ASSERT_EQ(calibrated.code, 0) << calibrated.err;
-  const Outcome run = pit_.run({"bench", modelFile("small.pt"), "--recipe", recipe, "--data", data(8, 0), "--precision", "int8", "--iterations", "10",
-                                "--warmup", "0", "--threads", "1"});
+  const Outcome run = pit_.run({"bench", modelFile("small.pt"), "--recipe", recipe, "--data", data(8, 0), "--precision",
+                                "int8", "--iterations", "10", "--warmup", "0", "--threads", "1"});
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
@@ -203,14 +212,16 @@ TEST_F(PrecisionTest, ConstantActivationsAreCalibrated) {
 TEST_F(PrecisionTest, LabelsThatTellNothingAreSaid) {
   const std::string model = modelFile("small.pt");
   for (const char* name : {"", "/cat"}) fs::create_directory(pit_.path("one") + name);
-  const Outcome image = pit_.runProgram({"/usr/bin/python3", "-c",
-                                         "import sys, zlib, struct\n"
-                                         "row = b'\\0' + bytes(24)\n"
-                                         "part = lambda name, data: struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))\n"
-                                         "head = part(b'IHDR', struct.pack('>IIBBBBB', 8, 8, 8, 2, 0, 0, 0))\n"
-                                         "png = b'\\x89PNG\\r\\n\\x1a\\n' + head + part(b'IDAT', zlib.compress(row * 8)) + part(b'IEND', b'')\n"
-                                         "[open(f'{sys.argv[1]}/{i}.png', 'wb').write(png) for i in range(3)]\n",
-                                         pit_.path("one/cat")});
+  const Outcome image = pit_.runProgram(
+      {"/usr/bin/python3", "-c",
+       "import sys, zlib, struct\n"
+       "row = b'\\0' + bytes(24)\n"
+       "part = lambda name, data: struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + "
+       "data))\n"
+       "head = part(b'IHDR', struct.pack('>IIBBBBB', 8, 8, 8, 2, 0, 0, 0))\n"
+       "png = b'\\x89PNG\\r\\n\\x1a\\n' + head + part(b'IDAT', zlib.compress(row * 8)) + part(b'IEND', b'')\n"
+       "[open(f'{sys.argv[1]}/{i}.png', 'wb').write(png) for i in range(3)]\n",
+       pit_.path("one/cat")});
   ASSERT_EQ(image.code, 0) << image.err;
   refused({"bench", model, "--data", pit_.path("one"), "--metric", "top-1"}, 2, "All 3 samples of ");
   refused({"tune", model, "--data", pit_.path("one"), "-o", pit_.path("out.pt")}, 2, "are of one class");
@@ -222,17 +233,19 @@ TEST_F(PrecisionTest, WeightsThatAreNotFiniteKeepFP32) {
   const std::string model = modelFile("nan_weight.pt"), recipe = pit_.path("recipe.json");
   const Outcome calibrated = pit_.run({"calibrate", model, "--data", data(8), "-o", recipe});
   ASSERT_EQ(calibrated.code, 0) << calibrated.err;
-  const Outcome run = pit_.run({"bench", model, "--recipe", recipe, "--data", data(8), "--precision", "int8", "--iterations", "10", "--warmup", "0",
-                                "--threads", "1", "--db", pit_.path("nan.db")});
+  const Outcome run = pit_.run({"bench", model, "--recipe", recipe, "--data", data(8), "--precision", "int8",
+                                "--iterations", "10", "--warmup", "0", "--threads", "1", "--db", pit_.path("nan.db")});
   EXPECT_EQ(run.code, 0) << run.err;
-  const Outcome remarks = pit_.runProgram({"sqlite3", pit_.path("nan.db"), "SELECT text FROM remark WHERE pass = 'insert-quantize'"});
+  const Outcome remarks =
+      pit_.runProgram({"sqlite3", pit_.path("nan.db"), "SELECT text FROM remark WHERE pass = 'insert-quantize'"});
   EXPECT_THAT(remarks.out, HasSubstr("NaN or infinity"));
 }
 
 TEST_F(PrecisionTest, ConfigurationsOfOtherModelsAreRefused) {
   const std::string out = pit_.path("out.pt");
   // As Intel Extension for PyTorch writes it, for a network with other modules.
-  std::ofstream(pit_.path("int8_conf.json")) << R"({"encoder": {"q_op_infos": {"0": {"op_type": "<class 'torch.nn.modules.linear.Linear'>",
+  std::ofstream(pit_.path("int8_conf.json"))
+      << R"({"encoder": {"q_op_infos": {"0": {"op_type": "<class 'torch.nn.modules.linear.Linear'>",
       "op_type_is_module": true, "fqn": "encoder.dense",
       "input_tensor_infos": [{"id": 0, "orig_dtype": "torch.float32", "inf_dtype": "torch.quint8", "force_dtype": "torch.quint8", "scale": 0.02, "zero_point": 10}],
       "weight_tensor_infos": [{"orig_dtype": "torch.float32", "inf_dtype": "torch.qint8", "scale": [0.1], "zero_point": [0]}],
@@ -243,11 +256,15 @@ TEST_F(PrecisionTest, ConfigurationsOfOtherModelsAreRefused) {
 
 TEST_F(PrecisionTest, AKilledSearchGoesOn) {
   const std::string set = data(2000), out = pit_.path("t.pt"), state = out + ".interrupted";
-  const std::vector<std::string> command{"tune", modelFile("small.pt"), "--data", set, "--min-sqnr", "10", "--time-budget", "60", "--threads", "1",
-                                         "-o", out};
+  const std::vector<std::string> command{
+      "tune", modelFile("small.pt"), "--data", set,  "--min-sqnr", "10", "--time-budget",
+      "60",   "--threads",           "1",      "-o", out};
   const pid_t pid = pit_.start(command);
-  const auto searching = [&] { return fs::exists(state) && readText(state).find("\"recipe\":\"{") != std::string::npos; };
-  for (int i = 0; i < 6000 && !searching() && !fs::exists(out); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto searching = [&] {
+    return fs::exists(state) && readText(state).find("\"recipe\":\"{") != std::string::npos;
+  };
+  for (int i = 0; i < 6000 && !searching() && !fs::exists(out); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   ::kill(pid, SIGKILL);
   waitFor(pid);
   if (!fs::exists(state)) GTEST_SKIP() << "it was done before it could be killed";
@@ -269,15 +286,17 @@ TEST_F(PrecisionTest, ModelsThatAreQuantizedAlreadyRun) {
     EXPECT_EQ(inspected.code, 0) << inspected.err;
     const Outcome shown = pit_.run({"show", model, "--input", "x:2x3x16x16"});
     EXPECT_EQ(shown.code, 0) << shown.err;
-    const Outcome run = pit_.run({"run", model, "--input", "x:2x3x16x16", "--iterations", "10", "--warmup", "0", "--threads", "1", "--tune", "off", "--json", "-o", out});
+    const Outcome run = pit_.run({"run", model, "--input", "x:2x3x16x16", "--iterations", "10", "--warmup", "0",
+                                  "--threads", "1", "--tune", "off", "--json", "-o", out});
     ASSERT_EQ(run.code, 0) << run.err;
     const json optimized = json::parse(run.out)["runs"][1];
     EXPECT_GT(optimized["accuracy"]["sqnr_db"].get<double>(), 30);
     EXPECT_GE(optimized["coverage"]["nodes"].get<double>(), 0.9);
     EXPECT_TRUE(fs::exists(out));
   }
-  const Outcome dynamic = pit_.run({"run", modelFile("rounded_dynamic.pt"), "--input", "input:5x6", "--iterations", "10", "--warmup", "0", "--threads", "1",
-                                    "--tune", "off", "-o", pit_.path("dynamic.pt")});
+  const Outcome dynamic =
+      pit_.run({"run", modelFile("rounded_dynamic.pt"), "--input", "input:5x6", "--iterations", "10", "--warmup", "0",
+                "--threads", "1", "--tune", "off", "-o", pit_.path("dynamic.pt")});
   EXPECT_EQ(dynamic.code, 0) << dynamic.err;
 }
 

@@ -28,7 +28,8 @@ class ModelFiles : public ::testing::Environment {
  public:
   void SetUp() override {
     folder_ = freshFolder();
-    const std::string command = "/usr/bin/python3 '" IPEX_SOURCE_DIR "/tests/studio/cli/make_models.py' '" + folder_ + "'";
+    const std::string command =
+        "/usr/bin/python3 '" IPEX_SOURCE_DIR "/tests/studio/cli/make_models.py' '" + folder_ + "'";
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -77,7 +78,9 @@ Outcome Sandpit::runProgram(const std::vector<std::string>& command) const {
   Outcome outcome;
   rusage usage{};
   outcome.code = waitFor(spawn(command, folder_), &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
   outcome.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   outcome.out = readText(path("out"));

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "profiler/database.h"
-#include "tests/studio/cli/program.h"
 #include "tests/goal.h"
 #include "tests/profiler/synthetic_job.h"
+#include "tests/studio/cli/program.h"
 
 namespace ipex_studio::testing {
 namespace {

@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Everything a command writes to a terminal of its own; it is interrupted once `enough` was seen.
-std::string onTerminal(const Sandpit& pit, const std::vector<std::string>& arguments, bool color, const std::string& enough) {
+std::string onTerminal(const Sandpit& pit, const std::vector<std::string>& arguments, bool color,
+                       const std::string& enough) {
   int terminal = -1;
   winsize size{};
   size.ws_col = 100;

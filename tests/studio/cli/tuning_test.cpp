@@ -21,7 +21,8 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
   const auto run = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments{"bench", model, "--iterations", "20", "--threads", "1", "--warmup", "0", "--json"};
+    std::vector<std::string> arguments{"bench",    model, "--iterations", "20", "--threads", "1",
+                                       "--warmup", "0",   "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return optimizedRun(pit.run(arguments));
   };
@@ -52,7 +53,8 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
   for (std::size_t e = 0; e < known.size(); ++e) {
     const auto& [then, now] = std::pair(known[e].second, again[e].second);
     ASSERT_EQ(now.candidates.size(), then.candidates.size()) << then.spec;
-    for (std::size_t c = 0; c < then.candidates.size(); ++c) EXPECT_EQ(now.candidates[c].elapsed_ns, then.candidates[c].elapsed_ns) << then.spec;
+    for (std::size_t c = 0; c < then.candidates.size(); ++c)
+      EXPECT_EQ(now.candidates[c].elapsed_ns, then.candidates[c].elapsed_ns) << then.spec;
   }
 }
 
@@ -60,10 +62,12 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
 TEST(TuningTest, RemembersEveryPrecision) {
   const Sandpit pit;
   const auto plans = [&](const std::string& precisions) {
-    const Outcome run = pit.run({"run", modelFile("small.pt"), "--precision", precisions, "--force-precision", "--iterations", "5", "--threads", "1", "--warmup", "0"});
+    const Outcome run = pit.run({"run", modelFile("small.pt"), "--precision", precisions, "--force-precision",
+                                 "--iterations", "5", "--threads", "1", "--warmup", "0"});
     EXPECT_EQ(run.code, 0) << run.err;
     int count = 0;
-    for (const auto& [key, entry] : Database::open(pit.path("data/ipex-studio/profile.db"), OpenMode::kReadOnly).tunings("", "")) {
+    for (const auto& [key, entry] :
+         Database::open(pit.path("data/ipex-studio/profile.db"), OpenMode::kReadOnly).tunings("", "")) {
       count += entry.spec.rfind("plan ", 0) == 0;
     }
     return count;
@@ -77,7 +81,8 @@ TEST(TuningTest, RemembersEveryPrecision) {
 TEST(TuningTest, ExportsCarryTheirChoice) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
-  const Outcome run = pit.run({"run", model, "--iterations", "5", "--threads", "1", "--warmup", "0", "-o", pit.path("fast.pt")});
+  const Outcome run =
+      pit.run({"run", model, "--iterations", "5", "--threads", "1", "--warmup", "0", "-o", pit.path("fast.pt")});
   ASSERT_EQ(run.code, 0) << run.err;
   const Outcome verify = pit.run({"verify", model, pit.path("fast.pt"), "--threads", "1", "--json"});
   EXPECT_EQ(verify.code, 0) << verify.err;

@@ -48,11 +48,13 @@ TEST_F(JobFolderTest, GoesWithItsJobAndTakesAbandonedOnesAlong) {
 TEST_F(JobFolderTest, LeavesWhatLivesOrIsNotItsOwn) {
   const JobFolder first;
   fs::last_write_time(first.path(), fs::file_time_type::clock::now() - std::chrono::hours(1));
-  const std::string young = abandoned("ipex-studio-young1", 0), other = abandoned("ipex-studio-notes"), longer = abandoned("ipex-studio-exports");
+  const std::string young = abandoned("ipex-studio-young1", 0), other = abandoned("ipex-studio-notes"),
+                    longer = abandoned("ipex-studio-exports");
   fs::create_directory(pit_.path("elsewhere"));
   fs::create_directory_symlink(pit_.path("elsewhere"), pit_.path("ipex-studio-linked"));
   const JobFolder second;
-  for (const std::string& kept : {first.path(), young, other, longer, pit_.path("elsewhere"), pit_.path("ipex-studio-linked")}) {
+  for (const std::string& kept :
+       {first.path(), young, other, longer, pit_.path("elsewhere"), pit_.path("ipex-studio-linked")}) {
     EXPECT_TRUE(fs::exists(kept)) << kept;
   }
 }

@@ -12,8 +12,8 @@
 #include <random>
 #include <thread>
 
-#include "tests/studio/cli/program.h"
 #include "tests/goal.h"
+#include "tests/studio/cli/program.h"
 
 namespace ipex_studio::testing {
 namespace {

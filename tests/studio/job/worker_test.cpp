@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "studio/session/session.h"
 #include "studio/job/session_worker.h"
+#include "studio/session/session.h"
 #include "tests/studio/cli/program.h"
-#include "tests/studio/session/quick_request.h"
 #include "tests/studio/cli/samples.h"
+#include "tests/studio/session/quick_request.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -27,11 +27,12 @@ TEST(Worker, NamesOfOtherMachines) {
   EXPECT_EQ(plain->path, "/models/net.pt");
   const auto full = parseRemote("ssh://me@host.example:2222/~/my net.pt; rm -rf x");
   ASSERT_TRUE(full);
-  EXPECT_THAT(full->worker, ElementsAre("ssh", "-T", "-o", "BatchMode=yes", "-p", "2222", "--", "me@host.example", "ipex-studio"));
+  EXPECT_THAT(full->worker,
+              ElementsAre("ssh", "-T", "-o", "BatchMode=yes", "-p", "2222", "--", "me@host.example", "ipex-studio"));
   EXPECT_EQ(full->path, "my net.pt; rm -rf x") << "no shell ever sees it";
   EXPECT_FALSE(parseRemote("net.pt"));
-  for (const char* bad : {"ssh://", "ssh://host", "ssh://host/", "ssh:///net.pt", "ssh://-oProxyCommand=x/net.pt", "ssh://a b/net.pt",
-                          "ssh://host:/net.pt", "ssh://host:x/net.pt", "ssh://$(id)/net.pt"}) {
+  for (const char* bad : {"ssh://", "ssh://host", "ssh://host/", "ssh:///net.pt", "ssh://-oProxyCommand=x/net.pt",
+                          "ssh://a b/net.pt", "ssh://host:/net.pt", "ssh://host:x/net.pt", "ssh://$(id)/net.pt"}) {
     EXPECT_THROW(parseRemote(bad), Error) << bad;
   }
 }
@@ -45,8 +46,8 @@ TEST(Worker, CommandsAreWords) {
 
 TEST(Worker, RunsAndExportsAsIfItWereHere) {
   const Sandpit pit;
-  const Outcome run = pit.run({"run", modelFile("small.pt"), "--worker", programPath(), "--threads", "1", "--iterations", "20", "--warmup", "0", "-o",
-                               pit.path("fast.pt"), "--json"});
+  const Outcome run = pit.run({"run", modelFile("small.pt"), "--worker", programPath(), "--threads", "1",
+                               "--iterations", "20", "--warmup", "0", "-o", pit.path("fast.pt"), "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
   const nlohmann::json job = nlohmann::json::parse(run.out);
   EXPECT_EQ(job["runs"].size(), 2U);
@@ -59,7 +60,8 @@ TEST(Worker, RunsAndExportsAsIfItWereHere) {
 TEST(Worker, SpeaksThroughPipesToo) {
   const Sandpit pit;
   const std::string behind = "sh -c 'cat | \"" + programPath() + "\" worker | cat' --";
-  const Outcome run = pit.run({"bench", modelFile("small.pt"), "--worker", behind, "--threads", "1", "--iterations", "20", "--warmup", "0", "--json"});
+  const Outcome run = pit.run({"bench", modelFile("small.pt"), "--worker", behind, "--threads", "1", "--iterations",
+                               "20", "--warmup", "0", "--json"});
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
@@ -72,7 +74,8 @@ TEST(Worker, WhatGoesWrongThereIsASentenceHere) {
   };
   refused("/nonexistent.pt", programPath(), 3, "nonexistent.pt");
   refused(modelFile("truncated.pt"), programPath(), 3, "is cut short");
-  refused(modelFile("small.pt"), "/nonexistent/ipex-studio", 1, "The worker /nonexistent/ipex-studio cannot be started");
+  refused(modelFile("small.pt"), "/nonexistent/ipex-studio", 1,
+          "The worker /nonexistent/ipex-studio cannot be started");
   refused(modelFile("small.pt"), "sh -c 'echo no such host >&2; exit 255'", 1, "no such host");
   refused(modelFile("small.pt"), "sh -c 'echo welcome to this machine; sleep 5'", 1, "malformed message");
 }
@@ -83,12 +86,14 @@ constexpr char kAbleWorker[] = IPEX_SOURCE_DIR "/tests/studio/job/able_worker.py
 TEST(Worker, SaysWhatItsMachineCan) {
   const Sandpit pit;
   const auto asked = [&](const std::string& abilities, const std::string& precision) {
-    return pit.run({"bench", modelFile("small.pt"), "--worker", fmt::format("{} {} '{}'", kAbleWorker, programPath(), abilities), "--threads", "1",
-                    "--iterations", "5", "--warmup", "0", "--precision", precision});
+    return pit.run({"bench", modelFile("small.pt"), "--worker",
+                    fmt::format("{} {} '{}'", kAbleWorker, programPath(), abilities), "--threads", "1", "--iterations",
+                    "5", "--warmup", "0", "--precision", precision});
   };
   const Outcome without = asked(R"([{"precision": "bf16", "lacks": "CPU is too old"}])", "bf16");
   EXPECT_EQ(without.code, 5);
-  EXPECT_THAT(without.err, HasSubstr("--precision bf16: the worker's CPU is too old, slower than FP32; use --precision fp32"));
+  EXPECT_THAT(without.err,
+              HasSubstr("--precision bf16: the worker's CPU is too old, slower than FP32; use --precision fp32"));
   EXPECT_EQ(asked(R"([{"precision": "bf16", "lacks": ""}, {"precision": "fp5", "lacks": ""}])", "bf16").code, 0);
   EXPECT_EQ(asked(R"([{"precision": "fp16", "lacks": ""}])", "fp32,fp16").code, 0);
   for (const char* malformed : {"7", "[7]", R"([{"precision": "bf16"}])", "{}"}) {
@@ -102,7 +107,8 @@ TEST(Worker, TellsTheWindowItsPrecisions) {
   SessionOptions options;
   options.file = modelFile("small.pt");
   options.database_path = pit.path("studio.db");
-  options.worker = {kAbleWorker, programPath(), R"([{"precision": "bf16", "lacks": "CPU is too old"}, {"precision": "fp16", "lacks": ""}])"};
+  options.worker = {kAbleWorker, programPath(),
+                    R"([{"precision": "bf16", "lacks": "CPU is too old"}, {"precision": "fp16", "lacks": ""}])"};
   options.request = quickRequest();
   options.request.remote = true;
   Session session(options);
@@ -197,7 +203,8 @@ TEST(Worker, TunesForTheWindow) {
 
 TEST(Worker, CalibratesQuantizesAndTunesFromTheCommandLine) {
   const Sandpit pit;
-  const std::string model = modelFile("small.pt"), data = writeSamples(pit.path("data.npy"), 32), recipe = pit.path("recipe.json");
+  const std::string model = modelFile("small.pt"), data = writeSamples(pit.path("data.npy"), 32),
+                    recipe = pit.path("recipe.json");
   const auto there = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"--worker", programPath(), "--threads", "1"});
     const Outcome outcome = pit.run(words);

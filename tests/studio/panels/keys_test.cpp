@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "studio/window/app.h"
 #include "studio/snapshot/snapshot_index.h"
+#include "studio/window/app.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
 

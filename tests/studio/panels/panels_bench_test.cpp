@@ -65,7 +65,9 @@ class PanelsBench : public ::testing::Test {
     snapshot_ = std::move(snapshot);
     for (int i = 0; i < 4; ++i) frame();
   }
-  int frame() { return ui_.frame([this] { app_->frame(*snapshot_, commands_); }); }  // vertices
+  int frame() {
+    return ui_.frame([this] { app_->frame(*snapshot_, commands_); });
+  }  // vertices
   void request(const char* action) {
     app_->selection().request(action);
     frame();

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "studio/window/app.h"
 #include "studio/panels/graph/graph_scene.h"
+#include "studio/window/app.h"
 #include "studio/window/window.h"
 #include "tests/goal.h"
 #include "tests/studio/null_ui.h"

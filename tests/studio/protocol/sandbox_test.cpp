@@ -121,8 +121,8 @@ class Attack : public ::testing::Test {
  protected:
   void TearDown() override { fs::remove(victimFile()); }
   Outcome run(const std::string& model, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments{"run", modelFile(model), "--input", "x:2x4", "--iterations",
-                                       "10",  "--threads",      "1",       "--warmup",  "0"};
+    std::vector<std::string> arguments{"run", modelFile(model), "--input", "x:2x4",    "--iterations",
+                                       "10",  "--threads",      "1",       "--warmup", "0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return pit_.run(arguments);
   }

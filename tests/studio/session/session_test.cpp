@@ -14,9 +14,9 @@
 
 #include "core/runtime/machine_facts.h"
 #include "studio/cli/commands.h"
+#include "tests/goal.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/session/quick_session.h"
-#include "tests/goal.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -169,7 +169,8 @@ TEST(Hint, ChoosesInstancesAndThreadsAndSaysSo) {
   const int cores = usableCores();
   for (const std::string goal : {"latency", "throughput"}) {
     const Sandpit pit;
-    const Outcome outcome = pit.run({"bench", modelFile("small.pt"), "--hint", goal, "--iterations", "20", "--warmup", "0", "--json"});
+    const Outcome outcome =
+        pit.run({"bench", modelFile("small.pt"), "--hint", goal, "--iterations", "20", "--warmup", "0", "--json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("--hint " + goal + ": "));
     EXPECT_THAT(outcome.err, HasSubstr("1 x " + std::to_string(cores) + " threads"));

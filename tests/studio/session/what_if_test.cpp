@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "profiler/statistics.h"
-#include "studio/session/session.h"
 #include "studio/job/session_prepared.h"
 #include "studio/job/session_turns.h"
+#include "studio/session/session.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/session/quick_session.h"
 
@@ -97,7 +97,8 @@ TEST_F(WhatIfTest, WhatWaitedGivesTheSameResults) {
   JobRequest after = request;
   after.optimize.disabled_passes = {"fuse-activation"};
   ModelJob anew(model, after, first(), nullptr, events, cancellation);
-  ModelJob waited(model, after, first(), std::make_unique<PreparedEngine>(model, after, 1, cancellation), events, cancellation);
+  ModelJob waited(model, after, first(), std::make_unique<PreparedEngine>(model, after, 1, cancellation), events,
+                  cancellation);
   for (ModelJob* job : {&anew, &waited}) {
     job->optimize();
     job->measure();
@@ -169,9 +170,10 @@ TEST_F(WhatIfTest, TimesToTheVerdict) {
   if (model == nullptr) GTEST_SKIP() << "a measurement: set IPEX_WHAT_IF_MODEL";
   const char* threads = std::getenv("IPEX_WHAT_IF_THREADS");
   const char* wanted = std::getenv("IPEX_WHAT_IF");
-  std::istringstream words(wanted != nullptr ? wanted
-                                             : "layer3.2.conv2=bf16 layer1.0.conv1=bf16 layer2=bf16 layer4.1.conv2=bf16 kind:linear=bf16 "
-                                               "kind:convolution=bf16 layer1=fp32");
+  std::istringstream words(
+      wanted != nullptr ? wanted
+                        : "layer3.2.conv2=bf16 layer1.0.conv1=bf16 layer2=bf16 layer4.1.conv2=bf16 kind:linear=bf16 "
+                          "kind:convolution=bf16 layer1=fp32");
   SessionOptions own = options(model);
   own.request.measure = MeasureOptions();
   own.request.measure.threads = threads != nullptr ? std::atoi(threads) : 1;
@@ -190,7 +192,8 @@ TEST_F(WhatIfTest, TimesToTheVerdict) {
     std::string stage, stages;
     while (session.latest()->tries->size() == tries && secondsSince(begin) < 120) {
       const std::string now = session.latest()->status.stage;
-      if (now != stage) stages += " " + std::to_string(static_cast<int>(secondsSince(begin) * 1e3)) + " " + (stage = now) + ",";
+      if (now != stage)
+        stages += " " + std::to_string(static_cast<int>(secondsSince(begin) * 1e3)) + " " + (stage = now) + ",";
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     verdicts_ms.push_back(static_cast<std::int64_t>(secondsSince(begin) * 1e3));
@@ -199,11 +202,13 @@ TEST_F(WhatIfTest, TimesToTheVerdict) {
     tries = done->tries->size();
     const WhatIf& result = done->tries->back();
     const RunRecord& run = *done->index->optimized.run;
-    std::printf("%-24s %5.2f s  %+.3f ms [%+.3f, %+.3f]  %.0f dB -> %.0f dB  compile %lld tune %lld first %lld ms, %zu samples\n  %s\n",
-                word.c_str(), static_cast<double>(verdicts_ms.back()) / 1e3, result.delta_ns / 1e6, result.delta_low_ns / 1e6,
-                result.delta_high_ns / 1e6, result.before_db, result.after_db, static_cast<long long>(run.compile_ns / 1000000),
-                static_cast<long long>(run.tune_ns / 1000000), static_cast<long long>(run.first_run_ns / 1000000), run.latency_ns.size(),
-                stages.c_str());
+    std::printf(
+        "%-24s %5.2f s  %+.3f ms [%+.3f, %+.3f]  %.0f dB -> %.0f dB  compile %lld tune %lld first %lld ms, %zu "
+        "samples\n  %s\n",
+        word.c_str(), static_cast<double>(verdicts_ms.back()) / 1e3, result.delta_ns / 1e6, result.delta_low_ns / 1e6,
+        result.delta_high_ns / 1e6, result.before_db, result.after_db, static_cast<long long>(run.compile_ns / 1000000),
+        static_cast<long long>(run.tune_ns / 1000000), static_cast<long long>(run.first_run_ns / 1000000),
+        run.latency_ns.size(), stages.c_str());
   }
   std::printf("median %.2f s of %zu, most %.2f s\n", static_cast<double>(median(verdicts_ms)) / 1e3, verdicts_ms.size(),
               static_cast<double>(*std::max_element(verdicts_ms.begin(), verdicts_ms.end())) / 1e3);

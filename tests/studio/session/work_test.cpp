@@ -17,9 +17,9 @@
 #include "studio/session/session.h"
 #include "studio/window/window.h"
 #include "tests/studio/cli/program.h"
-#include "tests/studio/session/quick_session.h"
 #include "tests/studio/cli/samples.h"
 #include "tests/studio/display.h"
+#include "tests/studio/session/quick_session.h"
 
 namespace ipex_studio::testing {
 namespace {
@@ -30,7 +30,8 @@ using ::testing::HasSubstr;
 class WindowTestWork : public ::testing::Test {
  protected:
   // What the script's last `expect` complains of; empty: it went through.
-  std::string walk(const std::string& model, const std::string& script, const std::function<void(CommandLine&)>& change = {}) const {
+  std::string walk(const std::string& model, const std::string& script,
+                   const std::function<void(CommandLine&)>& change = {}) const {
     const Display display;
     EXPECT_TRUE(display.ready()) << "install the package xvfb";
     CommandLine line;
@@ -55,7 +56,10 @@ class WindowTestWork : public ::testing::Test {
 
 TEST_F(WindowTestWork, DangerousModelsWaitForAnAnswer) {
   const std::string model = modelFile("write_on_load.pt");
-  EXPECT_EQ(walk(model, "wait settled\nexpect state ready\nexpect findings 1\ntrust refuse\nwait settled\nexpect state empty\n"), "");
+  EXPECT_EQ(
+      walk(model,
+           "wait settled\nexpect state ready\nexpect findings 1\ntrust refuse\nwait settled\nexpect state empty\n"),
+      "");
   EXPECT_FALSE(fs::exists(victimFile()));
   // In the sandbox it can do no harm, whatever it tries.
   EXPECT_EQ(walk(model, "wait settled\ntrust sandbox\nwait settled\nexpect findings 0\n"), "");
@@ -63,12 +67,15 @@ TEST_F(WindowTestWork, DangerousModelsWaitForAnAnswer) {
 }
 
 TEST_F(WindowTestWork, ExportsAreReadAgainAndCompared) {
-  const std::string fast = pit_.path("fast.pt"), plain = pit_.path("plain.pt"), page = pit_.path("page.html"), picture = pit_.path("page.png");
-  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexport " + fast + " prepared\nwait settled\nexpect export done\nexport " + plain +
-                                            " portable untuned\nwait settled\nexpect export done\nexport " + pit_.path("no/such.pt") +
-                                            "\nwait settled\nexpect export failed\nexpect message does not exist\nselect linear\nreport " + page +
-                                            "\nreport " + picture + "\nwait settled\n"),
-            "");
+  const std::string fast = pit_.path("fast.pt"), plain = pit_.path("plain.pt"), page = pit_.path("page.html"),
+                    picture = pit_.path("page.png");
+  EXPECT_EQ(
+      walk(modelFile("small.pt"),
+           "wait settled\nexpect state done\nexport " + fast + " prepared\nwait settled\nexpect export done\nexport " +
+               plain + " portable untuned\nwait settled\nexpect export done\nexport " + pit_.path("no/such.pt") +
+               "\nwait settled\nexpect export failed\nexpect message does not exist\nselect linear\nreport " + page +
+               "\nreport " + picture + "\nwait settled\n"),
+      "");
   EXPECT_NO_THROW(checkModel(fast));
   EXPECT_NO_THROW(checkModel(plain));
   EXPECT_GT(fs::file_size(fast + kPreparedSuffix), 0U);
@@ -83,20 +90,26 @@ TEST_F(WindowTestWork, ExportsAreReadAgainAndCompared) {
 
 TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
   const std::string data = writeSamples(pit_.path("data.npy"), 64), recipe = pit_.path("recipe.json");
-  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\ntune calibrate data=" + data + " save=" + recipe +
-                                            "\nwait settled\nexpect state done\nexpect recipe 64 samples\ntune quantize data=" + data +
-                                            " recipe=" + recipe + "\nwait settled\nexpect state done\nexpect recipe Taken from\ntune search data=" +
-                                            data + " budget=20 sqnr=1\ndo tab.precision\nwait settled\nexpect tradeoffs 2\nload fp32\nwait settled\n"
-                                            "expect decisions 1\ndo override.try\nwait settled\nexpect tries 1\nexpect tradeoffs 2\nexport " +
-                                            pit_.path("fast.pt") + "\nwait settled\nexpect export done\ndo override.undo\nwait settled\nload int8\n"
-                                            "wait settled\nexpect decisions 2\n"),
+  EXPECT_EQ(walk(modelFile("small.pt"),
+                 "wait settled\ntune calibrate data=" + data + " save=" + recipe +
+                     "\nwait settled\nexpect state done\nexpect recipe 64 samples\ntune quantize data=" + data +
+                     " recipe=" + recipe +
+                     "\nwait settled\nexpect state done\nexpect recipe Taken from\ntune search data=" + data +
+                     " budget=20 sqnr=1\ndo tab.precision\nwait settled\nexpect tradeoffs 2\nload fp32\nwait settled\n"
+                     "expect decisions 1\ndo override.try\nwait settled\nexpect tries 1\nexpect tradeoffs 2\nexport " +
+                     pit_.path("fast.pt") +
+                     "\nwait settled\nexpect export done\ndo override.undo\nwait settled\nload int8\n"
+                     "wait settled\nexpect decisions 2\n"),
             "");
   EXPECT_TRUE(fs::exists(recipe));
   EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
   // Another window knows what was tried, and points can be taken over and measured in it.
-  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nexpect tradeoffs 2\nexpect tries 1\nexpect recipe From the search of\n"
-                                        "load int8\nwait settled\nexpect decisions 2\ndo override.try\nwait settled\nexpect tries 2\nexpect tradeoffs 2\n"),
-            "");
+  EXPECT_EQ(
+      walk(modelFile("small.pt"),
+           "wait settled\nexpect state done\nexpect tradeoffs 2\nexpect tries 1\nexpect recipe From the search of\n"
+           "load int8\nwait settled\nexpect decisions 2\ndo override.try\nwait settled\nexpect tries 2\nexpect "
+           "tradeoffs 2\n"),
+      "");
   // So does whoever asks without one.
   const Outcome table = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--json"});
   ASSERT_EQ(table.code, 0) << table.err;
@@ -111,15 +124,20 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
   EXPECT_EQ(by_hand, 2);
   const Outcome csv = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--csv"});
   EXPECT_THAT(csv.out, HasSubstr("\r\n\r\nname,time_ms,delta_ms,"));
-  EXPECT_THAT(walk(modelFile("small.pt"), "wait settled\ntune search data=/nonexistent\nwait settled\nexpect state done\n"), HasSubstr("it is 'failed'"));
+  EXPECT_THAT(
+      walk(modelFile("small.pt"), "wait settled\ntune search data=/nonexistent\nwait settled\nexpect state done\n"),
+      HasSubstr("it is 'failed'"));
 }
 
 // Whatever the command line can do, the window can: the same flags, and wrong ones cost nothing.
 TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
-  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\nflags --nonsense 3\nwait settled\nexpect state done\nexpect message cannot be used\n"
-                                        "flags -o /tmp/x.pt\nwait settled\nexpect message not chosen here\n"
-                                        "flags --instances 2 --no-winograd --disable fuse-activation --iterations 8\nwait settled\nexpect state done\n"
-                                        "do run.flags\nwait settled\n"),
+  EXPECT_EQ(walk(modelFile("small.pt"),
+                 "wait settled\nexpect state done\nflags --nonsense 3\nwait settled\nexpect state done\nexpect message "
+                 "cannot be used\n"
+                 "flags -o /tmp/x.pt\nwait settled\nexpect message not chosen here\n"
+                 "flags --instances 2 --no-winograd --disable fuse-activation --iterations 8\nwait settled\nexpect "
+                 "state done\n"
+                 "do run.flags\nwait settled\n"),
             "");
   const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
   const JobRecord job = database.job(database.jobs(1).front().id);
@@ -133,9 +151,11 @@ TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
 
 // With keys alone: a step, its kernels, another one pinned; the plan then takes it.
 TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
-  EXPECT_EQ(walk(modelFile("small.pt"), "wait settled\nexpect state done\ndo tab.kernels\nwait settled\ndo row.next\nwait settled\nexpect selected 1\n"
-                                        "do kernel.next\ndo kernel.pin\nwait settled\nexpect tries 1\nexpect decisions 1\nexpect state done\n"
-                                        "do override.undo\nwait settled\n",
+  EXPECT_EQ(walk(modelFile("small.pt"),
+                 "wait settled\nexpect state done\ndo tab.kernels\nwait settled\ndo row.next\nwait settled\nexpect "
+                 "selected 1\n"
+                 "do kernel.next\ndo kernel.pin\nwait settled\nexpect tries 1\nexpect decisions 1\nexpect state done\n"
+                 "do override.undo\nwait settled\n",
                  [](CommandLine& line) {
                    line.inputs = {"x:1x3x64x64"};
                    line.tune = "full";
@@ -144,7 +164,8 @@ TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
   const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
   const JobRecord tried = database.job(database.jobs(1).front().id);
   EXPECT_EQ(tried.command, "what-if");
-  const auto pin = std::find_if(tried.decisions.begin(), tried.decisions.end(), [](const DecisionRecord& d) { return !d.kernel.empty(); });
+  const auto pin = std::find_if(tried.decisions.begin(), tried.decisions.end(),
+                                [](const DecisionRecord& d) { return !d.kernel.empty(); });
   ASSERT_NE(pin, tried.decisions.end());
   int pinned = 0;
   for (const StepRecord& step : tried.runs.back().steps) {
@@ -175,7 +196,9 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
     waitUntil(session, rests);
     session.post(search);
     // Some calibration or assignment is there, and it is stopped.
-    for (int i = 0; i < 6000 && !fs::exists(pit_.path("studio.db") + "." + session.latest()->job->model.sha256.substr(0, 16) + ".search"); ++i) {
+    for (int i = 0; i < 6000 && !fs::exists(pit_.path("studio.db") + "." +
+                                            session.latest()->job->model.sha256.substr(0, 16) + ".search");
+         ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     session.post(CancelCommand{});
@@ -212,7 +235,8 @@ TEST_F(WorkTest, PinnedKernelsRun) {
     for (const TuningEntry& entry : *first->tunings) {
       if (!isTuningOf(entry.spec, step.spec, step.dst_shape)) continue;
       for (const TuningCandidate& candidate : entry.candidates) {
-        if (candidate.reason.empty() && candidate.kernel != step.kernel) pin = {step.spec, step.dst_shape, candidate.kernel, candidate.dst, step.name};
+        if (candidate.reason.empty() && candidate.kernel != step.kernel)
+          pin = {step.spec, step.dst_shape, candidate.kernel, candidate.dst, step.name};
       }
     }
   }
@@ -221,9 +245,12 @@ TEST_F(WorkTest, PinnedKernelsRun) {
   const SnapshotPtr tried = waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && !s.tries->empty(); });
   ASSERT_EQ(tried->status.state, JobState::kDone) << tried->status.message;
   const auto& steps = tried->index->optimized.run->steps;
-  EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [&](const StepRecord& step) {
-    return step.spec == pin.spec && step.dst_shape == pin.dst_shape && step.kernel == pin.kernel;
-  })) << pin.kernel << " for " << pin.spec;
+  EXPECT_TRUE(std::any_of(steps.begin(), steps.end(),
+                          [&](const StepRecord& step) {
+                            return step.spec == pin.spec && step.dst_shape == pin.dst_shape &&
+                                   step.kernel == pin.kernel;
+                          }))
+      << pin.kernel << " for " << pin.spec;
   EXPECT_LE(tried->tries->back().delta_low_ns, tried->tries->back().delta_high_ns);
 }
 

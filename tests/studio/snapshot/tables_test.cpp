@@ -9,8 +9,8 @@
 
 #include "core/base/error.h"
 #include "core/record/tuning_store.h"
-#include "studio/snapshot/overrides.h"
 #include "studio/panels/operations_table.h"
+#include "studio/snapshot/overrides.h"
 #include "studio/snapshot/snapshot_memory.h"
 #include "studio/snapshot/snapshot_precision.h"
 #include "studio/snapshot/snapshot_tables.h"
@@ -75,7 +75,8 @@ TEST(OperationList, GroupsAndSorts) {
   OperationQuery query;
   query.grouping = OperationGrouping::kKernel;
   OperationList list = listOperations(run, query, {"brgconv"});
-  EXPECT_THAT(names(run, list), ElementsAre("> matmul", "> brgconv", "layer1.0.conv1 + relu", "layer2.0.conv1", "> jit_wino"));
+  EXPECT_THAT(names(run, list),
+              ElementsAre("> matmul", "> brgconv", "layer1.0.conv1 + relu", "layer2.0.conv1", "> jit_wino"));
   EXPECT_EQ(list.groups[static_cast<std::size_t>(list.lines[1].group)].rows, 2);
   EXPECT_DOUBLE_EQ(list.groups[static_cast<std::size_t>(list.lines[1].group)].total_ns, 3.4e6);
   query.grouping = OperationGrouping::kModule;
@@ -92,8 +93,9 @@ TEST(OperationList, AHundredThousandRowsAreSortedInTime) {
   RunIndex run;
   std::mt19937 random(5);
   for (int r = 0; r < 100000; ++r) {
-    run.rows.push_back(row("layer" + std::to_string(random() % 400) + ".conv" + std::to_string(r), KindGroup::kConvolution,
-                           "kernel" + std::to_string(random() % 12), 0.001 * static_cast<double>(random() % 9000)));
+    run.rows.push_back(row("layer" + std::to_string(random() % 400) + ".conv" + std::to_string(r),
+                           KindGroup::kConvolution, "kernel" + std::to_string(random() % 12),
+                           0.001 * static_cast<double>(random() % 9000)));
   }
   double worst = 0;
   for (const OperationColumn column : {OperationColumn::kName, OperationColumn::kKernel, OperationColumn::kTime}) {
@@ -246,7 +248,8 @@ TEST(Overrides, PinnedTuningLeavesNothingElseToChoose) {
   EXPECT_FALSE(pinned.find(key, "plan 123", 1)) << "plans are chosen anew";
   const auto found = pinned.find(key, entry.spec, kPinnedEffort);
   ASSERT_TRUE(found);
-  for (const TuningCandidate& candidate : found->candidates) EXPECT_EQ(candidate.reason.empty(), candidate.kernel == "b");
+  for (const TuningCandidate& candidate : found->candidates)
+    EXPECT_EQ(candidate.reason.empty(), candidate.kernel == "b");
   EXPECT_FALSE(pinned.find(key, other.spec, kPinnedEffort)) << "another size is another step";
   MemoryTuningStore untouched;
   untouched.readText(pinnedTuning(text, {{"convolution{}|relu", "1x8x4x4", "no such", "nhwc", "conv"}}));

@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
+#include "studio/panels/dialogs/inputs_dialog.h"
 #include "studio/window/app.h"
 #include "studio/window/app_actions.h"
-#include "studio/panels/dialogs/inputs_dialog.h"
 #include "studio/window/settings.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
@@ -71,7 +71,8 @@ TEST_F(ActionsTest, EveryActionRunsWithoutAMouse) {
     ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
   }
   bool optimized = false;
-  for (const Command& command : commands_.take()) optimized = optimized || std::holds_alternative<OptimizeCommand>(command);
+  for (const Command& command : commands_.take())
+    optimized = optimized || std::holds_alternative<OptimizeCommand>(command);
   EXPECT_TRUE(optimized);
 }
 

@@ -76,13 +76,14 @@ SnapshotPtr fullSnapshot() {
 }
 
 TEST_F(WindowTestWalk, FromTheCostlyReorderToAWhatIfToTheExport) {
-  const auto posted = walk(fullSnapshot(), "wait settled\nexpect state done\nscrub fuse-activation\nwait settled\n"
-                                           "scrub propagate-layout\nwait settled\ndo tab.operations\ndo group.kind\n"
-                                           "wait settled\ndo row.next\ndo group.none\nselect layer2.0.conv1\nwait settled\n"
-                                           "do graph.zoom-selection\ndo tab.kernels\nwait settled\nscreenshot " +
-                                               picture("kernels") +
-                                               "\ndo tab.precision\nwait settled\ndo override.bf16\ndo override.try\n"
-                                               "wait settled\ndo tab.save-csv\ndo run.export\nwait settled\n");
+  const auto posted = walk(fullSnapshot(),
+                           "wait settled\nexpect state done\nscrub fuse-activation\nwait settled\n"
+                           "scrub propagate-layout\nwait settled\ndo tab.operations\ndo group.kind\n"
+                           "wait settled\ndo row.next\ndo group.none\nselect layer2.0.conv1\nwait settled\n"
+                           "do graph.zoom-selection\ndo tab.kernels\nwait settled\nscreenshot " +
+                               picture("kernels") +
+                               "\ndo tab.precision\nwait settled\ndo override.bf16\ndo override.try\n"
+                               "wait settled\ndo tab.save-csv\ndo run.export\nwait settled\n");
   const auto* decided = find<OverrideCommand>(posted);
   ASSERT_NE(decided, nullptr);
   ASSERT_EQ(decided->next.precisions.size(), 1U);
@@ -95,9 +96,10 @@ TEST_F(WindowTestWalk, FromTheCostlyReorderToAWhatIfToTheExport) {
 }
 
 TEST_F(WindowTestWalk, ThreePrecisionsSideBySide) {
-  walk(fullSnapshot(), "wait settled\ndo color.precision\ndo tab.precision\ndo row.next\nwait settled\nexpect selected 1\n"
-                       "do tab.compare\ndo row.next\nwait settled\nscreenshot " +
-                           picture("compare") + "\ndo tab.next\ndo tab.previous\ndo tab.previous\nwait settled\n");
+  walk(fullSnapshot(),
+       "wait settled\ndo color.precision\ndo tab.precision\ndo row.next\nwait settled\nexpect selected 1\n"
+       "do tab.compare\ndo row.next\nwait settled\nscreenshot " +
+           picture("compare") + "\ndo tab.next\ndo tab.previous\ndo tab.previous\nwait settled\n");
   EXPECT_TRUE(std::filesystem::exists(picture("compare")));
 }
 

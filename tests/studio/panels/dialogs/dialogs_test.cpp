@@ -11,15 +11,15 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "studio/window/app.h"
-#include "studio/ui/folder_reader.h"
 #include "studio/panels/dialogs/file_dialog.h"
-#include "studio/panels/pareto_plot.h"
 #include "studio/panels/dialogs/tuning_dialog.h"
-#include "studio/window/script.h"
-#include "studio/window/settings.h"
+#include "studio/panels/pareto_plot.h"
 #include "studio/snapshot/snapshot_precision.h"
 #include "studio/snapshot/snapshot_tables.h"
+#include "studio/ui/folder_reader.h"
+#include "studio/window/app.h"
+#include "studio/window/script.h"
+#include "studio/window/settings.h"
 #include "tests/goal.h"
 #include "tests/studio/null_ui.h"
 #include "tests/studio/synthetic_job.h"
@@ -197,7 +197,8 @@ TEST_F(DialogsTest, TuningSaysWhatIsMissing) {
 // Every dialog over names, sentences and files that are as bad as they come: no frame is long, and no megabyte is drawn.
 TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
   const std::string formats = "%s%n%d{}{0:x}%%", controls = "a\x01\tb\nc\x1b[31m\x7f", huge(1 << 20, 'W');
-  for (const char* name : {"%s%n{}.pt", "a\x01\tb\nc\x1b[31m.pt", "\xff\xfe.pt"}) std::ofstream(folder_ + "/" + name) << "x";
+  for (const char* name : {"%s%n{}.pt", "a\x01\tb\nc\x1b[31m.pt", "\xff\xfe.pt"})
+    std::ofstream(folder_ + "/" + name) << "x";
   std::ofstream(folder_ + "/" + std::string(240, 'W') + ".pt") << "x";
   const auto job = testing::hostileJob();
   double worst_ms = 0;
@@ -219,9 +220,11 @@ TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
     parts.work.exported = {ExportResult::State::kFailed, text, ExportForm::kCompiled, -1, -1, accuracy, text};
     for (const JobState state : {JobState::kDone, JobState::kRecorded, JobState::kWorking, JobState::kReady}) {
       parts.status.state = state;
-      parts.work.trust.findings = state == JobState::kReady ? std::vector<std::string>{text, text} : std::vector<std::string>();
+      parts.work.trust.findings =
+          state == JobState::kReady ? std::vector<std::string>{text, text} : std::vector<std::string>();
       snapshot_ = makeSnapshot(job, parts, nullptr);
-      for (const char* action : {"tune.quantize", "tune.search", "run.export", "run.inputs", "file.open", "tab.precision"}) {
+      for (const char* action :
+           {"tune.quantize", "tune.search", "run.export", "run.inputs", "file.open", "tab.precision"}) {
         app_.selection().request(action);
         settle();
         const double begin = cpuMs();
@@ -254,7 +257,9 @@ TEST_F(DialogsTest, DecisionsAreRecordedAndComeBack) {
   EXPECT_EQ(on_bf16.precisions[0].what, "*");
   EXPECT_EQ(on_bf16.precisions[0].precision, "fp32");
   // A file that somebody else wrote.
-  EXPECT_TRUE(overridesFrom({{"layer1", "int3", "", "", "", ""}, {"", "bf16", "", "", "", ""}, {"x", "", "", "", "", ""}}, "fp32").empty());
+  EXPECT_TRUE(overridesFrom(
+                  {{"layer1", "int3", "", "", "", ""}, {"", "bf16", "", "", "", ""}, {"x", "", "", "", "", ""}}, "fp32")
+                  .empty());
   EXPECT_EQ(decisionsText(decided, 2), "layer1.0.conv1 in bf16, all linear in int8 and 1 more");
 }
 
@@ -317,7 +322,8 @@ TEST(Pareto, PointsBecomeDecisions) {
   EXPECT_EQ(points[1].decisions->precisions[0], (PrecisionOverride{"*", "int8"}));
   const auto& mixed = points[2].decisions->precisions;
   EXPECT_EQ(mixed.back(), (PrecisionOverride{"layer:aten::conv2d#3", "fp32"}));
-  EXPECT_EQ(std::count_if(mixed.begin(), mixed.end(), [](const PrecisionOverride& o) { return o.precision == "fp32"; }), 1);
+  EXPECT_EQ(std::count_if(mixed.begin(), mixed.end(), [](const PrecisionOverride& o) { return o.precision == "fp32"; }),
+            1);
   // Assignments that do not fit the record are not guessed at.
   EXPECT_FALSE(overridesOf(*searched({"0", "11", "10"}), 0));
   EXPECT_FALSE(overridesOf(*searched({}), 0));
