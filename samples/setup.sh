@@ -22,7 +22,7 @@ run_packages=(
   python3-torch python3-torchvision python3-numpy
   dataset-fashion-mnist
 )
-test_packages=(libgtest-dev libgmock-dev xvfb xauth sqlite3)
+test_packages=(libgtest-dev libgmock-dev clang-format xvfb xauth sqlite3)
 
 fail() {
   printf 'error: %s\n' "$*" >&2
