@@ -21,7 +21,7 @@ std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const dnnl::engine& engine)
 std::unique_ptr<Kernel> makeLinearOnednnConvolution(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeMatmulOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeMatmulFlipped(const Kernel* onednn);
-std::unique_ptr<Kernel> makeMatmulWidened(const Kernel* onednn);
+std::unique_ptr<Kernel> makeMatmulUpconverted(const Kernel* onednn);
 std::unique_ptr<Kernel> makePoolOnednn(const dnnl::engine& engine);
 std::unique_ptr<Kernel> makeReorderOnednn(const dnnl::engine& engine);
 
@@ -31,8 +31,8 @@ std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionSimd();
 std::unique_ptr<Kernel> makeConvolutionInt8();
 std::unique_ptr<Kernel> makeLinearInt8();
-std::unique_ptr<Kernel> makeLinearWideWeights(const Kernel* wide);
-std::unique_ptr<Kernel> makeLinearNarrowWeights(const Kernel* pointwise);
+std::unique_ptr<Kernel> makeLinearUpconvertedWeights(const Kernel* wide);
+std::unique_ptr<Kernel> makeLinearWoq(const Kernel* pointwise);
 std::unique_ptr<Kernel> makeConvolutionDepthwiseInt8();
 std::unique_ptr<Kernel> makeConvolutionDepthwiseSimd();
 std::unique_ptr<Kernel> makeLinearSimd();
@@ -42,7 +42,7 @@ std::unique_ptr<Kernel> makeSoftmaxSimd();
 std::unique_ptr<Kernel> makeAttentionSimd();
 std::unique_ptr<Kernel> makeAttentionBf16();
 std::unique_ptr<Kernel> makeSqueezeExciteSimd();
-std::unique_ptr<Kernel> makeExpandDepthwiseSimd();
+std::unique_ptr<Kernel> makePointwiseDepthwiseSimd();
 std::unique_ptr<Kernel> makeLayerNormSimd();
 std::unique_ptr<Kernel> makeGroupNormSimd();
 
@@ -51,8 +51,8 @@ std::unique_ptr<Kernel> makeAdaptivePoolWindows();
 std::unique_ptr<Kernel> makePoolMaxSimd();
 std::unique_ptr<Kernel> makePoolWindows();
 std::unique_ptr<Kernel> makeUpsampleSimd();
-std::unique_ptr<Kernel> makeWidened(const Kernel* wide);        // for u8 and s8
-std::unique_ptr<Kernel> makeWidenedFloats(const Kernel* wide);  // products of bf16 and f16
+std::unique_ptr<Kernel> makeUpconverted(const Kernel* wide);        // for u8 and s8
+std::unique_ptr<Kernel> makeUpconvertedFloats(const Kernel* wide);  // products of bf16 and f16
 std::unique_ptr<Kernel> makeConcatCopy();
 std::unique_ptr<Kernel> makeReorderCopy();
 std::unique_ptr<Kernel> makeCastCopy();
@@ -63,8 +63,8 @@ std::unique_ptr<Kernel> makeEmbeddingBagRowsSimd();
 std::unique_ptr<Kernel> makeGatherCopy();
 std::unique_ptr<Kernel> makeGatherElementsCopy();
 std::unique_ptr<Kernel> makeScatterElementsCopy();
-std::unique_ptr<Kernel> makeExtremumSimd();
-std::unique_ptr<Kernel> makeExtremumIntegers();
+std::unique_ptr<Kernel> makeMaxMinSimd();
+std::unique_ptr<Kernel> makeMaxMinIntegers();
 std::unique_ptr<Kernel> makeSortSimd();
 std::unique_ptr<Kernel> makeSortIntegers();
 std::unique_ptr<Kernel> makeCumulativeSum();

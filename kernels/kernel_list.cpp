@@ -22,24 +22,24 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kConvolution, makeConvolutionInt8());  // chains and weights that the library leaves
     const Kernel* any_chain = list(OpKind::kConvolution, makeConvolutionSimd());
     list(OpKind::kConvolution, makeConvolutionDepthwiseSimd());
-    list(OpKind::kConvolution, makeWidenedFloats(convolution));  // what nobody multiplies as it is
-    list(OpKind::kConvolution, makeWidenedFloats(any_chain));
+    list(OpKind::kConvolution, makeUpconvertedFloats(convolution));  // what nobody multiplies as it is
+    list(OpKind::kConvolution, makeUpconvertedFloats(any_chain));
     list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
     list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
-    list(OpKind::kLinear, makeLinearNarrowWeights(pointwise));
+    list(OpKind::kLinear, makeLinearWoq(pointwise));
     const Kernel* linear = list(OpKind::kLinear, makeLinearOnednn(engine_));
-    list(OpKind::kLinear, makeLinearWideWeights(linear));
+    list(OpKind::kLinear, makeLinearUpconvertedWeights(linear));
     list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
     list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
     list(OpKind::kLinear, makeLinearInt8());
     const Kernel* packed = list(OpKind::kLinear, makeLinearSimd());
-    list(OpKind::kLinear, makeLinearWideWeights(packed));
-    list(OpKind::kLinear, makeWidenedFloats(linear));
-    list(OpKind::kLinear, makeWidenedFloats(packed));
+    list(OpKind::kLinear, makeLinearUpconvertedWeights(packed));
+    list(OpKind::kLinear, makeUpconvertedFloats(linear));
+    list(OpKind::kLinear, makeUpconvertedFloats(packed));
     const Kernel* matmul = list(OpKind::kMatmul, makeMatmulOnednn(engine_));
     list(OpKind::kMatmul, makeMatmulFlipped(matmul));
-    list(OpKind::kMatmul, makeMatmulWidened(matmul));
-    list(OpKind::kMatmul, makeWidenedFloats(matmul));
+    list(OpKind::kMatmul, makeMatmulUpconverted(matmul));
+    list(OpKind::kMatmul, makeUpconvertedFloats(matmul));
     list(OpKind::kPool, makePoolMaxSimd());  // channels side by side
     const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
     listBoth(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
@@ -55,7 +55,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kAttention, makeAttentionSimd());
     list(OpKind::kAttention, makeAttentionBf16());
     list(OpKind::kSqueezeExcite, makeSqueezeExciteSimd());
-    list(OpKind::kExpandDepthwise, makeExpandDepthwiseSimd());
+    list(OpKind::kPointwiseDepthwise, makePointwiseDepthwiseSimd());
     list(OpKind::kConcat, makeConcatCopy());
     list(OpKind::kEmbedding, makeEmbeddingCopy());
     list(OpKind::kEmbedding, makeEmbeddingRowsSimd());
@@ -65,8 +65,8 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kGather, makeGatherCopy());
     list(OpKind::kGatherElements, makeGatherElementsCopy());
     list(OpKind::kScatterElements, makeScatterElementsCopy());
-    list(OpKind::kExtremum, makeExtremumSimd());
-    list(OpKind::kExtremum, makeExtremumIntegers());
+    list(OpKind::kMaxMin, makeMaxMinSimd());
+    list(OpKind::kMaxMin, makeMaxMinIntegers());
     list(OpKind::kSort, makeSortSimd());
     list(OpKind::kSort, makeSortIntegers());
     list(OpKind::kCumulativeSum, makeCumulativeSum());
@@ -95,7 +95,7 @@ class OrderedKernelList final : public KernelList {
   // A kernel for FP32, and the same for u8 and s8.
   const Kernel* listBoth(OpKind kind, std::unique_ptr<Kernel> kernel) {
     const Kernel* wide = list(kind, std::move(kernel));
-    list(kind, makeWidened(wide));
+    list(kind, makeUpconverted(wide));
     return wide;
   }
 

@@ -207,8 +207,8 @@ RefFunction functionOf(OpKind kind) {
       return refAttention;
     case OpKind::kSqueezeExcite:
       return refSqueezeExcite;
-    case OpKind::kExpandDepthwise:
-      return refExpandDepthwise;
+    case OpKind::kPointwiseDepthwise:
+      return refPointwiseDepthwise;
     case OpKind::kConcat:
       return refConcat;
     case OpKind::kEmbedding:
@@ -221,8 +221,8 @@ RefFunction functionOf(OpKind kind) {
       return refGatherElements;
     case OpKind::kScatterElements:
       return refScatterElements;
-    case OpKind::kExtremum:
-      return refExtremum;
+    case OpKind::kMaxMin:
+      return refMaxMin;
     case OpKind::kSort:
       return refSort;
     case OpKind::kCumulativeSum:

@@ -13,7 +13,7 @@
 #include "core/graph/pipeline.h"
 #include "core/lower/region_object.h"
 #include "core/lower/regions.h"
-#include "core/quantization/sites.h"
+#include "core/quantization/quantizable_ops.h"
 #include "core/torch/torch_error.h"
 #include "passes/pipeline.h"
 

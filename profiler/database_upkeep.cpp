@@ -44,8 +44,8 @@ std::int64_t Database::import(const std::string& other_path) {
     ++imported;
   }
   Transaction transaction(connection);
-  constexpr std::int64_t kMostTunings = 1'000'000;
-  writeTunings(connection, other.tunings("", "", kMostTunings), false);
+  constexpr std::int64_t kMaxTunings = 1'000'000;
+  writeTunings(connection, other.tunings("", "", kMaxTunings), false);
   Statement input(connection, "INSERT OR IGNORE INTO model_input VALUES (?1, ?2, ?3, ?4, ?5)");
   Statement remembered(connection, "SELECT count(*) FROM model_input WHERE sha256 = ?1");
   for (Statement model(*other.connection_, "SELECT DISTINCT sha256 FROM model_input"); model.next();) {

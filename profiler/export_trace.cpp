@@ -36,9 +36,8 @@ void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
     const StepRecord* step = found == steps.end() ? nullptr : found->second;
     nlohmann::json args = nlohmann::json::object();
     if (step) {
-      args = {{"kernel", step->kernel},     {"implementation", step->implementation},
-              {"layout", step->dst_layout}, {"shape", step->dst_shape},
-              {"slices", step->slices},     {"step", step->index}};
+      args = {{"kernel", step->kernel},   {"implementation", step->implementation}, {"layout", step->dst_layout},
+              {"shape", step->dst_shape}, {"slices", step->micro_batches},          {"step", step->index}};
     }
     const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},",
                                          process, time.thread, quotedJson(step ? step->name : time.name),
@@ -88,7 +87,8 @@ std::string stepsCsv(const JobRecord& job) {
       fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f}\r\n",
                      i + 1, cell(run.variant), cell(run.precision), run.threads, s.step, cell(s.name), cell(s.kind),
                      cell(s.kernel), cell(s.implementation), cell(s.src_layout), cell(s.dst_layout), cell(s.dst_shape),
-                     s.slices, cell(s.precision), s.samples, s.p50_ns, s.p99_ns, s.share, s.flops, s.gflops_per_s);
+                     s.micro_batches, cell(s.precision), s.samples, s.p50_ns, s.p99_ns, s.share, s.flops,
+                     s.gflops_per_s);
     }
   }
   return out;

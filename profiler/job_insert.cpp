@@ -147,7 +147,7 @@ void insertSteps(Connection& connection, std::int64_t run_id, const RunRecord& r
     const std::string origins = jsonArray(s.origins);
     step.bind(run_id, s.index, position++, s.region, s.name, s.kind, s.spec, s.kernel, s.implementation, s.src_layout,
               s.dst_layout, s.dst_shape, s.precision, origins, s.flops, s.bytes, s.arena_begin, s.arena_size,
-              s.last_use, s.slices)
+              s.last_use, s.micro_batches)
         .run();
   }
   Statement dispatch(connection, "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");

@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-// The version of the schema that has plan_step.slices.
+// The version of the schema that has plan_step.micro_batches.
 constexpr std::int64_t kSlicesSchemaVersion = 5;
 
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
@@ -89,13 +89,13 @@ void selectPasses(Connection& connection, std::int64_t job_id, JobParts parts, J
 
 void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
   // A database that may not be written to stays as it was.
-  const bool has_slices = connection.integer("PRAGMA user_version") >= kSlicesSchemaVersion;
+  const bool has_micro_batches = connection.integer("PRAGMA user_version") >= kSlicesSchemaVersion;
   Statement row(
       connection,
       fmt::format("SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
                   "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {} FROM plan_step "
                   "WHERE run_id = ?1 ORDER BY position",
-                  has_slices ? "slices" : "1")
+                  has_micro_batches ? "slices" : "1")
           .c_str());
   for (row.bind(run_id); row.next();) {
     StepRecord s;
@@ -111,7 +111,7 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
     s.arena_begin = row.integer(14);
     s.arena_size = row.integer(15);
     s.last_use = row.integer32(16);
-    s.slices = row.integer32(17);
+    s.micro_batches = row.integer32(17);
     run.steps.push_back(std::move(s));
   }
   Statement dispatch(

@@ -32,7 +32,7 @@ StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p
     summary.src_layout = step->src_layout;
     summary.dst_layout = step->dst_layout;
     summary.dst_shape = step->dst_shape;
-    summary.slices = step->slices;
+    summary.micro_batches = step->micro_batches;
     summary.precision = step->precision;
     summary.origins = step->origins;
     summary.flops = step->flops;
@@ -56,8 +56,8 @@ StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p
 
 }  // namespace
 
-std::string shapeText(const std::string& dst_shape, std::int32_t slices) {
-  return slices > 1 ? fmt::format("{} × {}", slices, dst_shape) : dst_shape;
+std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches) {
+  return micro_batches > 1 ? fmt::format("{} × {}", micro_batches, dst_shape) : dst_shape;
 }
 
 RunDigest digestOf(const RunRecord& run) {

@@ -21,7 +21,7 @@ struct StepSummary {
   std::string src_layout;
   std::string dst_layout;
   std::string dst_shape;
-  std::int32_t slices = 1;  // StepRecord::slices
+  std::int32_t micro_batches = 1;  // StepRecord::micro_batches
   std::string precision;
   std::vector<OriginId> origins;
   std::int64_t samples = 0;
@@ -42,8 +42,8 @@ struct RunDigest {
 
 RunDigest digestOf(const RunRecord& run);
 
-// "1x64x56x56"; "8 × 2x64x56x56" where a batch is computed in eight slices.
-std::string shapeText(const std::string& dst_shape, std::int32_t slices);
+// "1x64x56x56"; "8 × 2x64x56x56" where a batch is computed in eight micro-batches.
+std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches);
 
 // Indices of `steps`, slowest first.
 std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps);

@@ -11,7 +11,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kMostWhatIfs = 50;
+constexpr std::int64_t kMaxWhatIfs = 50;
 
 // Jobs on a model that ran under comparable conditions, newest first; `?1` to `?5` say which.
 std::string jobsThat(const char* condition) {
@@ -71,7 +71,7 @@ TriedBefore Database::tried(const std::string& sha256, const MachineFacts& machi
     Statement row(
         connection,
         jobsThat("command = 'what-if' AND EXISTS (SELECT 1 FROM decision WHERE decision.job_id = job.id)").c_str());
-    for (row.bind(sha256, machine.cpu, machine.isa, threads, instances, kMostWhatIfs); row.next();) {
+    for (row.bind(sha256, machine.cpu, machine.isa, threads, instances, kMaxWhatIfs); row.next();) {
       JobRecord job;
       job.command = row.text(1);
       job.started_unix_ns = row.integer(3);

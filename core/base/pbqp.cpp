@@ -179,9 +179,9 @@ class PbqpSolver {
       sides[problem_.edges_[e].a].push_back({problem_.edges_[e].b, static_cast<int>(e)});
       sides[problem_.edges_[e].b].push_back({problem_.edges_[e].a, static_cast<int>(e)});
     }
-    constexpr int kMostSweeps = 8;
+    constexpr int kMaxSweeps = 8;
     bool changed = true;
-    for (int sweep = 0; changed && sweep < kMostSweeps; ++sweep) {
+    for (int sweep = 0; changed && sweep < kMaxSweeps; ++sweep) {
       changed = false;
       for (std::size_t n = 0; n < costs_.size(); ++n) {
         std::vector<double> costs = problem_.nodes_[n];

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 4'000'000;
+constexpr std::size_t kMaxFiles = 4'000'000;
 
 [[noreturn]] void refuseDataSet(const std::string& path, const std::string& why) {
   throw Error(ExitCode::kUsage, fmt::format("The data set {} {}.", path, why));
@@ -32,7 +32,7 @@ std::vector<fs::path> sortedEntries(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entries.size() > kMostFiles) refuseDataSet(folder.string(), "holds more than four million files");
+    if (entries.size() > kMaxFiles) refuseDataSet(folder.string(), "holds more than four million files");
     entries.push_back(entry->path());
   }
   if (error) refuseDataSet(folder.string(), fmt::format("cannot be listed ({})", error.message()));

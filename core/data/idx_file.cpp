@@ -15,8 +15,8 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::uint8_t kBytes = 0x08;  // element type: unsigned bytes
-constexpr int kMostDims = 4;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 32;
+constexpr int kMaxDims = 4;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 32;
 constexpr unsigned kChunk = 1u << 20;
 
 struct CloseGzip {
@@ -39,7 +39,7 @@ bool read(const GzipFile& file, void* target, std::size_t count) {
 int readMagic(const GzipFile& file) {
   std::array<std::uint8_t, 4> magic{};
   if (!file || !read(file, magic.data(), magic.size())) return 0;
-  const bool known = magic[0] == 0 && magic[1] == 0 && magic[2] == kBytes && magic[3] >= 1 && magic[3] <= kMostDims;
+  const bool known = magic[0] == 0 && magic[1] == 0 && magic[2] == kBytes && magic[3] >= 1 && magic[3] <= kMaxDims;
   return known ? magic[3] : 0;
 }
 
@@ -58,7 +58,7 @@ at::Tensor readIdx(const std::string& path) {
     if (read(file, big_endian.data(), 4))
       for (const std::uint8_t byte : big_endian) size = size << 8 | byte;
     if (size == 0) throw Error(ExitCode::kUsage, fmt::format("'{}' is an IDX file without elements.", path));
-    if (size > kMostElements / elements)
+    if (size > kMaxElements / elements)
       throw Error(ExitCode::kUsage, fmt::format("'{}' says it holds more than 4 GB.", path));
     sizes.push_back(size);
     elements *= size;

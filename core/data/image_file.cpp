@@ -18,17 +18,17 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 constexpr std::int64_t kLargestSide = 1 << 14;
-constexpr std::int64_t kMostPixels = std::int64_t{64} << 20;
-constexpr int kMostScans = 200;  // a progressive file of some KB can ask for thousands
+constexpr std::int64_t kMaxPixels = std::int64_t{64} << 20;
+constexpr int kMaxScans = 200;  // a progressive file of some KB can ask for thousands
 
 [[noreturn]] void refuseImage(const std::string& path, const std::string& why) {
   throw Error(ExitCode::kUsage, fmt::format("'{}' cannot be used as an image: {}.", path, why));
 }
 
 void checkSize(const std::string& path, std::int64_t width, std::int64_t height) {
-  if (width < 1 || height < 1 || width > kLargestSide || height > kLargestSide || width * height > kMostPixels) {
+  if (width < 1 || height < 1 || width > kLargestSide || height > kLargestSide || width * height > kMaxPixels) {
     refuseImage(path, fmt::format("it has {} x {} pixels", width, height));
   }
 }
@@ -40,7 +40,7 @@ std::string readBytes(const std::string& path) {
   char chunk[1 << 16];
   while (file.read(chunk, sizeof chunk) || file.gcount() > 0) {
     bytes.append(chunk, static_cast<std::size_t>(file.gcount()));
-    if (bytes.size() > kMostFileBytes) refuseImage(path, "it is larger than 256 MB");
+    if (bytes.size() > kMaxFileBytes) refuseImage(path, "it is larger than 256 MB");
   }
   return bytes;
 }
@@ -66,7 +66,7 @@ void refuseWarnings(j_common_ptr decoder, int level) {
 }
 
 void countScans(j_common_ptr decoder) {
-  if (reinterpret_cast<jpeg_decompress_struct*>(decoder)->input_scan_number > kMostScans) {
+  if (reinterpret_cast<jpeg_decompress_struct*>(decoder)->input_scan_number > kMaxScans) {
     auto* state = static_cast<JpegState*>(decoder->client_data);
     std::snprintf(state->message, sizeof state->message, "it has too many scans");
     std::longjmp(state->back, 1);

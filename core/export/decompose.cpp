@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/export/decompose_writer.h"
-#include "core/export/narrow_tensors.h"
+#include "core/export/woq_tensors.h"
 
 namespace ipex_studio {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/affix.h"
 #include "core/base/error.h"
 #include "core/base/sha256.h"
+#include "core/base/string_util.h"
 #include "core/file/pickle_scan.h"
 #include "core/file/pt_file_code.h"
 #include "core/file/pt_file_foreign.h"

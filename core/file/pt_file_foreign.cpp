@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/base/affix.h"
 #include "core/base/error.h"
+#include "core/base/string_util.h"
 #include "core/file/pt_file.h"
 
 namespace ipex_studio {

@@ -26,7 +26,9 @@ inline bool isReshape(const torch::jit::Node* node) {
 inline bool isFloat(const torch::jit::Value* value) { return knownDtype(value) == at::kFloat; }
 
 // BF16 or FP16.
-inline bool isNarrowFloat(std::optional<at::ScalarType> dtype) { return dtype == at::kBFloat16 || dtype == at::kHalf; }
+inline bool isLowPrecisionFloat(std::optional<at::ScalarType> dtype) {
+  return dtype == at::kBFloat16 || dtype == at::kHalf;
+}
 
 // Elements of a value of known sizes; 1 when they are unknown.
 inline double knownElements(const torch::jit::Value* value) {

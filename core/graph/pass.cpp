@@ -18,28 +18,28 @@ NodeWalk PassContext::nodes(const std::vector<const char*>& kinds) {
   return nodesWhere([&](c10::Symbol kind) { return std::find(symbols.begin(), symbols.end(), kind) != symbols.end(); });
 }
 
-const NodeCensus& PassContext::census() {
-  if (census_at_rewrite_ != rewriter.rewrites()) {
-    census_ = &own_census_.emplace(graph_);
-    census_at_rewrite_ = rewriter.rewrites();
+const GraphIndex& PassContext::graph_index() {
+  if (index_at_rewrite_ != rewriter.rewrites()) {
+    graph_index_ = &own_index_.emplace(graph_);
+    index_at_rewrite_ = rewriter.rewrites();
   }
-  return *census_;
+  return *graph_index_;
 }
 
 NodeWalk PassContext::nodesWhere(const std::function<bool(c10::Symbol)>& wanted) {
-  return census().nodesOf(wanted, &rewriter);
+  return graph_index().nodesOf(wanted, &rewriter);
 }
 
 NodeWalk PassContext::nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted) {
-  return census().nodesOfConstants(wanted, &rewriter);
+  return graph_index().nodesOfConstants(wanted, &rewriter);
 }
 
 NodeWalk PassContext::nodesBehind(const std::function<bool(c10::Symbol)>& source,
                                   const std::function<bool(c10::Symbol, bool)>& wanted) {
-  return census().nodesBehind(source, wanted, &rewriter);
+  return graph_index().nodesBehind(source, wanted, &rewriter);
 }
 
-NodeWalk PassContext::nodesThatMayWrite() { return rewriter.nodesThatMayWrite(census()); }
+NodeWalk PassContext::nodesThatMayWrite() { return rewriter.nodesThatMayWrite(graph_index()); }
 
 torch::jit::AliasDb& PassContext::aliases() {
   if (!aliases_ || aliases_at_rewrite_ != rewriter.rewrites()) {
@@ -55,7 +55,7 @@ torch::jit::AliasDb& PassContext::aliases() {
 }
 
 bool PassContext::mayBeWritten(const torch::jit::Value* value) {
-  const bool writes = rewriter.graphWrites([this]() -> const NodeCensus& { return census(); });
+  const bool writes = rewriter.graphWrites([this]() -> const GraphIndex& { return graph_index(); });
   if (!writes) return false;
   return (known(value) ? *aliases_ : aliases()).hasWriters(value);
 }
@@ -73,6 +73,8 @@ bool isDisabled(const OptimizeOptions& options, const std::string& pass) {
          options.disabled_passes.end();
 }
 
-bool concerns(const Pass& pass, const NodeCensus& census) { return pass.needs.empty() || census.hasAny(pass.needs); }
+bool concerns(const Pass& pass, const GraphIndex& graph_index) {
+  return pass.needs.empty() || graph_index.hasAny(pass.needs);
+}
 
 }  // namespace ipex_studio

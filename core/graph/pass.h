@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/node_census.h"
+#include "core/graph/graph_index.h"
 #include "core/graph/reasons.h"
 #include "core/graph/rewriter.h"
 #include "core/record/options.h"
@@ -26,26 +26,27 @@ struct Decline {
 
 class PassContext {
  public:
-  // `census` is of the graph as it is now.
-  PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options, const NodeCensus& census)
+  // `graph index` is of the graph as it is now.
+  PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options,
+              const GraphIndex& graph_index)
       : rewriter(rewriter),
         options(options),
         graph_(graph),
-        census_(&census),
-        census_at_rewrite_(rewriter.rewrites()) {}
+        graph_index_(&graph_index),
+        index_at_rewrite_(rewriter.rewrites()) {}
 
   Rewriter& rewriter;
   const OptimizeOptions& options;
 
   // The graph as it is now.
-  const NodeCensus& census();
+  const GraphIndex& graph_index();
   // As allNodes() of the graph as it is now, but only the nodes of these kinds ("aten::add"), or of the kinds that are
   // `wanted`: a pass that knows the kinds it begins with touches no other node. Rewriter tells which are still alive.
   NodeWalk nodes(const std::vector<const char*>& kinds);
   NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
   // Of those only nodes that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted);
-  // See NodeCensus::nodesBehind().
+  // See GraphIndex::nodesBehind().
   NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source,
                        const std::function<bool(c10::Symbol, bool)>& wanted);
   // See Rewriter::nodesThatMayWrite().
@@ -70,9 +71,9 @@ class PassContext {
   bool known(const torch::jit::Value* value) const { return aliases_ && value->unique() < aliases_know_below_; }
 
   torch::jit::Graph& graph_;
-  const NodeCensus* census_;
-  std::int64_t census_at_rewrite_;
-  std::optional<NodeCensus> own_census_;  // made when the pass asks again after rewrites
+  const GraphIndex* graph_index_;
+  std::int64_t index_at_rewrite_;
+  std::optional<GraphIndex> own_index_;  // made when the pass asks again after rewrites
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   std::int64_t aliases_at_rewrite_ = -1;
   std::size_t aliases_know_below_ = 0;  // Value::unique()
@@ -93,7 +94,7 @@ struct Pass {
 bool isDisabled(const OptimizeOptions& options, const std::string& pass);
 
 // False when the graph has none of the kinds that the pass needs.
-bool concerns(const Pass& pass, const NodeCensus& census);
+bool concerns(const Pass& pass, const GraphIndex& graph_index);
 
 // The only way to run one of libtorch's own passes: it bypasses the Rewriter, so origins are reconciled afterwards and
 // one Applied remark is emitted if the graph's hash changed. Returns whether it changed.

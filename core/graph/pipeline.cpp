@@ -102,28 +102,28 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
   checkNames(passes, options);
   Rewriter rewriter(graph, origins, options.rewrite_limit);
   int index = 0;
-  NodeCensus census(graph);
+  GraphIndex graph_index(graph);
   for (const Pass* pass : passes) {
     ++index;
     if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");
     if (isDisabled(options, pass->name)) continue;
 
     rewriter.beginPass();
-    PassContext context(graph, rewriter, options, census);
+    PassContext context(graph, rewriter, options, graph_index);
     const std::int64_t rewrites = rewriter.rewrites();
     PassRecord record;
     record.index = index;
     record.name = pass->name;
     record.summary = pass->summary;
-    record.hash_before = census.hash();
+    record.hash_before = graph_index.hash();
     const Before before(*pass, index, graph, options);
     const auto begin = std::chrono::steady_clock::now();
-    const bool changed = concerns(*pass, census) && runOne(*pass, graph, context, before);
+    const bool changed = concerns(*pass, graph_index) && runOne(*pass, graph, context, before);
     record.elapsed_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
     // A pass that says it changed nothing is believed, except where passes are verified.
-    if (changed || options.verify_passes || rewriter.rewrites() != rewrites) census = NodeCensus(graph);
-    record.hash_after = census.hash();
+    if (changed || options.verify_passes || rewriter.rewrites() != rewrites) graph_index = GraphIndex(graph);
+    record.hash_after = graph_index.hash();
     record.changed = record.hash_before != record.hash_after;
     if (options.verify_passes) verifyAfter(*pass, graph, changed, record, before);
 
@@ -131,7 +131,7 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
       ++(remark.kind == RemarkKind::kApplied ? record.rewrites : record.missed);
       observer.onRemark(remark);
     });
-    record.nodes_after = census.nodes();
+    record.nodes_after = graph_index.nodes();
     if (record.changed) {
       record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(graph, origins, index, pass->name));
       if (!options.dump_directory.empty()) {

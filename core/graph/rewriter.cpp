@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "core/graph/node_census.h"
+#include "core/graph/graph_index.h"
 #include "core/graph/reasons.h"
 
 namespace ipex_studio {
@@ -258,15 +258,15 @@ bool Rewriter::mayWrite(const Node* node) {
   return schema != nullptr && schema->is_mutable();
 }
 
-NodeWalk Rewriter::nodesThatMayWrite(const NodeCensus& census) {
-  return census.nodesOfForm([this](c10::Symbol kind, std::size_t operands) { return formMayWrite(kind, operands); },
-                            this);
+NodeWalk Rewriter::nodesThatMayWrite(const GraphIndex& graph_index) {
+  return graph_index.nodesOfForm(
+      [this](c10::Symbol kind, std::size_t operands) { return formMayWrite(kind, operands); }, this);
 }
 
-bool Rewriter::graphWrites(const std::function<const NodeCensus&()>& census) {
+bool Rewriter::graphWrites(const std::function<const GraphIndex&()>& graph_index) {
   if (!graph_writes_) {
     bool writes = false;
-    for (const Node* node : nodesThatMayWrite(census())) {
+    for (const Node* node : nodesThatMayWrite(graph_index())) {
       writes = mayWrite(node);
       if (writes) break;
     }

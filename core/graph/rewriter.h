@@ -18,7 +18,7 @@
 
 namespace ipex_studio {
 
-class NodeCensus;
+class GraphIndex;
 
 class Rewriter {
  public:
@@ -70,12 +70,12 @@ class Rewriter {
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
   void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 
-  // Does any node write to memory, or may (calls, attributes)? `census`, of the graph as it is now, is asked only where that
+  // Does any node write to memory, or may (calls, attributes)? `graph index`, of the graph as it is now, is asked only where that
   // is not known: once the answer is no it stays so until a rewrite makes such a node or a pass of libtorch has run.
-  bool graphWrites(const std::function<const NodeCensus&()>& census);
-  // Nodes of `census` whose kind and number of operands are those of an operator that writes to memory, and calls. Only those
+  bool graphWrites(const std::function<const GraphIndex&()>& graph_index);
+  // Nodes of `graph index` whose kind and number of operands are those of an operator that writes to memory, and calls. Only those
   // need be matched with their schemas, which takes long.
-  NodeWalk nodesThatMayWrite(const NodeCensus& census);
+  NodeWalk nodesThatMayWrite(const GraphIndex& graph_index);
 
   // What happened so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }

@@ -209,6 +209,6 @@ GraphSnapshot makeSnapshot(Graph& graph, const OriginTable& origins, int pass_in
   return snapshot;
 }
 
-int countNodes(const Graph& graph) { return NodeCensus(const_cast<Graph&>(graph)).nodes(); }  // it only reads
+int countNodes(const Graph& graph) { return GraphIndex(const_cast<Graph&>(graph)).nodes(); }  // it only reads
 
 }  // namespace ipex_studio

@@ -75,7 +75,7 @@ int needRank(const Value* value) {
 void needFloat(const Value* value) {
   const auto dtype = knownDtype(value);
   if (!dtype) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
-  if (*dtype != at::kFloat && !isNarrowFloat(*dtype)) {
+  if (*dtype != at::kFloat && !isLowPrecisionFloat(*dtype)) {
     decline(reasons::kUnsupportedDtype,
             fmt::format("Plans compute in FP32, BF16 and FP16; this is {}.", c10::toString(*dtype)));
   }
@@ -180,7 +180,7 @@ LoweredNode requireFitting(LoweredNode lowered) {
       if (!fitsPlans(tensor))
         decline(reasons::kUnsupportedDtype, "Plans hold no tensors of this type or with so many dimensions.");
       const auto dtype = knownDtype(tensor);
-      if (isNarrowFloat(dtype) && !takesNarrowFloat(op.spec.kind, *dtype)) {
+      if (isLowPrecisionFloat(dtype) && !takesLowPrecisionFloat(op.spec.kind, *dtype)) {
         decline(reasons::kUnsupportedDtype,
                 fmt::format("Plans do this in FP32 only; this is {}.", c10::toString(*dtype)));
       }
@@ -214,7 +214,7 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
   }
 }
 
-bool takesNarrowFloat(OpKind kind, at::ScalarType dtype) {
+bool takesLowPrecisionFloat(OpKind kind, at::ScalarType dtype) {
   switch (kind) {
     case OpKind::kConvolution:
     case OpKind::kLinear:

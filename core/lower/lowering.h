@@ -46,8 +46,8 @@ struct LoweringDecline {
 };
 std::variant<LoweredNode, LoweringDecline> lowerNode(torch::jit::Node* node);
 
-// Are there kernels for narrow floats of this type (at::kBFloat16, at::kHalf), or would a plan run its reference?
-bool takesNarrowFloat(OpKind kind, at::ScalarType dtype);
+// Are there kernels for low-precision floats of this type (at::kBFloat16, at::kHalf), or would a plan run its reference?
+bool takesLowPrecisionFloat(OpKind kind, at::ScalarType dtype);
 
 // Can a plan hold this tensor at all? Its type was seen and plans know it, and it has few enough dimensions.
 bool fitsPlans(const torch::jit::Value* tensor);

@@ -143,7 +143,7 @@ LoweredNode integerChoice(torch::jit::Node* node, torch::jit::Value* mask, torch
 
 // prim::ListUnpack or aten::__getitem__ of an aten::meshgrid (lowering_indexing.cpp).
 LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);
-// aten::max and aten::min(x, dim, keepdim) -> (values, places), `mode` as in extremum (lowering_order.cpp).
+// aten::max and aten::min(x, dim, keepdim) -> (values, places), `mode` as in max_min (lowering_order.cpp).
 LoweredNode extremesWithPlaces(torch::jit::Node* node, const char* mode);
 
 // Elements of a prim::ListConstruct; declines on any other list.

@@ -142,7 +142,7 @@ LoweredNode lowerEmbeddingBag(Node* node) {
 }
 
 // ipex_studio::embedding(ids, table, spec) and embedding_bag(ids, offsets, table, spec): tables whose rows carry scales
-LoweredNode lowerNarrowEmbedding(Node* node) {
+LoweredNode lowerWoqEmbedding(Node* node) {
   needFloat(node->output());
   std::vector<LoweredOperand> src;
   for (Value* operand : node->inputs().slice(0, node->inputs().size() - 1)) src.push_back(use(operand));
@@ -159,10 +159,10 @@ LoweredNode lowerTo(Node* node) {
     steps.same(use(node->input(0)));
     return steps.finish(node);
   }
-  const bool from_float = *from == at::kFloat || isNarrowFloat(*from),
-             to_float = *to == at::kFloat || isNarrowFloat(*to);
+  const bool from_float = *from == at::kFloat || isLowPrecisionFloat(*from),
+             to_float = *to == at::kFloat || isLowPrecisionFloat(*to);
   const bool from_integer = isCountable(node->input(0)) || *from == at::kChar, to_integer = isCountable(node->output());
-  // Integers and narrow floats meet by way of FP32 in libtorch, too, but nobody asks for it.
+  // Integers and low-precision floats meet by way of FP32 in libtorch, too, but nobody asks for it.
   const bool known =
       from_float ? to_float || (to_integer && *from == at::kFloat) : from_integer && (to_integer || *to == at::kFloat);
   if (!known) decline(reasons::kUnsupportedDtype, "A cast between these types stays in the interpreter.");
@@ -185,8 +185,8 @@ void addComputeLowerings(Table& table) {
   table["aten::cat"] = lowerConcat;
   table["aten::embedding"] = lowerEmbedding;
   table["aten::embedding_bag"] = lowerEmbeddingBag;
-  table["ipex_studio::embedding"] = lowerNarrowEmbedding;
-  table["ipex_studio::embedding_bag"] = lowerNarrowEmbedding;
+  table["ipex_studio::embedding"] = lowerWoqEmbedding;
+  table["ipex_studio::embedding_bag"] = lowerWoqEmbedding;
   table["aten::to"] = lowerTo;
 }
 

@@ -33,7 +33,7 @@ LoweredNode placeOfExtreme(Node* node, const char* mode) {
     axis = orderedAxis(node, 1);
   }
   LoweredOperand place = steps.add(
-      OpKind::kExtremum, {{"mode", std::string(mode)}, {"axis", axis}, {"keepdim", std::int64_t{keepdim}}}, {x}, 2);
+      OpKind::kMaxMin, {{"mode", std::string(mode)}, {"axis", axis}, {"keepdim", std::int64_t{keepdim}}}, {x}, 2);
   place.result = 1;
   steps.same(place);
   return steps.finish(node);
@@ -98,7 +98,7 @@ LoweredNode extremesWithPlaces(Node* node, const char* mode) {
   const std::int64_t axis = orderedAxis(node, 1);
   Steps steps;
   steps.add(
-      OpKind::kExtremum,
+      OpKind::kMaxMin,
       {{"mode", std::string(mode)}, {"axis", axis}, {"keepdim", std::int64_t{needBool(node->input(2), "keepdim")}}},
       {use(node->input(0))}, 2);
   return steps.finishAll(node);

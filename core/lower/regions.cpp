@@ -203,7 +203,7 @@ class RegionBuilder {
   RegionResult& result_;
 };
 
-constexpr std::size_t kMostBranches = 32;
+constexpr std::size_t kMaxBranches = 32;
 
 // Branches that may hold regions, inner ones first. Those in loops may not: what has another size in each round would be
 // compiled in each.
@@ -237,7 +237,7 @@ RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
   const NodeSet effects = nodesWithEffects(graph);
   std::size_t branches = 0;
   for (Block* branch : branchesOf(graph)) {
-    if (branches == kMostBranches) break;
+    if (branches == kMaxBranches) break;
     if (!mayCompute(*branch)) continue;
     ++branches;
     RegionBuilder(graph, *branch, effects, origins, result).build(min_ops);

@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/model/measure.h"
-#include "core/runtime/core_sets.h"
+#include "core/runtime/cpu_sets.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {

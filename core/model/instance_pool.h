@@ -4,7 +4,7 @@
 //   std::future<torch::jit::IValue> result = pool.submit(inputs);
 //
 // The instances share the module, so its packed weights are there once; each adds the arenas of its plans. Each has a
-// thread and an OpenMP team of its own, pinned to processors of its own where there are enough (core/runtime/core_sets.h).
+// thread and an OpenMP team of its own, pinned to processors of its own where there are enough (core/runtime/cpu_sets.h).
 #pragma once
 
 #include <condition_variable>

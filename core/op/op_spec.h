@@ -34,7 +34,7 @@ enum class OpKind : std::uint8_t {
   kLinear,  // x[…,K], w[N,K], [b[N]]; [src_zero]. f32 or bf16 x may meet s8 w: they are numbers. Then dynamic=1
             //   rounds each row of x to u8 first: scale = (max - min) / 255 over the row and 0, zero =
             //   round(-min / scale). group=g: scales f32 [N,ceil(K/g)] stand in the place of b, each for g weights
-            //   of a row; then also bits=4, depth=K (narrow_weights.h)
+            //   of a row; then also bits=4, depth=K (woq_weights.h)
   kMatmul,  // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale],
             //   [src_zero] of a, [weight_zero] of b (s8, or u8 where a is an integer)
   kPool,    // x; mode=max|avg|avg_exclude_pad, kernel, stride, padding, dilation, ceil_mode
@@ -54,11 +54,11 @@ enum class OpKind : std::uint8_t {
   kSqueezeExcite,  // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (count of
                    //   pixels' axes), activation, gate: unary post-operations (namedPostOp).
                    //   x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all pixels
-  kExpandDepthwise,  // x[N,I,…], expand[C,I,1…], [b[C]], w[C,1,…], [b[C]]; [activation]: a unary post-operation, stride, padding,
-                     //   [padding_end], [dilation]. Made by the planner of two convolutions: a depthwise one of
-                     //   activation(expand·x + b)
-  kConcat,     // x0 … xn-1 (any number, all fixed operands); axis
-  kEmbedding,  // ids(s64/s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (narrow_weights.h)
+  kPointwiseDepthwise,  // x[N,I,…], expand[C,I,1…], [b[C]], w[C,1,…], [b[C]]; [activation]: a unary post-operation, stride, padding,
+                        //   [padding_end], [dilation]. Made by the planner of two convolutions: a depthwise one of
+                        //   activation(expand·x + b)
+  kConcat,        // x0 … xn-1 (any number, all fixed operands); axis
+  kEmbedding,     // ids(s64/s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (woq_weights.h)
   kEmbeddingBag,  // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]
   kUpsample,      // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kGather,  // x, index(s64 or s32, of any rank, whose sizes stand in the place of the axis); axis, [wrap=1]: negative
@@ -67,10 +67,10 @@ enum class OpKind : std::uint8_t {
   kScatterElements,  // x, index, updates of index's sizes; axis, [reduction=add]: x with y[index[i][j]][j] = updates[i][j] for
   //   axis 0, of equal places the last one stays; or with += (f32), in the order of the index. An index of
   //   one dimension holds for whole slices: updates have x's sizes but its length along the axis
-  kExtremum,  // x; mode=max|min, axis, [keepdim]. Results: the extreme values and their s64 places, of equal ones the
-              //   first; NaN is more extreme than all numbers, in both modes
-  kSort,      // x; axis, [descending], [k]: only the first k. Results: values in order and their s64 places, equal
-              //   ones in the order they had; NaN is greater than all numbers
+  kMaxMin,  // x; mode=max|min, axis, [keepdim]. Results: the extreme values and their s64 places, of equal ones the
+            //   first; NaN is more extreme than all numbers, in both modes
+  kSort,    // x; axis, [descending], [k]: only the first k. Results: values in order and their s64 places, equal
+            //   ones in the order they had; NaN is greater than all numbers
   kCumulativeSum,  // x; axis
   kGridSample,     // x[N,C,H,W], grid[N,P,Q,2] of (x, y) from -1 to 1; mode=nearest|bilinear, padding=zeros|border,
                    //   align_corners

@@ -4,13 +4,13 @@ namespace ipex_studio {
 namespace {
 
 // Of honest networks the padded rows of a convolution are the largest: a few times its source.
-constexpr std::size_t kMostScratchPerByte = 16, kScratchAnyway = std::size_t{256} << 20;
+constexpr std::size_t kMaxScratchPerByte = 16, kScratchAnyway = std::size_t{256} << 20;
 
 bool isBounded(const PreparedOp& op) {
   std::size_t bytes = 0;
   for (const TensorDesc& desc : op.src) bytes += desc.absent() ? 0 : desc.bytes();
   for (const TensorDesc& desc : op.dst) bytes += desc.bytes();
-  return op.scratch_bytes <= kScratchAnyway || (op.scratch_bytes - kScratchAnyway) / kMostScratchPerByte <= bytes;
+  return op.scratch_bytes <= kScratchAnyway || (op.scratch_bytes - kScratchAnyway) / kMaxScratchPerByte <= bytes;
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/op/narrow_floats.h"
-#include "core/op/narrow_weights.h"
+#include "core/op/low_precision_floats.h"
 #include "core/op/shape_rules.h"
 #include "core/op/shape_views.h"
+#include "core/op/woq_weights.h"
 
 namespace ipex_studio {
 namespace {
@@ -325,14 +325,14 @@ Infer inferOf(OpKind kind) {
       return inferAttention;
     case OpKind::kSqueezeExcite:
       return inferSqueezeExcite;
-    case OpKind::kExpandDepthwise:
-      return inferExpandDepthwise;
+    case OpKind::kPointwiseDepthwise:
+      return inferPointwiseDepthwise;
     case OpKind::kGatherElements:
       return inferGatherElements;
     case OpKind::kScatterElements:
       return inferScatterElements;
-    case OpKind::kExtremum:
-      return inferExtremum;
+    case OpKind::kMaxMin:
+      return inferMaxMin;
     case OpKind::kSort:
       return inferSort;
     case OpKind::kCumulativeSum:
@@ -381,7 +381,7 @@ bool mayBeAbsent(OpKind kind, std::size_t index) {
     case OpKind::kAttention:
       return index == 3;
     case OpKind::kSqueezeExcite:
-    case OpKind::kExpandDepthwise:
+    case OpKind::kPointwiseDepthwise:
       return index == 2 || index == 4;
     case OpKind::kRecurrent:
       return index == 3 || index == 4;

@@ -3,7 +3,7 @@
 
 namespace ipex_studio {
 
-Verdict inferExpandDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+Verdict inferPointwiseDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims& expand = src[1].dims;
   for (int axis = 2; axis < expand.rank; ++axis) {
     if (expand[axis] != 1) return Verdict::no("the expansion is no 1x1 convolution");

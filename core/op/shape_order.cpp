@@ -21,7 +21,7 @@ int axisIn(const OpSpec& spec, int rank) {
   return axis < -rank || axis >= rank ? -1 : wrappedAxis(axis, rank);
 }
 
-Verdict inferExtremum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+Verdict inferMaxMin(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims& x = src[0].dims;
   const int axis = axisIn(spec, x.rank);
   if (axis < 0 || x[axis] < 1) return Verdict::no("axis is out of range or empty");

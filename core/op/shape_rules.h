@@ -41,7 +41,7 @@ Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, 
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
 // Rule of shape_joined.cpp.
-Verdict inferExpandDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferPointwiseDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
 // Rules of shape_tables.cpp.
 Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
@@ -51,7 +51,7 @@ Verdict inferGatherElements(const OpSpec& spec, const std::vector<TensorDesc>& s
 Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
 // Rules of shape_order.cpp.
-Verdict inferExtremum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+Verdict inferMaxMin(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferCumulativeSum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferIntegerMath(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);

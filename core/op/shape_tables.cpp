@@ -1,6 +1,6 @@
 // The rules of what looks rows or elements up: tables of embeddings, and any axis by an index.
-#include "core/op/narrow_weights.h"
 #include "core/op/shape_rules.h"
+#include "core/op/woq_weights.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,38 +6,38 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/plan/batch_rows.h"
+#include "core/plan/batch_independence.h"
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
 std::unique_ptr<Plan> Plan::compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
                                     WeightCache& weights) {
-  if (!request.slices) return PlanCompiler(spec, request, kernels, weights).compile();
-  const PlanRequest slice = withSamples(request, request.slices->inputs, request.slices->samples);
-  std::unique_ptr<Plan> plan = PlanCompiler(spec, slice, kernels, weights).compile();
-  plan->repeat(*request.slices, request.tensor_inputs);
+  if (!request.micro_batches) return PlanCompiler(spec, request, kernels, weights).compile();
+  const PlanRequest micro_batch = withSamples(request, request.micro_batches->inputs, request.micro_batches->samples);
+  std::unique_ptr<Plan> plan = PlanCompiler(spec, micro_batch, kernels, weights).compile();
+  plan->repeat(*request.micro_batches, request.tensor_inputs);
   return plan;
 }
 
-void Plan::repeat(const BatchSlices& slices, const std::vector<TensorDesc>& inputs) {
-  IPEX_CHECK(slices.output_rows.size() == outputs_.size(), "slices of another plan");
-  slices_ = slices;
+void Plan::repeat(const MicroBatches& micro_batches, const std::vector<TensorDesc>& inputs) {
+  IPEX_CHECK(micro_batches.output_rows.size() == outputs_.size(), "micro_batches of another plan");
+  micro_batches_ = micro_batches;
   inputs_ = inputs;
   for (const std::int32_t pointer : io_pointers_) {
     Slot& slot = slots_[static_cast<std::size_t>(pointer)];
     const auto index = static_cast<std::size_t>(slot.index);
-    if (slot.home == Home::kOutput) slot.sample_bytes = slices.output_rows[index] * outputs_[index].rowBytes();
-    if (slot.home == Home::kInput && slices.inputs[index]) slot.sample_bytes = inputs[index].rowBytes();
+    if (slot.home == Home::kOutput) slot.sample_bytes = micro_batches.output_rows[index] * outputs_[index].rowBytes();
+    if (slot.home == Home::kInput && micro_batches.inputs[index]) slot.sample_bytes = inputs[index].rowBytes();
   }
   for (std::size_t o = 0; o < outputs_.size(); ++o) {
     Dims dims = outputs_[o].dims;
-    dims[0] = slices.output_rows[o] * slices.batch;
+    dims[0] = micro_batches.output_rows[o] * micro_batches.batch;
     outputs_[o] = contiguousDesc(outputs_[o].dtype, dims);
   }
   for (StepRecord& record : step_records_) {
-    record.slices = static_cast<std::int32_t>(slices.count());
-    record.flops *= slices.count();
-    record.bytes *= slices.count();
+    record.micro_batches = static_cast<std::int32_t>(micro_batches.count());
+    record.flops *= micro_batches.count();
+    record.bytes *= micro_batches.count();
   }
 }
 
@@ -60,8 +60,8 @@ Plan::Instance::Instance(const Plan& plan)
   }
 }
 
-void Plan::Instance::bind(const void* const* inputs, void* const* outputs, std::int64_t slice) {
-  const std::int64_t sample = plan_.slices_.firstSample(slice);
+void Plan::Instance::bind(const void* const* inputs, void* const* outputs, std::int64_t micro_batch) {
+  const std::int64_t sample = plan_.micro_batches_.firstSample(micro_batch);
   for (std::int32_t pointer : plan_.io_pointers_) {
     const Slot& slot = plan_.slots_[static_cast<std::size_t>(pointer)];
     char* base = slot.home == Home::kOutput ? static_cast<char*>(outputs[slot.index])
@@ -85,8 +85,8 @@ void Plan::Instance::execute(std::size_t index) {
 }
 
 void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
-  for (std::int64_t slice = 0; slice < plan_.slices_.count(); ++slice) {
-    bind(inputs, outputs, slice);
+  for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
+    bind(inputs, outputs, micro_batch);
     for (std::size_t step = 0; step < plan_.steps_.size(); ++step) execute(step);
   }
 }
@@ -95,7 +95,7 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
   for (std::size_t input = 0; input < plan_.inputs_.size(); ++input) {
     if (!plan_.inputs_[input].absent()) hook(static_cast<std::int32_t>(input), plan_.inputs_[input], inputs[input]);
   }
-  if (plan_.slices_.count() > 1) return run(inputs, outputs);
+  if (plan_.micro_batches_.count() > 1) return run(inputs, outputs);
   bind(inputs, outputs, 0);
   for (std::size_t index = 0; index < plan_.steps_.size(); ++index) {
     execute(index);
@@ -110,17 +110,17 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
 void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns,
                               std::int64_t* elapsed_ns, const std::function<std::int64_t()>& clock_ns) {
   const auto now = [&] { return clock_ns ? clock_ns() : nowNs(); };
-  for (std::int64_t slice = 0; slice < plan_.slices_.count(); ++slice) {
-    bind(inputs, outputs, slice);
+  for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
+    bind(inputs, outputs, micro_batch);
     for (std::size_t step = 0; step < plan_.steps_.size(); ++step) {
       const std::int64_t begin = now();
       execute(step);
       const std::int64_t elapsed = now() - begin;
-      begin_ns[step] = slice == 0 ? begin : begin_ns[step];
-      elapsed_ns[step] = slice == 0 ? elapsed : elapsed_ns[step] + elapsed;
+      begin_ns[step] = micro_batch == 0 ? begin : begin_ns[step];
+      elapsed_ns[step] = micro_batch == 0 ? elapsed : elapsed_ns[step] + elapsed;
     }
   }
-  if (plan_.slices_.count() == 1) return;
+  if (plan_.micro_batches_.count() == 1) return;
   for (std::size_t step = 1; step < plan_.steps_.size(); ++step)
     begin_ns[step] = begin_ns[step - 1] + elapsed_ns[step - 1];
 }

@@ -31,16 +31,16 @@ using PlanChoices = std::map<std::int32_t, StepChoice>;  // by node
 // Looks at the values of a running plan: value number of the spec, layout, data. The data is gone once the call returns.
 using ValueHook = std::function<void(std::int32_t value, const TensorDesc& desc, const void* data)>;
 
-// A batch computed a few samples at a time: what its steps hand to each other then stays in the caches. Made by proveSlices
-// (batch_rows.h).
-struct BatchSlices {
+// A batch computed a few samples at a time: what its steps hand to each other then stays in the caches. Made by proveMicroBatches
+// (batch_independence.h).
+struct MicroBatches {
   std::int64_t batch = 0;                 // samples in all
-  std::int64_t samples = 0;               // at a time; the last slice repeats some where it does not divide
+  std::int64_t samples = 0;               // at a time; the last micro_batch repeats some where it does not divide
   std::vector<bool> inputs;               // whose axis 0, the outermost, counts the samples
   std::vector<std::int64_t> output_rows;  // of axis 0 per sample, for each output
 
   std::int64_t count() const { return (batch + samples - 1) / samples; }
-  std::int64_t firstSample(std::int64_t slice) const { return std::min(slice * samples, batch - samples); }
+  std::int64_t firstSample(std::int64_t micro_batch) const { return std::min(micro_batch * samples, batch - samples); }
 };
 
 struct PlanRequest {
@@ -48,8 +48,9 @@ struct PlanRequest {
   std::vector<std::int64_t> int_inputs;   // per input; 0 for tensors
   std::vector<const void*> constants;     // row-major data, must outlive the plan
   Target target;
-  std::shared_ptr<const PlanChoices> choices;  // may be null; for the sizes of a slice where there are slices
-  std::shared_ptr<const BatchSlices> slices;   // null: the whole batch at once
+  std::shared_ptr<const PlanChoices>
+      choices;  // may be null; for the sizes of a micro_batch where there are micro_batches
+  std::shared_ptr<const MicroBatches> micro_batches;  // null: the whole batch at once
 };
 
 class Plan {
@@ -72,7 +73,7 @@ class Plan {
     // where possible. Inputs and outputs must not overlap. Throws Error(kFailure) when a step meets data it cannot do,
     // such as an index outside of its table; results are then undefined, the instance stays usable.
     void run(const void* const* inputs, void* const* outputs);
-    // The same; begin_ns[i], elapsed_ns[i] get the time of step i: of all slices together, as if it did them one after
+    // The same; begin_ns[i], elapsed_ns[i] get the time of step i: of all micro_batches together, as if it did them one after
     // another. Where no clock is given, the steady clock.
     void runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
                   const std::function<std::int64_t()>& clock_ns = {});
@@ -81,8 +82,8 @@ class Plan {
     void runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook);
 
    private:
-    // `slice`: its number.
-    void bind(const void* const* inputs, void* const* outputs, std::int64_t slice);
+    // `micro_batch`: its number.
+    void bind(const void* const* inputs, void* const* outputs, std::int64_t micro_batch);
     void execute(std::size_t step);
 
     const Plan& plan_;
@@ -109,15 +110,15 @@ class Plan {
     std::vector<std::int32_t> values;  // of the spec, per destination; -1: made by the planner
   };
 
-  // Makes this, the plan of one slice, the plan of them all. `inputs`: of the batch.
-  void repeat(const BatchSlices& slices, const std::vector<TensorDesc>& inputs);
+  // Makes this, the plan of one micro_batch, the plan of them all. `inputs`: of the batch.
+  void repeat(const MicroBatches& micro_batches, const std::vector<TensorDesc>& inputs);
 
   std::vector<Step> steps_;
   std::vector<Slot> slots_;                // per pointer
   std::vector<std::int32_t> io_pointers_;  // pointers to patch on each run
   std::vector<TensorDesc> inputs_;         // as requested; absent for integers
   std::vector<TensorDesc> outputs_;
-  BatchSlices slices_{1, 1, {}, {}};
+  MicroBatches micro_batches_{1, 1, {}, {}};
   std::vector<WeightCache::Packed> kept_;  // constants reordered or computed at build
   std::size_t computed_bytes_ = 0;
   std::size_t arena_bytes_ = 0;

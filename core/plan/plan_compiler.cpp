@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/op/layout_text.h"
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "core/op/prepare.h"
 #include "core/op/shape_inference.h"
 #include "core/plan/plan_split.h"
@@ -300,9 +300,9 @@ const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   const auto holdsIntegers = [](DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; };
   const DType result = op.dst[0].dtype;
   if (holdsIntegers(result) || (!op.src.empty() && holdsIntegers(op.src[0].dtype))) return "int8";
-  // What multiplies narrow floats does so even where it writes its FP32 sums.
+  // What multiplies low-precision floats does so even where it writes its FP32 sums.
   const bool converts = spec.kind == OpKind::kCast || spec.kind == OpKind::kReorder;
-  const bool narrow_source = !op.src.empty() && isNarrowFloat(op.src[0].dtype);
+  const bool narrow_source = !op.src.empty() && isLowPrecisionFloat(op.src[0].dtype);
   return floatPrecision(!converts && narrow_source ? op.src[0].dtype : result);
 }
 

@@ -135,7 +135,7 @@ class PlanCompiler {
   std::int32_t newValue(const TensorDesc& desc, std::int32_t group);
   std::int32_t newBuffer(std::size_t bytes);
 
-  // plan_join.cpp
+  // plan_pointwise_depthwise.cpp
   bool emitJoined(const PlanNode& node);
 
   // plan_concat.cpp
@@ -168,10 +168,10 @@ class PlanCompiler {
   std::vector<std::int32_t> last_use_;    // per group: last node that reads it
   std::vector<DispatchRecord> declined_;  // of the step being chosen
   std::int32_t node_ = 0;
-  std::vector<std::int32_t> joinable_;         // per node, once it is asked for: its reader (plan_join.h)
-  std::set<std::int32_t> computed_before_;     // nodes that were joined with an earlier one
-  const StepChoice* measured_ = nullptr;       // for the step that is emitted next
-  StepChoice measured_head_;                   // what measured_ points to while its node is split
+  std::vector<std::int32_t> joinable_;      // per node, once it is asked for: its reader (plan_pointwise_depthwise.h)
+  std::set<std::int32_t> computed_before_;  // nodes that were joined with an earlier one
+  const StepChoice* measured_ = nullptr;    // for the step that is emitted next
+  StepChoice measured_head_;                // what measured_ points to while its node is split
   std::vector<TracedStep>* traced_ = nullptr;  // set: nothing is prepared
   bool folds_ = true;
   std::unique_ptr<Plan> plan_;

@@ -10,12 +10,12 @@ namespace ipex_studio {
 namespace {
 
 // More is computed again in every run: it would push the weights out of the caches, or a hostile plan asks for it.
-constexpr std::size_t kMostBytesEach = std::size_t{16} << 20, kMostBytesPerPlan = std::size_t{64} << 20;
+constexpr std::size_t kMaxBytesEach = std::size_t{16} << 20, kMaxBytesPerPlan = std::size_t{64} << 20;
 
 }  // namespace
 
 bool PlanCompiler::mayKeep(std::size_t bytes) const {
-  return bytes <= kMostBytesEach && plan_->computed_bytes_ + bytes <= kMostBytesPerPlan;
+  return bytes <= kMaxBytesEach && plan_->computed_bytes_ + bytes <= kMaxBytesPerPlan;
 }
 
 bool PlanCompiler::mayFold(const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const {
@@ -26,7 +26,7 @@ bool PlanCompiler::mayFold(const std::vector<std::int32_t>& src, const std::vect
   const bool reads = std::any_of(src.begin(), src.end(), [](std::int32_t index) { return index >= 0; });
   std::size_t bytes = 0;
   for (const TensorDesc& desc : dims) bytes += desc.bytes();
-  return reads && bytes > 0 && (traced_ != nullptr ? bytes <= kMostBytesEach : mayKeep(bytes));
+  return reads && bytes > 0 && (traced_ != nullptr ? bytes <= kMaxBytesEach : mayKeep(bytes));
 }
 
 const void* PlanCompiler::keep(AlignedBuffer buffer) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kPreparedSchema = 1;  // raise it, too, when a kernel packs other bytes under the same form
 constexpr std::uint64_t kFilePage = 4096, kWeightAlignment = 64;
-constexpr std::uint64_t kMostTableBytes = 64u << 20;
+constexpr std::uint64_t kMaxTableBytes = 64u << 20;
 
 struct PreparedHeader {
   char magic[8] = {'i', 'p', 'e', 'x', 'w', 't', 's', '\n'};
@@ -136,7 +136,7 @@ std::string PreparedWeights::readTable() {
   }
   if (header.schema != expected.schema) return "was written by another version of ipex-studio";
   file_bytes_ = header.file_bytes;
-  if (file_bytes_ != static_cast<std::uint64_t>(status.st_size) || header.table_bytes > kMostTableBytes ||
+  if (file_bytes_ != static_cast<std::uint64_t>(status.st_size) || header.table_bytes > kMaxTableBytes ||
       roundedUp(sizeof header + header.table_bytes, kFilePage) > file_bytes_) {
     return "is damaged";
   }

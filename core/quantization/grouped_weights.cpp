@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/op/narrow_weights.h"
+#include "core/op/woq_weights.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,5 +1,5 @@
 // Weights of linear layers with a scale per group along their depth, and tables with a scale per row, in the forms of
-// core/op/narrow_weights.h.
+// core/op/woq_weights.h.
 #pragma once
 
 #include "core/torch/torch_compat.h"

@@ -30,7 +30,7 @@ std::vector<IValue> argumentsOf(const torch::jit::Module& module, const Inputs& 
   return arguments;
 }
 
-bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || isNarrowFloat(type); }
+bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || isLowPrecisionFloat(type); }
 
 // Of a value that is integers while the model runs: what its producer says, through whatever moves them.
 std::optional<AffineParameters> affineOf(Value* value) {

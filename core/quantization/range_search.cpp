@@ -8,14 +8,14 @@
 namespace ipex_studio {
 namespace {
 
-constexpr int kCandidates = 96;       // clips that are tried: shares (i + 1) / kCandidates of an extreme
-constexpr double kLeastShare = 0.05;  // of the extremes; clipping more than that is no quantization
+constexpr int kCandidates = 96;     // clips that are tried: shares (i + 1) / kCandidates of an extreme
+constexpr double kMinShare = 0.05;  // of the extremes; clipping more than that is no quantization
 
 ValueRange scaled(ValueRange extremes, double low_share, double high_share) {
   return {extremes.low * low_share, extremes.high * high_share};
 }
 
-double shareOf(int candidate) { return std::max(kLeastShare, static_cast<double>(candidate + 1) / kCandidates); }
+double shareOf(int candidate) { return std::max(kMinShare, static_cast<double>(candidate + 1) / kCandidates); }
 
 // KL(P || Q): P what was seen, its tails in the outermost bins; Q the same after quantization, which spreads a level's
 // count evenly over the bins that held something.

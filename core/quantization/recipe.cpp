@@ -12,7 +12,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/op/narrow_weights.h"
+#include "core/op/woq_weights.h"
 #include "core/record/records_json.h"
 
 namespace ipex_studio {

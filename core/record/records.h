@@ -96,10 +96,10 @@ struct StepRecord {
   std::string dst_shape;  // "1x256x56x56"
   std::string precision = "fp32";
   std::vector<OriginId> origins;
-  std::int32_t slices = 1;       // runs of it in one run of the plan, each on so many samples as `dst_shape` has
-  std::int64_t flops = 0;        // of all slices; multiply and add count as two
-  std::int64_t bytes = 0;        // least traffic: sources + weights + destinations
-  std::int64_t arena_begin = 0;  // destination's place in the arena; -1: not in the arena
+  std::int32_t micro_batches = 1;  // runs of it in one run of the plan, each on so many samples as `dst_shape` has
+  std::int64_t flops = 0;          // of all micro-batches; multiply and add count as two
+  std::int64_t bytes = 0;          // least traffic: sources + weights + destinations
+  std::int64_t arena_begin = 0;    // destination's place in the arena; -1: not in the arena
   std::int64_t arena_size = 0;
   std::int32_t last_use = 0;  // index of the last step that reads the destination
 };

@@ -89,7 +89,7 @@ void describe(V& v, StepRecord& r) {
   v("dst_shape", r.dst_shape);
   v("precision", r.precision);
   v("origins", r.origins, Range::kNonNegative);
-  v("slices", r.slices, Range::kNonNegative);
+  v("micro_batches", r.micro_batches, Range::kNonNegative);
   v("flops", r.flops, Range::kNonNegative);
   v("bytes", r.bytes, Range::kNonNegative);
   v("arena_begin", r.arena_begin, Range::kAtLeastMinusOne);

@@ -12,9 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostEntries = 100000;
-constexpr std::size_t kMostCandidates = 100000;  // of a plan: its nodes
-constexpr std::size_t kMostSources = 1024;
+constexpr std::size_t kMaxEntries = 100000;
+constexpr std::size_t kMaxCandidates = 100000;  // of a plan: its nodes
+constexpr std::size_t kMaxSources = 1024;
 constexpr std::size_t kLongestText = 1 << 16;
 constexpr std::size_t kLongestRecord = std::size_t{64} << 20;
 
@@ -57,7 +57,7 @@ bool readCandidate(const json& object, TuningCandidate* c) {
     return false;
   const auto error = object.find("max_error"), src = object.find("src");
   if (error == object.end() || !error->is_number() || src == object.end() || !src->is_array() ||
-      src->size() > kMostSources)
+      src->size() > kMaxSources)
     return false;
   c->max_error = error->get<double>();
   for (const json& layout : *src) {
@@ -76,7 +76,7 @@ bool readEntry(const json& object, TuningKey* key, TuningEntry* entry) {
   const auto candidates = object.find("candidates");
   if (!readInteger(object, "threads", &key->threads) || candidates == object.end() || !candidates->is_array())
     return false;
-  if (candidates->size() > kMostCandidates) return false;
+  if (candidates->size() > kMaxCandidates) return false;
   for (const json& candidate : *candidates) {
     entry->candidates.emplace_back();
     if (!readCandidate(candidate, &entry->candidates.back())) return false;
@@ -135,7 +135,7 @@ json MemoryTuningStore::toJson(bool fresh) const {
 
 void MemoryTuningStore::read(const json& given) {
   const auto found = given.is_object() ? given.find("tuning") : given.end();
-  if (!given.is_object() || found == given.end() || !found->is_array() || found->size() > kMostEntries) return;
+  if (!given.is_object() || found == given.end() || !found->is_array() || found->size() > kMaxEntries) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const json& object : *found) {
     TuningKey key;

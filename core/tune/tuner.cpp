@@ -9,27 +9,27 @@
 #include "core/op/layout_text.h"
 #include "core/op/prepare.h"
 #include "core/op/shape_rules.h"
-#include "core/plan/batch_rows.h"
+#include "core/plan/batch_independence.h"
 #include "core/plan/plan_concat.h"
-#include "core/plan/plan_join.h"
+#include "core/plan/plan_pointwise_depthwise.h"
 #include "core/tune/tuner_bench.h"
 #include "core/tune/tuner_compare.h"
 #include "core/tune/tuner_graph.h"
-#include "core/tune/tuner_join.h"
 #include "core/tune/tuner_key.h"
-#include "core/tune/tuner_slices.h"
+#include "core/tune/tuner_micro_batches.h"
+#include "core/tune/tuner_pointwise_depthwise.h"
 
 namespace ipex_studio {
 namespace {
 
 // A kernel other than the default one has to gain this much of a step.
-constexpr double kLeastGain = 0.02;
+constexpr double kMinGain = 0.02;
 // A choice has to gain this much of the whole plan.
-constexpr double kLeastPlanGain = 0.005;
+constexpr double kMinPlanGain = 0.005;
 // Weights up to this stay in the caches from run to run.
 constexpr std::size_t kCachedWeightBytes = std::size_t{4} << 20;
 // Two prepared plans beside the model are too much beyond this.
-constexpr std::size_t kMostComparedWeightBytes = std::size_t{2} << 30;
+constexpr std::size_t kMaxComparedWeightBytes = std::size_t{2} << 30;
 // Of the time there is: how much of a batch to compute at a time.
 constexpr double kSliceShare = 0.25;
 // For two steps that might be one.
@@ -225,7 +225,7 @@ class Tuner {
         StepAlternative alternative = alternativeFrom(record, step);
         alternative.candidate = static_cast<std::int32_t>(c);
         const bool is_default = record.kernel == candidates[0].kernel && record.kept == candidates[0].kept;
-        if (!is_default) alternative.cost_ns /= 1 - kLeastGain;
+        if (!is_default) alternative.cost_ns /= 1 - kMinGain;
         const auto same = std::find_if(result.begin(), result.end(), [&](const StepAlternative& other) {
           return other.src == alternative.src && other.dst == alternative.dst;
         });
@@ -263,7 +263,7 @@ class Tuner {
     };
     BenchLimits limits = limits_;
     limits.budget_ns = kPairBudget_ns;
-    return pairs_->offer({kernels_, store_, key_, effort_, options_.tolerance, kLeastGain, limits, entryOf}, chosen,
+    return pairs_->offer({kernels_, store_, key_, effort_, options_.tolerance, kMinGain, limits, entryOf}, chosen,
                          between, alternatives);
   }
 
@@ -294,12 +294,12 @@ class Tuner {
     const bool pinned = pairs_->anyPinned() || std::any_of(distinct_.begin(), distinct_.end(), [](const auto& known) {
                           return known.second.entry.effort >= kPinnedEffort;
                         });
-    if (choices->empty() || pinned || constantBytes(spec_) > kMostComparedWeightBytes) return choices;
+    if (choices->empty() || pinned || constantBytes(spec_) > kMaxComparedWeightBytes) return choices;
     const bool full = effort_ == 2;
     const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, options_.clock_ns};
     returnFreedMemory();  // before two plans stand side by side
     const PlanTimes times = comparePlans(spec_, request_, kernels_, weights_, choices, limits);
-    if (times.chosen_ns >= (1 - kLeastPlanGain) * times.default_ns) {
+    if (times.chosen_ns >= (1 - kMinPlanGain) * times.default_ns) {
       choices->clear();
       weights_.releaseUnused();
     }
@@ -403,17 +403,18 @@ TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const Kerne
   const std::int64_t deadline_ns = timed.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
   const TuningKey key{"cpu", request.target.isa, options.libraries, request.target.threads};
   // Two prepared plans beside the model are too much where weights are large, and there they are what time goes to.
-  const bool may_measure = options.mode != TuneMode::kOff && constantBytes(spec) <= kMostComparedWeightBytes;
+  const bool may_measure = options.mode != TuneMode::kOff && constantBytes(spec) <= kMaxComparedWeightBytes;
   const SliceSearch search{may_measure, effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare),
                            timed.clock_ns};
   const auto textOf = [&](const PlanRequest& asked) { return planText(spec, asked, kernels, options.allow_winograd); };
   const std::string name = textOf(request);
-  const SliceChoice sliced = chooseSlices(spec, request, kernels, store, weights, key, name, search);
-  const PlanRequest part =
-      sliced.slices ? withSamples(request, sliced.slices->inputs, sliced.slices->samples) : request;
-  TunedPlan tuned =
-      Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns).run(sliced.slices ? textOf(part) : name);
-  tuned.slices = sliced.slices;
+  const MicroBatchChoice sliced = chooseMicroBatches(spec, request, kernels, store, weights, key, name, search);
+  const PlanRequest part = sliced.micro_batches
+                               ? withSamples(request, sliced.micro_batches->inputs, sliced.micro_batches->samples)
+                               : request;
+  TunedPlan tuned = Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns)
+                        .run(sliced.micro_batches ? textOf(part) : name);
+  tuned.micro_batches = sliced.micro_batches;
   if (!tuned.entries.empty() && sliced.entry) tuned.entries.push_back(*sliced.entry);
   return tuned;
 }

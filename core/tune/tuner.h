@@ -3,14 +3,14 @@
 // between layouts included.
 //
 //   0. where samples do not depend on each other, measure how many of a batch are best computed at a time, and go on with
-//      so many (tuner_slices.h);
+//      so many (tuner_micro_batches.h);
 //   1. trace the spec at its sizes;
 //   2. prepare and time the candidates of each distinct step (what the store already knows is not measured again);
 //   3. refuse those whose results are further from the default kernel's than the tolerance, one step of rounding aside
 //      where results are integers or floats of two bytes;
 //   4. time the conversions between the layouts that neighbours could exchange;
 //   5. choose by a partitioned Boolean quadratic problem (pbqp.h);
-//   6. time two of the chosen steps as one where a kernel computes both (tuner_join.h), and choose once more;
+//   6. time two of the chosen steps as one where a kernel computes both (tuner_pointwise_depthwise.h), and choose once more;
 //   7. run the chosen plan against the default one: it stays only when it is faster.
 // Activations are warm while a candidate is timed, weights come from memory as they do in a network of many layers.
 #pragma once
@@ -42,8 +42,8 @@ struct TuneOptions {
 };
 
 struct TunedPlan {
-  std::shared_ptr<const PlanChoices> choices;  // null: nothing but the defaults
-  std::shared_ptr<const BatchSlices> slices;   // null: the whole batch at once
+  std::shared_ptr<const PlanChoices> choices;         // null: nothing but the defaults
+  std::shared_ptr<const MicroBatches> micro_batches;  // null: the whole batch at once
   TuningKey key;
   std::vector<TuningEntry> entries;  // what to keep so that the same is chosen again; empty: no decision
 };

@@ -13,7 +13,7 @@
 #endif
 
 #include "core/base/error.h"
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "core/op/prepare.h"
 #include "core/op/shape_rules.h"
 
@@ -208,7 +208,7 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
     convert(layout, data, plain, values.data());
     return values;
   }
-  if (isNarrowFloat(layout.dtype)) {
+  if (isLowPrecisionFloat(layout.dtype)) {
     AlignedBuffer narrow(plain.bytes());
     convert(layout, data, plain, narrow.data());
     convert(plain, narrow.data(), contiguousDesc(DType::kF32, layout.dims), values.data());
@@ -240,7 +240,7 @@ namespace {
 // Between a number of this type and the next.
 double roundingStep(DType type, double value) {
   if (isInteger8(type)) return 1;
-  if (!isNarrowFloat(type)) return 0;
+  if (!isLowPrecisionFloat(type)) return 0;
   const int bits = type == DType::kBf16 ? 7 : 10,
             least = type == DType::kBf16 ? -126 : -14;  // of the mantissa; of the exponent
   return std::ldexp(1.0, std::max(std::ilogb(value), least) - bits);

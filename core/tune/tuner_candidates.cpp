@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/op/layout_text.h"
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "core/op/prepare.h"
 #include "core/op/shape_inference.h"
 #include "core/op/shape_rules.h"

@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 // Smaller ones are packed again.
-constexpr std::size_t kLeastBorrowed = std::size_t{1} << 20;
+constexpr std::size_t kMinBorrowed = std::size_t{1} << 20;
 
 // Packed constants whose numbers do not matter, because only time is taken: large ones are read from where another plan has
 // the same constant in another form. So two plans of a network need hardly more memory than one.
@@ -27,7 +27,7 @@ class BorrowedWeights final : public WeightCache {
     for (auto at = begin; at != end; ++at) {
       const Packed& buffer = at->second.buffer;
       if (at->second.form == form && buffer->bytes() == bytes) return buffer;
-      if (bytes >= kLeastBorrowed && buffer->bytes() >= bytes) found = buffer;
+      if (bytes >= kMinBorrowed && buffer->bytes() >= bytes) found = buffer;
     }
     if (!found) return WeightCache::getOrPack(source, form, bytes, pack);
     return std::make_shared<const AlignedBuffer>(found, found->data(), bytes);

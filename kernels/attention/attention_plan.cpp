@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/attention/attention_op.h"
-#include "kernels/common/integer_chain.h"
+#include "kernels/common/requantization.h"
 
 namespace ipex_studio {
 namespace {
@@ -87,9 +87,9 @@ bool attendsRowByRow(const AttentionJob& job) {
 
 std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes) {
   // Such as the class token of a vision transformer among its patches.
-  constexpr std::int64_t kMostLone = 2, kLeastLanes = 16;
+  constexpr std::int64_t kMaxLone = 2, kMinLanes = 16;
   const std::int64_t last = job.queries % lanes;
-  return lanes >= kLeastLanes && last <= kMostLone && job.k.column == 1 && job.v.column == 1 ? last : 0;
+  return lanes >= kMinLanes && last <= kMaxLone && job.k.column == 1 && job.v.column == 1 ? last : 0;
 }
 
 std::int64_t attentionRowFloats(const AttentionJob& job) {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/op/narrow_weights.h"
+#include "core/op/woq_weights.h"
 #include "kernels/common/reference.h"
 
 namespace ipex_studio {

@@ -1,4 +1,4 @@
-// Values of f32, bf16, f16, u8 and s8 to and from f32 by the best code that `isa` allows (widened_simd.cpp).
+// Values of f32, bf16, f16, u8 and s8 to and from f32 by the best code that `isa` allows (upconverted_simd.cpp).
 #pragma once
 
 #include <cstdint>

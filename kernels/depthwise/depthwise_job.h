@@ -46,7 +46,7 @@ struct DepthwiseCall {
   float* dst = nullptr;
 };
 
-// What follows the sums, as the chain says; `job`: DepthwiseJob or ExpandDepthwiseJob.
+// What follows the sums, as the chain says; `job`: DepthwiseJob or PointwiseDepthwiseJob.
 template <class Job>
 void takePostOps(GemmJob&& chain, Job* job) {
   job->activation = chain.activation;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/op/narrow_weights.h"
+#include "core/op/woq_weights.h"
 #include "kernels/common/reference.h"
 
 namespace ipex_studio {
@@ -33,7 +33,7 @@ RowRange roundRow(double* x, std::int64_t count) {
   return range;
 }
 
-// Weights with a scale per group, of 8 or 4 bits (core/op/narrow_weights.h).
+// Weights with a scale per group, of 8 or 4 bits (core/op/woq_weights.h).
 void refGroupedLinear(const RefCall& call, std::int64_t group) {
   const RefTensor &x = call.src[0], &w = call.src[1], &scales = call.src[2], &y = call.dst[0];
   const std::int64_t columns = w.dims[0], inner = x.dims[x.dims.rank - 1], groups = groupCount(inner, group);

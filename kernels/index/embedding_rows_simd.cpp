@@ -1,6 +1,6 @@
 // Rows of a table of u8 that carry their scale and offset (scaled_rows=1): picked one by one (embedding), or summed or
 // averaged per bag (embedding_bag). A row's parameters lie behind its integers, so that it is one run of memory, a quarter
-// of that in FP32; rows of coming ids are fetched while the present one is widened.
+// of that in FP32; rows of coming ids are fetched while the present one is upconverted.
 //
 // Declines: device, dtype (also tables without scales), post-ops.
 #undef HWY_TARGET_INCLUDE
@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/op/narrow_weights.h"
+#include "core/op/woq_weights.h"
 #include "kernels/common/byte_convert-inl.h"
 #include "kernels/index/embedding_bags-inl.h"
 

@@ -66,7 +66,7 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
                              hn::Vec<D> (&sum)[kPixels]) {
   const hn::RebindToFloat<D> d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  const IntegerChain& chain = job.chain;
+  const Requantization& chain = job.chain;
   const auto scale = hn::LoadU(d, chain.scale.data() + place.channel),
              offset = hn::LoadU(d, chain.offset.data() + place.channel);
   const auto low = hn::Set(d, chain.low), high = hn::Set(d, chain.high);

@@ -26,7 +26,7 @@ struct Int8DepthwiseJob {
   // Units of work: images × bands of lines × pieces of channels.
   std::int64_t bands = 1, piece = kInt8DepthwisePiece, pieces = 1;
   DType result = DType::kF32;
-  IntegerChain chain;
+  Requantization chain;
   std::vector<std::int32_t> start;  // one per channel; scale and offset are the chain's
   std::vector<GemmOperand> operands;
   std::vector<DType> operand_types;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/common/integer_chain.h"
+#include "kernels/common/requantization.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace ipex_studio {
@@ -24,7 +24,7 @@ struct Int8Tap {
   enum { kAll, kNotFirst, kNotLast } rows = kAll;
 };
 constexpr std::int64_t kMaxEdgeTaps = 25;
-constexpr int kFewestTapRows = 7;  // lines are cut evenly into tiles of so many pixels at least
+constexpr int kMinTapRows = 7;  // lines are cut evenly into tiles of so many pixels at least
 
 // Memory that is fetched line by line while tiles are summed; whether anything is left is looked at after each tile.
 constexpr std::int64_t kLineFloats = 16;
@@ -123,7 +123,7 @@ struct Int8GemmJob {
   bool by_taps = false;  // padding is left out: rows are read in place, tap by tap, where there is an image
   std::uint8_t lowest = 0, highest = 255;
   DType result = DType::kF32;
-  IntegerChain chain;
+  Requantization chain;
   std::vector<DType> operand_types;  // by post operand
   // Per column of panels, at GemmPanel::bias.
   std::vector<std::int32_t> start, column_sums;

@@ -26,11 +26,11 @@ class Int8GemmOp final : public PreparedOp {
     const std::int64_t share = thread < gemm.row_shares * gemm.column_shares ? thread % gemm.column_shares : 0;
     const std::int64_t begin = panels * share / gemm.column_shares, end = panels * (share + 1) / gemm.column_shares;
     // With few rows the weights are all that takes time.
-    constexpr std::int64_t kFewRows = 8, kMostBytes = 1 << 20;
+    constexpr std::int64_t kFewRows = 8, kMaxBytes = 1 << 20;
     const GemmPanel& first = gemm.panels[static_cast<std::size_t>(begin)];
     const std::int64_t depth = gemm.rows.depth(), taken = gemm.row_count <= kFewRows ? end - begin : 1;
     return {static_cast<const float*>(weights->data()) + first.weights,
-            static_cast<std::size_t>(std::min(kMostBytes, taken * first.width * depth * kWordBytes))};
+            static_cast<std::size_t>(std::min(kMaxBytes, taken * first.width * depth * kWordBytes))};
   }
 
   void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
@@ -131,7 +131,7 @@ std::uint32_t zeroByte(const PrepareArgs& args) {
 
 // Can tiles end as u8 in the registers? Lanes that do not exist cost as much as others, so few may be.
 bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8GemmJob& job) {
-  const IntegerChain& chain = job.chain;
+  const Requantization& chain = job.chain;
   if (!code.quantizes || job.rounding.needed || args.dst[0].dtype != DType::kU8) return false;
   if (!chain.tail.empty() || chain.activation != IntegerActivation::kNone) return false;
   if (chain.addend >= 0 && job.operand_types[static_cast<std::size_t>(chain.addend)] != DType::kU8) return false;
@@ -182,8 +182,7 @@ bool readsByTaps(const PrepareArgs& args, const Int8GemmJob& job) {
   constexpr std::int64_t kPair = 32;
   if (job.padding.needed || job.windows.needed || args.src[kSrc].dims.rank != 4 || zeroByte(args) != 0 || r.groups != 1)
     return false;
-  if (r.taps() == 1 || r.taps() > kMaxEdgeTaps || r.out[2] < kFewestTapRows || job.gemm.columns % kPair != 0)
-    return false;
+  if (r.taps() == 1 || r.taps() > kMaxEdgeTaps || r.out[2] < kMinTapRows || job.gemm.columns % kPair != 0) return false;
   if (r.padding[2] > r.stride[2]) return false;
   for (std::int64_t x = 0; x < r.kernel[2]; ++x) {
     const std::int64_t first = x * r.dilation[2] - r.padding[2], last = first + (r.out[2] - 1) * r.stride[2];

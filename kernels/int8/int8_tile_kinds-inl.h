@@ -42,7 +42,7 @@ constexpr TileKind tileKind() {
 template <bool kVnni>
 const TileKind& kindOf(std::int32_t width) {
 #if HWY_TARGET <= HWY_AVX3
-  // Widened weights take twice the registers.
+  // Upconverted weights take twice the registers.
   static constexpr TileKind kKinds[] = {tileKind<kVnni, 14, 0, 1>(),
                                         tileKind<kVnni, 14, 1, 0>(),
                                         tileKind < kVnni,
@@ -93,7 +93,7 @@ inline const TileKind& quantizedKindOf(std::int32_t width, bool fetches) {
 template <int kRows>
 constexpr void fillTapRows(TileKind* kind) {
   kind->run[kRows] = &multiplyTaps<kRows, 2>;
-  if constexpr (kRows > kFewestTapRows) fillTapRows<kRows - 1>(kind);
+  if constexpr (kRows > kMinTapRows) fillTapRows<kRows - 1>(kind);
 }
 
 constexpr TileKind tapKind() {

@@ -1,15 +1,15 @@
 // Matrix products of integers that the library does not take as they are, by its kernel on changed operands.
 //
 // matmul_onednn_flipped: u8 for the right operand becomes s8 by flipping the highest bit; its zero point moves along.
-// matmul_onednn_widened: both operands become FP32, less their zero points. For machines without VNNI; sums must fit the
+// matmul_onednn_upconverted: both operands become FP32, less their zero points. For machines without VNNI; sums must fit the
 // 24 bits of FP32, so that they are exact.
 //
 // Decline: device, dtype, post-ops, depth, and what the library's kernel declines.
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/integer_chain.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/requantization.h"
 #include "kernels/factories.h"
 
 namespace ipex_studio {
@@ -107,7 +107,7 @@ void roundToBytes(const float* from, void* to, std::int64_t begin, std::int64_t 
     bytes[i] = static_cast<T>(from[i] > kLow ? std::nearbyint(std::min(from[i], kLow + 255)) : kLow);
 }
 
-class WidenedMatmulOp final : public ChangedMatmul {
+class UpconvertedMatmulOp final : public ChangedMatmul {
  public:
   float zeros[2] = {};
 
@@ -139,11 +139,11 @@ class WidenedMatmulOp final : public ChangedMatmul {
   }
 };
 
-class MatmulWidened final : public Kernel {
+class MatmulUpconverted final : public Kernel {
  public:
-  explicit MatmulWidened(const Kernel* inner) : inner_(inner) {}
+  explicit MatmulUpconverted(const Kernel* inner) : inner_(inner) {}
 
-  const char* name() const override { return "matmul_onednn_widened"; }
+  const char* name() const override { return "matmul_onednn_upconverted"; }
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
@@ -158,7 +158,7 @@ class MatmulWidened final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    auto op = std::make_unique<WidenedMatmulOp>();
+    auto op = std::make_unique<UpconvertedMatmulOp>();
     op->inner = inner_->prepare(changed(args), reason);
     if (!op->inner) return nullptr;
     const PreparedOp& inner = *op->inner;
@@ -207,6 +207,8 @@ class MatmulWidened final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> makeMatmulFlipped(const Kernel* onednn) { return std::make_unique<MatmulFlipped>(onednn); }
-std::unique_ptr<Kernel> makeMatmulWidened(const Kernel* onednn) { return std::make_unique<MatmulWidened>(onednn); }
+std::unique_ptr<Kernel> makeMatmulUpconverted(const Kernel* onednn) {
+  return std::make_unique<MatmulUpconverted>(onednn);
+}
 
 }  // namespace ipex_studio

@@ -2,14 +2,14 @@
 // and fused post-operations. The library picks the layouts of activations and weights, or, in the pinned variants that
 // only a measurement chooses, those of the weights alone.
 //
-// Products of integers: scales, bias and what follows folded (integer_chain.h), the residual accumulated into.
+// Products of integers: scales, bias and what follows folded (requantization.h), the residual accumulated into.
 //
 // Declines: empty, dtype, rank, inexact, post-ops (the best implementation would be a reference one; fewer may go),
 // no-fast-implementation; pinned variants also layout (not theirs: too few channels for blocks) and algorithm (Winograd
 // where it cannot be: not 3×3, strided, grouped).
 #include <algorithm>
 
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "kernels/common/convolution_geometry.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/parallel.h"

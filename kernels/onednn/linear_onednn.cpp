@@ -2,7 +2,7 @@
 // inner product or as a 1×1 convolution of channels-last pixels are variants that only a measurement chooses: other
 // code inside the library, faster for some shapes.
 //
-// Products of integers: scales, bias and what follows folded (integer_chain.h).
+// Products of integers: scales, bias and what follows folded (requantization.h).
 //
 // Declines: device, dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio::onednn {
@@ -99,7 +99,7 @@ bool isProduct(DType a, DType b, DType dst) {
   const bool bytes = (a == DType::kU8 || a == DType::kS8) && b == DType::kS8;
   if (bytes) return dst == DType::kU8 || dst == DType::kS8 || dst == DType::kF32 || dst == DType::kBf16;
   if (a != b) return false;
-  return a == DType::kF32 ? dst == a : isNarrowFloat(a) && (dst == a || dst == DType::kF32);
+  return a == DType::kF32 ? dst == a : isLowPrecisionFloat(a) && (dst == a || dst == DType::kF32);
 }
 
 bool fromMd(const Md& md, TensorDesc* desc) {

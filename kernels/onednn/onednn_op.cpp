@@ -121,13 +121,13 @@ std::unique_ptr<ExecState> OnednnOp::newState() const { return std::make_unique<
 
 // Where in its packed weights the library begins is its own affair; most begin at the front.
 MemoryRange OnednnOp::firstReads(std::int32_t thread) const {
-  constexpr std::size_t kMostBytes = 128 << 10;
+  constexpr std::size_t kMaxBytes = 128 << 10;
   if (thread > 0) return {};
   MemoryRange largest;
   for (const WeightCache::Packed& packed : packed_buffers_) {
     if (packed->bytes() > largest.bytes) largest = {packed->data(), packed->bytes()};
   }
-  largest.bytes = std::min(largest.bytes, kMostBytes);
+  largest.bytes = std::min(largest.bytes, kMaxBytes);
   return largest;
 }
 

@@ -83,7 +83,7 @@ Verdict translatePostOps(const PostOpRequest& request, PostOps* result);
 // The request for a kernel whose result is seen as it is.
 PostOpRequest requestFor(const PrepareArgs& args, int first_operand);
 
-// Post-operations of a product: those of integers are folded first (integer_chain.h); channels lie along `channel_axis`
+// Post-operations of a product: those of integers are folded first (requantization.h); channels lie along `channel_axis`
 // of args.dst. `request` may see operands with other dims. Declines: post-ops, inexact (weights of more than 7 bits, or
 // signed sources, where the library would saturate sums).
 Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int channel_axis, PostOps* result);

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/op/narrow_floats.h"
-#include "kernels/common/integer_chain.h"
+#include "core/op/low_precision_floats.h"
 #include "kernels/common/layer_operands.h"
+#include "kernels/common/requantization.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio::onednn {
@@ -161,7 +161,7 @@ namespace {
 bool sameSize(DType a, DType b) { return elementBytes(a) == elementBytes(b); }
 
 // The folded chain's operand: accumulated into where it dies, else added before the factor.
-bool appendAddend(const PostOpRequest& request, IntegerChain* chain, PostOps* result) {
+bool appendAddend(const PostOpRequest& request, Requantization* chain, PostOps* result) {
   const int k = chain->addend;
   const DType type = request.operand_types[k];
   dnnl::memory::data_type onednn_type;
@@ -184,12 +184,12 @@ bool appendAddend(const PostOpRequest& request, IntegerChain* chain, PostOps* re
 }
 
 // Is what a clamp does done by the saturation of the result's type?
-bool clampsByType(const IntegerChain& chain, DType dtype) {
+bool clampsByType(const Requantization& chain, DType dtype) {
   return chain.tail.empty() && isByte(dtype) && chain.low == (dtype == DType::kU8 ? 0.0f : -128.0f) &&
          chain.high == (dtype == DType::kU8 ? 255.0f : 127.0f);
 }
 
-void appendClamp(const IntegerChain& chain, dnnl::post_ops* list) {
+void appendClamp(const Requantization& chain, dnnl::post_ops* list) {
   if (chain.low == 0 && std::isinf(chain.high)) {
     appendEltwise(*list, dnnl::algorithm::eltwise_relu, 0, 0);
   } else if (chain.clamps()) {
@@ -207,7 +207,7 @@ Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int cha
         args.constant[kWeights] != nullptr && largestWeight(args.src[kWeights], args.constant[kWeights]) <= kSevenBits;
     if (args.src[kSrc].dtype == DType::kS8 || !small) return Verdict::no("inexact");
   }
-  IntegerChain chain = foldChain(args, request.first_operand, channel_axis);
+  Requantization chain = foldChain(args, request.first_operand, channel_axis);
   saturate(args.dst[0].dtype, &chain);
   const float factor = chain.factor;
   if (chain.addend >= 0 && !appendAddend(request, &chain, result)) return Verdict::no("post-ops");

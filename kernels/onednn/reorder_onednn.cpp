@@ -2,7 +2,7 @@
 // PrepareArgs::dst. Types that oneDNN does not know are moved as integers of their size.
 //
 // Declines: device, dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "kernels/common/parallel.h"
 #include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"

@@ -123,7 +123,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_ops.h"
 #include "kernels/factories.h"

@@ -47,7 +47,7 @@ double integerMath(const std::string& op, double a, double b) {
 
 }  // namespace
 
-void refExtremum(const RefCall& call) {
+void refMaxMin(const RefCall& call) {
   const RefTensor& x = call.src[0];
   const int axis = axisOf(call);
   const std::int64_t size = x.dims[axis];

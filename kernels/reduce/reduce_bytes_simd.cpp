@@ -27,13 +27,13 @@ HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std
                            std::uint32_t* sums) {
   const hn::Repartition<std::uint16_t, D> d16;
   const hn::Repartition<std::uint32_t, D> d32;
-  constexpr std::int64_t kMostRows = 257;  // 257 · 255 = 2^16 - 1
+  constexpr std::int64_t kMaxRows = 257;  // 257 · 255 = 2^16 - 1
   const auto flips = hn::Set(d, flip);
   const auto low16 = hn::Set(d16, std::uint16_t{0xFF});
   const auto low32 = hn::Set(d32, std::uint32_t{0xFFFF});
   auto a = hn::Zero(d32), b = a, c = a, e = a;  // columns 4i, 4i + 1, …
-  for (std::int64_t begin = 0; begin < rows; begin += kMostRows) {
-    const std::int64_t end = std::min(rows, begin + kMostRows);
+  for (std::int64_t begin = 0; begin < rows; begin += kMaxRows) {
+    const std::int64_t end = std::min(rows, begin + kMaxRows);
     auto even = hn::Zero(d16), odd = even;
     for (std::int64_t r = begin; r < end; ++r, from += stride) {
       const auto pairs = hn::BitCast(d16, hn::Xor(hn::LoadU(d, from), flips));
@@ -110,9 +110,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "kernels/common/integer_chain.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/reduce_axes.h"
+#include "kernels/common/requantization.h"
 #include "kernels/factories.h"
 
 namespace ipex_studio {
@@ -148,8 +148,8 @@ class ReduceBytesSimd final : public Kernel {
     if (mode != "mean" && mode != "sum") return Verdict::no("mode");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (args.src[0].dims.count() == 0) return Verdict::no("empty");
-    constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) / 256 - 1;
-    return args.src[0].dims.count() / args.dst[0].dims.count() <= kMostRows ? Verdict::yes() : Verdict::no("depth");
+    constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) / 256 - 1;
+    return args.src[0].dims.count() / args.dst[0].dims.count() <= kMaxRows ? Verdict::yes() : Verdict::no("depth");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {

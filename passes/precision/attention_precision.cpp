@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "core/graph/node_facts.h"
-#include "core/quantization/sites.h"
+#include "core/quantization/quantizable_ops.h"
 #include "passes/match/node_writer.h"
-#include "passes/quantize/quantize_chain.h"
 #include "passes/quantize/quantize_forms.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 
@@ -34,9 +34,10 @@ bool comesFromIntegers(Value* value) {
   Node* node = value->node();
   if (Node* pieces = piecesUnpackedBy(node)) return comesFromIntegers(pieces->input(0));
   if (isProductOfIntegers(node)) return true;
-  const auto site = siteOf(node);
-  const bool passes_on = site && (site->role == SiteRole::kMoves || site->role == SiteRole::kPointwise);
-  return passes_on && std::any_of(site->activations.begin(), site->activations.end(), comesFromIntegers);
+  const auto quantizable = quantizableOpOf(node);
+  const bool passes_on =
+      quantizable && (quantizable->role == QuantizableRole::kMoves || quantizable->role == QuantizableRole::kPointwise);
+  return passes_on && std::any_of(quantizable->activations.begin(), quantizable->activations.end(), comesFromIntegers);
 }
 
 // A boolean mask as ones and zeros; others as they are.

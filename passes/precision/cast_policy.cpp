@@ -11,14 +11,16 @@ namespace ipex_studio {
 using torch::jit::Node;
 using torch::jit::Value;
 
-const NarrowFloat kBf16Floats{at::kBFloat16, "bf16", "bf16", "BF16"}, kFp16Floats{at::kHalf, "fp16", "f16", "FP16"};
+const LowPrecisionFloat kBf16Floats{at::kBFloat16, "bf16", "bf16", "BF16"},
+    kFp16Floats{at::kHalf, "fp16", "f16", "FP16"};
 
 namespace {
 
 constexpr double kLargestFp16 = 65504;
 
 bool followsOperands(OpKind kind, at::ScalarType type) {
-  return takesNarrowFloat(kind, type) && !isFloatProduct(kind) && kind != OpKind::kAttention && kind != OpKind::kCast;
+  return takesLowPrecisionFloat(kind, type) && !isFloatProduct(kind) && kind != OpKind::kAttention &&
+         kind != OpKind::kCast;
 }
 
 template <typename Test>
@@ -94,7 +96,7 @@ bool isFloatProduct(OpKind kind) {
   return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul;
 }
 
-CastPolicy castPolicy(Node* node, const LoweredNode& lowered, const NarrowFloat& narrow) {
+CastPolicy castPolicy(Node* node, const LoweredNode& lowered, const LowPrecisionFloat& narrow) {
   CastPolicy policy;
   const auto& ops = lowered.ops;
   // Their result's type is what they are for.

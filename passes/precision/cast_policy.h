@@ -1,4 +1,4 @@
-// What insert-casts does with an operation: compute it in narrow floats, let it follow its operands, or keep it in FP32. Private
+// What insert-casts does with an operation: compute it in low-precision floats, let it follow its operands, or keep it in FP32. Private
 // to that pass.
 //
 // Products are lowered: they sum in FP32. Chains, pools, concatenations and views follow. Normalizations, softmax, reductions
@@ -15,13 +15,13 @@
 
 namespace ipex_studio {
 
-struct NarrowFloat {
+struct LowPrecisionFloat {
   at::ScalarType type;
   const char* name;   // of the precision
   const char* dtype;  // in specs
   const char* title;  // for people
 };
-extern const NarrowFloat kBf16Floats, kFp16Floats;
+extern const LowPrecisionFloat kBf16Floats, kFp16Floats;
 
 enum class CastRole { kKeep, kFollow, kLower };
 
@@ -32,7 +32,7 @@ struct CastPolicy {
 };
 
 // `lowered`: what `node`, whose result is FP32, is for plans.
-CastPolicy castPolicy(torch::jit::Node* node, const LoweredNode& lowered, const NarrowFloat& narrow);
+CastPolicy castPolicy(torch::jit::Node* node, const LoweredNode& lowered, const LowPrecisionFloat& narrow);
 
 // Convolution, linear or matmul.
 bool isFloatProduct(OpKind kind);

@@ -4,7 +4,7 @@
 //           %s = softmax(%z32, 1)
 // Convolutions, linears and matmuls are lowered; depthwise convolutions, pools, elementwise chains, concatenations and
 // views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps more),
-// convolutions of images with a few channels too: narrow floats are multiplied in pairs of channels, and what pads them costs
+// convolutions of images with a few channels too: low-precision floats are multiplied in pairs of channels, and what pads them costs
 // more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A value is cast once for all its
 // readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights become narrow constants; bias, accumulation
 // and constant operands stay FP32. BF16 lowers attention, too, its sums and softmax stay FP32; it takes queries, keys and
@@ -25,8 +25,8 @@
 #include "core/graph/node_facts.h"
 #include "core/graph/precision_overrides.h"
 #include "core/lower/lowering.h"
+#include "core/quantization/quantizable_ops.h"
 #include "core/quantization/recipe.h"
-#include "core/quantization/sites.h"
 #include "core/runtime/machine_facts.h"
 #include "passes/pass_list.h"
 #include "passes/precision/attention_precision.h"
@@ -51,7 +51,8 @@ struct RecipeWishes {
 class CastInserter {
  public:
   // `wishes`: what alone is to be lowered, beside attention that follows products of integers; null: all that can be.
-  CastInserter(torch::jit::Graph& graph, PassContext& context, const NarrowFloat& narrow, const RecipeWishes* wishes)
+  CastInserter(torch::jit::Graph& graph, PassContext& context, const LowPrecisionFloat& narrow,
+               const RecipeWishes* wishes)
       : graph_(graph),
         context_(context),
         rewriter_(context.rewriter),
@@ -339,7 +340,7 @@ class CastInserter {
     rewriter_.replaceInput(holder, index, narrowed(holder->input(index), holder));
   }
 
-  // A constant in narrow floats, once for all that read it.
+  // A constant in low-precision floats, once for all that read it.
   Value* narrowed(Value* value, Node* before) {
     const at::Tensor tensor = *constantTensor(value);
     Value*& made = constants_[tensor.unsafeGetTensorImpl()];
@@ -384,7 +385,7 @@ class CastInserter {
   torch::jit::Graph& graph_;
   PassContext& context_;
   Rewriter& rewriter_;
-  const NarrowFloat& narrow_;
+  const LowPrecisionFloat& narrow_;
   const RecipeWishes* wishes_;
   ValueKeys keys_;
   std::unordered_set<const Node*> attentions_, lowered_attentions_;

@@ -10,7 +10,7 @@
 
 #include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
-#include "passes/quantize/quantize_chain.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 namespace {

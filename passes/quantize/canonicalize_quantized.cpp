@@ -15,9 +15,9 @@
 #include <unordered_set>
 
 #include "core/lower/lowering.h"
-#include "passes/quantize/quantize_chain.h"
 #include "passes/quantize/quantized_activation.h"
 #include "passes/quantize/quantized_reader.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 

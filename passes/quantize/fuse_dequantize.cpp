@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/quantization/sites.h"
+#include "core/quantization/quantizable_ops.h"
 #include "core/quantization/weights.h"
 #include "passes/pass_list.h"
-#include "passes/quantize/quantize_chain.h"
 #include "passes/quantize/quantize_forms.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 namespace {
@@ -61,18 +61,19 @@ class DequantizeFuser {
     for (Node* node : nodes) {
       if (!rewriter_.alive(node) || node->outputs().size() != 1) continue;
       requantize(node);
-      const auto site = rewriter_.alive(node) ? siteOf(node) : std::nullopt;
-      if (!site || !readsIntegers(*site) || context_.mayBeWritten(node->output())) continue;
-      if (site->role == SiteRole::kMoves) move(*site);
-      if (site->role == SiteRole::kPointwise && !dequantized(node->output())) fuseChain(*site);
-      if (site->role == SiteRole::kProduct && site->op.spec.kind != OpKind::kMatmul) fuseProduct(*site);
+      const auto quantizable = rewriter_.alive(node) ? quantizableOpOf(node) : std::nullopt;
+      if (!quantizable || !readsIntegers(*quantizable) || context_.mayBeWritten(node->output())) continue;
+      if (quantizable->role == QuantizableRole::kMoves) move(*quantizable);
+      if (quantizable->role == QuantizableRole::kPointwise && !dequantized(node->output())) fuseChain(*quantizable);
+      if (quantizable->role == QuantizableRole::kProduct && quantizable->op.spec.kind != OpKind::kMatmul)
+        fuseProduct(*quantizable);
     }
     return changed_;
   }
 
  private:
-  static bool readsIntegers(const Site& site) {
-    return std::any_of(site.activations.begin(), site.activations.end(),
+  static bool readsIntegers(const QuantizableOp& quantizable) {
+    return std::any_of(quantizable.activations.begin(), quantizable.activations.end(),
                        [](Value* value) { return dequantized(value).has_value(); });
   }
 
@@ -92,62 +93,67 @@ class DequantizeFuser {
     changed_ = true;
   }
 
-  void fuseProduct(const Site& site) {
-    const auto source = dequantized(site.activations[0]);
-    if (!source || site.positions[0] != 0) return;
+  void fuseProduct(const QuantizableOp& quantizable) {
+    const auto source = dequantized(quantizable.activations[0]);
+    if (!source || quantizable.positions[0] != 0) return;
     at::Tensor bias;
-    if (site.op.src.size() > 2 && !site.op.src[2].absent()) {
-      const auto constant = site.op.src[2].value != nullptr ? constantTensor(site.op.src[2].value) : std::nullopt;
+    if (quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent()) {
+      const auto constant =
+          quantizable.op.src[2].value != nullptr ? constantTensor(quantizable.op.src[2].value) : std::nullopt;
       if (!constant)
-        return context_.missed(site.node, reasons::kWeightsNotConstant, "Its bias is computed while the model runs.");
+        return context_.missed(quantizable.node, reasons::kWeightsNotConstant,
+                               "Its bias is computed while the model runs.");
       bias = *constant;
     }
-    const auto weights = weightsOnGrid(*constantTensor(site.op.src[1].value));
+    const auto weights = weightsOnGrid(*constantTensor(quantizable.op.src[1].value));
     if (!weights)
-      return context_.missed(site.node, reasons::kNotProfitable,
+      return context_.missed(quantizable.node, reasons::kNotProfitable,
                              "Its weights were not rounded; the model does not compute it in INT8.");
     if (!rewriter_.permit()) return;
     FusedOp op;
-    op.spec.kind = site.op.spec.kind;
-    op.spec.attributes = site.op.spec.attributes;
+    op.spec.kind = quantizable.op.spec.kind;
+    op.spec.attributes = quantizable.op.spec.attributes;
     if (source->affine.zero_point != 0) op.spec.attributes["src_zero"] = source->affine.zero_point;
     op.base = {source->integers, nullptr, nullptr};
-    setIntegerWeights(rewriter_, {weights->integers, weights->scales, bias}, source->affine.scale, &op, site.node);
-    appendChain(site, &op);
-    finish(site.node, std::move(op), "computes on integers, accumulates in 32 bits");
+    setIntegerWeights(rewriter_, {weights->integers, weights->scales, bias}, source->affine.scale, &op,
+                      quantizable.node);
+    appendChain(quantizable, &op);
+    finish(quantizable.node, std::move(op), "computes on integers, accumulates in 32 bits");
   }
 
-  void fuseChain(const Site& site) {
-    if (site.op.src.empty() || site.op.src[0].value == nullptr || site.op.spec.has("result")) return;
-    const auto source = dequantized(site.op.src[0].value);
-    const bool sums = std::any_of(site.activations.begin() + static_cast<std::ptrdiff_t>(site.base_count),
-                                  site.activations.end(), [](Value* value) { return dequantized(value).has_value(); });
+  void fuseChain(const QuantizableOp& quantizable) {
+    if (quantizable.op.src.empty() || quantizable.op.src[0].value == nullptr || quantizable.op.spec.has("result"))
+      return;
+    const auto source = dequantized(quantizable.op.src[0].value);
+    const bool sums =
+        std::any_of(quantizable.activations.begin() + static_cast<std::ptrdiff_t>(quantizable.base_count),
+                    quantizable.activations.end(), [](Value* value) { return dequantized(value).has_value(); });
     if ((!source && !sums) || !rewriter_.permit()) return;
     FusedOp op;
     op.spec.kind = OpKind::kPointwise;
-    op.base = {source ? source->integers : site.op.src[0].value};
+    op.base = {source ? source->integers : quantizable.op.src[0].value};
     if (source) op.spec.post_ops.push_back(toReal(source->affine));
-    appendChain(site, &op);
-    finish(site.node, std::move(op), "reads integers");
+    appendChain(quantizable, &op);
+    finish(quantizable.node, std::move(op), "reads integers");
   }
 
   // The operation's own post-operations behind what `op` has already; sums read integers.
-  void appendChain(const Site& site, FusedOp* op) {
-    const auto base = static_cast<std::size_t>(baseSourceCount(site.op.spec.kind));
+  void appendChain(const QuantizableOp& quantizable, FusedOp* op) {
+    const auto base = static_cast<std::size_t>(baseSourceCount(quantizable.op.spec.kind));
     const auto shift = static_cast<std::int32_t>(op->post_args.size());
-    std::vector<std::optional<AffineParameters>> integer(site.op.src.size());
-    for (std::size_t s = base; s < site.op.src.size(); ++s) {
-      Value* value = operandValue(rewriter_, site.op.src[s], site.node);
+    std::vector<std::optional<AffineParameters>> integer(quantizable.op.src.size());
+    for (std::size_t s = base; s < quantizable.op.src.size(); ++s) {
+      Value* value = operandValue(rewriter_, quantizable.op.src[s], quantizable.node);
       const auto found = dequantized(value);
-      const auto activation = std::find(site.positions.begin(), site.positions.end(), s);
-      if (found && activation != site.positions.end() &&
-          site.takesIntegers(static_cast<std::size_t>(activation - site.positions.begin()))) {
+      const auto activation = std::find(quantizable.positions.begin(), quantizable.positions.end(), s);
+      if (found && activation != quantizable.positions.end() &&
+          quantizable.takesIntegers(static_cast<std::size_t>(activation - quantizable.positions.begin()))) {
         integer[s] = found->affine;
         value = found->integers;
       }
       op->post_args.push_back(value);
     }
-    for (PostOp post_op : site.op.spec.post_ops) {
+    for (PostOp post_op : quantizable.op.spec.post_ops) {
       const auto affine =
           isBinary(post_op.kind) ? integer[base + static_cast<std::size_t>(post_op.operand)] : std::nullopt;
       if (isBinary(post_op.kind)) post_op.operand += shift;
@@ -180,15 +186,15 @@ class DequantizeFuser {
   }
 
   // The node stays; what it reads and gives are integers.
-  void move(const Site& site) {
-    const auto first = dequantized(site.activations[0]);
+  void move(const QuantizableOp& quantizable) {
+    const auto first = dequantized(quantizable.activations[0]);
     const auto fits = [&](Value* value) {
       const auto own = dequantized(value);
       return own && own->affine.scale == first->affine.scale && own->affine.zero_point == first->affine.zero_point;
     };
-    if (!first || !std::all_of(site.activations.begin(), site.activations.end(), fits)) return;
-    if (!(site.is_view || context_.options.plan_regions) || !rewriter_.permit()) return;
-    Node* node = site.node;
+    if (!first || !std::all_of(quantizable.activations.begin(), quantizable.activations.end(), fits)) return;
+    if (!(quantizable.is_view || context_.options.plan_regions) || !rewriter_.permit()) return;
+    Node* node = quantizable.node;
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       Node* list = node->input(i)->node();
       if (list->kind() == c10::prim::ListConstruct &&

@@ -11,11 +11,11 @@
 
 #include "core/graph/precision_overrides.h"
 #include "core/quantization/grouped_weights.h"
+#include "core/quantization/quantizable_ops.h"
 #include "core/quantization/recipe.h"
-#include "core/quantization/sites.h"
 #include "core/quantization/weights.h"
 #include "passes/pass_list.h"
-#include "passes/quantize/quantize_chain.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 namespace {
@@ -25,16 +25,16 @@ using torch::jit::Value;
 
 constexpr std::int64_t kFewWeights = 1024;
 
-Decline declineOf(const Site& site, PassContext& context) {
+Decline declineOf(const QuantizableOp& quantizable, PassContext& context) {
   const std::string decided = decidedPrecision(context.options.precision_overrides, context.rewriter.origins(),
-                                               site.node, opKindName(site.op.spec.kind));
+                                               quantizable.node, opKindName(quantizable.op.spec.kind));
   if (!decided.empty() && decided != "int8") return {reasons::kDecided, "It was decided that it stays out of INT8."};
-  const at::Tensor weights = *constantTensor(site.op.src[1].value);
+  const at::Tensor weights = *constantTensor(quantizable.op.src[1].value);
   if (!weights.isfinite().all().item<bool>())
     return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
   if (weights.numel() < kFewWeights) return {reasons::kNotProfitable, "It has few weights."};
-  const bool has_bias = site.op.src.size() > 2 && !site.op.src[2].absent();
-  if (has_bias && (site.op.src[2].value == nullptr || !constantTensor(site.op.src[2].value))) {
+  const bool has_bias = quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent();
+  if (has_bias && (quantizable.op.src[2].value == nullptr || !constantTensor(quantizable.op.src[2].value))) {
     return {reasons::kWeightsNotConstant, "Its bias is computed while the model runs."};
   }
   return {};
@@ -62,32 +62,33 @@ std::string textFor(const Recipe& recipe) {
   return fmt::format("keeps its weights in {} bits, {} of them with a scale", recipe.weight_bits, recipe.group);
 }
 
-void rewrite(const Site& site, PassContext& context, const Recipe& recipe) {
+void rewrite(const QuantizableOp& quantizable, PassContext& context, const Recipe& recipe) {
   const bool dynamic = recipe.mode == QuantizationMode::kDynamic;
   FusedOp op;
   op.spec.kind = OpKind::kLinear;
-  op.spec.attributes = site.op.spec.attributes;
+  op.spec.attributes = quantizable.op.spec.attributes;
   if (dynamic) op.spec.attributes["dynamic"] = std::int64_t{1};
-  op.base = {site.op.src[0].value, nullptr, nullptr};
+  op.base = {quantizable.op.src[0].value, nullptr, nullptr};
   at::Tensor bias;
-  if (site.op.src.size() > 2 && !site.op.src[2].absent()) bias = *constantTensor(site.op.src[2].value);
-  const at::Tensor given = *constantTensor(site.op.src[1].value);
+  if (quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent())
+    bias = *constantTensor(quantizable.op.src[2].value);
+  const at::Tensor given = *constantTensor(quantizable.op.src[1].value);
   if (recipe.group != 0) {
-    setGroupedWeights(context.rewriter, given, bias, recipe, &op, site.node);
+    setGroupedWeights(context.rewriter, given, bias, recipe, &op, quantizable.node);
   } else {
     const QuantizedWeights weights = quantizeWeights(given, dynamic ? integerWeightBits(context.options) : 8);
-    setIntegerWeights(context.rewriter, {weights.integers, weights.scales, bias}, 1, &op, site.node);
+    setIntegerWeights(context.rewriter, {weights.integers, weights.scales, bias}, 1, &op, quantizable.node);
   }
   const auto shift = static_cast<std::int32_t>(op.post_args.size());
-  for (std::size_t s = 3; s < site.op.src.size(); ++s)
-    op.post_args.push_back(operandValue(context.rewriter, site.op.src[s], site.node));
-  for (PostOp post_op : site.op.spec.post_ops) {
+  for (std::size_t s = 3; s < quantizable.op.src.size(); ++s)
+    op.post_args.push_back(operandValue(context.rewriter, quantizable.op.src[s], quantizable.node));
+  for (PostOp post_op : quantizable.op.spec.post_ops) {
     if (isBinary(post_op.kind)) post_op.operand += shift;
     appendPostOp(&op.spec.post_ops, post_op);
   }
-  Value* result = writeFusedOp(context.rewriter, op, site.node)->output();
-  result->setType(site.node->output()->type());
-  context.rewriter.replace({site.node}, site.node->output(), result, textFor(recipe));
+  Value* result = writeFusedOp(context.rewriter, op, quantizable.node)->output();
+  result->setType(quantizable.node->output()->type());
+  context.rewriter.replace({quantizable.node}, quantizable.node->output(), result, textFor(recipe));
 }
 
 bool insertIntegerWeights(torch::jit::Graph& graph, PassContext& context) {
@@ -97,12 +98,12 @@ bool insertIntegerWeights(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
   for (Node* node : nodes) {
-    const auto site = siteOf(node);
-    if (!site || site->op.spec.kind != OpKind::kLinear) continue;
-    const Decline why = declineOf(*site, context);
+    const auto quantizable = quantizableOpOf(node);
+    if (!quantizable || quantizable->op.spec.kind != OpKind::kLinear) continue;
+    const Decline why = declineOf(*quantizable, context);
     if (why) context.missed(node, why);
     if (why || !context.rewriter.permit()) continue;
-    rewrite(*site, context, recipe);
+    rewrite(*quantizable, context, recipe);
     changed = true;
   }
   return changed;

@@ -18,9 +18,9 @@
 #include "core/base/error.h"
 #include "core/graph/precision_overrides.h"
 #include "passes/pass_list.h"
-#include "passes/quantize/quantize_chain.h"
 #include "passes/quantize/quantize_scales.h"
 #include "passes/quantize/quantize_writer.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 namespace {
@@ -43,16 +43,16 @@ class Quantizer {
     for (Node* node : graph_.nodes()) classify(node);
     requireSameModel();
     keepWithoutProducts();
-    const std::vector<Forms> forms = assignForms(sites_, alternatives_);
-    scales_.unite(sites_, forms);
-    std::vector<QuantizedSite> work;
-    for (std::size_t s = 0; s < sites_.size(); ++s) {
+    const std::vector<Forms> forms = assignForms(quantizable_ops_, alternatives_);
+    scales_.unite(quantizable_ops_, forms);
+    std::vector<QuantizedOp> work;
+    for (std::size_t s = 0; s < quantizable_ops_.size(); ++s) {
       if (!explainKept(s, forms[s])) work.push_back(parametersOf(s, forms[s]));
     }
     smooth(&work);
     const int bits = integerWeightBits(context_.options);
     QuantizeWriter writer(context_, bits, recipe_.bias_correction);
-    for (const QuantizedSite& quantized : work) {
+    for (const QuantizedOp& quantized : work) {
       if (!writer.concerns(quantized)) continue;
       if (!context_.rewriter.permit()) break;
       writer.write(quantized);
@@ -68,38 +68,38 @@ class Quantizer {
 
  private:
   void classify(Node* node) {
-    auto site = siteOf(node);
-    if (!site) {
+    auto quantizable = quantizableOpOf(node);
+    if (!quantizable) {
       explainUnsupported(node);
       return;
     }
-    std::vector<Forms> allowed = allowedForms(*site);
+    std::vector<Forms> allowed = allowedForms(*quantizable);
     if (allowed.empty()) return;
-    sites_.push_back(std::move(*site));
+    quantizable_ops_.push_back(std::move(*quantizable));
     alternatives_.push_back(std::move(allowed));
   }
 
-  // Integers are for products: where none is connected through the sites, rounding would buy a few bytes only.
+  // Integers are for products: where none is connected through the quantizable ops, rounding would buy a few bytes only.
   void keepWithoutProducts() {
     std::unordered_map<const Node*, std::size_t> index;
-    std::vector<std::size_t> parent(sites_.size());
+    std::vector<std::size_t> parent(quantizable_ops_.size());
     const auto root = [&](std::size_t s) {
       while (parent[s] != s) s = parent[s] = parent[parent[s]];
       return s;
     };
-    for (std::size_t s = 0; s < sites_.size(); ++s) {
+    for (std::size_t s = 0; s < quantizable_ops_.size(); ++s) {
       parent[s] = s;
-      index[sites_[s].node] = s;
-      for (const Value* value : sites_[s].activations) {
+      index[quantizable_ops_[s].node] = s;
+      for (const Value* value : quantizable_ops_[s].activations) {
         const auto producer = index.find(value->node());
         if (producer != index.end()) parent[root(s)] = root(producer->second);
       }
     }
-    std::vector<bool> has_product(sites_.size(), false);
-    for (std::size_t s = 0; s < sites_.size(); ++s) {
-      if (sites_[s].role == SiteRole::kProduct) has_product[root(s)] = true;
+    std::vector<bool> has_product(quantizable_ops_.size(), false);
+    for (std::size_t s = 0; s < quantizable_ops_.size(); ++s) {
+      if (quantizable_ops_[s].role == QuantizableRole::kProduct) has_product[root(s)] = true;
     }
-    for (std::size_t s = 0; s < sites_.size(); ++s) {
+    for (std::size_t s = 0; s < quantizable_ops_.size(); ++s) {
       if (!has_product[root(s)]) alternatives_[s] = {{false, false}};
     }
   }
@@ -115,53 +115,53 @@ class Quantizer {
   }
 
   // Empty: stays as it is, and that was said.
-  std::vector<Forms> allowedForms(const Site& site) {
-    const RecipeNode* wish = wishFor(site);
-    const Decline why = declineOf(site, wish);
+  std::vector<Forms> allowedForms(const QuantizableOp& quantizable) {
+    const RecipeNode* wish = wishFor(quantizable);
+    const Decline why = declineOf(quantizable, wish);
     if (why) {
-      context_.missed(site.node, why);
+      context_.missed(quantizable.node, why);
       return {};
     }
-    const bool writes = scales_.known(site.node->output());
-    switch (site.role) {
-      case SiteRole::kProduct:
+    const bool writes = scales_.known(quantizable.node->output());
+    switch (quantizable.role) {
+      case QuantizableRole::kProduct:
         if (writes) return {{true, true}, {true, false}};
         return {{true, false}};
-      case SiteRole::kPointwise: {
+      case QuantizableRole::kPointwise: {
         std::vector<Forms> forms{{false, false}};
-        const bool reads = scales_.known(site.activations[0]);
+        const bool reads = scales_.known(quantizable.activations[0]);
         if (writes) forms.push_back({false, true});
         if (reads) forms.push_back({true, false});
         if (reads && writes) forms.push_back({true, true});
         return forms;
       }
-      case SiteRole::kMoves:
+      case QuantizableRole::kMoves:
         if (!writes || !context_.options.plan_regions) return {{false, false}};
         return {{false, false}, {true, true}};
-      case SiteRole::kAverages: {
+      case QuantizableRole::kAverages: {
         std::vector<Forms> forms{{false, false}};
-        if (!scales_.known(site.activations[0]) || !context_.options.plan_regions) return forms;
+        if (!scales_.known(quantizable.activations[0]) || !context_.options.plan_regions) return forms;
         forms.push_back({true, false});
-        if (site.op.spec.kind == OpKind::kPool && writes) forms.push_back({true, true});
+        if (quantizable.op.spec.kind == OpKind::kPool && writes) forms.push_back({true, true});
         return forms;
       }
-      case SiteRole::kAttention:
+      case QuantizableRole::kAttention:
         if (!writes) return {{false, false}};
         return {{false, false}, {false, true}};
     }
     return {};
   }
 
-  const RecipeNode* wishFor(const Site& site) const {
-    const auto found = nodes_.find(keys_.of(site.node->output()));
+  const RecipeNode* wishFor(const QuantizableOp& quantizable) const {
+    const auto found = nodes_.find(keys_.of(quantizable.node->output()));
     return found == nodes_.end() ? nullptr : found->second;
   }
 
-  Decline declineOf(const Site& site, const RecipeNode* wish) {
+  Decline declineOf(const QuantizableOp& quantizable, const RecipeNode* wish) {
     if (wish != nullptr) ++known_nodes_;
-    if (site.role == SiteRole::kProduct) ++products_;
+    if (quantizable.role == QuantizableRole::kProduct) ++products_;
     const std::string decided = decidedPrecision(context_.options.precision_overrides, context_.rewriter.origins(),
-                                                 site.node, opKindName(site.op.spec.kind));
+                                                 quantizable.node, opKindName(quantizable.op.spec.kind));
     if (!decided.empty() && decided != "int8") return {reasons::kDecided, "It was decided that it stays out of INT8."};
     if (decided.empty() && wish != nullptr && (wish->precision == "fp32" || wish->precision == "bf16")) {
       return {reasons::kKeptByRecipe, wish->reason.empty()
@@ -169,25 +169,26 @@ class Quantizer {
                                           : fmt::format("The recipe keeps it out of INT8: {}.", wish->reason)};
     }
     const auto written = [&](Value* value) { return context_.mayBeWritten(value); };
-    if (written(site.node->output()) || std::any_of(site.activations.begin(), site.activations.end(), written)) {
+    if (written(quantizable.node->output()) ||
+        std::any_of(quantizable.activations.begin(), quantizable.activations.end(), written)) {
       return {reasons::kAliased, "Its result or an operand may be written to."};
     }
-    if (site.role != SiteRole::kProduct) return {};
+    if (quantizable.role != QuantizableRole::kProduct) return {};
     if (wish == nullptr) return {reasons::kNotCalibrated, "The recipe does not know this operation."};
-    for (std::size_t a = 0; a < site.base_count; ++a) {
-      if (!scales_.known(site.activations[a]))
+    for (std::size_t a = 0; a < quantizable.base_count; ++a) {
+      if (!scales_.known(quantizable.activations[a]))
         return {reasons::kNotCalibrated, "What it reads was not seen while calibrating."};
     }
-    return declineOfWeights(site);
+    return declineOfWeights(quantizable);
   }
 
-  static Decline declineOfWeights(const Site& site) {
-    if (site.op.spec.kind == OpKind::kMatmul) return {};
-    const bool has_bias = site.op.src.size() > 2 && !site.op.src[2].absent();
-    if (has_bias && (site.op.src[2].value == nullptr || !constantTensor(site.op.src[2].value))) {
+  static Decline declineOfWeights(const QuantizableOp& quantizable) {
+    if (quantizable.op.spec.kind == OpKind::kMatmul) return {};
+    const bool has_bias = quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent();
+    if (has_bias && (quantizable.op.src[2].value == nullptr || !constantTensor(quantizable.op.src[2].value))) {
       return {reasons::kWeightsNotConstant, "Its bias is computed while the model runs."};
     }
-    if (!constantTensor(site.op.src[1].value)->isfinite().all().item<bool>())
+    if (!constantTensor(quantizable.op.src[1].value)->isfinite().all().item<bool>())
       return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
     return {};
   }
@@ -201,46 +202,50 @@ class Quantizer {
 
   // True: nothing is to be done. Says why not.
   bool explainKept(std::size_t s, const Forms& forms) {
-    const Site& site = sites_[s];
+    const QuantizableOp& quantizable = quantizable_ops_[s];
     if (forms.in || forms.out) return false;
     const bool could = alternatives_[s].size() > 1;
-    if (site.role == SiteRole::kPointwise) {
+    if (quantizable.role == QuantizableRole::kPointwise) {
       // It may still read integers in its sums.
-      if (!could) context_.missed(site.node, reasons::kNotCalibrated, "Its values were not seen while calibrating.");
+      if (!could)
+        context_.missed(quantizable.node, reasons::kNotCalibrated, "Its values were not seen while calibrating.");
       if (could)
-        context_.missed(site.node, reasons::kNotProfitable, "In FP32 it moves no more bytes, conversions counted.");
+        context_.missed(quantizable.node, reasons::kNotProfitable,
+                        "In FP32 it moves no more bytes, conversions counted.");
       return false;
     }
-    if (!site.is_view && could)
-      context_.missed(site.node, reasons::kNotProfitable, "In FP32 it moves no more bytes, conversions counted.");
+    if (!quantizable.is_view && could)
+      context_.missed(quantizable.node, reasons::kNotProfitable,
+                      "In FP32 it moves no more bytes, conversions counted.");
     return true;
   }
 
-  QuantizedSite parametersOf(std::size_t s, const Forms& forms) {
-    QuantizedSite quantized;
-    quantized.site = sites_[s];
+  QuantizedOp parametersOf(std::size_t s, const Forms& forms) {
+    QuantizedOp quantized;
+    quantized.quantizable = quantizable_ops_[s];
     quantized.forms = forms;
-    for (Value* value : quantized.site.activations) quantized.activations.push_back(scales_.of(value));
-    quantized.result = scales_.of(quantized.site.node->output());
-    quantized.input = scales_.calibrated(quantized.site.activations[0]);
+    for (Value* value : quantized.quantizable.activations) quantized.activations.push_back(scales_.of(value));
+    quantized.result = scales_.of(quantized.quantizable.node->output());
+    quantized.input = scales_.calibrated(quantized.quantizable.activations[0]);
     return quantized;
   }
 
   // One set of factors per value for all linear layers that read it, where it comes in FP32.
-  void smooth(std::vector<QuantizedSite>* work) {
+  void smooth(std::vector<QuantizedOp>* work) {
     if (recipe_.smooth_alpha <= 0) return;
-    std::unordered_map<const Value*, std::vector<QuantizedSite*>> readers;
+    std::unordered_map<const Value*, std::vector<QuantizedOp*>> readers;
     std::unordered_map<const Value*, bool> integers;
-    for (QuantizedSite& quantized : *work) {
-      integers[quantized.site.node->output()] = quantized.forms.out;
-      if (quantized.site.op.spec.kind == OpKind::kLinear) readers[quantized.site.activations[0]].push_back(&quantized);
+    for (QuantizedOp& quantized : *work) {
+      integers[quantized.quantizable.node->output()] = quantized.forms.out;
+      if (quantized.quantizable.op.spec.kind == OpKind::kLinear)
+        readers[quantized.quantizable.activations[0]].push_back(&quantized);
     }
     for (auto& [value, linears] : readers) {
       const RecipeValue* seen = linears[0]->input;
       const auto written = integers.find(value);
       if (seen == nullptr || seen->channel_absmax.empty() || (written != integers.end() && written->second)) continue;
       std::vector<at::Tensor> weights;
-      for (const QuantizedSite* linear : linears) weights.push_back(*constantTensor(linear->site.op.src[1].value));
+      for (const QuantizedOp* linear : linears) weights.push_back(*constantTensor(linear->quantizable.op.src[1].value));
       const std::vector<double> factors = smoothingFactors(seen->channel_absmax, weights, recipe_.smooth_alpha);
       if (factors.empty()) continue;
       double largest = 0;
@@ -248,7 +253,7 @@ class Quantizer {
         largest = std::max(largest, seen->channel_absmax[c] / factors[c]);
       const AffineParameters affine =
           affineParameters({seen->least < 0 ? -largest : 0, seen->greatest > 0 ? largest : 0});
-      for (QuantizedSite* linear : linears) {
+      for (QuantizedOp* linear : linears) {
         linear->smoothing = factors;
         linear->activations[0] = affine;
       }
@@ -261,7 +266,7 @@ class Quantizer {
   ValueKeys keys_;
   QuantizationScales scales_;
   std::unordered_map<std::string, const RecipeNode*> nodes_;
-  std::vector<Site> sites_;
+  std::vector<QuantizableOp> quantizable_ops_;
   std::vector<std::vector<Forms>> alternatives_;
   std::size_t known_nodes_ = 0, products_ = 0;
 };

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "passes/quantize/quantize_chain.h"
 #include "passes/quantize/quantize_forms.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 

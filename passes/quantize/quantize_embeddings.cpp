@@ -11,10 +11,10 @@
 
 #include "core/graph/precision_overrides.h"
 #include "core/lower/lowering.h"
-#include "core/op/narrow_weights.h"
+#include "core/op/woq_weights.h"
 #include "core/quantization/grouped_weights.h"
+#include "core/quantization/quantizable_ops.h"
 #include "core/quantization/recipe.h"
-#include "core/quantization/sites.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {

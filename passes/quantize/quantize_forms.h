@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/quantization/sites.h"
+#include "core/quantization/quantizable_ops.h"
 
 namespace ipex_studio {
 
@@ -12,9 +12,10 @@ struct Forms {
   bool operator==(const Forms& other) const { return in == other.in && out == other.out; }
 };
 
-// One of `alternatives` (at least one) for each site, such that the fewest bytes are moved, conversions and their steps
-// counted. Sites in order of the graph.
-std::vector<Forms> assignForms(const std::vector<Site>& sites, const std::vector<std::vector<Forms>>& alternatives);
+// One of `alternatives` (at least one) for each quantizable op, such that the fewest bytes are moved, conversions and their steps
+// counted. Quantizable ops in order of the graph.
+std::vector<Forms> assignForms(const std::vector<QuantizableOp>& quantizable_ops,
+                               const std::vector<std::vector<Forms>>& alternatives);
 
 // The operation that reads a value at this use: a list belongs to its reader.
 const torch::jit::Node* readerAt(const torch::jit::Use& use);

@@ -40,21 +40,22 @@ void QuantizationScales::include(const Value* group_of, Value* value) {
   }
 }
 
-void QuantizationScales::unite(const std::vector<Site>& sites, const std::vector<Forms>& forms) {
+void QuantizationScales::unite(const std::vector<QuantizableOp>& quantizable_ops, const std::vector<Forms>& forms) {
   std::unordered_map<const Value*, bool> integers;
-  for (std::size_t s = 0; s < sites.size(); ++s) integers[sites[s].node->output()] = forms[s].out;
+  for (std::size_t s = 0; s < quantizable_ops.size(); ++s) integers[quantizable_ops[s].node->output()] = forms[s].out;
   std::vector<std::pair<const Value*, Value*>> members;
-  for (std::size_t s = 0; s < sites.size(); ++s) {
-    const bool moves = sites[s].role == SiteRole::kMoves || sites[s].role == SiteRole::kAverages;
+  for (std::size_t s = 0; s < quantizable_ops.size(); ++s) {
+    const bool moves =
+        quantizable_ops[s].role == QuantizableRole::kMoves || quantizable_ops[s].role == QuantizableRole::kAverages;
     if (!moves || !forms[s].in || !forms[s].out) continue;
-    for (Value* operand : sites[s].activations) {
+    for (Value* operand : quantizable_ops[s].activations) {
       const auto written = integers.find(operand);
       if (written != integers.end() && written->second) {
         const Value* root = group(operand);
-        const Value* own = group(sites[s].node->output());
+        const Value* own = group(quantizable_ops[s].node->output());
         if (root != own) parents_[own] = root;
       }
-      members.emplace_back(sites[s].node->output(), operand);
+      members.emplace_back(quantizable_ops[s].node->output(), operand);
     }
   }
   for (const auto& [result, operand] : members) include(result, operand);

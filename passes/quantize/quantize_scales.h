@@ -19,7 +19,7 @@ class QuantizationScales {
   const RecipeValue* calibrated(const torch::jit::Value* value) const;
 
   // Values that pass through concatenations, pools and views as integers share their scale from now on.
-  void unite(const std::vector<Site>& sites, const std::vector<Forms>& forms);
+  void unite(const std::vector<QuantizableOp>& quantizable_ops, const std::vector<Forms>& forms);
   AffineParameters of(torch::jit::Value* value);
 
  private:

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "passes/quantize/quantize_chain.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 
@@ -68,28 +68,28 @@ Value* QuantizeWriter::asFloat(Value* value, Node* before) {
   return made;
 }
 
-bool QuantizeWriter::concerns(const QuantizedSite& quantized) const {
-  const auto& activations = quantized.site.activations;
+bool QuantizeWriter::concerns(const QuantizedOp& quantized) const {
+  const auto& activations = quantized.quantizable.activations;
   return quantized.forms.in || quantized.forms.out ||
          std::any_of(activations.begin(), activations.end(), [&](Value* value) { return isInteger(now(value)); });
 }
 
-void QuantizeWriter::write(const QuantizedSite& quantized) {
-  switch (quantized.site.role) {
-    case SiteRole::kProduct:
+void QuantizeWriter::write(const QuantizedOp& quantized) {
+  switch (quantized.quantizable.role) {
+    case QuantizableRole::kProduct:
       return writeProduct(quantized);
-    case SiteRole::kPointwise:
+    case QuantizableRole::kPointwise:
       return writeChain(quantized);
-    case SiteRole::kMoves:
-    case SiteRole::kAverages:
+    case QuantizableRole::kMoves:
+    case QuantizableRole::kAverages:
       return writeMove(quantized);
-    case SiteRole::kAttention:
+    case QuantizableRole::kAttention:
       return writeAttention(quantized);
   }
 }
 
-void QuantizeWriter::replace(const QuantizedSite& quantized, FusedOp op, const char* text) {
-  Node* old = quantized.site.node;
+void QuantizeWriter::replace(const QuantizedOp& quantized, FusedOp op, const char* text) {
+  Node* old = quantized.quantizable.node;
   if (quantized.forms.out) {
     appendPostOp(&op.spec.post_ops, toInteger(quantized.result));
     op.spec.attributes["result"] = std::string("u8");
@@ -111,26 +111,26 @@ void QuantizeWriter::replace(const QuantizedSite& quantized, FusedOp op, const c
   rewriter_.replace({old}, old->output(), result, text);
 }
 
-void QuantizeWriter::appendChain(const QuantizedSite& quantized, FusedOp* op) {
-  const Site& site = quantized.site;
-  const auto base = static_cast<std::size_t>(baseSourceCount(site.op.spec.kind));
+void QuantizeWriter::appendChain(const QuantizedOp& quantized, FusedOp* op) {
+  const QuantizableOp& quantizable = quantized.quantizable;
+  const auto base = static_cast<std::size_t>(baseSourceCount(quantizable.op.spec.kind));
   const auto shift = static_cast<std::int32_t>(op->post_args.size());
-  std::vector<std::optional<AffineParameters>> integer(site.op.src.size());
-  for (std::size_t s = base; s < site.op.src.size(); ++s) {
-    Value* value = operandValue(rewriter_, site.op.src[s], site.node);
-    if (site.op.src[s].value != nullptr) value = now(value);
-    std::size_t activation = site.positions.size();
-    for (std::size_t a = 0; a < site.positions.size(); ++a) {
-      if (site.positions[a] == s) activation = a;
+  std::vector<std::optional<AffineParameters>> integer(quantizable.op.src.size());
+  for (std::size_t s = base; s < quantizable.op.src.size(); ++s) {
+    Value* value = operandValue(rewriter_, quantizable.op.src[s], quantizable.node);
+    if (quantizable.op.src[s].value != nullptr) value = now(value);
+    std::size_t activation = quantizable.positions.size();
+    for (std::size_t a = 0; a < quantizable.positions.size(); ++a) {
+      if (quantizable.positions[a] == s) activation = a;
     }
-    if (isInteger(value) && activation < site.positions.size() && site.takesIntegers(activation)) {
+    if (isInteger(value) && activation < quantizable.positions.size() && quantizable.takesIntegers(activation)) {
       integer[s] = integers_.at(value);
     } else {
-      value = asFloat(value, site.node);
+      value = asFloat(value, quantizable.node);
     }
     op->post_args.push_back(value);
   }
-  for (PostOp post_op : site.op.spec.post_ops) {
+  for (PostOp post_op : quantizable.op.spec.post_ops) {
     if (!isBinary(post_op.kind)) {
       appendPostOp(&op->spec.post_ops, post_op);
       continue;
@@ -146,41 +146,42 @@ void QuantizeWriter::appendChain(const QuantizedSite& quantized, FusedOp* op) {
 }
 
 // Post operands 0 and 1: what one step of the integer sum is worth per output channel, and the bias.
-void QuantizeWriter::addScales(const QuantizedSite& quantized, FusedOp* op, double source_scale) {
-  const Site& site = quantized.site;
-  at::Tensor weights = constantTensor(site.op.src[1].value)->detach().to(at::kFloat);
+void QuantizeWriter::addScales(const QuantizedOp& quantized, FusedOp* op, double source_scale) {
+  const QuantizableOp& quantizable = quantized.quantizable;
+  at::Tensor weights = constantTensor(quantizable.op.src[1].value)->detach().to(at::kFloat);
   if (!quantized.smoothing.empty()) weights = weights * at::tensor(quantized.smoothing, at::kDouble).to(at::kFloat);
   const QuantizedWeights integers = quantizeWeights(weights, weight_bits_);
   at::Tensor bias;
-  if (site.op.src.size() > 2 && !site.op.src[2].absent())
-    bias = constantTensor(site.op.src[2].value)->detach().to(at::kDouble);
+  if (quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent())
+    bias = constantTensor(quantizable.op.src[2].value)->detach().to(at::kDouble);
   if (bias_correction_ && quantized.input != nullptr && quantized.smoothing.empty() &&
       !quantized.input->channel_mean.empty()) {
     const at::Tensor shift =
-        biasShift(weights, integers, quantized.input->channel_mean, site.op.spec.intOr("groups", 1));
+        biasShift(weights, integers, quantized.input->channel_mean, quantizable.op.spec.intOr("groups", 1));
     if (shift.defined()) bias = bias.defined() ? bias + shift : shift;
   }
-  setIntegerWeights(rewriter_, {integers.integers, integers.scales, bias}, source_scale, op, site.node);
+  setIntegerWeights(rewriter_, {integers.integers, integers.scales, bias}, source_scale, op, quantizable.node);
 }
 
-void QuantizeWriter::writeProduct(const QuantizedSite& quantized) {
-  const Site& site = quantized.site;
-  Value* x = now(site.op.src[0].value);
+void QuantizeWriter::writeProduct(const QuantizedOp& quantized) {
+  const QuantizableOp& quantizable = quantized.quantizable;
+  Value* x = now(quantizable.op.src[0].value);
   FusedOp op;
-  op.spec.kind = site.op.spec.kind;
-  op.spec.attributes = site.op.spec.attributes;
+  op.spec.kind = quantizable.op.spec.kind;
+  op.spec.attributes = quantizable.op.spec.attributes;
   const AffineParameters& source = quantized.activations[0];
-  x = quantized.smoothing.empty() || isInteger(x) ? asInteger(x, source, site.node)
-                                                  : asSmoothed(x, source, quantized.smoothing, site.node);
+  x = quantized.smoothing.empty() || isInteger(x) ? asInteger(x, source, quantizable.node)
+                                                  : asSmoothed(x, source, quantized.smoothing, quantizable.node);
   if (source.zero_point != 0) op.spec.attributes["src_zero"] = source.zero_point;
-  if (site.op.spec.kind == OpKind::kMatmul) {
-    Value* other = asInteger(now(site.op.src[1].value), quantized.activations[1], site.node);
+  if (quantizable.op.spec.kind == OpKind::kMatmul) {
+    Value* other = asInteger(now(quantizable.op.src[1].value), quantized.activations[1], quantizable.node);
     if (quantized.activations[1].zero_point != 0)
       op.spec.attributes["weight_zero"] = quantized.activations[1].zero_point;
     op.base = {x, other};
     op.spec.attributes.erase("scale");
-    op.spec.post_ops = {unaryPostOp(
-        PostOpKind::kLinear, source.scale * quantized.activations[1].scale * site.op.spec.floatOr("scale", 1), 0)};
+    op.spec.post_ops = {
+        unaryPostOp(PostOpKind::kLinear,
+                    source.scale * quantized.activations[1].scale * quantizable.op.spec.floatOr("scale", 1), 0)};
   } else {
     op.base = {x, nullptr, nullptr};
     addScales(quantized, &op, source.scale);
@@ -189,42 +190,42 @@ void QuantizeWriter::writeProduct(const QuantizedSite& quantized) {
   replace(quantized, std::move(op), "computes in INT8, accumulates in 32 bits");
 }
 
-void QuantizeWriter::writeChain(const QuantizedSite& quantized) {
-  const Site& site = quantized.site;
+void QuantizeWriter::writeChain(const QuantizedOp& quantized) {
+  const QuantizableOp& quantizable = quantized.quantizable;
   FusedOp op;
   op.spec.kind = OpKind::kPointwise;
-  op.spec.attributes = site.op.spec.attributes;
-  Value* x = now(site.op.src[0].value);
+  op.spec.attributes = quantizable.op.spec.attributes;
+  Value* x = now(quantizable.op.src[0].value);
   if (quantized.forms.in) {
-    x = asInteger(x, quantized.activations[0], site.node);
+    x = asInteger(x, quantized.activations[0], quantizable.node);
     appendPostOp(&op.spec.post_ops, toReal(quantized.activations[0]));
   } else {
-    x = asFloat(x, site.node);
+    x = asFloat(x, quantizable.node);
   }
   op.base = {x};
   appendChain(quantized, &op);
   replace(quantized, std::move(op), "follows its operands in INT8");
 }
 
-void QuantizeWriter::writeAttention(const QuantizedSite& quantized) {
-  const Site& site = quantized.site;
+void QuantizeWriter::writeAttention(const QuantizedOp& quantized) {
+  const QuantizableOp& quantizable = quantized.quantizable;
   FusedOp op;
-  op.spec = site.op.spec;
-  for (const LoweredOperand& operand : site.op.src) {
-    Value* value = operandValue(rewriter_, operand, site.node);
-    op.base.push_back(operand.value == nullptr ? value : asFloat(now(value), site.node));
+  op.spec = quantizable.op.spec;
+  for (const LoweredOperand& operand : quantizable.op.src) {
+    Value* value = operandValue(rewriter_, operand, quantizable.node);
+    op.base.push_back(operand.value == nullptr ? value : asFloat(now(value), quantizable.node));
   }
   replace(quantized, std::move(op), "writes INT8 for the products behind it");
 }
 
 // The node stays; what it reads and gives are integers, or for means numbers in their unit.
-void QuantizeWriter::writeMove(const QuantizedSite& quantized) {
-  const Site& site = quantized.site;
-  Node* node = site.node;
+void QuantizeWriter::writeMove(const QuantizedOp& quantized) {
+  const QuantizableOp& quantizable = quantized.quantizable;
+  Node* node = quantizable.node;
   const auto convert = [&](Node* holder, std::size_t index) {
     Value* value = holder->input(index);
-    for (std::size_t a = 0; a < site.activations.size(); ++a) {
-      if (now(site.activations[a]) != value) continue;
+    for (std::size_t a = 0; a < quantizable.activations.size(); ++a) {
+      if (now(quantizable.activations[a]) != value) continue;
       rewriter_.replaceInput(
           holder, index, asInteger(value, quantized.forms.out ? quantized.result : quantized.activations[a], holder));
       readers_.insert(holder);

@@ -16,8 +16,8 @@
 namespace ipex_studio {
 
 // One operation to be rewritten: forms as labelled, parameters as calibrated.
-struct QuantizedSite {
-  Site site;
+struct QuantizedOp {
+  QuantizableOp quantizable;
   Forms forms;
   std::vector<AffineParameters> activations;  // of each activation, were it integers
   AffineParameters result;                    // likewise
@@ -31,8 +31,8 @@ class QuantizeWriter {
       : rewriter_(context.rewriter), weight_bits_(weight_bits), bias_correction_(bias_correction) {}
 
   // False: it neither is to read or write integers nor has an operand that is integers by now.
-  bool concerns(const QuantizedSite& quantized) const;
-  void write(const QuantizedSite& quantized);
+  bool concerns(const QuantizedOp& quantized) const;
+  void write(const QuantizedOp& quantized);
   // Gives back real values to whatever reads integers without knowing.
   void returnToFloat();
   bool changed() const { return !integers_.empty(); }
@@ -49,14 +49,14 @@ class QuantizeWriter {
   Value* pointwise(Value* x, std::vector<PostOp> chain, const std::vector<Value*>& operands, at::ScalarType dtype,
                    Node* before);
 
-  void writeProduct(const QuantizedSite& quantized);
-  void writeChain(const QuantizedSite& quantized);
-  void writeMove(const QuantizedSite& quantized);
-  void writeAttention(const QuantizedSite& quantized);
-  void replace(const QuantizedSite& quantized, FusedOp op, const char* text);
+  void writeProduct(const QuantizedOp& quantized);
+  void writeChain(const QuantizedOp& quantized);
+  void writeMove(const QuantizedOp& quantized);
+  void writeAttention(const QuantizedOp& quantized);
+  void replace(const QuantizedOp& quantized, FusedOp op, const char* text);
   // The operation's own post-operations behind what `op` has already, with integer operands read as they are.
-  void appendChain(const QuantizedSite& quantized, FusedOp* op);
-  void addScales(const QuantizedSite& quantized, FusedOp* op, double source_scale);
+  void appendChain(const QuantizedOp& quantized, FusedOp* op);
+  void addScales(const QuantizedOp& quantized, FusedOp* op, double source_scale);
 
   Rewriter& rewriter_;
   int weight_bits_;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "passes/quantize/quantize_chain.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 namespace {

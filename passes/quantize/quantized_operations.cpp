@@ -1,9 +1,9 @@
 // Operations on quantized tensors that compute, as canonicalize-quantized writes them.
 #include <algorithm>
 
-#include "passes/quantize/quantize_chain.h"
 #include "passes/quantize/quantized_activation.h"
 #include "passes/quantize/quantized_reader.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 

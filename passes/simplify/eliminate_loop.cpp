@@ -17,7 +17,7 @@ namespace {
 
 using torch::jit::Node;
 
-constexpr std::int64_t kMostRounds = 64, kMostUnrolledNodes = 512;
+constexpr std::int64_t kMaxRounds = 64, kMaxUnrolledNodes = 512;
 
 // How many nodes are in the block, and in those nested in it.
 std::int64_t nodesIn(const torch::jit::Block* block) {
@@ -33,7 +33,7 @@ std::optional<std::int64_t> roundsOf(const Node* loop) {
   const auto rounds = constantInt(loop->input(0));
   const torch::jit::Block* body = loop->blocks()[0];
   if (!rounds || constantBool(loop->input(1)) != true || constantBool(body->outputs()[0]) != true) return std::nullopt;
-  if (*rounds > kMostRounds || *rounds * nodesIn(body) > kMostUnrolledNodes) return std::nullopt;
+  if (*rounds > kMaxRounds || *rounds * nodesIn(body) > kMaxUnrolledNodes) return std::nullopt;
   return std::max<std::int64_t>(*rounds, 0);
 }
 

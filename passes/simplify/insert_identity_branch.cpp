@@ -24,7 +24,7 @@ using torch::jit::Node;
 using torch::jit::Value;
 using Pair = std::pair<Value*, Value*>;
 
-constexpr int kMostGraphNodes = 4000;
+constexpr int kMaxGraphNodes = 4000;
 
 // The two arguments that the node asks about, the earlier one first; nullptr: none.
 Pair askedAbout(const Node* node, const Graph& graph) {
@@ -60,7 +60,7 @@ bool insertIdentityBranch(Graph& graph, PassContext& context) {
     questions.emplace_back(node, pair);
     if (!contains(pairs, pair)) pairs.push_back(pair);
   }
-  if (pairs.empty() || countNodes(graph) > kMostGraphNodes || !rewriter.permit()) return false;
+  if (pairs.empty() || countNodes(graph) > kMaxGraphNodes || !rewriter.permit()) return false;
   Node* const first = *graph.nodes().begin();
   Value* condition = nullptr;
   for (const auto& [a, b] : pairs) {

@@ -14,8 +14,8 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
-constexpr int kMostWrites = 16;
-constexpr int kMostViews = 8;     // of views
+constexpr int kMaxWrites = 16;
+constexpr int kMaxViews = 8;      // of views
 constexpr int kLookedAhead = 16;  // nodes
 
 bool isSlice(const Node* node) {
@@ -26,7 +26,7 @@ bool isSlice(const Node* node) {
 // The slices from what is written up to, and without, what they were cut from.
 std::vector<Node*> slicesOf(const Node* write) {
   std::vector<Node*> slices;
-  for (Node* node = write->input(0)->node(); isSlice(node) && slices.size() < kMostViews; node = node->input(0)->node())
+  for (Node* node = write->input(0)->node(); isSlice(node) && slices.size() < kMaxViews; node = node->input(0)->node())
     slices.push_back(node);
   return slices;
 }
@@ -79,7 +79,7 @@ bool namesOperand(const Node* node, const Value* operand) {
 bool isReadBefore(const Value* view, const Node* node) {
   std::vector<const Value*> open{view};
   for (int seen = 0; !open.empty(); ++seen) {
-    if (seen == kMostViews) return false;
+    if (seen == kMaxViews) return false;
     const Value* value = open.back();
     open.pop_back();
     for (const torch::jit::Use& use : value->uses()) {
@@ -110,7 +110,7 @@ Decline SliceWrites::decline(const Node* node, bool plain) const {
   const std::vector<Node*> slices = slicesOf(node);
   const Value* base = slices.back()->input(0);
   const auto count = writes_.find(base);
-  if (count != writes_.end() && count->second >= kMostWrites)
+  if (count != writes_.end() && count->second >= kMaxWrites)
     return {reasons::kNotProfitable, "So many writes into slices of one tensor are cheaper in place."};
   if (!isFresh(base))
     return {reasons::kAliased,

@@ -9,18 +9,18 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kLeastZoom = 0.005F;
-constexpr float kMostZoom = 3;
+constexpr float kMinZoom = 0.005F;
+constexpr float kMaxZoom = 3;
 constexpr float kFitMargin = 0.96F;
-constexpr float kLeastStart = 0.72F;  // names and facts of nodes can still be read
+constexpr float kMinStart = 0.72F;  // names and facts of nodes can still be read
 // The minimap has a strip of its own, so that it hides nothing: at the right of tall graphs, below wide ones.
 constexpr float kMapStrip = 72;
 constexpr float kMapPad = 8;
-constexpr float kMostMapScale = 0.12F;
+constexpr float kMaxMapScale = 0.12F;
 // How near to an edge the mouse must be, in pixels.
 constexpr float kEdgeReach = 5;
 // More boxes than this say no more on a minimap.
-constexpr std::size_t kMostMapNodes = 3000;
+constexpr std::size_t kMaxMapNodes = 3000;
 
 bool inside(ImVec2 point, ImVec2 low, ImVec2 high) {
   return point.x >= low.x && point.y >= low.y && point.x < high.x && point.y < high.y;
@@ -47,7 +47,7 @@ float distanceToSegment(ImVec2 p, ImVec2 a, ImVec2 b) {
 
 }  // namespace
 
-void GraphCanvas::setZoom(float zoom) { zoom_ = std::clamp(zoom, kLeastZoom, kMostZoom); }
+void GraphCanvas::setZoom(float zoom) { zoom_ = std::clamp(zoom, kMinZoom, kMaxZoom); }
 
 void GraphCanvas::follow(LayoutPoint from, LayoutPoint to) {
   centre_.x += to.x - from.x;
@@ -103,7 +103,7 @@ void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale)
     for (const CanvasNode& node : scene.nodes) {
       if (node.corner.y < high / zoom_ * 0.9F) box = including(box, node);
     }
-    if ((box.right - box.left) * zoom_ <= room || zoom_ * 0.9F < kLeastStart) break;
+    if ((box.right - box.left) * zoom_ <= room || zoom_ * 0.9F < kMinStart) break;
   }
   if (layout.width * zoom_ <= room) box = {0, 0, layout.width, layout.height};
   centre_.x = (box.right - box.left) * zoom_ <= room ? (box.left + box.right) / 2
@@ -207,7 +207,7 @@ bool GraphCanvas::drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool ho
   const float pad = kMapPad * view.scale;
   const ImVec2 room = {high.x - low.x - 2 * pad, high.y - low.y - 2 * pad};
   // The two directions have scales of their own: a long chain would else be a thread.
-  const float most = kMostMapScale * view.scale;
+  const float most = kMaxMapScale * view.scale;
   const float scale_x = std::min(most, room.x / layout.width);
   const float scale_y = std::min(most, room.y / layout.height);
   const ImVec2 shift = {low.x + pad + (room.x - layout.width * scale_x) / 2,
@@ -215,7 +215,7 @@ bool GraphCanvas::drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool ho
   view.list->AddRectFilled(low, high, mixColors(view.theme.ground, view.theme.panel, 0.6F));
   const bool right = high.y - low.y > high.x - low.x;
   view.list->AddLine(low, right ? ImVec2(low.x, high.y) : ImVec2(high.x, low.y), view.theme.line);
-  const std::size_t step = view.scene.nodes.size() / kMostMapNodes + 1;
+  const std::size_t step = view.scene.nodes.size() / kMaxMapNodes + 1;
   for (std::size_t n = 0; n < view.scene.nodes.size(); n += step) {
     const CanvasNode& node = view.scene.nodes[n];
     const ImVec2 at = {shift.x + node.corner.x * scale_x, shift.y + node.corner.y * scale_y};

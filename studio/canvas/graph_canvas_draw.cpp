@@ -19,7 +19,7 @@ constexpr float kFarCell = 3;
 constexpr float kShortEdge = 3;
 constexpr float kDash = 5;
 // Curves cost many vertices: beyond so many visible edges, lines.
-constexpr std::size_t kMostCurves = 4000;
+constexpr std::size_t kMaxCurves = 4000;
 
 // Diagonal lines inside a box, cut at its sides.
 void drawHatch(ImDrawList* list, ImVec2 low, ImVec2 high, float step, ImU32 color) {
@@ -230,7 +230,7 @@ void GraphCanvas::drawPortal(const View& view, std::int32_t e, ImU32 color, floa
 
 void GraphCanvas::drawEdge(const View& view, std::int32_t e, ImU32 color, float thickness) {
   const LayoutRoute& route = view.scene.layout.routes[e];
-  const bool curves = view.detail() >= kTitleDetail && visible_edges_.size() <= kMostCurves;
+  const bool curves = view.detail() >= kTitleDetail && visible_edges_.size() <= kMaxCurves;
   if (route.count == 0) {
     if (view.detail() >= kTitleDetail) drawPortal(view, e, color, thickness);
     return;

@@ -8,7 +8,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kCell = 384;
-constexpr std::int32_t kMostCells = 1 << 18;
+constexpr std::int32_t kMaxCells = 1 << 18;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ SpatialIndex::Cells SpatialIndex::cellsOf(const Box& box) const {
 // Cells beyond the limit fall together with the last row, which stays correct and is only slower.
 void SpatialIndex::build(const std::vector<Box>& boxes, float width, float height) {
   columns_ = std::clamp(static_cast<std::int32_t>(width / kCell) + 1, 1, 512);
-  rows_ = std::clamp(static_cast<std::int32_t>(height / kCell) + 1, 1, kMostCells / columns_);
+  rows_ = std::clamp(static_cast<std::int32_t>(height / kCell) + 1, 1, kMaxCells / columns_);
   begin_.assign(static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_) + 1, 0);
   const auto forEachCell = [&](const Box& box, auto&& visit) {
     const Cells cells = cellsOf(box);

@@ -42,7 +42,7 @@ constexpr float kPortStep = 26;
 constexpr std::int64_t kDummiesPerNode = 4;
 constexpr std::int64_t kDummiesAlways = 1000;
 constexpr int kTightenPasses = 8;
-constexpr std::size_t kMostDragged = 96;
+constexpr std::size_t kMaxDragged = 96;
 // What may be spent on few crossings, see orderLayers; graphs of few nodes get as much as if they had that many.
 constexpr std::int64_t kWorkPerNode = 1500;
 constexpr std::int32_t kFewNodes = 1500;
@@ -110,7 +110,7 @@ class Tightener {
       for (std::int32_t e = ahead.begin[v]; e < ahead.begin[v + 1]; ++e) {
         const std::int32_t next = ahead.targets[e];
         if (mark_[next] == stamp_ || slack(v, next) > 0) continue;
-        if (moving_.size() >= kMostDragged) return false;
+        if (moving_.size() >= kMaxDragged) return false;
         mark_[next] = stamp_;
         moving_.push_back(next);
       }

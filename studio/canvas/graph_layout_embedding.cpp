@@ -11,7 +11,7 @@
 namespace ipex_studio::layout_internal {
 namespace {
 
-constexpr int kMostLeftOut = 24;
+constexpr int kMaxLeftOut = 24;
 // What a vertex or edge costs per test, in units of `work`.
 constexpr std::int64_t kTestCost = 120;
 
@@ -53,7 +53,7 @@ class Contracted {
 
   // False where too much is in the way.
   bool embed(std::int64_t* work, const std::atomic<bool>* cancel) {
-    for (int tries = 0; tries <= kMostLeftOut && !stopped(cancel); ++tries) {
+    for (int tries = 0; tries <= kMaxLeftOut && !stopped(cancel); ++tries) {
       *work -= cost();
       const std::vector<std::int32_t> conflict = embedInPlane(sink_ + 1, edges_, left_out_, &around_);
       if (conflict.empty()) return true;

@@ -9,12 +9,12 @@ namespace ipex_studio::layout_internal {
 namespace {
 
 // Sweeps down and up, with an end when so many in a row brought nothing or what may be spent is spent.
-constexpr int kMostSweeps = 24;
-constexpr int kLeastSweeps = 4;
+constexpr int kMaxSweeps = 24;
+constexpr int kMinSweeps = 4;
 constexpr int kIdleSweeps = 3;
-constexpr int kMostExchanges = 4;  // rounds of exchanging neighbours per sweep
+constexpr int kMaxExchanges = 4;  // rounds of exchanging neighbours per sweep
 // Rounds of putting paths elsewhere, and how many in a row may bring nothing.
-constexpr int kMostRounds = 16;
+constexpr int kMaxRounds = 16;
 constexpr int kIdleRounds = 5;
 // What a vertex costs, in units of `work`: the preparation of all starts, and one sweep.
 constexpr std::int64_t kPrepareCost = 300;
@@ -84,7 +84,7 @@ void exchange(LayeredGraph* graph, std::vector<std::int32_t>* layer, std::size_t
 // Neighbours in a layer change places where that saves crossings (Gansner et al., "A Technique for Drawing Directed
 // Graphs", 1993). Every second sweep also where it costs none, which leads out of dead ends.
 void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<bool>* cancel) {
-  for (int round = 0; round < kMostExchanges; ++round) {
+  for (int round = 0; round < kMaxExchanges; ++round) {
     bool better = false;
     for (auto& layer : graph->order) {
       if (layer.size() < 2) continue;
@@ -269,7 +269,7 @@ BestOrder sweep(LayeredGraph* graph, const Components& components, bool upwards_
   };
   keep();
   int idle = 0;
-  for (int s = 0; s < kMostSweeps && best.crossings > 0 && idle < kIdleSweeps && (*work > 0 || s < kLeastSweeps); ++s) {
+  for (int s = 0; s < kMaxSweeps && best.crossings > 0 && idle < kIdleSweeps && (*work > 0 || s < kMinSweeps); ++s) {
     const bool downwards = (s % 2 == 0) != upwards_first;
     const std::size_t layers = graph->order.size();
     for (std::size_t i = 1; i < layers; ++i) {
@@ -296,7 +296,7 @@ void putPathsElsewhere(LayeredGraph* graph, const std::vector<LayeredPath>& path
   restore(graph, *best);
   constexpr Ties kTurns[] = {Ties::kStay, Ties::kLeft, Ties::kStay, Ties::kRight};
   int idle = 0;
-  for (int round = 0; round < kMostRounds && idle < kIdleRounds && best->crossings > 0 && *work > 0; ++round) {
+  for (int round = 0; round < kMaxRounds && idle < kIdleRounds && best->crossings > 0 && *work > 0; ++round) {
     const std::int64_t saved = reinsertPaths(graph, paths, kTurns[round % 4], work, cancel);
     idle = saved > 0 ? 0 : idle + 1;
     best->crossings -= saved;

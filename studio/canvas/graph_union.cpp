@@ -8,7 +8,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostCarried = 4096;
+constexpr std::size_t kMaxCarried = 4096;
 constexpr std::size_t kLongestScope = 400;
 constexpr std::int32_t kDeepestScope = 24;
 
@@ -164,7 +164,7 @@ class Uniter {
     };
     std::vector<Open> open{{id, -1}};
     // Values are defined before they are used, so this ends; the bound keeps hostile nesting short.
-    for (std::size_t next = 0; next < open.size() && next < kMostCarried; ++next) {
+    for (std::size_t next = 0; next < open.size() && next < kMaxCarried; ++next) {
       const Open at = open[next];
       if (valueOf(shown, at.value) == nullptr) continue;
       const std::int32_t hidden = through_[at.value];

@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 // Items that are looked at for a way around; more are not worth the time.
-constexpr std::size_t kMostWayItems = 256;
+constexpr std::size_t kMaxWayItems = 256;
 
 bool contains(const std::vector<std::string>& sorted, const std::string& path) {
   return std::binary_search(sorted.begin(), sorted.end(), path);
@@ -62,7 +62,7 @@ std::vector<std::int32_t> search(const std::vector<std::int32_t>& begin, const s
     std::int32_t previous;
   };
   std::vector<Step> steps{{from, -1, -1}};
-  for (std::size_t s = 0; s < steps.size() && steps.size() < kMostWayItems; ++s) {
+  for (std::size_t s = 0; s < steps.size() && steps.size() < kMaxWayItems; ++s) {
     for (std::int32_t i = begin[steps[s].item]; i < begin[steps[s].item + 1]; ++i) {
       const std::int32_t e = list[i];
       const std::int32_t next = edges[e].to;
@@ -259,7 +259,7 @@ std::int32_t defaultFoldDepth(const GraphUnion& all) {
     ++folded[module.depth];
   }
   for (std::int32_t depth = deepest; depth > 0; --depth) {
-    if (all.slots - hidden[depth] + folded[depth] <= kMostItemsAtFirst) return depth;
+    if (all.slots - hidden[depth] + folded[depth] <= kMaxItemsAtFirst) return depth;
   }
   return 0;
 }

@@ -44,7 +44,7 @@ struct UnionLayout {
 // What large graphs begin with: modules of this depth and deeper are folded; beyond any depth when everything fits.
 std::int32_t defaultFoldDepth(const GraphUnion& all);
 // More items than these are not shown at first.
-constexpr std::int32_t kMostItemsAtFirst = 1500;
+constexpr std::int32_t kMaxItemsAtFirst = 1500;
 
 // Sizes are asked for only once the items are known: of a slot, or of a folded module.
 class ItemSizes {

@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::int64_t kBatchesPerProgress = 16;
-constexpr std::uint64_t kMostPreprocessBytes = 1 << 20;
+constexpr std::uint64_t kMaxPreprocessBytes = 1 << 20;
 
 // Of the model's first argument; 0 when it is no image or there is no guess.
 std::int64_t guessedChannels(Model& model, const EngineJob& job) {
@@ -49,7 +49,7 @@ std::string jobPreprocess(const EngineJob& job) {
   const ZipReader zip(kEngineModelFd, job.model_name);
   const std::string folder = zip.firstListed().substr(0, zip.firstListed().find('/') + 1);
   const ZipMember* member = zip.find(folder + "extra/preprocess.toml");
-  return member == nullptr ? "" : zip.read(*member, kMostPreprocessBytes);
+  return member == nullptr ? "" : zip.read(*member, kMaxPreprocessBytes);
 }
 
 std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job) {

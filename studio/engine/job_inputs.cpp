@@ -13,8 +13,8 @@ namespace {
 
 // Calls in a row that a model with state is verified over when no sequence was recorded.
 constexpr int kSequenceSteps = 4;
-constexpr std::size_t kMostCases = 4;
-constexpr std::size_t kMostSteps = 32;
+constexpr std::size_t kMaxCases = 4;
+constexpr std::size_t kMaxSteps = 32;
 
 std::vector<InputSpec> parseAll(const std::vector<std::string>& texts) {
   std::vector<InputSpec> specs;
@@ -162,8 +162,8 @@ void JobInputs::readRecorded(const EngineJob& job, const NamedInputs& file) {
   for (const RecordedCase& recorded : cases) {
     if (recorded.inputs.size() != file_slots_.size()) continue;
     if (recorded.step && !recorded_.empty()) {
-      if (recorded_.front().size() < kMostSteps) recorded_.front().push_back(recorded.inputs);
-    } else if (recorded_.size() < kMostCases) {
+      if (recorded_.front().size() < kMaxSteps) recorded_.front().push_back(recorded.inputs);
+    } else if (recorded_.size() < kMaxCases) {
       recorded_.push_back({recorded.inputs});
     }
   }

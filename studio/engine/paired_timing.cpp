@@ -9,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr int kLeastTurns = 9, kMostTurns = 27;
+constexpr int kMinTurns = 9, kMaxTurns = 27;
 constexpr double kTurn_s = 0.12;
 
 // Ratios of turns need not follow any distribution: order statistics around the median.
@@ -33,10 +33,10 @@ double medianForward(torch::jit::Module& module, const Inputs& inputs, double se
 TurnRatio ratioInTurns(torch::jit::Module& candidate, torch::jit::Module& base, const Inputs& inputs, double bound) {
   std::vector<double> ratios;
   TurnRatio ratio;
-  for (int turn = 0; turn < kMostTurns; ++turn) {
+  for (int turn = 0; turn < kMaxTurns; ++turn) {
     const double base_ns = medianForward(base, inputs, kTurn_s);
     ratios.push_back(medianForward(candidate, inputs, kTurn_s) / base_ns);
-    if (turn + 1 < kLeastTurns) continue;
+    if (turn + 1 < kMinTurns) continue;
     ratio = medianWithInterval(ratios);
     if (ratio.high < bound || ratio.low > bound) break;
   }

@@ -19,7 +19,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/affix.h"
+#include "core/base/string_util.h"
 #include "studio/protocol/sandbox.h"
 
 extern char** environ;

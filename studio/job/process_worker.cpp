@@ -17,7 +17,7 @@ extern char** environ;
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostExportText = std::size_t{16} << 20;
+constexpr std::size_t kMaxExportText = std::size_t{16} << 20;
 
 class SpawnActions {
  public:
@@ -86,7 +86,7 @@ bool EngineProcess::isForUs(const nlohmann::json& message, const std::string& ty
 }
 
 void EngineProcess::keepExport(const nlohmann::json& message) const {
-  const auto bytes = fromBase64(messageText(message, "data", kMostExportText));
+  const auto bytes = fromBase64(messageText(message, "data", kMaxExportText));
   const std::int64_t offset = messageInteger(message, "offset", 0, std::int64_t{1} << 44);
   const bool too_large =
       limits_.file_bytes > 0 && bytes && offset + static_cast<std::int64_t>(bytes->size()) > limits_.file_bytes;

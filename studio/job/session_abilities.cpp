@@ -15,7 +15,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostAbilities = 64;
+constexpr std::size_t kMaxAbilities = 64;
 constexpr std::size_t kLongestReason = 400;
 
 std::string lackOf(Precision precision, const std::string& isa) {
@@ -49,7 +49,7 @@ nlohmann::json abilitiesToJson(const std::vector<PrecisionAbility>& abilities) {
 }
 
 std::vector<PrecisionAbility> abilitiesFromJson(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() > kMostAbilities)
+  if (!json.is_array() || json.size() > kMaxAbilities)
     throw Error(ExitCode::kFailure, "The worker sent a malformed message: its precisions are no list.");
   std::vector<PrecisionAbility> abilities;
   for (const nlohmann::json& each : json) {

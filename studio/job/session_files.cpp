@@ -16,7 +16,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/base/affix.h"
+#include "core/base/string_util.h"
 #include "core/plan/prepared_weights.h"
 #include "core/runtime/machine_facts.h"
 

@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMostProfileIterations = 50;
+constexpr int kMaxProfileIterations = 50;
 constexpr double kProfile_s = 1.0;
 
 // Where the stages of a job begin on the progress bar.
@@ -282,7 +282,7 @@ void ModelJob::measure() {
     side->progress_begin = side->progress_end = kMeasureEnd;
     if (side == optimized_.get()) side->progress_end = 1;
     const auto profile_iterations =
-        static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMostProfileIterations}));
+        static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMaxProfileIterations}));
     if (!before_) finish(*side, profile_iterations);
     // What it is measured against was judged when it was new; the verdict comes before the details.
     if (before_ && side == optimized_.get()) finish(*side, 0, false);

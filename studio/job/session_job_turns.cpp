@@ -14,9 +14,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr int kTurns = 10;  // per variant, at least; the interval resamples turns
-constexpr int kMostTurns = 40;
+constexpr int kMaxTurns = 40;
 constexpr double kLongestTurn_s = 0.3;
-constexpr int kMostRepeats = 2;  // of a turn that the window was drawn over
+constexpr int kMaxRepeats = 2;  // of a turn that the window was drawn over
 // Longer than OpenMP threads spin after their last parallel region, so that the next turn has the cores for itself.
 constexpr auto kPause = std::chrono::milliseconds(20);
 // That what follows the turns takes of the time for a verdict: comparing results.
@@ -38,7 +38,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
     }
     std::vector<std::int64_t> samples = undisturbed(result);
     disturbed_ += result.latency_ns.size() - samples.size();
-    if (samples.empty() && attempt < kMostRepeats) continue;
+    if (samples.empty() && attempt < kMaxRepeats) continue;
     // Who looks all the time gets times of a machine that is looked at.
     if (samples.empty()) samples = result.latency_ns;
     side.run.latency_ns.insert(side.run.latency_ns.end(), samples.begin(), samples.end());
@@ -81,7 +81,7 @@ void ModelJob::takeTurns(std::vector<Side*> sides) {
     turn_s = std::clamp(
         left_s / (kTurns * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(), 0.001,
         turn_s);
-    turns = kMostTurns;
+    turns = kMaxTurns;
   }
   std::int64_t iterations_left = options.iterations;
   for (int turn = 0; turn < turns; ++turn) {
@@ -100,7 +100,7 @@ void ModelJob::takeTurns(std::vector<Side*> sides) {
 }
 
 bool ModelJob::turnsAreEnough(int turns) const {
-  if (turns < kLeastTurnsToDecide) return false;
+  if (turns < kMinTurnsToDecide) return false;
   const RunRecord& before = baseline_->run;
   const RunRecord& after = optimized_->run;
   if (elapsed_s() > request_.decide_within_s - kVerdict_s) return true;

@@ -28,7 +28,7 @@ bool isDecided(const TurnSamples& before, const TurnSamples& after) {
     faster += is < was ? 1 : 0;
     slower += is > was ? 1 : 0;
   }
-  if (turns < kLeastTurnsToDecide) return false;
+  if (turns < kMinTurnsToDecide) return false;
   const Interval ratio = medianRatio(after, before);
   if (faster == turns || slower == turns) return faster == turns ? ratio.high < 1 : ratio.low > 1;
   return ratio.low > 1 - kNoDifference && ratio.high < 1 + kNoDifference;

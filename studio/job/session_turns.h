@@ -6,11 +6,11 @@
 namespace ipex_studio {
 
 // With fewer the interval means little.
-constexpr int kLeastTurnsToDecide = 7;
+constexpr int kMinTurnsToDecide = 7;
 
 // True when every turn has the same version ahead, and the 95 % interval too: of two equal versions that happens once in 64
 // times, however often it is looked at, so that looking does not make chance a difference. Also true when the interval is so
-// narrow that there is no difference worth telling. Both have the same turns, at least kLeastTurnsToDecide.
+// narrow that there is no difference worth telling. Both have the same turns, at least kMinTurnsToDecide.
 bool isDecided(const TurnSamples& before, const TurnSamples& after);
 
 }  // namespace ipex_studio

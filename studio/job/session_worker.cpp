@@ -24,7 +24,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kExportPiece = std::size_t{3} << 20;
-constexpr std::size_t kMostFindings = 1000;
+constexpr std::size_t kMaxFindings = 1000;
 
 bool plainHost(const std::string& text) {
   if (text.empty() || text[0] == '-') return false;
@@ -154,7 +154,7 @@ CheckedModel readOpened(const json& message, const RemoteModel& remote) {
   const auto machine = message.find("machine");
   if (findings == message.end() || !findings->is_array() || machine == message.end()) unexpectedMessage("opened");
   for (const json& finding : *findings) {
-    if (model.report.findings.size() == kMostFindings) break;
+    if (model.report.findings.size() == kMaxFindings) break;
     model.report.findings.push_back({messageText(finding, "kind", 100), messageText(finding, "member", 4000),
                                      messageText(finding, "text", 4000), messageBool(finding, "dangerous")});
   }

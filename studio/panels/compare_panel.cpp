@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kHistoryPoints = 860;
 constexpr float kTrendPoints = 76;
-constexpr std::size_t kMostRuns = 6;  // side by side
+constexpr std::size_t kMaxRuns = 6;  // side by side
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
 
 // A run of the history with what is shown of it.
@@ -284,7 +284,7 @@ class ComparePanel : public Panel {
     if (at != runs.end()) {
       runs.erase(at);
     } else {
-      if (runs.size() >= kMostRuns) runs.pop_back();
+      if (runs.size() >= kMaxRuns) runs.pop_back();
       runs.push_back(run);
     }
     chosen_ = runs;

@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostEntries = 40;
+constexpr std::size_t kMaxEntries = 40;
 constexpr float kKeyPoints = 98;
 
 class InspectorPanel : public Panel {
@@ -65,7 +65,7 @@ class InspectorPanel : public Panel {
     if (job.model.file_bytes > 0) entry("size", formatBytes(job.model.file_bytes));
     entry("sha256", displayText(job.model.sha256, 64));
     if (job.model.nodes > 0) entry("nodes", std::to_string(job.model.nodes));
-    for (std::size_t i = 0; i < std::min(job.model.inputs.size(), kMostEntries); ++i) {
+    for (std::size_t i = 0; i < std::min(job.model.inputs.size(), kMaxEntries); ++i) {
       const InputRecord& input = job.model.inputs[i];
       entry(displayText(input.name, 24), formatInput(input.description) + (input.guessed ? " (guess)" : ""));
     }
@@ -200,7 +200,7 @@ class InspectorPanel : public Panel {
     if (baseline_ns > 0) entry("as it is", formatTime(baseline_ns));
     if (!rows.empty()) entry("optimized", formatTime(optimized_ns));
     if (baseline_ns > 0 && optimized_ns > 0) entry("ratio", fmt::format("{:.2f}×", baseline_ns / optimized_ns));
-    for (std::size_t i = 0; i < std::min(rows.size(), kMostEntries); ++i) {
+    for (std::size_t i = 0; i < std::min(rows.size(), kMaxEntries); ++i) {
       const OperationRow& row = index.optimized.rows[rows[i]];
       if (rows.size() > 1) {
         ImGui::Dummy({1, ui_.px(2)});
@@ -217,7 +217,7 @@ class InspectorPanel : public Panel {
 
   void drawNode(const GraphSnapshot& graph, const GraphNode& node, const std::string& where) const {
     heading("Node after " + where);
-    for (std::size_t i = 0; i < std::min(node.inputs.size(), kMostEntries); ++i) {
+    for (std::size_t i = 0; i < std::min(node.inputs.size(), kMaxEntries); ++i) {
       const std::int32_t id = node.inputs[i];
       if (id < 0 || static_cast<std::size_t>(id) >= graph.values.size()) continue;
       const GraphValue& value = graph.values[id];
@@ -226,12 +226,12 @@ class InspectorPanel : public Panel {
                                    : displayText(value.constant, 120);
       entry(fmt::format("{} {}", value.constant.empty() ? "input" : "constant", i), text);
     }
-    for (std::size_t i = 0; i < std::min(node.outputs.size(), kMostEntries); ++i) {
+    for (std::size_t i = 0; i < std::min(node.outputs.size(), kMaxEntries); ++i) {
       const std::int32_t id = node.outputs[i];
       if (id < 0 || static_cast<std::size_t>(id) >= graph.values.size()) continue;
       entry("output", "%" + displayText(graph.values[id].name, 40) + "  " + formatShape(graph.values[id].type));
     }
-    for (std::size_t i = 0; i < std::min(node.attributes.size(), kMostEntries); ++i) {
+    for (std::size_t i = 0; i < std::min(node.attributes.size(), kMaxEntries); ++i) {
       entry(displayText(node.attributes[i].first, 40), displayText(node.attributes[i].second, 200));
     }
   }
@@ -257,7 +257,7 @@ class InspectorPanel : public Panel {
     if (considered.empty()) return;
     heading("Kernels considered");
     const std::size_t known = sharedBeginning(considered);
-    for (std::size_t c = 0; c < std::min(considered.size(), kMostEntries); ++c) drawKernel(*considered[c], known);
+    for (std::size_t c = 0; c < std::min(considered.size(), kMaxEntries); ++c) drawKernel(*considered[c], known);
   }
 
   // "convolution_" of all kernels for convolutions says nothing.
@@ -302,7 +302,7 @@ class InspectorPanel : public Panel {
   void drawOrigins(const StudioSnapshot& snapshot, const Selection& selection) const {
     heading("Made of");
     const auto& origins = selection.origins();
-    for (std::size_t i = 0; i < std::min(origins.size(), kMostEntries); ++i) {
+    for (std::size_t i = 0; i < std::min(origins.size(), kMaxEntries); ++i) {
       const auto known = snapshot.index->origin_by_id.find(origins[i]);
       if (known == snapshot.index->origin_by_id.end()) {
         entry(fmt::format("#{}", origins[i]), "not in the frozen graph");
@@ -314,14 +314,14 @@ class InspectorPanel : public Panel {
       const std::size_t colon = origin.kind.rfind("::");
       entry(displayText(origin.kind.substr(colon == std::string::npos ? 0 : colon + 2), 24), text.empty() ? "–" : text);
     }
-    if (origins.size() > kMostEntries) label(ui_.theme.dim, fmt::format("and {} more", origins.size() - kMostEntries));
+    if (origins.size() > kMaxEntries) label(ui_.theme.dim, fmt::format("and {} more", origins.size() - kMaxEntries));
   }
 
   void drawRemarks(const StudioSnapshot& snapshot, const Selection& selection) const {
     const std::vector<std::int32_t> remarks = remarksOf(*snapshot.index, selection.origins());
     if (remarks.empty()) return;
     heading("Remarks");
-    for (std::size_t i = 0; i < std::min(remarks.size(), kMostEntries); ++i) {
+    for (std::size_t i = 0; i < std::min(remarks.size(), kMaxEntries); ++i) {
       const Remark& remark = snapshot.job->remarks[remarks[i]];
       const bool missed = remark.kind == RemarkKind::kMissed;
       label(missed ? ui_.theme.warning : ui_.theme.good, missed ? "missed" : "done");

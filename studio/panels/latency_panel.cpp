@@ -15,10 +15,10 @@ namespace {
 constexpr float kLatencyListPoints = 380;
 constexpr float kLatencyAxisPoints = 24;
 constexpr float kLatencySidePoints = 46;
-constexpr int kMostBins = 90;
+constexpr int kMaxBins = 90;
 // Of samples this share lies in view; stragglers beyond are counted at the edge.
 constexpr double kShownShare = 0.99;
-constexpr double kMostOfWidest = 3;
+constexpr double kMaxOfWidest = 3;
 
 struct Spread {
   std::string name;
@@ -86,17 +86,17 @@ class LatencyPanel : public Panel {
       widest = std::max(widest, spread.high_ns - spread.low_ns);
     }
     // One axis for both, unless little more than the gap between them could be seen.
-    shared_axis_ = high - low < widest * kMostOfWidest;
+    shared_axis_ = high - low < widest * kMaxOfWidest;
     for (Spread& spread : spreads_) {
       if (shared_axis_) {
         spread.low_ns = low;
         spread.high_ns = high;
       }
-      spread.bins.assign(kMostBins, 0);
+      spread.bins.assign(kMaxBins, 0);
       for (const std::int64_t sample : spread.sorted) {
         const double place =
-            (static_cast<double>(sample) - spread.low_ns) / (spread.high_ns - spread.low_ns) * kMostBins;
-        ++spread.bins[static_cast<std::size_t>(std::clamp(place, 0.0, kMostBins - 1.0))];
+            (static_cast<double>(sample) - spread.low_ns) / (spread.high_ns - spread.low_ns) * kMaxBins;
+        ++spread.bins[static_cast<std::size_t>(std::clamp(place, 0.0, kMaxBins - 1.0))];
       }
     }
   }
@@ -126,9 +126,9 @@ class LatencyPanel : public Panel {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const int most = *std::max_element(spread.bins.begin(), spread.bins.end());
     const ImU32 color = optimized ? ui_.theme.accent : ui_.theme.kind(KindGroup::kElementwise);
-    const float width = (x.end - x.begin) / kMostBins;
+    const float width = (x.end - x.begin) / kMaxBins;
     const ImVec2 mouse = ImGui::GetIO().MousePos;
-    for (int b = 0; b < kMostBins; ++b) {
+    for (int b = 0; b < kMaxBins; ++b) {
       const int count = spread.bins[static_cast<std::size_t>(b)];
       if (count == 0) continue;
       const float from = x.begin + width * static_cast<float>(b);
@@ -136,9 +136,9 @@ class LatencyPanel : public Panel {
       list->AddRectFilled({from, bottom - height}, {from + width - 1, bottom}, withAlpha(color, 0.75F));
       if (!ImGui::IsWindowHovered() || mouse.x < from || mouse.x >= from + width || mouse.y < top || mouse.y > bottom)
         continue;
-      const double ns = (spread.high_ns - spread.low_ns) / kMostBins;
+      const double ns = (spread.high_ns - spread.low_ns) / kMaxBins;
       tooltip(fmt::format("{} runs from {} to {}{}", count, formatTime(spread.low_ns + ns * b),
-                          formatTime(spread.low_ns + ns * (b + 1)), b + 1 == kMostBins ? " or longer" : ""));
+                          formatTime(spread.low_ns + ns * (b + 1)), b + 1 == kMaxBins ? " or longer" : ""));
     }
     list->AddLine({x.begin, bottom}, {x.end, bottom}, ui_.theme.line);
     chartText(ui_, {x.begin, top - ui_.px(20)}, ui_.theme.text, spread.name);

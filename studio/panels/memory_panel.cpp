@@ -20,7 +20,7 @@ namespace {
 constexpr float kMemoryListPoints = 330;
 constexpr float kMemoryAxisPoints = 24;
 constexpr float kMemorySidePoints = 62;
-constexpr std::size_t kMostBoxes = 20000;
+constexpr std::size_t kMaxBoxes = 20000;
 
 std::string megabytesText(double bytes) {
   if (bytes < 1e5) return fmt::format("{:.1f} kB", bytes / 1e3);
@@ -39,7 +39,7 @@ class MemoryPanel : public Panel {
     if (shown_index_ != snapshot.index) {
       shown_index_ = snapshot.index;
       memory_ = run.run == nullptr ? ArenaUse() : arenaUse(run);
-      by_birth_.resize(std::min(memory_.tensors.size(), kMostBoxes));
+      by_birth_.resize(std::min(memory_.tensors.size(), kMaxBoxes));
       std::iota(by_birth_.begin(), by_birth_.end(), std::size_t{0});
       std::stable_sort(by_birth_.begin(), by_birth_.end(), [this](std::size_t a, std::size_t b) {
         return memory_.tensors[a].begin_ns < memory_.tensors[b].begin_ns;
@@ -120,7 +120,7 @@ class MemoryPanel : public Panel {
                                        std::optional<ImVec2> mouse, const Selection& selection) const {
     std::optional<std::size_t> under;
     ImDrawList* list = ImGui::GetWindowDrawList();
-    for (std::size_t t = 0; t < std::min(memory_.tensors.size(), kMostBoxes); ++t) {
+    for (std::size_t t = 0; t < std::min(memory_.tensors.size(), kMaxBoxes); ++t) {
       const ArenaTensor& tensor = memory_.tensors[t];
       const OperationRow& row = run.rows[static_cast<std::size_t>(tensor.row)];
       const ImVec2 low = {x.at(tensor.begin_ns), y.at(static_cast<double>(tensor.offset + tensor.bytes))};

@@ -12,9 +12,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kPlotLeft = 54;
-constexpr double kMostDecibels = 150;  // "equal" is 999
+constexpr double kMaxDecibels = 150;  // "equal" is 999
 
-double decibels(double db) { return std::min(db, kMostDecibels); }
+double decibels(double db) { return std::min(db, kMaxDecibels); }
 
 void markFront(std::vector<ParetoPoint>* points) {
   for (ParetoPoint& point : *points) {

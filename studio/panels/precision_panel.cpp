@@ -15,7 +15,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kTriedPoints = 400;
-constexpr float kLeastSidePoints = 300;
+constexpr float kMinSidePoints = 300;
 constexpr float kWordsPoints = 126, kWordPoints = 38;  // of the words at a row's right, and of one more
 
 enum class Scope { kOperation, kModule, kKind };
@@ -82,8 +82,8 @@ class PrecisionPanel : public Panel {
       return;
     }
     const float width = ImGui::GetWindowWidth();
-    const bool with_side = width > ui_.px(kLeastSidePoints + 620);
-    const float side = std::clamp(std::floor(width * 0.32F), ui_.px(kLeastSidePoints), ui_.px(kTriedPoints));
+    const bool with_side = width > ui_.px(kMinSidePoints + 620);
+    const float side = std::clamp(std::floor(width * 0.32F), ui_.px(kMinSidePoints), ui_.px(kTriedPoints));
     const float table_width = with_side ? width - side : width;
     const float top = ImGui::GetCursorPosY();
     if (beginArea(ui_, "operations", {table_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse)) {

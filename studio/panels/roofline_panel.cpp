@@ -16,8 +16,8 @@ namespace {
 constexpr float kRooflineListPoints = 380;
 constexpr float kRooflineAxisPoints = 40;
 constexpr float kRooflineSidePoints = 62;
-constexpr std::size_t kMostListed = 60;
-constexpr std::size_t kMostDots = 10000;  // the slowest steps
+constexpr std::size_t kMaxListed = 60;
+constexpr std::size_t kMaxDots = 10000;  // the slowest steps
 
 struct Dot {
   std::int32_t row = 0;
@@ -90,7 +90,7 @@ class RooflinePanel : public Panel {
       return run.rows[static_cast<std::size_t>(a.row)].time.p50_ns >
              run.rows[static_cast<std::size_t>(b.row)].time.p50_ns;
     });
-    if (dots_.size() > kMostDots) dots_.resize(kMostDots);
+    if (dots_.size() > kMaxDots) dots_.resize(kMaxDots);
     for (Dot& dot : dots_) {
       if (!peaks.known()) break;
       const OperationRow& row = run.rows[static_cast<std::size_t>(dot.row)];
@@ -232,7 +232,7 @@ class RooflinePanel : public Panel {
                           formatTime(moving_ns_), moving_ == 1 ? "s" : ""));
     ImGui::Dummy({1, ui_.px(4)});
     const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
-    for (std::size_t i = 0; i < std::min(gains_.size(), kMostListed); ++i) {
+    for (std::size_t i = 0; i < std::min(gains_.size(), kMaxListed); ++i) {
       const Dot& dot = dots_[gains_[i]];
       const OperationRow& row = run.rows[static_cast<std::size_t>(dot.row)];
       ImGui::PushID(static_cast<int>(i));

@@ -15,7 +15,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostRecentShown = 10;
+constexpr std::size_t kMaxRecentShown = 10;
 
 std::string fileName(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
@@ -138,7 +138,7 @@ class RunBar : public Panel {
       if (ui_.recent != nullptr && !ui_.recent->empty()) {
         ImGui::Dummy({1, ui_.px(6)});
         label(ui_.theme.dim, "Recent", ui_.fonts.head);
-        if (drawRecent(ui_, kMostRecentShown, ImGui::GetContentRegionAvail().x, commands)) ImGui::CloseCurrentPopup();
+        if (drawRecent(ui_, kMaxRecentShown, ImGui::GetContentRegionAvail().x, commands)) ImGui::CloseCurrentPopup();
       }
       ImGui::EndPopup();
     }

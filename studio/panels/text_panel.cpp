@@ -9,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostShownBytes = 500;
+constexpr std::size_t kMaxShownBytes = 500;
 
 class TextPanel : public Panel {
  public:
@@ -83,7 +83,7 @@ class TextPanel : public Panel {
     label(sign_color, sign);
     ImGui::SetCursorPos({x + number + ui_.px(18), y});
     const std::string_view text = lines[static_cast<std::size_t>(line)];
-    fittedLabel(ui_, ui_.theme.text, displayText(std::string(text.substr(0, 2 * kMostShownBytes)), kMostShownBytes),
+    fittedLabel(ui_, ui_.theme.text, displayText(std::string(text.substr(0, 2 * kMaxShownBytes)), kMaxShownBytes),
                 width - number - ui_.px(30));
   }
 

@@ -20,8 +20,8 @@ constexpr float kTrackPoints = 62;
 constexpr float kTallTrackPoints = 104;  // where there is room
 constexpr float kNamePoints = 128;
 // Of what begins within one pixel so many are looked at to show the longest.
-constexpr std::size_t kMostPerPixel = 8;
-constexpr double kLeastSpan_ns = 200;
+constexpr std::size_t kMaxPerPixel = 8;
+constexpr double kMinSpan_ns = 200;
 
 // "layer1.0.conv3 + add" as "conv3 + add".
 std::string shortName(const std::string& name) {
@@ -116,7 +116,7 @@ class TimelinePanel : public Panel {
     if (selection.take("timeline.recorded")) setRecorded(!recorded_);
     if (fit_ || selection.take("timeline.fit")) {
       begin_ns_ = 0;
-      span_ns_ = std::max(all_ns * 1.02, kLeastSpan_ns);
+      span_ns_ = std::max(all_ns * 1.02, kMinSpan_ns);
     }
     fit_ = false;
     const double middle = begin_ns_ + span_ns_ / 2;
@@ -161,7 +161,7 @@ class TimelinePanel : public Panel {
   }
 
   void zoom(double around_ns, double factor, double all_ns) {
-    const double wanted = std::clamp(span_ns_ * factor, kLeastSpan_ns, std::max(all_ns * 1.02, kLeastSpan_ns));
+    const double wanted = std::clamp(span_ns_ * factor, kMinSpan_ns, std::max(all_ns * 1.02, kMinSpan_ns));
     begin_ns_ = around_ns - (around_ns - begin_ns_) * wanted / span_ns_;
     span_ns_ = wanted;
     pan(0, all_ns);
@@ -283,10 +283,10 @@ class TimelinePanel : public Panel {
       if (x1 < std::max(x0, drawn_to) + 1) {
         // Narrower than a pixel: the longest of those in this pixel stands for them all.
         const std::int64_t pixel_end = static_cast<std::int64_t>(x.value(std::max(x0, drawn_to) + 1));
-        for (; next < slices.size() && slices[next].end_ns < pixel_end && next < i + kMostPerPixel; ++next) {
+        for (; next < slices.size() && slices[next].end_ns < pixel_end && next < i + kMaxPerPixel; ++next) {
           if (slices[next].end_ns - slices[next].begin_ns > slices[shown].end_ns - slices[shown].begin_ns) shown = next;
         }
-        if (next == i + kMostPerPixel) next = std::max(next, lane.track->firstEndingAfter(pixel_end));
+        if (next == i + kMaxPerPixel) next = std::max(next, lane.track->firstEndingAfter(pixel_end));
         x1 = std::max(x0, drawn_to) + 1;
       }
       if (slices[shown].row >= 0 && static_cast<std::size_t>(slices[shown].row) < lane.run->rows.size()) {

@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-constexpr std::size_t kMostShown = 8;
+constexpr std::size_t kMaxShown = 8;
 
 bool drawRecent(const Ui& ui, std::size_t most, float width, Commands& commands) {
   if (ui.recent == nullptr) return false;
@@ -34,7 +34,7 @@ bool drawRecent(const Ui& ui, std::size_t most, float width, Commands& commands)
 void drawWelcome(const Ui& ui, Selection& selection, Commands& commands) {
   const float width = std::min(ui.px(480), ImGui::GetWindowWidth() - ui.px(48));
   if (width < ui.px(80)) return;
-  const std::size_t recents = ui.recent == nullptr ? 0 : std::min(ui.recent->size(), kMostShown);
+  const std::size_t recents = ui.recent == nullptr ? 0 : std::min(ui.recent->size(), kMaxShown);
   const float height = ui.px(130 + (recents > 0 ? 40 + 24 * static_cast<float>(recents) : 0));
   const float left = std::floor((ImGui::GetWindowWidth() - width) / 2);
   ImGui::SetCursorPos({left, std::floor(std::max(ui.px(48), (ImGui::GetWindowHeight() - height) / 2))});
@@ -53,7 +53,7 @@ void drawWelcome(const Ui& ui, Selection& selection, Commands& commands) {
     ImGui::Dummy({1, ui.px(12)});
     label(ui.theme.dim, "Recent", ui.fonts.head);
     ImGui::Dummy({1, ui.px(2)});
-    drawRecent(ui, kMostShown, width, commands);
+    drawRecent(ui, kMaxShown, width, commands);
   }
   ImGui::EndGroup();
 }

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 // nobody can look.
 constexpr auto kRecordInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxLogLines = 2000;
-constexpr std::int64_t kMostLookedAt = 100;  // jobs of a database, for the one to show first
+constexpr std::int64_t kMaxLookedAt = 100;  // jobs of a database, for the one to show first
 
 RunChoices runChoices(const JobRequest& request, std::int32_t cores) {
   RunChoices choices;
@@ -117,7 +117,7 @@ void Session::work() {
     cancellation_.clear();
     working_ = true;
     lock.unlock();
-    if (!handleAside(command)) guarded([&] { handle(command); });
+    if (!handleHistory(command)) guarded([&] { handle(command); });
     onTimed(false);
     lock.lock();
     working_ = false;
@@ -227,7 +227,7 @@ void Session::open(const std::string& path) {
 
 void Session::openDatabase(const std::string& path) {
   const Database database = Database::open(path, OpenMode::kReadOnly);
-  const auto jobs = database.jobs(kMostLookedAt);
+  const auto jobs = database.jobs(kMaxLookedAt);
   if (jobs.empty()) throw Error(ExitCode::kDatabase, fmt::format("{} holds no recorded runs yet.", path));
   // Rather the newest that measured than a newer one that only wrote a file.
   const auto measured =

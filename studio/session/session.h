@@ -76,7 +76,7 @@ class Session : public SnapshotSource, private JobEvents {
   // Which of them wait.
   void lookForInterrupted();
   // Commands that leave the shown job as it is: what goes wrong is logged.
-  bool handleAside(const Command& command);
+  bool handleHistory(const Command& command);
   void saveTable(const SaveTableCommand& command);
   void saveReport(const ReportCommand& command);
   void compare(const std::vector<std::int64_t>& runs);

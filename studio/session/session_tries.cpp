@@ -21,7 +21,7 @@ constexpr std::int64_t kTrySamples = 64;
 std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
 
 // Which precision the whole is optimized for so that everything decided is possible.
-Precision widened(Precision base, const std::vector<PrecisionOverride>& overrides) {
+Precision upconverted(Precision base, const std::vector<PrecisionOverride>& overrides) {
   const auto wants = [&](const char* precision) {
     return std::any_of(overrides.begin(), overrides.end(),
                        [&](const PrecisionOverride& o) { return o.precision == precision; });
@@ -93,7 +93,7 @@ JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& databas
   const Precision base = optimize.precision;
   if (!overrides.empty())
     request.decisions = decisionRecords(overrides, precisionName(options_.request.optimize.precision));
-  optimize.precision = widened(base, decided);
+  optimize.precision = upconverted(base, decided);
   if (optimize.precision != base) optimize.precision_overrides.push_back("*=fp32");
   for (const PrecisionOverride& override : decided) optimize.precision_overrides.push_back(overrideText(override));
   return request;

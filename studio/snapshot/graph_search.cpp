@@ -8,10 +8,10 @@ namespace ipex_studio {
 namespace {
 
 // Of each text; a name of a megabyte is not searched to its end.
-constexpr std::size_t kMostSearchedBytes = 200;
+constexpr std::size_t kMaxSearchedBytes = 200;
 
 void appendLowered(std::string* text, const std::string& part) {
-  for (std::size_t i = 0; i < std::min(part.size(), kMostSearchedBytes); ++i) {
+  for (std::size_t i = 0; i < std::min(part.size(), kMaxSearchedBytes); ++i) {
     const char c = part[i];
     text->push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
   }

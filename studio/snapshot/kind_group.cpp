@@ -24,7 +24,7 @@ constexpr KindWord kKindWords[] = {
     {"softmax", KindGroup::kAttention},
     {"conv", KindGroup::kConvolution},
     {"squeeze_excite", KindGroup::kConvolution},
-    {"expand_depthwise", KindGroup::kConvolution},
+    {"pointwise_depthwise", KindGroup::kConvolution},
     {"embedding", KindGroup::kEmbedding},
     {"gather", KindGroup::kEmbedding},
     {"index_select", KindGroup::kEmbedding},

@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostStates = 200;
+constexpr std::size_t kMaxStates = 200;
 constexpr const char* kPrecisions[] = {"fp32", "bf16", "int8"};
 constexpr char kReason[] = "another one is pinned";
 
@@ -58,7 +58,7 @@ Overrides Overrides::adding(const Overrides& more) const {
 void OverrideHistory::set(Overrides next) {
   if (next == now()) return;
   states_.resize(at_ + 1);
-  if (states_.size() >= kMostStates) states_.erase(states_.begin());
+  if (states_.size() >= kMaxStates) states_.erase(states_.begin());
   states_.push_back(std::move(next));
   at_ = states_.size() - 1;
 }

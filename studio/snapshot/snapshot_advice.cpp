@@ -12,11 +12,11 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostAdvice = 8;
+constexpr std::size_t kMaxAdvice = 8;
 // Below these shares of the run a hint is not worth anyone's time.
-constexpr double kLeastShare = 0.005;
-constexpr double kLeastUnattributed = 0.05;
-constexpr double kMostSpread = 0.1;  // half of the median's interval, against the median
+constexpr double kMinShare = 0.005;
+constexpr double kMinUnattributed = 0.05;
+constexpr double kMaxSpread = 0.1;  // half of the median's interval, against the median
 
 struct RowGroup {
   std::int32_t count = 0;
@@ -48,7 +48,7 @@ void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
   const TimeStatistics& latency = index.optimized.latency;
   if (latency.samples < 2 || latency.p50_ns <= 0) return;
   const double spread = latency.half_width_ns / latency.p50_ns;
-  if (spread < kMostSpread) return;
+  if (spread < kMaxSpread) return;
   advice->push_back(
       {Advice::Tone::kWarning,
        fmt::format("Times are uncertain by ±{:.0f} %: something else used the machine. Close it and measure again.",
@@ -67,7 +67,7 @@ void adviseOnInterpreter(const JobIndex& index, std::vector<Advice>* advice) {
     if (row.step < 0) group.add(row);
   }
   const double latency_ns = index.optimized.latency.p50_ns;
-  if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kLeastShare) return;
+  if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kMinShare) return;
   advice->push_back({Advice::Tone::kWarning,
                      fmt::format("{} node{} stayed with the interpreter: {} ({}).", group.count, plural(group.count),
                                  formatTime(group.total_ns), percent(group.total_ns / latency_ns)),
@@ -85,7 +85,7 @@ void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
     if (row.step >= 0 && row.group == KindGroup::kReorder) group.add(row);
   }
   const double latency_ns = index.optimized.latency.p50_ns;
-  if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kLeastShare) return;
+  if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kMinShare) return;
   advice->push_back(
       {Advice::Tone::kWarning,
        fmt::format("{} reorder{} cost{} {} ({}).", group.count, plural(group.count), group.count == 1 ? "s" : "",
@@ -136,7 +136,7 @@ void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
   const RunIndex& run = index.optimized;
   if (run.run == nullptr || run.latency.p50_ns <= 0) return;
   const auto candidates = candidatesOf(*run.run);
-  double most_ns = kLeastShare * run.latency.p50_ns;
+  double most_ns = kMinShare * run.latency.p50_ns;
   std::optional<Advice> best;
   for (const OperationRow& row : run.rows) {
     if (row.step < 0 || row.group != KindGroup::kReorder) continue;
@@ -162,7 +162,7 @@ void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
 void adviseOnKernels(const JobIndex& index, std::vector<Advice>* advice) {
   const RunIndex& run = index.optimized;
   if (run.run == nullptr || run.latency.p50_ns <= 0) return;
-  double most_ns = kLeastShare * run.latency.p50_ns;
+  double most_ns = kMinShare * run.latency.p50_ns;
   std::optional<Advice> best;
   for (const auto& [number, at] : candidatesOf(*run.run)) {
     if (at.chosen == nullptr || at.step->kind == "reorder") continue;
@@ -284,7 +284,7 @@ void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
   const RunIndex& run = index.optimized;
   if (run.rows.empty() || run.latency.p50_ns <= 0) return;
   const double share = run.unattributed_ns / run.latency.p50_ns;
-  if (share < kLeastUnattributed) return;
+  if (share < kMinUnattributed) return;
   advice->push_back(
       {Advice::Tone::kWarning,
        fmt::format("{} of the run ({}) belong to no operation.", formatTime(run.unattributed_ns), percent(share)),
@@ -311,7 +311,7 @@ std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   adviseOnDeclines(job, &advice);
   adviseOnUnattributed(index, &advice);
   adviseOnInputs(job, &advice);
-  if (advice.size() > kMostAdvice) advice.resize(kMostAdvice);
+  if (advice.size() > kMaxAdvice) advice.resize(kMaxAdvice);
   return advice;
 }
 

@@ -73,7 +73,7 @@ OperationRow rowOfStep(const StepRecord& step, std::int32_t position) {
   row.group = kindGroup(step.kind);
   row.kernel = displayText(step.implementation.empty() ? step.kernel : step.implementation, 64);
   row.layout = layoutText(step);
-  row.output = shapeText(formatShape(step.dst_shape), step.slices);
+  row.output = shapeText(formatShape(step.dst_shape), step.micro_batches);
   row.precision = displayText(step.precision, 16);
   row.origins = step.origins;
   return row;

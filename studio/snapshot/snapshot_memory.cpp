@@ -9,11 +9,11 @@ namespace ipex_studio {
 namespace {
 
 // 2^48 bytes: what lies beyond is not believed.
-constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 48;
+constexpr std::int64_t kMaxMemoryBytes = std::int64_t{1} << 48;
 
 bool isBelievable(const StepRecord& step) {
-  return step.arena_begin >= 0 && step.arena_size > 0 && step.arena_begin < kMostMemoryBytes &&
-         step.arena_size < kMostMemoryBytes;
+  return step.arena_begin >= 0 && step.arena_size > 0 && step.arena_begin < kMaxMemoryBytes &&
+         step.arena_size < kMaxMemoryBytes;
 }
 
 void findLevels(ArenaUse* use) {
@@ -60,7 +60,7 @@ ArenaUse arenaUse(const RunIndex& run) {
   std::map<std::int32_t, std::int64_t> region_base;
   for (const auto& [region, bytes] : region_bytes) {
     region_base[region] = use.arena_bytes;
-    use.arena_bytes = std::min(use.arena_bytes + bytes, kMostMemoryBytes);
+    use.arena_bytes = std::min(use.arena_bytes + bytes, kMaxMemoryBytes);
   }
   std::vector<std::size_t> alive;
   for (std::size_t r = 0; r < run.rows.size(); ++r) {

@@ -14,8 +14,8 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostRows = 1000;
-constexpr std::size_t kMostCellBytes = 400;
+constexpr std::size_t kMaxRows = 1000;
+constexpr std::size_t kMaxCellBytes = 400;
 
 std::string headHtml(const StudioSnapshot& snapshot) {
   const JobRecord& job = *snapshot.job;
@@ -52,7 +52,7 @@ std::string adviceHtml(const JobIndex& index) {
 }
 
 std::string cellHtml(const TableCell& cell) {
-  if (!cell.is_number) return "<td>" + htmlText(displayText(cell.text, kMostCellBytes)) + "</td>";
+  if (!cell.is_number) return "<td>" + htmlText(displayText(cell.text, kMaxCellBytes)) + "</td>";
   return "<td class=\"n\">" + (std::isfinite(cell.number) ? fmt::format("{:.6g}", cell.number) : std::string("–")) +
          "</td>";
 }
@@ -62,14 +62,14 @@ std::string tableHtml(const PanelTable& table) {
       fmt::format("<h2>{}<small>{} rows</small></h2>\n<table><thead><tr>", htmlText(table.panel), table.rows.size());
   for (const std::string& column : table.columns) text += "<th>" + htmlText(column) + "</th>";
   text += "</tr></thead><tbody>\n";
-  for (std::size_t r = 0; r < std::min(table.rows.size(), kMostRows); ++r) {
+  for (std::size_t r = 0; r < std::min(table.rows.size(), kMaxRows); ++r) {
     text += "<tr>";
     for (const TableCell& cell : table.rows[r]) text += cellHtml(cell);
     text += "</tr>\n";
   }
   text += "</tbody></table>\n";
-  if (table.rows.size() > kMostRows)
-    text += fmt::format("<p class=\"dim\">The first {} rows of {}; the tab's CSV has them all.</p>\n", kMostRows,
+  if (table.rows.size() > kMaxRows)
+    text += fmt::format("<p class=\"dim\">The first {} rows of {}; the tab's CSV has them all.</p>\n", kMaxRows,
                         table.rows.size());
   return text;
 }

@@ -201,7 +201,7 @@ void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
 
 // Assignments of a search, then what was tried by hand.
 PanelTable triedTable(const StudioSnapshot& snapshot) {
-  constexpr std::size_t kMostDecisions = 1000;
+  constexpr std::size_t kMaxDecisions = 1000;
   PanelTable table;
   table.panel = "tried";
   table.columns = {"name",    "time_ms",  "delta_ms",        "delta_low_95_ms", "delta_high_95_ms",
@@ -215,14 +215,14 @@ PanelTable triedTable(const StudioSnapshot& snapshot) {
     table.rows.push_back({tried.name, ms(whole(tried.elapsed_ns)), kNotMeasured, kNotMeasured, kNotMeasured,
                           tried.sqnr_db, tried.metric, whole(tried.int8_nodes), whole(tried.bf16_nodes),
                           whole(tried.fp32_nodes), yes(tried.allowed), yes(tried.on_front), yes(tried.chosen),
-                          decisions ? decisionsText(*decisions, kMostDecisions) : std::string()});
+                          decisions ? decisionsText(*decisions, kMaxDecisions) : std::string()});
   }
   for (std::size_t t = 0; t < snapshot.tries->size(); ++t) {
     const WhatIf& tried = (*snapshot.tries)[t];
     table.rows.push_back({fmt::format("try {}", t + 1), ms(tried.after_ns), ms(tried.delta_ns), ms(tried.delta_low_ns),
                           ms(tried.delta_high_ns), tried.after_db, kNotMeasured, kNotMeasured, kNotMeasured,
                           kNotMeasured, yes(tried.accurate), std::string(), std::string(),
-                          decisionsText(tried.tried, kMostDecisions)});
+                          decisionsText(tried.tried, kMaxDecisions)});
   }
   return table;
 }

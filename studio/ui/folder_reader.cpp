@@ -22,7 +22,7 @@ FolderListing readFolder(const std::string& path) {
     FolderEntry entry;
     entry.name = at->path().filename().string();
     if (entry.name.empty() || entry.name[0] == '.') continue;
-    if (listing.entries.size() == kMostFolderEntries) {
+    if (listing.entries.size() == kMaxFolderEntries) {
       listing.cut = true;
       break;
     }

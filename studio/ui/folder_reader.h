@@ -22,9 +22,9 @@ struct FolderListing {
   bool cut = false;                  // it holds more than is listed
 };
 
-// Throws nothing. Reads at most kMostFolderEntries.
+// Throws nothing. Reads at most kMaxFolderEntries.
 FolderListing readFolder(const std::string& path);
-constexpr std::size_t kMostFolderEntries = 20000;
+constexpr std::size_t kMaxFolderEntries = 20000;
 
 // Used by one thread.
 class FolderReader {

@@ -248,10 +248,10 @@ void tooltip(const std::string& text) {
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 30);
   // Line by line, since line ends are the studio's own.
-  constexpr std::size_t kMostBytes = 1200;
-  for (std::size_t begin = 0; begin < std::min(text.size(), kMostBytes);) {
+  constexpr std::size_t kMaxBytes = 1200;
+  for (std::size_t begin = 0; begin < std::min(text.size(), kMaxBytes);) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    unformatted(displayText(text.substr(begin, end - begin), kMostBytes));
+    unformatted(displayText(text.substr(begin, end - begin), kMaxBytes));
     begin = end + 1;
   }
   ImGui::PopTextWrapPos();

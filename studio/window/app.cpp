@@ -18,15 +18,15 @@ namespace {
 
 constexpr float kTopPoints = 56;
 constexpr float kTabPoints = 36;
-constexpr float kLeftPoints = 300, kLeastLeft = 232;
-constexpr float kRightPoints = 360, kLeastRight = 250;
-constexpr float kBottomPoints = 300, kLeastBottom = 212;
-constexpr float kLeastForAll = 1100;  // the width in points for passes, graph and inspector side by side
+constexpr float kLeftPoints = 300, kMinLeft = 232;
+constexpr float kRightPoints = 360, kMinRight = 250;
+constexpr float kBottomPoints = 300, kMinBottom = 212;
+constexpr float kMinForAll = 1100;  // the width in points for passes, graph and inspector side by side
 constexpr float kGrip = 6;
 // What is left of a hidden part: enough to bring it back by mouse.
 constexpr float kRailPoints = 22;
-constexpr float kLeastScale = 0.75F;
-constexpr float kMostScale = 4;
+constexpr float kMinScale = 0.75F;
+constexpr float kMaxScale = 4;
 constexpr float kScaleStep = 1.15F;
 
 // What the style asks for, less on small windows.
@@ -51,7 +51,7 @@ void App::check(const AppOptions& options) {
 }
 
 App::App(const AppOptions& options, std::function<void()> wake)
-    : settings_(options.settings), display_scale_(std::clamp(options.scale, 0.5F, kMostScale)) {
+    : settings_(options.settings), display_scale_(std::clamp(options.scale, 0.5F, kMaxScale)) {
   check(options);
   ui_.theme = themeByName(options.theme);
   ui_.scale = settings_.scale > 0 ? settings_.scale : display_scale_;
@@ -99,8 +99,8 @@ void App::act(const StudioSnapshot& snapshot) {
     ui_.theme = themeByName(theme);
     applyTheme(ui_.theme, ui_.scale);
   }
-  if (selection_.take("scale.larger")) settings_.scale = std::min(ui_.scale * kScaleStep, kMostScale);
-  if (selection_.take("scale.smaller")) settings_.scale = std::max(ui_.scale / kScaleStep, kLeastScale);
+  if (selection_.take("scale.larger")) settings_.scale = std::min(ui_.scale * kScaleStep, kMaxScale);
+  if (selection_.take("scale.smaller")) settings_.scale = std::max(ui_.scale / kScaleStep, kMinScale);
   if (selection_.take("scale.reset")) settings_.scale = 0;
   if (selection_.take("panel.passes")) settings_.hide_left = !settings_.hide_left;
   if (selection_.take("panel.inspector"))
@@ -111,9 +111,9 @@ void App::act(const StudioSnapshot& snapshot) {
     const float step = (selection_.take(more) ? kSizeStep : 0) - (selection_.take(less) ? kSizeStep : 0);
     if (step != 0) *size = std::max((*size >= 0 ? *size : preferred) + step, least);
   };
-  resize("panel.passes-wider", "panel.passes-narrower", &settings_.left, kLeftPoints, kLeastLeft);
-  resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kLeastRight);
-  resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kLeastBottom);
+  resize("panel.passes-wider", "panel.passes-narrower", &settings_.left, kLeftPoints, kMinLeft);
+  resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kMinRight);
+  resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kMinBottom);
   // What only one tab can do brings it to the front.
   constexpr std::pair<const char*, const char*> kOfTabs[] = {
       {"override.", "precision"}, {"scope.", "precision"},  {"point.", "precision"},
@@ -145,13 +145,13 @@ void App::act(const StudioSnapshot& snapshot) {
 }
 
 ReportCommand App::reportOf(const StudioSnapshot& snapshot, const std::string& path) const {
-  constexpr std::size_t kMostNames = 50;
+  constexpr std::size_t kMaxNames = 50;
   ReportCommand command;
   command.path = path;
   command.panel = alone_ != nullptr ? alone_->name() : tab_;
   const RunIndex& run = snapshot.index->optimized;
   for (const std::int32_t r : rowsOf(run, selection_.origins())) {
-    if (command.selected.size() < kMostNames) command.selected.push_back(run.rows[static_cast<std::size_t>(r)].name);
+    if (command.selected.size() < kMaxNames) command.selected.push_back(run.rows[static_cast<std::size_t>(r)].name);
   }
   return command;
 }
@@ -216,12 +216,12 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   WindowSettings& set = settings_;
   if (!selection_.front_panel.empty()) set.hide_bottom = false;
   // A small window starts with the graph, what is slow and what to do about it; the rest is a click away.
-  if (!drawn_) folded_right_ = points_wide < kLeastForAll;
+  if (!drawn_) folded_right_ = points_wide < kMinForAll;
   drawn_ = true;
   bool hide_right = set.hide_right || folded_right_;
-  const float left = extent(set.hide_left, set.left, kLeftPoints, points_wide, 0.206F, kLeastLeft);
-  const float right = extent(hide_right, set.right, kRightPoints, points_wide, 0.2F, kLeastRight);
-  const float bottom = extent(set.hide_bottom, set.bottom, kBottomPoints, points_high, 0.31F, kLeastBottom);
+  const float left = extent(set.hide_left, set.left, kLeftPoints, points_wide, 0.206F, kMinLeft);
+  const float right = extent(hide_right, set.right, kRightPoints, points_wide, 0.2F, kMinRight);
+  const float bottom = extent(set.hide_bottom, set.bottom, kBottomPoints, points_high, 0.31F, kMinBottom);
   const float top = std::floor(ui_.px(kTopPoints));
   const float middle = std::max(size.y - top - bottom, ui_.px(80));
   const float centre = std::max(size.x - left - right, ui_.px(120));

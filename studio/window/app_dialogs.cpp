@@ -10,7 +10,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr const char* kTrustTitle = "Trust";
-constexpr std::size_t kMostFindings = 8;
+constexpr std::size_t kMaxFindings = 8;
 constexpr std::pair<const char*, TuneGoal> kTuneActions[] = {{"tune.quantize", TuneGoal::kQuantize},
                                                              {"tune.search", TuneGoal::kSearch},
                                                              {"tune.calibrate", TuneGoal::kCalibrate},
@@ -42,10 +42,10 @@ void AppDialogs::drawTrust(const StudioSnapshot& snapshot, Commands& commands) {
   fittedLabel(ui_, ui_.theme.dim, displayText(snapshot.work.file, 500), ImGui::GetContentRegionAvail().x,
               ui_.fonts.mono);
   ImGui::Dummy({1, ui_.px(4)});
-  for (std::size_t f = 0; f < std::min(question.findings.size(), kMostFindings); ++f)
+  for (std::size_t f = 0; f < std::min(question.findings.size(), kMaxFindings); ++f)
     paragraph(ui_.theme.text, "· " + displayText(question.findings[f], 400));
-  if (question.findings.size() > kMostFindings)
-    label(ui_.theme.dim, "· and " + std::to_string(question.findings.size() - kMostFindings) +
+  if (question.findings.size() > kMaxFindings)
+    label(ui_.theme.dim, "· and " + std::to_string(question.findings.size() - kMaxFindings) +
                              " more; ipex-studio inspect lists them.");
   ImGui::Dummy({1, ui_.px(4)});
   paragraph(ui_.theme.dim,

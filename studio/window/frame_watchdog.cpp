@@ -9,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostFrames = 1 << 16;
+constexpr std::size_t kMaxFrames = 1 << 16;
 
 std::int64_t now(clockid_t clock) {
   timespec time{};
@@ -27,9 +27,9 @@ void FrameWatchdog::begin() {
 void FrameWatchdog::end() {
   const double cpu_ms = static_cast<double>(now(CLOCK_THREAD_CPUTIME_ID) - cpu_begin_ns_) / 1e6;
   const auto wall_ms = static_cast<float>(static_cast<double>(now(CLOCK_MONOTONIC) - wall_begin_ns_) / 1e6);
-  if (cpu_ms > kMostCpuMs) ++statistics_.blocked;
+  if (cpu_ms > kMaxCpuMs) ++statistics_.blocked;
   statistics_.worst_cpu_ms = std::max(statistics_.worst_cpu_ms, cpu_ms);
-  const auto slot = static_cast<std::size_t>(statistics_.frames) % kMostFrames;
+  const auto slot = static_cast<std::size_t>(statistics_.frames) % kMaxFrames;
   if (slot < wall_ms_.size()) {
     wall_ms_[slot] = wall_ms;
   } else {

@@ -8,7 +8,7 @@ namespace ipex_studio {
 
 struct FrameStatistics {
   std::int64_t frames = 0;
-  std::int64_t blocked = 0;  // frames that took more than FrameWatchdog::kMostCpuMs of the drawing thread's CPU time
+  std::int64_t blocked = 0;  // frames that took more than FrameWatchdog::kMaxCpuMs of the drawing thread's CPU time
   double worst_cpu_ms = 0;
   double wall_p99_ms = 0;  // nearest rank
 };
@@ -16,7 +16,7 @@ struct FrameStatistics {
 // Used by the drawing thread alone.
 class FrameWatchdog {
  public:
-  static constexpr double kMostCpuMs = 100;
+  static constexpr double kMaxCpuMs = 100;
 
   void begin();
   // Ends what begin() began.

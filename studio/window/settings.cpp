@@ -12,12 +12,12 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kLeastSize = 60;
-constexpr float kMostSize = 4000;
+constexpr float kMinSize = 60;
+constexpr float kMaxSize = 4000;
 
 float fontSizeOf(const std::string& text) {
   const float size = std::strtof(text.c_str(), nullptr);
-  return std::isfinite(size) && size >= kLeastSize && size <= kMostSize ? size : -1;
+  return std::isfinite(size) && size >= kMinSize && size <= kMaxSize ? size : -1;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ bool rememberRecent(WindowSettings* settings, const std::string& path) {
   if (!recent.empty() && recent.front() == path) return false;
   recent.erase(std::remove(recent.begin(), recent.end(), path), recent.end());
   recent.insert(recent.begin(), path);
-  if (recent.size() > kMostRecent) recent.resize(kMostRecent);
+  if (recent.size() > kMaxRecent) recent.resize(kMaxRecent);
   return true;
 }
 
@@ -63,7 +63,7 @@ WindowSettings readSettings(const std::string& path) {
     if (key == "hide-bottom") settings.hide_bottom = value == "1";
     if (key == "theme" && (value == "dark" || value == "light" || value == "contrast")) settings.theme = value;
     const bool known = std::find(settings.recent.begin(), settings.recent.end(), value) != settings.recent.end();
-    if (key == "recent" && !value.empty() && value[0] == '/' && !known && settings.recent.size() < kMostRecent)
+    if (key == "recent" && !value.empty() && value[0] == '/' && !known && settings.recent.size() < kMaxRecent)
       settings.recent.push_back(value);
     if (key == "scale") {
       const float scale = std::strtof(value.c_str(), nullptr);

@@ -21,7 +21,7 @@ struct WindowSettings {
   bool operator==(const WindowSettings& other) const;
 };
 
-constexpr std::size_t kMostRecent = 12;
+constexpr std::size_t kMaxRecent = 12;
 // Puts `path` first. False: it was there already. Paths with line ends are not kept.
 bool rememberRecent(WindowSettings* settings, const std::string& path);
 

@@ -373,14 +373,14 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
   const std::shared_ptr<Graph> before = graph->copy();
   std::size_t made = 0, destroyed = 0;
   Rewriter rewriter(*graph, origins, -1);
-  NodeCensus census(*graph);
+  GraphIndex graph_index(*graph);
   for (const Pass* pass : defaultPasses()) {
     rewriter.beginPass();
-    PassContext context(*graph, rewriter, options, census);
+    PassContext context(*graph, rewriter, options, graph_index);
     bool changed = false;
     const ValueCounts values = countValues(*graph);
     const std::int64_t begin = now();
-    changed = concerns(*pass, census) && pass->run(*graph, context);
+    changed = concerns(*pass, graph_index) && pass->run(*graph, context);
     const auto elapsed = static_cast<double>(now() - begin);
     table.add(std::string("pass ") + pass->name, size, elapsed);
     const std::string name = pass->name;
@@ -392,7 +392,7 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
       destroyed += values.now + after.ever - values.ever - after.now;
     }
     if (!changed) continue;
-    timed(table, "ours: hash and census after passes", size, [&] { census = NodeCensus(*graph); });
+    timed(table, "ours: hash and graph_index after passes", size, [&] { graph_index = GraphIndex(*graph); });
     timed(table, "ours: snapshots (+ libtorch's print)", size, [&] { makeSnapshot(*graph, origins, 1, pass->name); });
   }
   makeAndDestroy(table, size, *before, made, destroyed);

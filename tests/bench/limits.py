@@ -16,7 +16,7 @@ from typing import Dict, List, Optional, Tuple
 
 # Kinds of plan steps, by what a reader wants to know.
 GROUPS = {
-    "convolution": ("convolution", "deconvolution", "expand_depthwise"),
+    "convolution": ("convolution", "deconvolution", "pointwise_depthwise"),
     "linear": ("linear",),
     "attention": ("attention", "matmul", "softmax"),
     "elementwise, norms, pools": ("pointwise", "layer_norm", "group_norm", "pool", "adaptive_pool", "reduce", "squeeze_excite",

@@ -100,7 +100,7 @@ const std::vector<Case>& normCases();
 const std::vector<Case>& attentionCases();
 const std::vector<Case>& attentionBf16Cases();
 const std::vector<Case>& squeezeExciteCases();
-const std::vector<Case>& expandDepthwiseCases();
+const std::vector<Case>& pointwiseDepthwiseCases();
 const std::vector<Case>& recurrentCases();
 const std::vector<Case>& bf16Cases();
 const std::vector<Case>& f16Cases();
@@ -109,6 +109,6 @@ const std::vector<Case>& orderCases();
 const std::vector<Case>& integerProductCases();
 const std::vector<Case>& integerExtremeCases();
 const std::vector<Case>& integerChainCases();
-const std::vector<Case>& narrowWeightCases();
+const std::vector<Case>& woqCases();
 
 }  // namespace ipex_studio::kernel_test

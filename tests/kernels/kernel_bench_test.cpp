@@ -197,7 +197,7 @@ TEST(KernelBench, DISABLED_Int8) {
 TEST(KernelBench, DISABLED_All) {
   bench({&layerCases(), &convolutionCases(), &matrixCases(), &pointwiseCases(), &normCases(), &attentionCases(),
          &squeezeExciteCases(), &bf16Cases(), &f16Cases(), &movementCases(), &orderCases(), &integerChainCases(),
-         &narrowWeightCases()});
+         &woqCases()});
 }
 
 }  // namespace

@@ -98,13 +98,13 @@ INSTANTIATE_TEST_SUITE_P(AttentionBf16, KernelCases, testing::ValuesIn(attention
 INSTANTIATE_TEST_SUITE_P(Recurrent, KernelCases, testing::ValuesIn(recurrentCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(SqueezeExcite, KernelCases, testing::ValuesIn(squeezeExciteCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(ExpandDepthwise, KernelCases, testing::ValuesIn(expandDepthwiseCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(PointwiseDepthwise, KernelCases, testing::ValuesIn(pointwiseDepthwiseCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Bf16, KernelCases, testing::ValuesIn(bf16Cases()), caseName);
 INSTANTIATE_TEST_SUITE_P(F16, KernelCases, testing::ValuesIn(f16Cases()), caseName);
 INSTANTIATE_TEST_SUITE_P(IntegerProduct, KernelCases, testing::ValuesIn(integerProductCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(IntegerExtreme, KernelCases, testing::ValuesIn(integerExtremeCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(IntegerChain, KernelCases, testing::ValuesIn(integerChainCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(NarrowWeights, KernelCases, testing::ValuesIn(narrowWeightCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Requantization, KernelCases, testing::ValuesIn(integerChainCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(WoqWeights, KernelCases, testing::ValuesIn(woqCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Order, KernelCases, testing::ValuesIn(orderCases()), caseName);
 INSTANTIATE_TEST_SUITE_P(Movement, KernelCases, testing::ValuesIn(movementCases()), caseName);
 

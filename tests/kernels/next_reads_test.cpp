@@ -86,10 +86,10 @@ TEST(NextReads, LieInPackedWeights) {
 }
 
 TEST(NextReads, LieInTheWeightsOfAnExpansion) {
-  const Case test{"expand_depthwise{padding=[1,1]}",
+  const Case test{"pointwise_depthwise{padding=[1,1]}",
                   {S::of({2, 20, 9, 9}), S::weight({70, 20, 1, 1}), S::none(), S::weight({70, 1, 3, 3}), S::none()}};
   for (const std::int32_t threads : {1, 2, 7}) {
-    const PreparedCase both("expand_depthwise_simd", test, threads);
+    const PreparedCase both("pointwise_depthwise_simd", test, threads);
     for (std::int32_t thread = 0; thread < threads; ++thread) {
       const MemoryRange range = both.op().firstReads(thread);
       EXPECT_EQ(range.bytes, 16 * 20 * sizeof(float));

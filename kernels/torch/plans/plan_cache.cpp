@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/plan/batch_rows.h"
+#include "core/plan/batch_independence.h"
 #include "core/runtime/machine_facts.h"
 #include "kernels/kernel_list.h"
 #include "kernels/onednn/onednn_version.h"
@@ -143,10 +143,10 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   return entry.release();
 }
 
-// Sets `choices` and `slices`.
+// Sets `choices` and `micro_batches`.
 void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
   TunedPlan known;
-  if (value_hook_) return;  // slices, and steps that compute several nodes, would hide values
+  if (value_hook_) return;  // micro-batches, and steps that compute several nodes, would hide values
   if (!choices_.empty()) {
     TuneOptions from_record;
     from_record.mode = TuneMode::kOff;
@@ -158,7 +158,7 @@ void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
     for (const TuningEntry& entry : known.entries) choices_.put(known.key, entry);
   }
   request.choices = std::move(known.choices);
-  request.slices = std::move(known.slices);
+  request.micro_batches = std::move(known.micro_batches);
 } catch (const std::bad_alloc&) {
   // Candidates side by side need more memory than the plan.
 }

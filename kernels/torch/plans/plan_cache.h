@@ -3,7 +3,7 @@
 // A warm run takes no lock and allocates nothing but its results: signatures are found in an immutable hash table, and
 // instances wait in slots that are taken and given back by one atomic exchange each. Only a new signature locks.
 //
-// Threads whose processors lie in one memory node (core/runtime/core_sets.h) get plans with weights of that node: packed by the
+// Threads whose processors lie in one memory node (core/runtime/cpu_sets.h) get plans with weights of that node: packed by the
 // first of them that runs, so that the system puts the pages there.
 #pragma once
 
@@ -61,9 +61,9 @@ class PlanCache {
 
   // Where a call's batch (axis 0 of the first input, and of all that have as many rows) lies between them, it runs on the
   // plan of the next larger one, on copies of the inputs with rows of zeros behind, and gets the first rows of the results:
-  // few plans then serve all sizes. Only where this is proven not to change a result (core/plan/batch_rows.h); others get
-  // plans of their own. Ascending, each >= 1 and at most kMostBatch; empty: off. Not while runs are under way.
-  static constexpr std::int64_t kMostBatch = 1 << 16;
+  // few plans then serve all sizes. Only where this is proven not to change a result (core/plan/batch_independence.h); others get
+  // plans of their own. Ascending, each >= 1 and at most kMaxBatch; empty: off. Not while runs are under way.
+  static constexpr std::int64_t kMaxBatch = 1 << 16;
   void setBatchBuckets(std::vector<std::int64_t> buckets);
   const std::vector<std::int64_t>& batchBuckets() const { return buckets_; }
 

@@ -1,7 +1,7 @@
 // Batches that run on the plan of a larger one.
 #include <algorithm>
 
-#include "core/plan/batch_rows.h"
+#include "core/plan/batch_independence.h"
 #include "kernels/torch/plans/plan_cache_entry.h"
 #include "kernels/torch/plans/prepared_files.h"
 
@@ -9,7 +9,7 @@ namespace ipex_studio {
 
 void PlanCache::setBatchBuckets(std::vector<std::int64_t> buckets) {
   const bool fits = std::is_sorted(buckets.begin(), buckets.end()) &&
-                    (buckets.empty() || (buckets.front() >= 1 && buckets.back() <= kMostBatch));
+                    (buckets.empty() || (buckets.front() >= 1 && buckets.back() <= kMaxBatch));
   if (!fits) throw Error(ExitCode::kBadModel, "Batch buckets are numbers from 1 to 65536, ascending.");
   buckets_ = std::move(buckets);
 }
@@ -42,7 +42,7 @@ PlanCache::Entry* PlanCache::proveBucket(Signature& signature, std::int64_t buck
   const PlanRequest exact = makeRequest(signature);
   signature.pad(bucket);
   if (samples == bucket) return compileLocked(signature);
-  BatchRows rows = proveBatchRows(spec_, exact, batchInputs(signature), samples, bucket);
+  BatchIndependence rows = proveBatchIndependence(spec_, exact, batchInputs(signature), samples, bucket);
   Entry* entry = rows.why_not.empty() ? compileLocked(signature) : nullptr;
   if (entry != nullptr && !entry->output_rows.empty() && entry->output_rows != rows.outputs) {
     rows.why_not = "other sizes have other rows in the results";

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/runtime/core_sets.h"
+#include "core/runtime/cpu_sets.h"
 #include "core/torch/tensor_bridge.h"
 #include "kernels/torch/plans/plan_cache.h"
 

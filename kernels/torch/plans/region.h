@@ -33,7 +33,7 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   using Packed = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::vector<std::string>,
                             std::vector<at::Tensor>>;
   Packed packed() const;
-  // Throws Error(kBadModel) when they are not ascending numbers from 1 to PlanCache::kMostBatch.
+  // Throws Error(kBadModel) when they are not ascending numbers from 1 to PlanCache::kMaxBatch.
   void setBatchBuckets(std::vector<std::int64_t> buckets) { plans_.setBatchBuckets(std::move(buckets)); }
   void setTuning(const c10::intrusive_ptr<Tuning>& tuning) { plans_.setTuning(tuning); }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kDtypes[] = {"float32", "float64", "float16", "bfloat16", "int64",
                                    "int32",   "int8",    "uint8",   "bool"};
-constexpr std::size_t kMostInputs = 64;
+constexpr std::size_t kMaxInputs = 64;
 
 // "1x3x224x224", also with ranges: "1..32x3x224x224".
 bool isShape(const std::string& text) {
@@ -71,7 +71,7 @@ std::string inputProblem(const InputChoice& choice) {
 
 void InputsDialog::open(const std::vector<InputRecord>& inputs) {
   rows_.clear();
-  for (std::size_t i = 0; i < std::min(inputs.size(), kMostInputs); ++i) {
+  for (std::size_t i = 0; i < std::min(inputs.size(), kMaxInputs); ++i) {
     Row row;
     row.choice = inputChoice(inputs[i]);
     setField(&row.shape, row.choice.shape);

@@ -16,7 +16,7 @@ namespace {
 enum class Arrangement { kBefore, kSplit, kAfter };
 constexpr std::array<const char*, 3> kArrangements = {"before", "split", "after"};
 
-constexpr float kSearchPoints = 170, kLeastSearchPoints = 110;
+constexpr float kSearchPoints = 170, kMinSearchPoints = 110;
 constexpr float kRoomyHeadPoints = 440;  // per side; below that only what matters most is said
 constexpr float kSplitPoints = 660;
 constexpr float kLegendPoints = 26;
@@ -144,7 +144,7 @@ class GraphPanel : public Panel {
     const float width = ImGui::GetWindowWidth();
     const bool split = arrangement_ == Arrangement::kSplit;
     const float view_left = drawViewButtons(width, selection);
-    drawSearch(selection, isRoomy(width) ? kSearchPoints : kLeastSearchPoints);
+    drawSearch(selection, isRoomy(width) ? kSearchPoints : kMinSearchPoints);
     float left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(8);
     const float room = split ? std::floor(width / 2) : view_left;
     const std::string color = std::string("Colour: ") + colorByName(color_by_) + " ▼";

@@ -12,8 +12,8 @@
 namespace ipex_studio {
 namespace {
 
-constexpr float kLeastWidth = 116;
-constexpr float kMostWidth = 292;
+constexpr float kMinWidth = 116;
+constexpr float kMaxWidth = 292;
 constexpr float kNodeHeight = 40;
 constexpr float kSides = 28;  // strip and padding
 constexpr float kMarkWidth = 12;
@@ -22,18 +22,18 @@ constexpr float kTimeGap = 14;
 const std::string kTimeRoom = "00.00 ms";
 // Frames further than this around their nodes would touch those of neighbours.
 constexpr float kFramePad = 10;
-constexpr std::size_t kMostFrameItems = 400;
+constexpr std::size_t kMaxFrameItems = 400;
 
 float roundedWidth(float width) {
   // Even numbers keep centres on whole pixels.
-  const float bounded = std::clamp(width, kLeastWidth, kMostWidth);
+  const float bounded = std::clamp(width, kMinWidth, kMaxWidth);
   return 2 * static_cast<float>(static_cast<std::int32_t>(bounded / 2 + 0.5F));
 }
 
 class SceneSizes : public ItemSizes {
  public:
   SceneSizes(const JobIndex& index, const GraphUnion& all, const TextMetrics& metrics) : all_(all), metrics_(metrics) {
-    widths_.assign(static_cast<std::size_t>(all.slots), kLeastWidth);
+    widths_.assign(static_cast<std::size_t>(all.slots), kMinWidth);
     std::vector<const std::string*> names(widths_.size(), nullptr);
     const float time = metrics.titleWidth(kTimeRoom) + kTimeGap + kMarkWidth;
     for (std::size_t g = 0; g < all.stages.size(); ++g) {
@@ -282,7 +282,7 @@ void SceneBuilder::addFrames() {
   }
   std::vector<std::int32_t> inside;
   for (std::size_t m = 0; m < members.size(); ++m) {
-    if (members[m].size() < 2 || members[m].size() > kMostFrameItems) continue;
+    if (members[m].size() < 2 || members[m].size() > kMaxFrameItems) continue;
     CanvasFrame frame{
         {1e30F, 1e30F}, {-1e30F, -1e30F}, displayText(all_.modules[m].path, 60), static_cast<std::int32_t>(m)};
     for (const std::int32_t n : members[m]) {

@@ -15,7 +15,7 @@ namespace {
 // Colours of Theme::kinds that are told apart best, in the order in which they are given out.
 constexpr std::int8_t kTints[] = {0, 7, 3, 1, 4, 6, 8};
 constexpr std::int8_t kNeutralTint = 9;
-constexpr std::size_t kMostLegend = 7;
+constexpr std::size_t kMaxLegend = 7;
 // Where errors begin to be drawn, and where the bar is full, in dB of signal over error.
 constexpr double kHarmlessDb = 120;
 constexpr double kWorstDb = 20;
@@ -152,14 +152,14 @@ void SceneBuilder::colorByText(const std::vector<std::string>& texts, bool in_co
   for (std::size_t i = 0; i < order.size(); ++i) {
     const bool own = i < std::size(kTints);
     tint_of[order[i].first] = own ? kTints[i] : kNeutralTint;
-    if (i >= kMostLegend) continue;
+    if (i >= kMaxLegend) continue;
     const Weight& weight = order[i].second;
     const std::string size = weight.time_ns > 0 ? formatTime(weight.time_ns)
                                                 : fmt::format("{} node{}", weight.nodes, weight.nodes == 1 ? "" : "s");
     scene_->legend.push_back({tint_of[order[i].first], order[i].first + "  " + size});
   }
-  if (order.size() > kMostLegend)
-    scene_->legend.push_back({kNeutralTint, fmt::format("{} more", order.size() - kMostLegend)});
+  if (order.size() > kMaxLegend)
+    scene_->legend.push_back({kNeutralTint, fmt::format("{} more", order.size() - kMaxLegend)});
   for (std::size_t n = 0; n < texts.size(); ++n) {
     CanvasNode& node = canvas.nodes[n];
     node.tint = texts[n].empty() ? kNeutralTint : tint_of[texts[n]];

@@ -6,8 +6,8 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::size_t kMostScenes = 24;
-constexpr std::size_t kMostLayouts = 6;
+constexpr std::size_t kMaxScenes = 24;
+constexpr std::size_t kMaxLayouts = 6;
 
 }  // namespace
 
@@ -71,7 +71,7 @@ const SceneService::Placed* SceneService::place(const SceneKey& key) {
   if (layout->cancelled()) return nullptr;
   fresh.layout = std::move(layout);
   placed_.push_front(std::move(fresh));
-  if (placed_.size() > kMostLayouts) placed_.pop_back();
+  if (placed_.size() > kMaxLayouts) placed_.pop_back();
   return &placed_.front();
 }
 
@@ -98,7 +98,7 @@ void SceneService::work() {
       const auto outdated = [&](const Entry& entry) { return entry.key.index != running_.key.index; };
       cache_.erase(std::remove_if(cache_.begin(), cache_.end(), outdated), cache_.end());
       cache_.push_front({running_.key, std::move(scene)});
-      if (cache_.size() > kMostScenes) cache_.pop_back();
+      if (cache_.size() > kMaxScenes) cache_.pop_back();
     }
     running_ = {};
     lock.unlock();

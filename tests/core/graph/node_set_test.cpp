@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/graph/node_census.h"
+#include "core/graph/graph_index.h"
 
 namespace ipex_studio {
 namespace {
@@ -48,7 +48,7 @@ TEST(NodeSet, HoldsWhatTheStandardSetHolds) {
   EXPECT_FALSE(set.contains(addressOf(1)));
 }
 
-TEST(NodeCensus, FindsNodesByKindInOrderInBlocksToo) {
+TEST(GraphIndex, FindsNodesByKindInOrderInBlocksToo) {
   auto graph = std::make_shared<Graph>();
   torch::jit::parseIR(R"(graph(%x : Float(2), %c : bool):
   %a : Float(2) = aten::relu(%x)
@@ -63,23 +63,24 @@ TEST(NodeCensus, FindsNodesByKindInOrderInBlocksToo) {
   return (%f)
 )",
                       graph.get());
-  const NodeCensus census(*graph);
-  EXPECT_EQ(census.nodes(), 5);
-  EXPECT_TRUE(census.hasAny({"aten::exp", "aten::tanh"}));
-  EXPECT_FALSE(census.hasAny({"aten::exp"}));
+  const GraphIndex graph_index(*graph);
+  EXPECT_EQ(graph_index.nodes(), 5);
+  EXPECT_TRUE(graph_index.hasAny({"aten::exp", "aten::tanh"}));
+  EXPECT_FALSE(graph_index.hasAny({"aten::exp"}));
   std::vector<Node*> expected;
   for (Node* node : allNodes(*graph)) {
     if (node->kind() == c10::aten::relu) expected.push_back(node);
   }
   std::vector<Node*> found;
-  for (Node* node : census.nodesOf([](c10::Symbol kind) { return kind == c10::aten::relu; })) found.push_back(node);
+  for (Node* node : graph_index.nodesOf([](c10::Symbol kind) { return kind == c10::aten::relu; }))
+    found.push_back(node);
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found, expected);
   EXPECT_NE(found[1]->owningBlock(), graph->block());
-  EXPECT_EQ(census.hash(), graphHash(*graph));
+  EXPECT_EQ(graph_index.hash(), graphHash(*graph));
 }
 
-TEST(NodeCensus, FindsNodesByTheirNumberOfOperands) {
+TEST(GraphIndex, FindsNodesByTheirNumberOfOperands) {
   auto graph = std::make_shared<Graph>();
   torch::jit::parseIR(R"(graph(%x : Float(2), %one : int):
   %a : Float(2) = aten::add(%x, %x, %one)
@@ -89,14 +90,14 @@ TEST(NodeCensus, FindsNodesByTheirNumberOfOperands) {
 )",
                       graph.get());
   std::vector<Node*> found;
-  for (Node* node : NodeCensus(*graph).nodesOfForm(
+  for (Node* node : GraphIndex(*graph).nodesOfForm(
            [](c10::Symbol kind, std::size_t operands) { return kind == c10::aten::add && operands == 4; })) {
     found.push_back(node);
   }
   EXPECT_EQ(found, std::vector<Node*>{graph->outputs()[0]->node()});
 }
 
-TEST(NodeCensus, FindsNodesBehindOthers) {
+TEST(GraphIndex, FindsNodesBehindOthers) {
   auto graph = std::make_shared<Graph>();
   torch::jit::parseIR(R"(graph(%x : Float(2), %m : Float(2, 2), %c : bool):
   %one : int = prim::Constant[value=1]()
@@ -127,15 +128,15 @@ TEST(NodeCensus, FindsNodesBehindOthers) {
     for (Node* node : found) indices.push_back(std::find(nodes.begin(), nodes.end(), node) - nodes.begin());
     return indices;
   };
-  const NodeCensus census(*graph);
-  const NodeWalk any = census.nodesBehind(isProduct, [&](c10::Symbol kind, bool) { return isPart(kind); });
+  const GraphIndex graph_index(*graph);
+  const NodeWalk any = graph_index.nodesBehind(isProduct, [&](c10::Symbol kind, bool) { return isPart(kind); });
   EXPECT_EQ(indicesOf(any), (std::vector<std::ptrdiff_t>{1, 2, 3, 4, 9}));  // %a, %b, %d, %e, %j
-  const NodeWalk on_one =
-      census.nodesBehind(isProduct, [&](c10::Symbol kind, bool on_one_value) { return on_one_value && isPart(kind); });
+  const NodeWalk on_one = graph_index.nodesBehind(
+      isProduct, [&](c10::Symbol kind, bool on_one_value) { return on_one_value && isPart(kind); });
   EXPECT_EQ(indicesOf(on_one), (std::vector<std::ptrdiff_t>{1, 2, 9}));  // %d reads two values
 }
 
-TEST(NodeCensus, FindsWhatDependsOnConstantsOnly) {
+TEST(GraphIndex, FindsWhatDependsOnConstantsOnly) {
   auto graph = std::make_shared<Graph>();
   torch::jit::parseIR(R"(graph(%x : Float(2), %c : bool):
   %one : int = prim::Constant[value=1]()
@@ -154,7 +155,7 @@ TEST(NodeCensus, FindsWhatDependsOnConstantsOnly) {
 )",
                       graph.get());
   std::vector<Node*> found;
-  for (Node* node : NodeCensus(*graph).nodesOfConstants([](c10::Symbol) { return true; })) found.push_back(node);
+  for (Node* node : GraphIndex(*graph).nodesOfConstants([](c10::Symbol) { return true; })) found.push_back(node);
   ASSERT_EQ(found.size(), 3U);  // %two, %list, %three
   EXPECT_EQ(found[0]->kind(), c10::aten::add);
   EXPECT_EQ(found[1], graph->outputs()[0]->node());

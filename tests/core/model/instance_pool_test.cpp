@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/model/measure.h"
-#include "core/runtime/core_sets.h"
+#include "core/runtime/cpu_sets.h"
 #include "tests/core/graph/script_models.h"
 
 namespace ipex_studio {

@@ -38,7 +38,7 @@ std::int64_t windows(std::int64_t size, std::int64_t pad_begin, std::int64_t pad
   return count;
 }
 
-TEST(ShapeInference, NarrowWeightsAndTables) {
+TEST(ShapeInference, WoqWeightsAndTables) {
   const auto of = [](DType dtype, const Dims& dims) { return contiguousDesc(dtype, dims); };
   const TensorDesc x = f32(Dims{2, 70}), bytes = of(DType::kS8, Dims{5, 70}), nibbles = of(DType::kU8, Dims{5, 48}),
                    three = f32(Dims{5, 3});
@@ -68,12 +68,12 @@ TEST(ShapeInference, NarrowWeightsAndTables) {
 TEST(ShapeInference, OrderAndLookUps) {
   const TensorDesc x = f32(Dims{2, 5, 3}), ids = s64(Dims{2, 7, 3}),
                    flags = contiguousDesc(DType::kBool, Dims{2, 5, 3});
-  EXPECT_EQ(resultOf("extremum{axis=1,mode=max}", {x}), (Dims{2, 3}));
-  EXPECT_EQ(resultOf("extremum{axis=-1,keepdim=1,mode=min}", {ids}), (Dims{2, 7, 1}));
-  for (const char* text : {"extremum{axis=3,mode=max}", "extremum{axis=1}", "extremum{axis=1,mode=sum}"})
+  EXPECT_EQ(resultOf("max_min{axis=1,mode=max}", {x}), (Dims{2, 3}));
+  EXPECT_EQ(resultOf("max_min{axis=-1,keepdim=1,mode=min}", {ids}), (Dims{2, 7, 1}));
+  for (const char* text : {"max_min{axis=3,mode=max}", "max_min{axis=1}", "max_min{axis=1,mode=sum}"})
     EXPECT_TRUE(refused(text, {x})) << text;
-  EXPECT_TRUE(refused("extremum{axis=0,mode=max}", {f32(Dims{0, 2})}));
-  EXPECT_TRUE(refused("extremum{axis=0,mode=max}", {flags}));
+  EXPECT_TRUE(refused("max_min{axis=0,mode=max}", {f32(Dims{0, 2})}));
+  EXPECT_TRUE(refused("max_min{axis=0,mode=max}", {flags}));
   EXPECT_EQ(resultOf("sort{axis=1}", {x}), (Dims{2, 5, 3}));
   EXPECT_EQ(resultOf("sort{axis=1,descending=1,k=4}", {x}), (Dims{2, 4, 3}));
   for (const char* text : {"sort{axis=1,k=6}", "sort{axis=1,k=-1}", "sort{axis=-4}"})

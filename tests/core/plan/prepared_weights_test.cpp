@@ -250,7 +250,7 @@ TEST(WeightCachePut, IsFoundOnlyAtTheSizeThatIsAskedFor) {
   EXPECT_EQ(packed, 1);
 }
 
-// Widened weights are packed from a buffer that goes; what comes to lie there must not find them.
+// Upconverted weights are packed from a buffer that goes; what comes to lie there must not find them.
 TEST(WeightCacheRelease, ForgetsWhatWasPackedFromWhatItFrees) {
   WeightCache cache;
   const char source = 0;

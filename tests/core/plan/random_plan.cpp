@@ -203,9 +203,9 @@ class Builder : PlanGrowth {
   void order() {
     const auto x = random_.chance(40) ? std::optional<Known>(known_[random_.index(3)]) : ofRank(1, 4);
     if (!x) return;
-    static const char* const kForms[] = {"extremum{keepdim=1,mode=max}", "extremum{mode=min}",
-                                         "sort{descending=1}",           "sort{}",
-                                         "sort{descending=1,k=1}",       "cumulative_sum{}"};
+    static const char* const kForms[] = {"max_min{keepdim=1,mode=max}", "max_min{mode=min}",
+                                         "sort{descending=1}",          "sort{}",
+                                         "sort{descending=1,k=1}",      "cumulative_sum{}"};
     OpSpec op = spec(kForms[random_.index(6)]);
     op.attributes["axis"] = random_.between(random_.chance(80) ? 0 : -x->dims.rank, x->dims.rank - 1);
     add(op, {x->number});

@@ -108,7 +108,7 @@ bool hasOurOperators(const Module& module) {
 }
 
 // What a program with nothing of ours computes; weights stay as small as they are.
-TEST_P(NetworkTest, PortableExportsHoldNarrowWeightsForStockOperators) {
+TEST_P(NetworkTest, PortableExportsHoldWoqWeightsForStockOperators) {
   const Case& test = GetParam();
   Module network = test.network();
   const std::vector<Inputs> data = test.data(6);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/op/narrow_floats.h"
+#include "core/op/low_precision_floats.h"
 #include "tests/core/plan/all_kernels.h"
 
 namespace ipex_studio::testing {
@@ -28,7 +28,7 @@ class TimedOp final : public PreparedOp {
   void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
     inner_->execute(state, from, to, scratch);
     if (error_ != 0 && dst[0].dtype == DType::kF32) *static_cast<float*>(to[0]) += error_;
-    if (isNarrowFloat(dst[0].dtype)) moveBySteps(static_cast<std::uint16_t*>(to[0]));
+    if (isLowPrecisionFloat(dst[0].dtype)) moveBySteps(static_cast<std::uint16_t*>(to[0]));
     fake_now_ns += runs_++ == disturbed_run_ ? 100 * cost_ns_ : cost_ns_;
   }
 

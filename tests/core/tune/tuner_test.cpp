@@ -117,7 +117,7 @@ TuneOptions quickly() {
 
 void take(TunedPlan tuned, PlanRequest* request) {
   request->choices = std::move(tuned.choices);
-  request->slices = std::move(tuned.slices);
+  request->micro_batches = std::move(tuned.micro_batches);
 }
 
 TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
@@ -146,7 +146,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
     TuneOptions from_record = quickly();
     from_record.mode = TuneMode::kOff;
     from_record.clock_ns = []() -> std::int64_t { return 0; };
-    request.slices = nullptr;
+    request.micro_batches = nullptr;
     take(tunePlan(random.spec, request, kernels(), other, weights, from_record), &request);
     const auto again = Plan::compile(random.spec, request, kernels(), weights);
     ASSERT_EQ(stepsOf(*again), stepsOf(*plan)) << "seed " << seed;
@@ -165,7 +165,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
 // x -> conv -> conv -> conv, 4 channels on 4x4 pixels, each with a relu.
 struct ThreeConvolutions {
   explicit ThreeConvolutions(DType dtype = DType::kF32) : weights(4 * 4 * 9, 0.1f) {
-    if (isNarrowFloat(dtype))
+    if (isLowPrecisionFloat(dtype))
       std::fill_n(reinterpret_cast<std::uint16_t*>(weights.data()), weights.size(), std::uint16_t{0x2e66});  // small
     spec.inputs.push_back({false, dtype, 4});
     spec.constants.push_back(contiguousDesc(dtype, Dims{4, 4, 3, 3}));
@@ -187,7 +187,7 @@ struct ThreeConvolutions {
     options.clock_ns = [] { return fake_now_ns; };
     options.budget_s = 1000;
     WeightCache cache;
-    request.slices = nullptr;
+    request.micro_batches = nullptr;
     take(tunePlan(spec, request, list, store, cache, options), &request);
     plan = Plan::compile(spec, request, list, cache);
     std::vector<std::string> names;
@@ -356,7 +356,7 @@ std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningSt
   net.tuned(list, store, options);
   EXPECT_EQ(net.plan->outputs()[0].dims, (Dims{8, 4, 4, 4}));
   const StepRecord& step = net.plan->steps().at(0);
-  return std::to_string(step.slices) + " of " + step.dst_shape;
+  return std::to_string(step.micro_batches) + " of " + step.dst_shape;
 }
 
 TEST(Tuner, ComputesAsManySamplesAtATimeAsIsFastest) {

@@ -313,11 +313,11 @@ const std::vector<Case>& integerProductCases() {
       // weights that are numbers
       {"linear{}|mul(0)|add(1)|gelu_erf",
        {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})},
-       "linear_onednn_widened_weights",
+       "linear_onednn_upconverted_weights",
        kFloat},
       {"linear{}|mul(0)",
        {S::of({1, 65}), S::s8Weight({40, 65}), S::weight({40}), S::scales({40})},
-       "linear_onednn_widened_weights",
+       "linear_onednn_upconverted_weights",
        kFloat},
       // rows rounded on the fly
       {"linear{dynamic=1}|mul(0)|add(1)",
@@ -347,7 +347,7 @@ const std::vector<Case>& integerProductCases() {
        kOneStep},
       {"matmul{scale=0.125,src_zero=120,transpose_b=1,weight_zero=131}|linear(0.01,0.0)|add(0)",
        {S::u8({2, 3, 20, 64}), S::u8({2, 3, 18, 64}), S::of({2, 1, 1, 18})},
-       "matmul_onednn_widened",
+       "matmul_onednn_upconverted",
        kFloat},
       {"matmul{result=u8,transpose_a=1}|linear(0.001,3.0)", {S::s8({2, 33, 7}), S::s8({33, 9})}, "", kOneStep},
   });

@@ -47,7 +47,7 @@ std::string refusal(const Case& test) {
 }
 
 // Without VNNI the library would add pairs of products in 16 bits.
-TEST(IsaLimit, WideWeightsAreLeftToTheWideningKernel) {
+TEST(IsaLimit, WideWeightsAreLeftToTheUpconvertingKernel) {
   const std::string isa = machineFacts().isa;
   const bool limited = std::getenv(kLimit) != nullptr || isa.rfind("avx512_core_", 0) != 0;
   for (const Case& test : integerExtremeCases()) {

@@ -63,10 +63,10 @@ TEST(Order, NanIsGreaterThanAllNumbersAndEqualsKeepTheirOrder) {
 }
 
 TEST(Order, TheFirstExtremeOrTheFirstNanWins) {
-  EXPECT_EQ(runLine("extremum{axis=0,mode=max}", {1, 3, kNaN, 5, kNaN}).places, (Places{2}));
-  EXPECT_EQ(runLine("extremum{axis=0,mode=min}", {1, -3, kNaN, -5, kNaN}).places, (Places{2}));
-  EXPECT_EQ(runLine("extremum{axis=0,mode=max}", {-0.0f, 0, -1}).places, (Places{0}));
-  EXPECT_EQ(runLine("extremum{axis=0,mode=min}", {kInfinite, kInfinite}).places, (Places{0}));
+  EXPECT_EQ(runLine("max_min{axis=0,mode=max}", {1, 3, kNaN, 5, kNaN}).places, (Places{2}));
+  EXPECT_EQ(runLine("max_min{axis=0,mode=min}", {1, -3, kNaN, -5, kNaN}).places, (Places{2}));
+  EXPECT_EQ(runLine("max_min{axis=0,mode=max}", {-0.0f, 0, -1}).places, (Places{0}));
+  EXPECT_EQ(runLine("max_min{axis=0,mode=min}", {kInfinite, kInfinite}).places, (Places{0}));
 }
 
 TEST(Order, LongLines) {
@@ -74,7 +74,7 @@ TEST(Order, LongLines) {
     std::vector<float> line(999, 0.5f);
     line[static_cast<std::size_t>(at)] = kNaN;
     for (const char* mode : {"max", "min"})
-      EXPECT_EQ(runLine(std::string("extremum{axis=0,mode=") + mode + "}", line).places, (Places{at}));
+      EXPECT_EQ(runLine(std::string("max_min{axis=0,mode=") + mode + "}", line).places, (Places{at}));
     Places first{at};
     for (std::int64_t i = 0; first.size() < 20; ++i) {
       if (i != at) first.push_back(i);

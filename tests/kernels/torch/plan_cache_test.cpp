@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/runtime/core_sets.h"
+#include "core/runtime/cpu_sets.h"
 #include "core/torch/tensor_bridge.h"
 #include "kernels/torch/plans/region.h"
 #include "tests/goal.h"
@@ -305,7 +305,7 @@ TEST(PlanCache, SlicesComeFromTheRecord) {
     plans.setProfile(nullptr);
     EXPECT_LT(worst(run(plans, x), convolutionsEager(x, weights)), 1e-4);
     for (const StepRecord& step : profile->steps)
-      EXPECT_EQ(step.slices, images == 8 ? 8 : 1) << step.name;  // of 5 nothing is known
+      EXPECT_EQ(step.micro_batches, images == 8 ? 8 : 1) << step.name;  // of 5 nothing is known
   }
 }
 

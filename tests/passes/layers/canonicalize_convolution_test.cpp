@@ -6,7 +6,7 @@
 
 #include <torch/csrc/jit/ir/irparser.h>
 
-#include "core/graph/node_census.h"
+#include "core/graph/graph_index.h"
 #include "core/graph/pass.h"
 #include "passes/pass_list.h"
 
@@ -43,8 +43,8 @@ TEST(CanonicalizeConvolution, AddsOneConstantForAllConvolutionsOfABlock) {
   Rewriter rewriter(*graph, origins, -1);
   rewriter.beginPass();
   const OptimizeOptions options;
-  const NodeCensus census(*graph);
-  PassContext context(*graph, rewriter, options, census);
+  const GraphIndex graph_index(*graph);
+  PassContext context(*graph, rewriter, options, graph_index);
   ASSERT_TRUE(kCanonicalizeConvolution.run(*graph, context));
   graph->lint();  // a constant stands before all that read it
 

@@ -131,7 +131,7 @@ TEST(CanvasBench, FoldingAndUnfolding) {
       items = placed.items.size();
       makeGraphScene(*job, *index, all, placed, {0, 0, -1, false, false, ColorBy::kTime}, nullptr);
     });
-    EXPECT_LE(items, static_cast<std::size_t>(kMostItemsAtFirst) + 600);
+    EXPECT_LE(items, static_cast<std::size_t>(kMaxItemsAtFirst) + 600);
     expectWithin("fold or unfold in " + std::to_string(nodes) + " nodes, p95", ms, 30);
   }
 }

@@ -49,11 +49,11 @@ bool decided(double ratio, double noise, int turns) {
 }
 
 TEST(Turns, EndWhereAllOfThemAgreeOrNothingDiffers) {
-  EXPECT_TRUE(decided(0.9, 0.01, kLeastTurnsToDecide));
-  EXPECT_TRUE(decided(1.1, 0.01, kLeastTurnsToDecide));
-  EXPECT_FALSE(decided(0.9, 0.01, kLeastTurnsToDecide - 1)) << "too few to tell";
-  EXPECT_FALSE(decided(0.99, 0.1, 2 * kLeastTurnsToDecide)) << "the turns contradict each other";
-  EXPECT_TRUE(decided(1, 0.001, kLeastTurnsToDecide)) << "a difference of a thousandth is none";
+  EXPECT_TRUE(decided(0.9, 0.01, kMinTurnsToDecide));
+  EXPECT_TRUE(decided(1.1, 0.01, kMinTurnsToDecide));
+  EXPECT_FALSE(decided(0.9, 0.01, kMinTurnsToDecide - 1)) << "too few to tell";
+  EXPECT_FALSE(decided(0.99, 0.1, 2 * kMinTurnsToDecide)) << "the turns contradict each other";
+  EXPECT_TRUE(decided(1, 0.001, kMinTurnsToDecide)) << "a difference of a thousandth is none";
 }
 
 class WhatIfTest : public ::testing::Test {

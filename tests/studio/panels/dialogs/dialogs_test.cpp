@@ -146,11 +146,11 @@ TEST_F(DialogsTest, FilesAreOpenedByKeyboardAlone) {
 TEST(Recent, IsKeptShortAndInOrder) {
   WindowSettings settings;
   for (int i = 0; i < 30; ++i) rememberRecent(&settings, "/models/" + std::to_string(i) + ".pt");
-  EXPECT_EQ(settings.recent.size(), kMostRecent);
+  EXPECT_EQ(settings.recent.size(), kMaxRecent);
   EXPECT_EQ(settings.recent.front(), "/models/29.pt");
   rememberRecent(&settings, "/models/25.pt");
   EXPECT_EQ(settings.recent.front(), "/models/25.pt");
-  EXPECT_EQ(settings.recent.size(), kMostRecent);
+  EXPECT_EQ(settings.recent.size(), kMaxRecent);
   EXPECT_FALSE(rememberRecent(&settings, "/a\nb.pt"));
   std::string pattern = ::testing::TempDir() + "recent_XXXXXX";
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);

@@ -1,0 +1,15 @@
+// Weight-only quantized (WOQ) weights (core/op/woq_weights.h) as the FP32 tensors that they stand for.
+#pragma once
+
+#include "core/torch/torch_compat.h"
+
+namespace ipex_studio {
+
+// FP32 [N, depth] of weights in groups; `scales` [N, groups]. Throws Error(kBadModel) where sizes or types do not fit.
+at::Tensor widenGroups(const at::Tensor& integers, const at::Tensor& scales, int bits, std::int64_t group,
+                       std::int64_t depth);
+
+// FP32 [V, E] of a table u8 [V, E + kRowParameterBytes]. Throws Error(kBadModel) where sizes or types do not fit.
+at::Tensor widenScaledRows(const at::Tensor& table);
+
+}  // namespace ipex_studio

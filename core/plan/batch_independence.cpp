@@ -1,0 +1,296 @@
+#include "core/plan/batch_independence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/plan/plan_compiler.h"
+
+namespace ipex_studio {
+namespace {
+
+// Where a value holds the samples: on `axis`, `rows` successive ones for each; 0: nowhere.
+struct Samples {
+  int axis = 0;
+  std::int64_t rows = 0;
+};
+using Known = std::map<std::int32_t, Samples>;  // by value, where there are any
+
+// One operation at both sizes.
+class Step {
+ public:
+  Step(const TracedStep& exact, const TracedStep& padded, const Known& known, std::int64_t samples,
+       std::int64_t more_samples)
+      : op_(exact.op),
+        src_(exact.args.src),
+        dst_(exact.args.dst.at(0)),
+        dst_padded_(padded.args.dst.at(0)),
+        samples_(samples),
+        more_samples_(more_samples),
+        same_op_(exact.op == padded.op) {
+    for (const std::int32_t value : exact.src) {
+      const auto found = known.find(value);
+      held_.push_back(found == known.end() ? Samples{} : found->second);
+      if (held_.back().rows == 0) continue;
+      one_axis_ = one_axis_ && (!any_ || held_.back().axis == axis_);
+      axis_ = held_.back().axis;
+      any_ = true;
+    }
+  }
+
+  // Where the result holds them; false where samples meet or where it is not known.
+  bool result(Samples* result) const {
+    *result = {};
+    if (!any_) return (same_op_ && dst_.dims == dst_padded_.dims) || isRepeated(result);
+    const bool sizes_allowed = op_.kind == OpKind::kReshape || op_.kind == OpKind::kExpand;
+    if ((!same_op_ && !sizes_allowed) || !one_axis_ || !keepsApart()) return false;
+    return isCounted(isView(op_.kind) ? axisOfView() : axis_, result);
+  }
+
+ private:
+  // A single row of no sample, given to each.
+  bool isRepeated(Samples* result) const {
+    if (op_.kind != OpKind::kExpand || dst_.dims.rank == 0) return false;
+    return (src_[0].dims.rank < dst_.dims.rank || src_[0].dims[0] == 1) && isCounted(0, result);
+  }
+  // As many rows more as there are samples more, and no other difference in size.
+  bool isCounted(int axis, Samples* result) const {
+    const int rank = dst_.dims.rank;
+    if (axis < 0 || axis >= rank || rank != dst_padded_.dims.rank) return false;
+    for (int other = 0; other < rank; ++other) {
+      if (other != axis && dst_.dims[other] != dst_padded_.dims[other]) return false;
+    }
+    *result = {axis, dst_.dims[axis] / samples_};
+    return result->rows > 0 && dst_.dims[axis] == result->rows * samples_ &&
+           dst_padded_.dims[axis] == result->rows * more_samples_;
+  }
+
+  bool isFixed(std::size_t source) const { return source >= held_.size() || held_[source].rows == 0; }
+  // The samples on axis 0 of this source.
+  bool isBatch(std::size_t source) const { return !isFixed(source) && held_[source].axis == 0; }
+  // Broadcast to the result without one sample's rows meeting another's.
+  bool isAligned(std::size_t source) const {
+    const Dims& dims = src_[source].dims;
+    if (src_[source].dtype == DType::kNone) return true;
+    const int missing = dst_.dims.rank - dims.rank;
+    if (held_[source].rows > 0) return missing == 0 && dims[axis_] == dst_.dims[axis_];
+    return missing > axis_ || dims[axis_ - missing] == 1;
+  }
+  bool areAligned(std::size_t first) const {
+    for (std::size_t source = first; source < src_.size(); ++source) {
+      if (!isAligned(source)) return false;
+    }
+    return true;
+  }
+  bool areFixed(std::size_t first, std::size_t end) const {
+    for (std::size_t source = first; source < end; ++source) {
+      if (!isFixed(source)) return false;
+    }
+    return true;
+  }
+  // Samples come with source 0, weights with the other fixed operands, sums and the like with what follows.
+  bool isWeighted() const {
+    const auto fixed = static_cast<std::size_t>(std::max(1, baseSourceCount(op_.kind)));
+    return isBatch(0) && areFixed(1, std::min(fixed, src_.size())) && areAligned(fixed);
+  }
+  // Does an attribute name an axis without samples?
+  bool isElsewhere(const char* attribute) const {
+    return op_.has(attribute) && wrappedAxis(op_.intOr(attribute, 0), src_[0].dims.rank) != axis_;
+  }
+  bool isAmong(const char* attribute, int axis) const {
+    const std::vector<std::int64_t> all = op_.ints(attribute);
+    return std::any_of(all.begin(), all.end(),
+                       [&](std::int64_t each) { return wrappedAxis(each, src_[0].dims.rank) == axis; });
+  }
+  bool padsElsewhere(const char* attribute) const {
+    const std::vector<std::int64_t> all = op_.ints(attribute);
+    return static_cast<int>(all.size()) < src_[0].dims.rank || all[0] == 0;
+  }
+
+  bool keepsApart() const {
+    switch (op_.kind) {
+      case OpKind::kPointwise:
+        return areAligned(0);
+      case OpKind::kMatmul:
+        if (axis_ == 0 && dst_.dims.rank > 2) return areAligned(0);
+        return isBatch(0) && op_.intOr("transpose_a", 0) == 0 && isFixed(1) && areAligned(2);
+      case OpKind::kAttention:
+        return axis_ == 0 && dst_.dims.rank > 2 && areAligned(0);
+      case OpKind::kSoftmax:
+        return isElsewhere("axis") && areAligned(0);
+      case OpKind::kLayerNorm:
+        return isBatch(0) && op_.intOr("axes", 0) < dst_.dims.rank &&
+               areFixed(1, std::min<std::size_t>(3, src_.size())) && areAligned(3);
+      case OpKind::kConcat:
+        return isElsewhere("axis") && areAligned(0) &&
+               std::none_of(held_.begin(), held_.end(), [](Samples held) { return held.rows == 0; });
+      case OpKind::kReduce:
+        return isWeighted() && !op_.ints("axes").empty() && !isAmong("axes", 0);
+      case OpKind::kPad:
+        return isBatch(0) && padsElsewhere("begin") && padsElsewhere("end");
+      case OpKind::kGather:
+        return isBatch(0) && isFixed(1) && isElsewhere("axis");
+      case OpKind::kMaxMin:
+      case OpKind::kSort:
+      case OpKind::kCumulativeSum:
+        return isBatch(0) && isElsewhere("axis");
+      case OpKind::kGridSample:
+        return isBatch(0) && isBatch(1);  // one grid for each image
+      case OpKind::kLinear:
+        return src_[0].dims.rank > 1 && isWeighted();
+      case OpKind::kConvolution:
+      case OpKind::kDeconvolution:
+      case OpKind::kPool:
+      case OpKind::kAdaptivePool:
+      case OpKind::kUpsample:
+      case OpKind::kGroupNorm:
+      case OpKind::kSqueezeExcite:
+      case OpKind::kPointwiseDepthwise:
+      case OpKind::kEmbedding:
+      case OpKind::kCast:
+      case OpKind::kReorder:
+        return isWeighted();
+      default:
+        return isView(op_.kind);
+    }
+  }
+  // The samples' axis in the result of a view; -1: they are not on one.
+  int axisOfView() const {
+    switch (op_.kind) {
+      case OpKind::kReshape:
+        return axis_ == 0 ? 0 : -1;  // whole samples follow each other before and after
+      case OpKind::kPermute: {
+        const std::vector<std::int64_t> order = op_.ints("order");
+        for (std::size_t to = 0; to < order.size(); ++to) {
+          if (wrappedAxis(order[to], src_[0].dims.rank) == axis_) return static_cast<int>(to);
+        }
+        return -1;
+      }
+      case OpKind::kSlice:
+        return isElsewhere("axis") ? axis_ : -1;
+      case OpKind::kSelect:
+        return isElsewhere("axis") ? axis_ - (wrappedAxis(op_.intOr("axis", 0), src_[0].dims.rank) < axis_ ? 1 : 0)
+                                   : -1;
+      case OpKind::kUnsqueeze:
+        return axis_ + (wrappedAxis(op_.intOr("axis", 0), dst_.dims.rank) <= axis_ ? 1 : 0);
+      case OpKind::kSqueeze:
+        return squeezedAxis();
+      case OpKind::kExpand:
+        return axis_ == 0 && src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0] ? 0 : -1;
+      default:
+        return -1;
+    }
+  }
+  int squeezedAxis() const {
+    if (isAmong("axes", axis_)) return -1;
+    int axis = axis_;
+    for (int before = 0; before < axis_; ++before) axis -= isAmong("axes", before) && src_[0].dims[before] == 1 ? 1 : 0;
+    return axis;
+  }
+
+  const OpSpec& op_;
+  const std::vector<TensorDesc>& src_;
+  const TensorDesc& dst_;
+  const TensorDesc& dst_padded_;
+  const std::int64_t samples_, more_samples_;
+  const bool same_op_;
+  std::vector<Samples> held_;  // per source
+  int axis_ = 0;               // of all sources with samples, where one_axis_
+  bool any_ = false, one_axis_ = true;
+};
+
+bool isWholeTrace(const PlanSpec& spec, const std::vector<TracedStep>& steps) {
+  std::set<std::int32_t> traced;
+  for (const TracedStep& step : steps) traced.insert(step.node);
+  for (std::size_t n = 0; n < spec.nodes.size(); ++n) {
+    if (!spec.nodes[n].is_int && traced.count(static_cast<std::int32_t>(n)) == 0) return false;
+  }
+  return true;
+}
+
+// Does one row of axis 0 follow the other in memory?
+bool holdsRowsApart(const TensorDesc& desc) {
+  TensorDesc row = desc;
+  row.dims[0] = 1;
+  return static_cast<std::int64_t>(row.bytes()) <= desc.rowBytes();
+}
+
+BatchIndependence refused(std::string why) {
+  BatchIndependence rows;
+  rows.why_not = std::move(why);
+  return rows;
+}
+
+}  // namespace
+
+PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t samples) {
+  for (std::size_t i = 0; i < request.tensor_inputs.size(); ++i) {
+    if (!is_batch[i]) continue;
+    TensorDesc& input = request.tensor_inputs[i];
+    const bool row_major = input.isContiguous();
+    input.dims[0] = samples;
+    if (row_major) input = contiguousDesc(input.dtype, input.dims);  // strides of an only sample may be anything
+  }
+  return request;
+}
+
+std::int64_t batchOf(const PlanRequest& request) {
+  for (const TensorDesc& input : request.tensor_inputs) {
+    if (!input.absent()) return input.dims.rank > 0 ? input.dims[0] : 0;
+  }
+  return 0;
+}
+
+std::shared_ptr<const MicroBatches> proveMicroBatches(const PlanSpec& spec, const PlanRequest& request,
+                                                      std::int64_t samples) {
+  MicroBatches micro_batches{batchOf(request), samples, {}, {}};
+  if (samples < 1 || samples >= micro_batches.batch) return nullptr;
+  for (const TensorDesc& input : request.tensor_inputs) {
+    micro_batches.inputs.push_back(input.dims.rank > 0 && input.dims[0] == micro_batches.batch);
+    if (micro_batches.inputs.back() && !holdsRowsApart(input)) return nullptr;
+  }
+  BatchIndependence rows = proveBatchIndependence(spec, withSamples(request, micro_batches.inputs, samples),
+                                                  micro_batches.inputs, samples, micro_batches.batch);
+  if (!rows.why_not.empty() || std::count(rows.outputs.begin(), rows.outputs.end(), 0) != 0) return nullptr;
+  micro_batches.output_rows = std::move(rows.outputs);
+  return std::make_shared<const MicroBatches>(std::move(micro_batches));
+}
+
+BatchIndependence proveBatchIndependence(const PlanSpec& spec, const PlanRequest& request,
+                                         const std::vector<bool>& is_batch, std::int64_t samples,
+                                         std::int64_t padded) try {
+  IPEX_CHECK(samples > 0 && padded > samples && is_batch.size() == spec.inputs.size(), "more samples than there are");
+  const std::vector<TracedStep> exact = tracePlan(spec, request, false);
+  const std::vector<TracedStep> more = tracePlan(spec, withSamples(request, is_batch, padded), false);
+  if (exact.size() != more.size() || !isWholeTrace(spec, exact)) return refused("other sizes make other steps");
+  Known known;
+  for (std::size_t i = 0; i < is_batch.size(); ++i) {
+    if (is_batch[i]) known[static_cast<std::int32_t>(i)] = {0, 1};
+  }
+  for (std::size_t s = 0; s < exact.size(); ++s) {
+    const TracedStep& step = exact[s];
+    const bool same = step.src == more[s].src && step.dst == more[s].dst && step.op.kind == more[s].op.kind;
+    Samples held;
+    if (!same || !Step(step, more[s], known, samples, padded).result(&held)) {
+      return refused(fmt::format("{} may mix samples", opKindName(step.op.kind)));
+    }
+    for (const std::int32_t dst : step.dst) {
+      if (held.rows > 0) known[dst] = held;
+    }
+  }
+  BatchIndependence proven;
+  for (const std::int32_t output : spec.outputs) {
+    const auto found = known.find(output);
+    if (found != known.end() && found->second.axis != 0)
+      return refused("a result holds the samples on another axis than the first");
+    proven.outputs.push_back(found == known.end() ? 0 : found->second.rows);
+  }
+  return proven;
+} catch (const Error& problem) {
+  return refused(problem.what());
+}
+
+}  // namespace ipex_studio

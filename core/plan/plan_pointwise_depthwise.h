@@ -1,0 +1,30 @@
+// Two nodes that a plan may compute as one step: a 1x1 convolution and the depthwise convolution that alone reads it. A
+// measurement decides whether it does (tuner_pointwise_depthwise.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/op/kernel.h"
+#include "core/op/plan_spec.h"
+
+namespace ipex_studio {
+
+// Per node of the spec: the node that it may be joined with, -1 for most. FP32, constant weights, and between the two at
+// most one unary post-operation.
+std::vector<std::int32_t> joinableReaders(const PlanSpec& spec);
+
+// The operation that computes both, its sources and what it is called.
+struct JoinedNodes {
+  OpSpec op;
+  std::vector<std::int32_t> src;
+  std::string name;
+  std::vector<OriginId> origins;
+};
+JoinedNodes joinNodes(const PlanNode& expand, const PlanNode& depthwise);
+
+// Is this the name of a kernel that computes two nodes as one step?
+bool computesBoth(const KernelList& kernels, const std::string& kernel);
+
+}  // namespace ipex_studio

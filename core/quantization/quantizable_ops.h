@@ -1,0 +1,59 @@
+// Quantizable ops: the operations of a fused graph that INT8 may concern, and the names of their values. What calibration and the
+// pass insert-quantize both start from.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/origins.h"
+#include "core/lower/lowering.h"
+#include "core/quantization/calibration_plan.h"
+
+namespace ipex_studio {
+
+// What INT8 means for an operation.
+enum class QuantizableRole {
+  kProduct,    // convolution, linear with constant weights, matmul of activations: computes in integers
+  kPointwise,  // a chain: reads and writes integers or floats, computes in FP32
+  kMoves,      // views, concatenation, max pool, nearest resize: integers pass through, one scale in and out
+  kAverages,   // means and average pools: read integers, write integers or floats in their units
+  kAttention,  // reads floats, computes in FP32 or with products in BF16, writes integers or floats
+};
+
+struct QuantizableOp {
+  torch::jit::Node* node = nullptr;
+  QuantizableRole role = QuantizableRole::kMoves;
+  LoweredOp op;  // kMoves: of the first operation where a view takes several
+  bool is_view = false;
+  std::vector<torch::jit::Value*> activations;  // float operands that are no constants; base operands first
+  std::vector<std::size_t> positions;           // of the activations among the operation's sources
+  std::size_t base_count = 0;                   // activations that are base operands; the rest are post operands
+
+  // May this activation stay integers although the chain reads it? Base operands: where `in` is integers.
+  bool takesIntegers(std::size_t activation) const;
+};
+
+// What a node is to INT8, or nullopt. Wants FP32 values.
+std::optional<QuantizableOp> quantizableOpOf(torch::jit::Node* node);
+
+// The values whose ranges tell what `value` holds: through views, paddings and other operations that move elements.
+std::vector<torch::jit::Value*> sourcesOf(torch::jit::Value* value);
+
+// Names of the float values at the top level of a graph, "" where one has none. Only values that are read count.
+class ValueKeys {
+ public:
+  ValueKeys(torch::jit::Graph& graph, const OriginTable& origins);
+  const std::string& of(const torch::jit::Value* value) const;
+
+ private:
+  std::unordered_map<const torch::jit::Value*, std::string> keys_;
+};
+
+// What calibration looks at, in order of the graph's nodes without constants; `numbers` gets the origin table that
+// buildRegions must be given so that plan nodes carry the numbers of CalibrationPlan::results.
+CalibrationPlan planCalibration(torch::jit::Graph& graph, const OriginTable& origins, OriginTable* numbers);
+
+}  // namespace ipex_studio

@@ -1,0 +1,45 @@
+// The chain of a product of integers as kernels compute it: the scales of weights, the bias, and what follows them up to
+// the first operation that does not commute become one multiplication and addition per channel, one operand of the
+// result's size and a clamp. relu|linear(a,b) needs no more than mul(0)|add(1) alone does.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "core/op/kernel.h"
+
+namespace ipex_studio {
+
+enum class IntegerActivation { kNone, kHardSwish, kSilu, kGeluErf, kGeluTanh };
+
+// v = sum · scale + offset, + factor · operand, then activation(v) · activated_scale + activated_offset if there is one,
+// clamped, then the tail.
+struct Requantization {
+  std::vector<float> scale, offset;  // one per channel of the result
+  int addend = -1;                   // post operand of the result's size; -1: none
+  float factor = 0;
+  IntegerActivation activation = IntegerActivation::kNone;
+  float activated_scale = 1, activated_offset = 0;
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  std::vector<PostOp> tail;
+
+  bool clamps() const {
+    return low > -std::numeric_limits<float>::infinity() || high < std::numeric_limits<float>::infinity();
+  }
+};
+
+// A constant bias (source 2 of a product that has one) comes first. Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no
+// constants, or not one number per channel, stay in the tail, but for the addend. `takes_all`: silu may be the activation, too,
+// and gelu where the result's bytes are so coarse that its shorter form is not seen in them (geluNearV); else they stay in the
+// tail.
+Requantization foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all = false);
+
+// What the result's type does to a value anyway: u8 and s8 saturate.
+void saturate(DType dtype, Requantization* chain);
+
+// The largest |w| of constant s8 weights.
+int largestWeight(const TensorDesc& desc, const void* data);
+
+bool isByte(DType dtype);  // u8 or s8
+
+}  // namespace ipex_studio

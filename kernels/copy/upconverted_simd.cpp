@@ -1,0 +1,93 @@
+// Operations on u8 and s8 by the kernel for FP32: the integers are upconverted, computed with, and rounded back where the
+// result is narrow. For operations that a network does few of (global pools, uneven windows, enlarged images, borders).
+//
+// Declines: device, dtype (not one source of u8 or s8), post-ops, and what the kernel for FP32 declines.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/copy/upconverted_simd.cpp"
+#include "kernels/common/highway_targets.h"
+
+// highway_targets.h comes first.
+#include <hwy/highway.h>
+
+#include "kernels/common/byte_convert-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio {
+namespace HWY_NAMESPACE {
+
+// Elements [begin, end).
+void widenRange(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) {
+  const auto element = static_cast<std::int64_t>(elementBytes(dtype));
+  widenValues(dtype, static_cast<const char*>(from) + begin * element, to + begin,
+              static_cast<std::size_t>(end - begin));
+}
+
+void narrowRange(DType dtype, const float* from, void* to, std::int64_t begin, std::int64_t end) {
+  const auto element = static_cast<std::int64_t>(elementBytes(dtype));
+  narrowValues(dtype, from + begin, static_cast<char*>(to) + begin * element, static_cast<std::size_t>(end - begin));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ipex_studio
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/common/requantization.h"
+#include "kernels/copy/upconverted_op.h"
+#include "kernels/factories.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(widenRange);
+HWY_EXPORT(narrowRange);
+
+class Upconverted final : public Kernel {
+ public:
+  explicit Upconverted(const Kernel* wide) : wide_(wide), name_(std::string(wide->name()) + "_int8") {}
+
+  const char* name() const override { return name_.c_str(); }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    const bool narrow_source = args.src.size() == 1 && isByte(args.src[0].dtype);
+    const DType result = args.dst[0].dtype;
+    if (!narrow_source || (!isByte(result) && result != DType::kF32)) return Verdict::no("dtype");
+    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
+    return wide_->supports(inFloats(args));
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    auto wide = wide_->prepare(inFloats(args), reason);
+    if (!wide) return nullptr;
+    auto op = std::make_unique<UpconvertedOp>(std::move(wide), args);
+    op->setScratch();
+    return op;
+  }
+
+ private:
+  static PrepareArgs inFloats(const PrepareArgs& args) {
+    PrepareArgs changed = args;
+    changed.spec.attributes.erase("result");
+    changed.src[0].dtype = changed.dst[0].dtype = DType::kF32;
+    changed.src_dies.assign(1, false);
+    changed.constant.assign(1, nullptr);
+    return changed;
+  }
+
+  const Kernel* wide_;
+  std::string name_;
+};
+
+}  // namespace
+
+ValueConversion valueConversion(const std::string& isa) {
+  return {IPEX_SELECT_TARGET(widenRange, isa), IPEX_SELECT_TARGET(narrowRange, isa)};
+}
+
+std::unique_ptr<Kernel> makeUpconverted(const Kernel* wide) { return std::make_unique<Upconverted>(wide); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

@@ -1,0 +1,125 @@
+// y = x·wᵀ of FP32 rows and WOQ weights that are numbers, of 8 bits or in groups of 8 or 4 with a scale each: they are
+// upconverted once, while the operation is prepared, then the kernel for FP32 does it. For many rows, where multiplying costs
+// more than reading weights: the plan keeps them in FP32, the model's file does not.
+//
+// Declines: device, dtype (not these), dynamic, weights-not-constant, few-rows (groups: linear_woq_simd.cpp reads less),
+// weights-not-packed, and what the kernel for FP32 declines.
+#include <fmt/format.h>
+
+#include "core/op/woq_weights.h"
+#include "kernels/common/layer_operands.h"
+#include "kernels/common/matrix_rows.h"
+#include "kernels/factories.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr int kThird = 2;
+// Below it reading the weights is all that counts.
+constexpr std::int64_t kFewRows = 4;
+
+// Rows of `depth` weights in FP32.
+struct Widening {
+  TensorDesc w;
+  std::int64_t depth = 0, group = 0;  // group 0: no scales
+  bool four_bits = false;
+
+  explicit Widening(const PrepareArgs& args)
+      : w(args.src[kWeights]),
+        depth(w.dims[1]),
+        group(args.spec.intOr("group", 0)),
+        four_bits(args.spec.intOr("bits", 8) == 4) {
+    if (four_bits) depth = args.spec.intOr("depth", 0);
+  }
+
+  std::string form() const {
+    return fmt::format("f32 of {} {} strides {} groups of {}", four_bits ? "nibbles" : "s8", w.dims.str(),
+                       w.strides.str(), group);
+  }
+
+  float level(const void* from, std::int64_t row, std::int64_t k) const {
+    if (!four_bits) return static_cast<const std::int8_t*>(from)[row * w.strides[0] + k * w.strides[1]];
+    const std::uint32_t byte =
+        static_cast<const std::uint8_t*>(from)[row * w.strides[0] + nibbleByte(k) * w.strides[1]];
+    const std::uint32_t nibble = nibbleIsHigh(k) ? byte >> 4u : byte & 15u;
+    return static_cast<float>(static_cast<std::int32_t>(nibble) - static_cast<std::int32_t>(kNibbleZero));
+  }
+
+  std::size_t bytes() const { return static_cast<std::size_t>(w.dims[0] * depth) * sizeof(float); }
+
+  void widen(const void* from, const float* scales, void* wide) const {
+    auto* to = static_cast<float*>(wide);
+    const std::int64_t groups = group == 0 ? 0 : groupCount(depth, group);
+    for (std::int64_t row = 0; row < w.dims[0]; ++row) {
+      for (std::int64_t k = 0; k < depth; ++k)
+        *to++ = level(from, row, k) * (group == 0 ? 1.0f : scales[row * groups + k / group]);
+    }
+  }
+};
+
+class LinearUpconvertedWeights final : public Kernel {
+ public:
+  explicit LinearUpconvertedWeights(const Kernel* wide)
+      : wide_(wide), name_(std::string(wide->name()) + "_upconverted_weights") {}
+
+  const char* name() const override { return name_.c_str(); }
+  bool onlyWhenMeasured() const override { return wide_->onlyWhenMeasured(); }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
+    const bool four_bits = args.spec.intOr("bits", 8) == 4;
+    if (args.src[kSrc].dtype != DType::kF32 || args.src[kWeights].dtype != (four_bits ? DType::kU8 : DType::kS8))
+      return Verdict::no("dtype");
+    if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
+    const bool grouped = args.spec.has("group");
+    if (args.src[kWeights].block != 0 || args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
+    if (grouped && (args.constant[kThird] == nullptr || !args.src[kThird].isContiguous()))
+      return Verdict::no("weights-not-constant");
+    if (grouped && rowsOf(args.src[kSrc].dims) < kFewRows) return Verdict::no("few-rows");
+    return wide_->supports(inFloats(args, args.constant[kWeights]));
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const Widening widening(args);
+    const auto* const scales = static_cast<const float*>(widening.group == 0 ? nullptr : args.constant[kThird]);
+    const WeightCache::Packed upconverted =
+        args.weights->getOrPack(args.constant[kWeights], widening.form(), widening.bytes(),
+                                [&](void* wide) { widening.widen(args.constant[kWeights], scales, wide); });
+    auto op = wide_->prepare(inFloats(args, upconverted->data()), reason);
+    if (!op) return nullptr;
+    if (!op->packed[kWeights]) {
+      *reason = "weights-not-packed";
+      return nullptr;
+    }
+    op->src[kWeights] = args.src[kWeights];
+    if (widening.group != 0) {
+      op->src[kThird] = args.src[kThird];
+      op->packed[kThird] = true;
+    }
+    return op;
+  }
+
+ private:
+  static PrepareArgs inFloats(const PrepareArgs& args, const void* weights) {
+    const Widening widening(args);
+    PrepareArgs changed = args;
+    changed.src[kWeights] = contiguousDesc(DType::kF32, Dims{widening.w.dims[0], widening.depth});
+    changed.constant[kWeights] = weights;
+    if (widening.group == 0) return changed;
+    for (const char* name : {"group", "bits", "depth"}) changed.spec.attributes.erase(name);
+    changed.src[kThird] = TensorDesc();
+    changed.constant[kThird] = nullptr;
+    return changed;
+  }
+
+  const Kernel* wide_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeLinearUpconvertedWeights(const Kernel* wide) {
+  return std::make_unique<LinearUpconvertedWeights>(wide);
+}
+
+}  // namespace ipex_studio
