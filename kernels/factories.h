@@ -68,6 +68,7 @@ std::unique_ptr<Kernel> makeMaxMinIntegers();
 std::unique_ptr<Kernel> makeSortSimd();
 std::unique_ptr<Kernel> makeSortIntegers();
 std::unique_ptr<Kernel> makeCumulativeSum();
+std::unique_ptr<Kernel> makeAffineGridRows();
 std::unique_ptr<Kernel> makeGridSampleSimd();
 std::unique_ptr<Kernel> makeIntegerMath();
 std::unique_ptr<Kernel> makePadCopy();

@@ -70,6 +70,7 @@ class OrderedKernelList final : public KernelList {
     list(OpKind::kSort, makeSortSimd());
     list(OpKind::kSort, makeSortIntegers());
     list(OpKind::kCumulativeSum, makeCumulativeSum());
+    list(OpKind::kAffineGrid, makeAffineGridRows());
     list(OpKind::kGridSample, makeGridSampleSimd());
     list(OpKind::kIntegerMath, makeIntegerMath());
     listBoth(OpKind::kPad, makePadCopy());

@@ -227,6 +227,8 @@ RefFunction functionOf(OpKind kind) {
       return refSort;
     case OpKind::kCumulativeSum:
       return refCumulativeSum;
+    case OpKind::kAffineGrid:
+      return refAffineGrid;
     case OpKind::kGridSample:
       return refGridSample;
     case OpKind::kIntegerMath:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/export/decompose_writer.h"
@@ -111,20 +112,16 @@ Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
   return write.call("aten::mul", {op.base[0], v});
 }
 
+// The operation without its chain; the first operand where the chain is all there is.
 Value* writeBase(StockWriter& write, const FusedOp& op) {
-  switch (op.spec.kind) {
-    case OpKind::kConvolution:
-    case OpKind::kDeconvolution:
-      return writeConvolution(write, op);
-    case OpKind::kLinear:
-      return writeFullyConnected(write, op);
-    case OpKind::kMatmul:
-      return writeMatmul(write, op);
-    case OpKind::kSqueezeExcite:
-      return writeSqueezeExcite(write, op);
-    default:
-      return op.base[0];
-  }
+  using Writer = Value* (*)(StockWriter&, const FusedOp&);
+  static const std::map<OpKind, Writer> kWriters = {{OpKind::kConvolution, writeConvolution},
+                                                    {OpKind::kDeconvolution, writeConvolution},
+                                                    {OpKind::kLinear, writeFullyConnected},
+                                                    {OpKind::kMatmul, writeMatmul},
+                                                    {OpKind::kSqueezeExcite, writeSqueezeExcite}};
+  const auto found = kWriters.find(op.spec.kind);
+  return found == kWriters.end() ? op.base[0] : found->second(write, op);
 }
 
 // Product, chain and rounding. In BF16 throughout where operand and result are and stock operators know the chain; else the chain

@@ -215,20 +215,15 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
 }
 
 bool takesLowPrecisionFloat(OpKind kind, at::ScalarType dtype) {
-  switch (kind) {
-    case OpKind::kConvolution:
-    case OpKind::kLinear:
-    case OpKind::kMatmul:
-    case OpKind::kPointwise:
-    case OpKind::kConcat:
-    case OpKind::kCast:
-      return true;
-    case OpKind::kAttention:
-    case OpKind::kPool:
+  switch (opKindRow(kind).low_precision) {
+    case LowPrecision::kNone:
+      return false;
+    case LowPrecision::kBf16:
       return dtype == at::kBFloat16;
-    default:
-      return isView(kind);
+    case LowPrecision::kBf16AndFp16:
+      return true;
   }
+  return false;
 }
 
 bool fitsPlans(const Value* tensor) {

@@ -145,6 +145,29 @@ LoweredNode lowerOneHot(Node* node) {
   return steps.finish(node);
 }
 
+// aten::affine_grid_generator(theta, [N, C, H, W], align_corners)
+LoweredNode lowerAffineGrid(Node* node) {
+  if (knownDtype(node->input(0)) != at::kFloat)
+    decline(reasons::kUnsupportedDtype, "Plans compute grids of images in FP32.");
+  const auto constant = constantInts(node->input(1));
+  const std::vector<Value*> entries = constant ? std::vector<Value*>() : needList(node->input(1));
+  if ((constant ? constant->size() : entries.size()) != 4)
+    decline(reasons::kUnsupportedAttribute, "Volumes stay in the interpreter.");
+  Ints output(2, 0);
+  std::vector<LoweredRef> refs;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const auto size = constant ? std::optional<std::int64_t>((*constant)[axis + 2]) : constantInt(entries[axis + 2]);
+    output[axis] = size.value_or(0);
+    if (!size) refs.push_back({"output", static_cast<std::int32_t>(axis), entries[axis + 2]});
+  }
+  Steps steps;
+  steps.add(OpKind::kAffineGrid,
+            {{"align_corners", std::int64_t{needBool(node->input(2), "align_corners")}}, {"output", output}},
+            {use(node->input(0))});
+  for (LoweredRef& ref : refs) steps.addRef(std::move(ref));
+  return steps.finish(node);
+}
+
 // aten::grid_sampler(x, grid, mode, padding, align_corners)
 LoweredNode lowerGridSampler(Node* node) {
   needFloat(node->input(0));
@@ -305,6 +328,7 @@ void addIndexingLowerings(Table& table) {
   table["aten::index"] = lowerIndex;
   table["aten::one_hot"] = lowerOneHot;
   table["aten::grid_sampler"] = lowerGridSampler;
+  table["aten::affine_grid_generator"] = lowerAffineGrid;
   table["aten::arange"] = lowerArange;
   table["aten::triu"] = lowerTriu;
   table["aten::tril"] = lowerTril;

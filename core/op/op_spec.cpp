@@ -5,58 +5,13 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/op/tensor_view.h"
 
 namespace ipex_studio {
 namespace {
-
-struct KindRow {
-  OpKind kind;
-  const char* name;
-  int base_sources;
-  bool view;
-};
-constexpr KindRow kKinds[] = {
-    {OpKind::kConvolution, "convolution", 3, false},
-    {OpKind::kDeconvolution, "deconvolution", 3, false},
-    {OpKind::kLinear, "linear", 3, false},
-    {OpKind::kMatmul, "matmul", 2, false},
-    {OpKind::kPool, "pool", 1, false},
-    {OpKind::kAdaptivePool, "adaptive_pool", 1, false},
-    {OpKind::kReduce, "reduce", 1, false},
-    {OpKind::kPointwise, "pointwise", 1, false},
-    {OpKind::kLayerNorm, "layer_norm", 4, false},
-    {OpKind::kGroupNorm, "group_norm", 3, false},
-    {OpKind::kSoftmax, "softmax", 2, false},
-    {OpKind::kAttention, "attention", 4, false},
-    {OpKind::kSqueezeExcite, "squeeze_excite", 5, false},
-    {OpKind::kPointwiseDepthwise, "pointwise_depthwise", 5, false},
-    {OpKind::kConcat, "concat", -1, false},
-    {OpKind::kEmbedding, "embedding", 2, false},
-    {OpKind::kEmbeddingBag, "embedding_bag", 3, false},
-    {OpKind::kUpsample, "upsample", 1, false},
-    {OpKind::kGather, "gather", 2, false},
-    {OpKind::kGatherElements, "gather_elements", 2, false},
-    {OpKind::kScatterElements, "scatter_elements", 3, false},
-    {OpKind::kMaxMin, "max_min", 1, false},
-    {OpKind::kSort, "sort", 1, false},
-    {OpKind::kCumulativeSum, "cumulative_sum", 1, false},
-    {OpKind::kGridSample, "grid_sample", 2, false},
-    {OpKind::kIntegerMath, "integer_math", 2, false},
-    {OpKind::kPad, "pad", 1, false},
-    {OpKind::kRecurrent, "recurrent", 5, false},
-    {OpKind::kReshape, "reshape", 1, true},
-    {OpKind::kPermute, "permute", 1, true},
-    {OpKind::kSlice, "slice", 1, true},
-    {OpKind::kSelect, "select", 1, true},
-    {OpKind::kExpand, "expand", 1, true},
-    {OpKind::kUnsqueeze, "unsqueeze", 1, true},
-    {OpKind::kSqueeze, "squeeze", 1, true},
-    {OpKind::kReorder, "reorder", 1, false},
-    {OpKind::kCast, "cast", 1, false},
-};
 
 struct PostOpRow {
   PostOpKind kind;
@@ -110,7 +65,8 @@ constexpr PostOpRow kPostOps[] = {
     {PostOpKind::kGe, "ge", 0},
 };
 
-const KindRow& row(OpKind kind) { return kKinds[static_cast<int>(kind)]; }
+static_assert(std::size(kPostOps) == kPostOpKindCount, "a post-operation without a row");
+
 const PostOpRow& row(PostOpKind kind) { return kPostOps[static_cast<int>(kind)]; }
 
 // Shortest text that reads back to the same double, always recognisable as a float.
@@ -289,10 +245,6 @@ PostOp binaryPostOp(PostOpKind kind, std::int32_t operand, double factor) {
 bool isBinary(PostOpKind kind) { return kind >= PostOpKind::kAdd; }
 const char* postOpName(PostOpKind kind) { return row(kind).name; }
 
-const char* opKindName(OpKind kind) { return row(kind).name; }
-int baseSourceCount(OpKind kind) { return row(kind).base_sources; }
-bool isView(OpKind kind) { return row(kind).view; }
-
 bool namedPostOp(const OpSpec& spec, const std::string& name, PostOp* op) {
   const std::string wanted = spec.stringOr(name, "");
   for (const PostOpRow& info : kPostOps) {
@@ -308,15 +260,6 @@ void setNamedPostOp(const std::string& name, const PostOp& op, OpSpec* spec) {
   spec->attributes[name] = std::string(info.name);
   if (info.parameters > 0) spec->attributes[name + "_alpha"] = op.alpha;
   if (info.parameters > 1) spec->attributes[name + "_beta"] = op.beta;
-}
-
-bool opKindFromName(const std::string& name, OpKind* kind) {
-  for (const KindRow& info : kKinds) {
-    if (name != info.name) continue;
-    *kind = info.kind;
-    return true;
-  }
-  return false;
 }
 
 std::int64_t OpSpec::intOr(const std::string& name, std::int64_t otherwise) const {

@@ -106,6 +106,8 @@ Verdict inferGroupedLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   return addResult(computedDtype(spec, src[0].dtype), y, dst);
 }
 
+}  // namespace
+
 Verdict inferLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   if (spec.has("group") || spec.has("bits")) return inferGroupedLinear(spec, src, dst);
   const Dims& x = src[0].dims;
@@ -296,99 +298,7 @@ Verdict inferView(const OpSpec& spec, const Descs& src, Descs* dst) {
   return fits.ok ? addResult(src[0].dtype, y, dst) : fits;
 }
 
-using Infer = Verdict (*)(const OpSpec&, const Descs&, Descs*);
-
-Infer inferOf(OpKind kind) {
-  switch (kind) {
-    case OpKind::kConvolution:
-      return inferConvolution;
-    case OpKind::kDeconvolution:
-      return inferDeconvolution;
-    case OpKind::kLinear:
-      return inferLinear;
-    case OpKind::kMatmul:
-      return inferMatmul;
-    case OpKind::kPool:
-      return inferPool;
-    case OpKind::kAdaptivePool:
-    case OpKind::kUpsample:
-      return inferGivenSpatial;
-    case OpKind::kReduce:
-      return inferReduce;
-    case OpKind::kLayerNorm:
-      return inferLayerNorm;
-    case OpKind::kGroupNorm:
-      return inferGroupNorm;
-    case OpKind::kSoftmax:
-      return inferSoftmax;
-    case OpKind::kAttention:
-      return inferAttention;
-    case OpKind::kSqueezeExcite:
-      return inferSqueezeExcite;
-    case OpKind::kPointwiseDepthwise:
-      return inferPointwiseDepthwise;
-    case OpKind::kGatherElements:
-      return inferGatherElements;
-    case OpKind::kScatterElements:
-      return inferScatterElements;
-    case OpKind::kMaxMin:
-      return inferMaxMin;
-    case OpKind::kSort:
-      return inferSort;
-    case OpKind::kCumulativeSum:
-      return inferCumulativeSum;
-    case OpKind::kGridSample:
-      return inferGridSample;
-    case OpKind::kIntegerMath:
-      return inferIntegerMath;
-    case OpKind::kPad:
-      return inferPad;
-    case OpKind::kRecurrent:
-      return inferRecurrent;
-    case OpKind::kConcat:
-      return inferConcat;
-    case OpKind::kEmbedding:
-      return inferEmbedding;
-    case OpKind::kEmbeddingBag:
-      return inferEmbeddingBag;
-    case OpKind::kGather:
-      return inferGather;
-    case OpKind::kCast:
-      return inferCast;
-    case OpKind::kPointwise:
-      return inferPointwise;
-    case OpKind::kReorder:
-      return inferSame;
-    default:
-      return inferView;
-  }
-}
-
-// Sources that may be absent, by kind.
-bool mayBeAbsent(OpKind kind, std::size_t index) {
-  switch (kind) {
-    case OpKind::kConvolution:
-    case OpKind::kDeconvolution:
-    case OpKind::kLinear:
-      return index == 2;
-    case OpKind::kLayerNorm:
-      return index >= 1;
-    case OpKind::kGroupNorm:
-      return index == 1 || index == 2;
-    case OpKind::kSoftmax:
-    case OpKind::kIntegerMath:
-      return index == 1;
-    case OpKind::kAttention:
-      return index == 3;
-    case OpKind::kSqueezeExcite:
-    case OpKind::kPointwiseDepthwise:
-      return index == 2 || index == 4;
-    case OpKind::kRecurrent:
-      return index == 3 || index == 4;
-    default:
-      return false;
-  }
-}
+namespace {
 
 // Operands beyond the fixed ones must broadcast to the result; a pointwise chain may grow its first operand.
 Verdict applyPostOperands(const OpSpec& spec, const Descs& src, std::size_t base, Descs* dst) {
@@ -422,7 +332,7 @@ Verdict inferShapes(const OpSpec& spec, const std::vector<TensorDesc>& src, std:
   const std::size_t base = declared < 0 ? src.size() : static_cast<std::size_t>(declared);
   if (src.size() < base) return Verdict::no("operands are missing");
   for (std::size_t s = 0; s < src.size(); ++s) {
-    const bool optional = s < base && mayBeAbsent(spec.kind, s);
+    const bool optional = s < base && (opKindRow(spec.kind).absent_sources >> s & 1) != 0;
     if (src[s].absent() && !optional) return Verdict::no("an operand is missing");
     if (src[s].dims.rank < 0 || src[s].dims.rank > kMaxRank || !smallEnough(src[s].dims)) {
       return Verdict::no("a source's sizes are out of range");
@@ -431,7 +341,7 @@ Verdict inferShapes(const OpSpec& spec, const std::vector<TensorDesc>& src, std:
   if (isView(spec.kind) && (!spec.post_ops.empty() || src.size() != base)) {
     return Verdict::no("a view takes one operand and no post-operations");
   }
-  Verdict verdict = inferOf(spec.kind)(spec, src, dst);
+  Verdict verdict = opKindRow(spec.kind).infer(spec, src, dst);
   if (verdict.ok) verdict = applyPostOperands(spec, src, base, dst);
   if (!verdict.ok) dst->clear();
   return verdict;

@@ -1,6 +1,7 @@
 #include "core/op/shape_views.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ipex_studio {
 namespace {
@@ -227,28 +228,73 @@ bool reshapeStrides(const TensorDesc& src, const Dims& dims, Dims* strides) {
   return to < 0;
 }
 
+// `view` has the sizes of the result and the strides of the source when a rule begins. False: it needs a copy.
+bool reshapeView(const OpSpec&, const TensorDesc& src, TensorDesc* view, std::int64_t*) {
+  return reshapeStrides(src, view->dims, &view->strides);
+}
+
+bool permuteView(const OpSpec& spec, const TensorDesc& src, TensorDesc* view, std::int64_t*) {
+  const Ints order = spec.ints("order");
+  const int rank = src.dims.rank;
+  for (int axis = 0; axis < rank; ++axis) view->strides[axis] = src.strides[wrapAxis(order[axis], rank)];
+  return true;
+}
+
+bool sliceView(const OpSpec& spec, const TensorDesc& src, TensorDesc* view, std::int64_t* offset_elements) {
+  SliceRange range{};
+  readSlice(spec, src.dims, &range);
+  *offset_elements = range.begin * src.strides[range.axis];
+  view->strides[range.axis] *= stepWithin(range, src.dims);
+  return true;
+}
+
+bool selectView(const OpSpec& spec, const TensorDesc& src, TensorDesc* view, std::int64_t* offset_elements) {
+  const int axis = wrapAxis(spec.intOr("axis", 0), src.dims.rank);
+  const std::int64_t index = spec.intOr("index", 0);
+  *offset_elements = (index < 0 ? index + src.dims[axis] : index) * src.strides[axis];
+  dropAxis(&view->strides, axis);
+  return true;
+}
+
+bool expandView(const OpSpec&, const TensorDesc& src, TensorDesc* view, std::int64_t*) {
+  const int lead = view->dims.rank - src.dims.rank;
+  view->strides.rank = view->dims.rank;
+  for (int axis = 0; axis < view->dims.rank; ++axis) {
+    const bool grown = axis < lead || src.dims[axis - lead] != view->dims[axis];
+    view->strides[axis] = grown ? 0 : src.strides[axis - lead];
+  }
+  return true;
+}
+
+bool unsqueezeView(const OpSpec& spec, const TensorDesc& src, TensorDesc* view, std::int64_t*) {
+  insertAxis(&view->strides, wrapAxis(spec.intOr("axis", 0), src.dims.rank + 1), 1);
+  return true;
+}
+
+struct ViewRule {
+  OpKind kind;
+  Verdict (*dims)(const OpSpec& spec, const Dims& x, Dims* y);
+  bool (*view)(const OpSpec& spec, const TensorDesc& src, TensorDesc* view, std::int64_t* offset_elements);
+};
+constexpr ViewRule kViewRules[] = {
+    {OpKind::kReshape, reshapeDims, reshapeView}, {OpKind::kPermute, permuteDims, permuteView},
+    {OpKind::kSlice, sliceDims, sliceView},       {OpKind::kSelect, selectDims, selectView},
+    {OpKind::kExpand, expandDims, expandView},    {OpKind::kUnsqueeze, unsqueezeDims, unsqueezeView},
+    {OpKind::kSqueeze, squeezeDims, reshapeView},
+};
+
+const ViewRule* viewRule(OpKind kind) {
+  const auto found = std::find_if(std::begin(kViewRules), std::end(kViewRules),
+                                  [kind](const ViewRule& rule) { return rule.kind == kind; });
+  return found == std::end(kViewRules) ? nullptr : found;
+}
+
 }  // namespace
 
 Verdict viewDims(const OpSpec& spec, const Dims& x, Dims* y) {
   *y = Dims();
-  switch (spec.kind) {
-    case OpKind::kReshape:
-      return reshapeDims(spec, x, y);
-    case OpKind::kPermute:
-      return permuteDims(spec, x, y);
-    case OpKind::kSlice:
-      return sliceDims(spec, x, y);
-    case OpKind::kSelect:
-      return selectDims(spec, x, y);
-    case OpKind::kExpand:
-      return expandDims(spec, x, y);
-    case OpKind::kUnsqueeze:
-      return unsqueezeDims(spec, x, y);
-    case OpKind::kSqueeze:
-      return squeezeDims(spec, x, y);
-    default:
-      return Verdict::no("not a view");
-  }
+  const ViewRule* rule = viewRule(spec.kind);
+  return rule == nullptr ? Verdict::no("not a view") : rule->dims(spec, x, y);
 }
 
 bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dims, TensorDesc* view,
@@ -261,47 +307,8 @@ bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dim
     return spec.kind == OpKind::kSlice && readSlice(spec, src.dims, &range).ok &&
            sliceBlocked(range, src, view, offset_elements);
   }
-  Dims& strides = view->strides;
-  const int rank = src.dims.rank;
-  switch (spec.kind) {
-    case OpKind::kReshape:
-      return reshapeStrides(src, dst_dims.dims, &strides);
-    case OpKind::kPermute: {
-      const Ints order = spec.ints("order");
-      for (int axis = 0; axis < rank; ++axis) strides[axis] = src.strides[wrapAxis(order[axis], rank)];
-      return true;
-    }
-    case OpKind::kSlice: {
-      SliceRange range{};
-      readSlice(spec, src.dims, &range);
-      *offset_elements = range.begin * src.strides[range.axis];
-      strides[range.axis] *= stepWithin(range, src.dims);
-      return true;
-    }
-    case OpKind::kSelect: {
-      const int axis = wrapAxis(spec.intOr("axis", 0), rank);
-      const std::int64_t index = spec.intOr("index", 0);
-      *offset_elements = (index < 0 ? index + src.dims[axis] : index) * src.strides[axis];
-      dropAxis(&strides, axis);
-      return true;
-    }
-    case OpKind::kExpand: {
-      const int lead = view->dims.rank - rank;
-      strides.rank = view->dims.rank;
-      for (int axis = 0; axis < strides.rank; ++axis) {
-        const bool grown = axis < lead || src.dims[axis - lead] != view->dims[axis];
-        strides[axis] = grown ? 0 : src.strides[axis - lead];
-      }
-      return true;
-    }
-    case OpKind::kUnsqueeze:
-      insertAxis(&strides, wrapAxis(spec.intOr("axis", 0), rank + 1), 1);
-      return true;
-    case OpKind::kSqueeze:
-      return reshapeStrides(src, dst_dims.dims, &strides);
-    default:
-      return false;
-  }
+  const ViewRule* rule = viewRule(spec.kind);
+  return rule != nullptr && rule->view(spec, src, view, offset_elements);
 }
 
 }  // namespace ipex_studio

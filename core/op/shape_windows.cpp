@@ -123,6 +123,15 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
   return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
+Verdict inferAffineGrid(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims& theta = src[0].dims;
+  const Ints output = spec.ints("output");
+  if (src[0].dtype != DType::kF32) return Verdict::no("theta is not f32");
+  if (theta.rank != 3 || theta[1] != 2 || theta[2] != 3) return Verdict::no("theta is no list of 2x3 matrices");
+  if (output.size() != 2 || !inRange(output, 1, kMaxGivenSize)) return Verdict::no("output sizes are wrong");
+  return addResult(DType::kF32, Dims{theta[0], output[0], output[1], 2}, dst);
+}
+
 Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims &x = src[0].dims, &grid = src[1].dims;
   const std::string mode = spec.stringOr("mode", "bilinear"), padding = spec.stringOr("padding", "zeros");

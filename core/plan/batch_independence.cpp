@@ -111,51 +111,42 @@ class Step {
   }
 
   bool keepsApart() const {
-    switch (op_.kind) {
-      case OpKind::kPointwise:
+    switch (opKindRow(op_.kind).batch) {
+      case BatchRule::kMayMix:
+        return false;
+      case BatchRule::kView:
+        return true;  // axisOfView() decides
+      case BatchRule::kAligned:
         return areAligned(0);
-      case OpKind::kMatmul:
+      case BatchRule::kMatmul:
         if (axis_ == 0 && dst_.dims.rank > 2) return areAligned(0);
         return isBatch(0) && op_.intOr("transpose_a", 0) == 0 && isFixed(1) && areAligned(2);
-      case OpKind::kAttention:
+      case BatchRule::kAttention:
         return axis_ == 0 && dst_.dims.rank > 2 && areAligned(0);
-      case OpKind::kSoftmax:
+      case BatchRule::kSoftmax:
         return isElsewhere("axis") && areAligned(0);
-      case OpKind::kLayerNorm:
+      case BatchRule::kLayerNorm:
         return isBatch(0) && op_.intOr("axes", 0) < dst_.dims.rank &&
                areFixed(1, std::min<std::size_t>(3, src_.size())) && areAligned(3);
-      case OpKind::kConcat:
+      case BatchRule::kConcat:
         return isElsewhere("axis") && areAligned(0) &&
                std::none_of(held_.begin(), held_.end(), [](Samples held) { return held.rows == 0; });
-      case OpKind::kReduce:
+      case BatchRule::kReduce:
         return isWeighted() && !op_.ints("axes").empty() && !isAmong("axes", 0);
-      case OpKind::kPad:
+      case BatchRule::kPad:
         return isBatch(0) && padsElsewhere("begin") && padsElsewhere("end");
-      case OpKind::kGather:
+      case BatchRule::kGather:
         return isBatch(0) && isFixed(1) && isElsewhere("axis");
-      case OpKind::kMaxMin:
-      case OpKind::kSort:
-      case OpKind::kCumulativeSum:
+      case BatchRule::kAxisApart:
         return isBatch(0) && isElsewhere("axis");
-      case OpKind::kGridSample:
+      case BatchRule::kGridSample:
         return isBatch(0) && isBatch(1);  // one grid for each image
-      case OpKind::kLinear:
+      case BatchRule::kLinear:
         return src_[0].dims.rank > 1 && isWeighted();
-      case OpKind::kConvolution:
-      case OpKind::kDeconvolution:
-      case OpKind::kPool:
-      case OpKind::kAdaptivePool:
-      case OpKind::kUpsample:
-      case OpKind::kGroupNorm:
-      case OpKind::kSqueezeExcite:
-      case OpKind::kPointwiseDepthwise:
-      case OpKind::kEmbedding:
-      case OpKind::kCast:
-      case OpKind::kReorder:
+      case BatchRule::kWeighted:
         return isWeighted();
-      default:
-        return isView(op_.kind);
     }
+    return false;
   }
   // The samples' axis in the result of a view; -1: they are not on one.
   int axisOfView() const {

@@ -26,38 +26,38 @@ bool hasWeights(const LoweredOp& op) {
 
 std::optional<QuantizableRole> roleOf(Node* node, const LoweredOp& op) {
   const OpSpec& spec = op.spec;
-  switch (spec.kind) {
-    case OpKind::kConvolution:
-    case OpKind::kLinear:
+  switch (opKindRow(spec.kind).integers) {
+    case IntegerRule::kNone:
+      return std::nullopt;
+    case IntegerRule::kWeightedProduct:
       if (!readFusedOp(node) || !hasWeights(op) || spec.has("result")) return std::nullopt;
       return QuantizableRole::kProduct;
-    case OpKind::kMatmul: {
+    case IntegerRule::kActivationProduct: {
       const bool both = op.src[0].value != nullptr && op.src[1].value != nullptr && isActivation(op.src[0].value) &&
                         isActivation(op.src[1].value);
       if (!readFusedOp(node) || !both || spec.has("result")) return std::nullopt;
       return QuantizableRole::kProduct;
     }
-    case OpKind::kAttention:
+    case IntegerRule::kAttention:
       if (spec.has("result")) return std::nullopt;
       return QuantizableRole::kAttention;
-    case OpKind::kPointwise:
+    case IntegerRule::kChain:
       return QuantizableRole::kPointwise;
-    case OpKind::kConcat:
+    case IntegerRule::kMoves:
       return QuantizableRole::kMoves;
-    case OpKind::kPool:
+    case IntegerRule::kPools:
       return spec.stringOr("mode", "") == "max" ? QuantizableRole::kMoves : QuantizableRole::kAverages;
-    case OpKind::kUpsample:
+    case IntegerRule::kMovesNearest:
       if (spec.stringOr("mode", "") != "nearest") return std::nullopt;
       return QuantizableRole::kMoves;
-    case OpKind::kReduce:
+    case IntegerRule::kAveragesMean:
       if (spec.stringOr("mode", "") != "mean") return std::nullopt;
       return QuantizableRole::kAverages;
-    case OpKind::kAdaptivePool:
+    case IntegerRule::kAveragesPooled:
       if (spec.stringOr("mode", "") != "avg") return std::nullopt;
       return QuantizableRole::kAverages;
-    default:
-      return std::nullopt;
   }
+  return std::nullopt;
 }
 
 // Their result's type is what they are for.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <tuple>
 
 #include "core/base/error.h"
@@ -28,6 +29,30 @@ json candidateJson(const TuningCandidate& c) {
           {"elapsed_ns", c.elapsed_ns},
           {"max_error", c.max_error},
           {"reason", c.reason}};
+}
+
+// Records of version 0.1.0 name some kinds and kernels otherwise; what they measured is as true as it was.
+struct FormerName {
+  std::string_view former, name;
+};
+constexpr FormerName kFormerNames[] = {
+    {"expand_depthwise", "pointwise_depthwise"},
+    {"extremum_integers", "max_min_integer_sort"},
+    {"extremum", "max_min"},
+    {"sort_integers", "integer_sort"},
+    {"linear_simd_narrow_weights", "linear_woq_simd"},
+    {"_widened", "_upconverted"},
+};
+
+// `text` with the first former name in its head (what stands before '{') replaced.
+void useCurrentName(std::string* text) {
+  const std::string_view head = std::string_view(*text).substr(0, text->find('{'));
+  for (const FormerName& entry : kFormerNames) {
+    const std::size_t at = head.find(entry.former);
+    if (at == std::string_view::npos) continue;
+    text->replace(at, entry.former.size(), entry.name);
+    return;
+  }
 }
 
 // Readers that answer false instead of throwing.
@@ -60,6 +85,7 @@ bool readCandidate(const json& object, TuningCandidate* c) {
       src->size() > kMaxSources)
     return false;
   c->max_error = error->get<double>();
+  useCurrentName(&c->kernel);
   for (const json& layout : *src) {
     if (!layout.is_string() || layout.get_ref<const std::string&>().size() > kLongestText) return false;
     c->src.push_back(layout.get<std::string>());
@@ -73,6 +99,7 @@ bool readEntry(const json& object, TuningKey* key, TuningEntry* entry) {
   if (!readText(object, "device", &key->device) || !readText(object, "isa", &key->isa) ||
       !readText(object, "libraries", &key->libraries))
     return false;
+  useCurrentName(&entry->spec);
   const auto candidates = object.find("candidates");
   if (!readInteger(object, "threads", &key->threads) || candidates == object.end() || !candidates->is_array())
     return false;

@@ -156,15 +156,7 @@ bool isWinograd(const TuningCandidate& candidate) {
 bool isMeasurable(DType dtype) { return isFloatDtype(dtype) || isInteger8(dtype); }
 
 bool isMeasurable(const PrepareArgs& args) {
-  switch (args.spec.kind) {
-    case OpKind::kEmbedding:
-    case OpKind::kEmbeddingBag:
-    case OpKind::kGather:
-    case OpKind::kReorder:
-      return false;
-    default:
-      break;
-  }
+  if (!opKindRow(args.spec.kind).is_measured) return false;
   const auto compares = [](const TensorDesc& desc) {
     return desc.absent() || (isMeasurable(desc.dtype) && desc.dims.count() > 0);
   };

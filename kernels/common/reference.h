@@ -72,6 +72,7 @@ void refScatterElements(const RefCall& call);
 void refMaxMin(const RefCall& call);
 void refSort(const RefCall& call);
 void refCumulativeSum(const RefCall& call);
+void refAffineGrid(const RefCall& call);
 void refGridSample(const RefCall& call);
 void refIntegerMath(const RefCall& call);
 void refPad(const RefCall& call);

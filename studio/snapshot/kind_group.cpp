@@ -1,8 +1,12 @@
 // See kind_group.h.
 #include "studio/snapshot/kind_group.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "core/base/error.h"
+#include "core/op/op_kinds.h"
 
 namespace ipex_studio {
 namespace {
@@ -12,7 +16,8 @@ struct KindWord {
   KindGroup group;
 };
 
-// Searched in order; the first word that occurs in the kind decides.
+// For operators that are no kind of plans (core/op/op_kinds.h has those). Searched in order; the first word that occurs
+// in the name decides.
 constexpr KindWord kKindWords[] = {
     {"reorder", KindGroup::kReorder},
     {"quantize", KindGroup::kReorder},
@@ -74,24 +79,30 @@ constexpr KindWord kKindWords[] = {
     {"hardtanh", KindGroup::kElementwise},
 };
 
+constexpr std::array<std::string_view, kKindGroups> kGroupNames = {
+    "convolution", "linear",    "attention", "pooling",      "normalization",
+    "elementwise", "embedding", "reorder",   "input/output", "other"};
+
+KindGroup groupNamed(std::string_view name) {
+  const auto found = std::find(kGroupNames.begin(), kGroupNames.end(), name);
+  IPEX_CHECK(found != kGroupNames.end(), "a kind of an unknown group");
+  return static_cast<KindGroup>(found - kGroupNames.begin());
+}
+
 }  // namespace
 
 KindGroup kindGroup(const std::string& kind) {
   const std::size_t colon = kind.rfind("::");
   const std::string_view word = std::string_view(kind).substr(colon == std::string::npos ? 0 : colon + 2);
   if (word.size() > 64) return KindGroup::kOther;
-  if (word == "expand" || word == "slice" || word == "select" || word == "permute") return KindGroup::kOther;
+  OpKind known;
+  if (opKindFromName(std::string(word), &known)) return groupNamed(opKindRow(known).group);
   for (const KindWord& entry : kKindWords) {
     if (word.find(entry.word) != std::string_view::npos) return entry.group;
   }
   return KindGroup::kOther;
 }
 
-const char* kindGroupName(KindGroup group) {
-  constexpr std::array<const char*, kKindGroups> kNames = {"convolution",   "linear",      "attention", "pooling",
-                                                           "normalization", "elementwise", "embedding", "reorder",
-                                                           "input/output",  "other"};
-  return kNames[static_cast<std::size_t>(group)];
-}
+const char* kindGroupName(KindGroup group) { return kGroupNames[static_cast<std::size_t>(group)].data(); }
 
 }  // namespace ipex_studio

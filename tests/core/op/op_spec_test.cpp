@@ -1,6 +1,8 @@
 // Operation specs as text: what is printed reads back, and damaged text is refused in one sentence.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/base/error.h"
 #include "tests/core/op/random_spec.h"
 
@@ -30,6 +32,26 @@ TEST(OpSpec, ReadsEveryKindAndPostOp) {
     const auto post = static_cast<PostOpKind>(kind);
     spec.post_ops = {isBinary(post) ? binaryPostOp(post, 3) : unaryPostOp(post)};
     EXPECT_TRUE(parseOpSpec(spec.text()) == spec) << spec.text();
+  }
+}
+
+// Files of version 0.1.0 name two kinds otherwise.
+TEST(OpSpec, ReadsFormerNames) {
+  EXPECT_EQ(parseOpSpec("extremum{axis=1,mode=max}").text(), "max_min{axis=1,mode=max}");
+  EXPECT_EQ(parseOpSpec("expand_depthwise{padding=[1,1]}|relu").text(), "pointwise_depthwise{padding=[1,1]}|relu");
+}
+
+TEST(OpKinds, EveryNameIsItsOwn) {
+  std::set<std::string> names;
+  for (int kind = 0; kind < kOpKindCount; ++kind) {
+    const OpKindRow& row = opKindRow(static_cast<OpKind>(kind));
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    EXPECT_TRUE(row.former_name == nullptr || names.insert(row.former_name).second) << row.name;
+    EXPECT_EQ(row.is_view, row.batch == BatchRule::kView) << row.name;
+    EXPECT_TRUE(row.base_sources < 0 || row.absent_sources >> row.base_sources == 0) << row.name;
+    OpKind read;
+    ASSERT_TRUE(opKindFromName(row.name, &read));
+    EXPECT_EQ(read, row.kind);
   }
 }
 

@@ -100,6 +100,10 @@ TEST(ShapeInference, OrderAndLookUps) {
   EXPECT_TRUE(refused("integer_math{op=add}", {ids, x}));
   EXPECT_TRUE(refused("integer_math{op=pow}", {ids, ids}));
   EXPECT_TRUE(refused("integer_math{op=add}", {ids, s64(Dims{2})}));
+  EXPECT_EQ(resultOf("affine_grid{output=[6,7]}", {f32(Dims{2, 2, 3})}), (Dims{2, 6, 7, 2}));
+  for (const char* text : {"affine_grid{}", "affine_grid{output=[6]}", "affine_grid{output=[0,7]}"})
+    EXPECT_TRUE(refused(text, {f32(Dims{2, 2, 3})})) << text;
+  EXPECT_TRUE(refused("affine_grid{output=[6,7]}", {f32(Dims{2, 3, 3})}));
   EXPECT_EQ(resultOf("grid_sample{}", {f32(Dims{2, 3, 4, 5}), f32(Dims{2, 6, 7, 2})}), (Dims{2, 3, 6, 7}));
   EXPECT_TRUE(refused("grid_sample{}", {f32(Dims{2, 3, 4, 5}), f32(Dims{1, 6, 7, 2})}));
   EXPECT_TRUE(refused("grid_sample{mode=bicubic}", {f32(Dims{2, 3, 4, 5}), f32(Dims{2, 6, 7, 2})}));

@@ -115,7 +115,7 @@ TEST(BatchIndependence, SayWhereSamplesMeet) {
             "sort may mix samples");
   EXPECT_EQ(
       prove(R"({"op":"max_min{axis=-3,mode=min}","src":[0],"dst":[1,2],"name":"e","origins":[]})", x, "", 1).why_not,
-      "extremum may mix samples");
+      "max_min may mix samples");
   EXPECT_EQ(prove(R"({"op":"cumulative_sum{axis=0}","src":[0],"dst":[1],"name":"c","origins":[]})", x, "", 1).why_not,
             "cumulative_sum may mix samples");
   EXPECT_EQ(prove(R"({"op":"permute{order=[1,0,2]}","src":[0],"dst":[1],"name":"p","origins":[]})", x, "", 1).why_not,

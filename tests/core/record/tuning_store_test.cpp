@@ -35,6 +35,20 @@ TEST(TuningStore, ComesBackFromText) {
   EXPECT_FALSE(read.find(two, "a", 2)) << "a quick measurement is not a full one";
 }
 
+TEST(TuningStore, RecordsOfVersion010KeepTheirWorth) {
+  MemoryTuningStore store;
+  TuningEntry entry = sample("expand_depthwise{padding=[1,1]} : 1x8x4x4", 10);
+  entry.candidates[0].kernel = "expand_depthwise_simd";
+  entry.candidates[1].kernel = "linear_onednn_widened_weights";
+  store.put({}, entry);
+  MemoryTuningStore read;
+  read.readText(store.toJson(false).dump());
+  const auto found = read.find({}, "pointwise_depthwise{padding=[1,1]} : 1x8x4x4", 1);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->candidates[0].kernel, "pointwise_depthwise_simd");
+  EXPECT_EQ(found->candidates[1].kernel, "linear_onednn_upconverted_weights");
+}
+
 TEST(TuningStore, DamagedRecordsAreHintsLeftOut) {
   MemoryTuningStore store;
   store.put({}, sample("a", 10));

@@ -85,6 +85,9 @@ const std::vector<Case>& orderCases() {
       {"integer_math{op=le}", {integers({7, 3}, DType::kS64, 3), integers({7, 1}, DType::kS64, 3)}, "integer_math"},
       {"integer_math{op=ne}", {integers({300}, DType::kS32, 2), integers({300}, DType::kS64, 2)}, "integer_math"},
 
+      {"affine_grid{align_corners=1,output=[5,7]}", {of({3, 2, 3})}, "affine_grid_rows"},
+      {"affine_grid{align_corners=0,output=[33,1]}", {of({1, 2, 3})}, "affine_grid_rows"},
+      {"affine_grid{align_corners=0,output=[96,128]}", {of({2, 2, 3})}, "affine_grid_rows", 1e-5, true},
       {"grid_sample{align_corners=1,mode=bilinear,padding=zeros}",
        {of({2, 3, 7, 9}), of({2, 5, 11, 2})},
        "grid_sample_simd",

@@ -1,0 +1,187 @@
+// The kinds of operations: what each computes, and one table row with what every layer asks about it.
+//
+// A new kind is an enumerator here, a row in op_kinds.cpp, its plain version (kernels, …_ref.cpp), a kernel, cases for both
+// (tests/kernels) and a lowering (core/lower). Whoever needs another property of all kinds adds a column, so that a kind
+// without it does not compile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ipex_studio {
+
+struct OpSpec;
+struct TensorDesc;
+struct Verdict;
+
+// Operands are named src0, src1 …; [x] marks an optional operand (absent TensorDesc). Operands of post-operations follow the
+// fixed ones listed here: post operand k is source baseSourceCount(kind) + k. Behind the operands stand the attributes.
+enum class OpKind : std::uint8_t {
+  // x[N,C,(D,H,)W], w[O,C/g,…], [b[O]]; stride, padding, [padding_end], dilation, groups, [src_zero]
+  kConvolution,
+  // Transposed convolution. x, w[C,O/g,…], [b]; stride, padding, output_padding, dilation, groups, [src_zero]
+  kDeconvolution,
+  // x[…,K], w[N,K], [b[N]]; [src_zero]. x in f32 or bf16 with w in s8: weight-only quantization, w holds plain numbers.
+  // Then dynamic=1 quantizes each row of x to u8 first: scale = (max - min) / 255 over the row and 0, zero =
+  // round(-min / scale). group=g: scales f32 [N,ceil(K/g)] stand in the place of b, each for g weights of a row; then also
+  // bits=4, depth=K (woq_weights.h)
+  kLinear,
+  // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale], [src_zero] of a,
+  // [weight_zero] of b (s8, or u8 where a is an integer)
+  kMatmul,
+  // x; mode=max|avg|avg_exclude_pad, kernel, stride, padding, dilation, ceil_mode
+  kPool,
+  // x; mode=max|avg, output=[…]
+  kAdaptivePool,
+  // x; mode=mean|sum|max|min, axes, keepdim
+  kReduce,
+  // x; the result is the post-op chain applied to x, broadcast over all operands
+  kPointwise,
+  // x, [gamma], [beta], [residual]; axes (count of trailing), eps; y = norm(x + residual). sum_output=1 adds a second
+  // result: x + residual. rms=1: RMS norm (no mean); l2=1: x is divided by its length, at least eps
+  kLayerNorm,
+  // x, [gamma], [beta]; groups, eps, [channels]: refuse another number
+  kGroupNorm,
+  // x, [mask]; axis, scale, log; softmax(scale·x + mask)
+  kSoftmax,
+  // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i sees keys up
+  // to i; softmax(scale·q·kᵀ + mask) · v. fill=a: scores become a where the mask is not zero, keep=a: where it is zero,
+  // instead of the sum. heads_last=1: the result [N,H,S,E] is read as [N,S,H,E] later, a kernel may lay it out so.
+  // products=bf16: q, k, v and the weights of v are rounded to bf16 for the products, whose sums are f32, as is the
+  // softmax; the same holds where q, k or v is bf16
+  kAttention,
+  // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (count of pixels' axes), activation, gate: unary
+  // post-operations (namedPostOp). x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all pixels
+  kSqueezeExcite,
+  // A depthwise convolution of activation(expand·x + b): two convolutions that the planner fused. x[N,I,…],
+  // expand[C,I,1…], [b[C]], w[C,1,…], [b[C]]; [activation]: a unary post-operation, stride, padding, [padding_end],
+  // [dilation]
+  kPointwiseDepthwise,
+  // x0 … xn-1 (any number, all fixed operands); axis
+  kConcat,
+  // ids (s64 or s32), table[V,E]. scaled_rows=1: table u8 whose rows carry scale and offset (woq_weights.h)
+  kEmbedding,
+  // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]
+  kEmbeddingBag,
+  // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
+  kUpsample,
+  // x, index (s64 or s32, of any rank, whose sizes stand in the place of the axis); axis, [wrap=1]: negative indices count
+  // from the end
+  kGather,
+  // x, index (s64 or s32) of x's rank; axis: y[i][j] = x[index[i][j]][j] for axis 0
+  kGatherElements,
+  // x, index, updates of index's sizes; axis, [reduction=add]: x with y[index[i][j]][j] = updates[i][j] for axis 0, of
+  // equal places the last one stays; or with += (f32), in the order of the index. An index of one dimension holds for whole
+  // slices: updates have x's sizes but its length along the axis
+  kScatterElements,
+  // Maxima or minima with their indices. x; mode=max|min, axis, [keepdim]. Results: the values and their s64 places, of
+  // equal ones the first; NaN is more extreme than all numbers, in both modes
+  kMaxMin,
+  // x; axis, [descending], [k]: only the first k. Results: values in order and their s64 places, equal ones in the order
+  // they had; NaN is greater than all numbers
+  kSort,
+  // x; axis
+  kCumulativeSum,
+  // theta[N,2,3] (f32); output=[H,W], align_corners. The grid [N,H,W,2] that kGridSample reads: theta · (x, y, 1) for the
+  // centres of H·W pixels. -1 and 1 are the centres of the outer pixels (align_corners=1) or their outer edges
+  kAffineGrid,
+  // x[N,C,H,W], grid[N,P,Q,2] of (x, y) from -1 to 1; mode=nearest|bilinear, padding=zeros|border, align_corners
+  kGridSample,
+  // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`); op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max
+  // (s64, wraps around; mod has the sign of b, rem that of a) or eq|ne|lt|le|gt|ge (bool)
+  kIntegerMath,
+  // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value
+  kPad,
+  // gates[T,N,G·H] (the inputs' part, biases included), w[G·H,H], h[N,H], [c[N,H]], [b[H]]; cell=lstm (G = 4: input,
+  // forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new gate; time_axis (1: N before
+  // T), reverse=1: from the last step on. Results y[T,N,H]; lstm: c'[N,H]
+  kRecurrent,
+  // Views: no work where the source is strided; the plan copies where it is not.
+  // x; shape (one entry may be -1), or flatten_begin, flatten_end
+  kReshape,
+  // x; order
+  kPermute,
+  // x; axis, begin, end, step>0, [of], [least]: refuse another, a smaller size of the axis; or axis, parts, part,
+  // [part_size]
+  kSlice,
+  // x; axis, index (negative allowed), [of]
+  kSelect,
+  // x; shape (-1 keeps)
+  kExpand,
+  // x; axis
+  kUnsqueeze,
+  // x; axes, [rank]: refuse another rank of the result
+  kSqueeze,
+  // Made by the planner.
+  // x; to another layout, dense copy or dtype
+  kReorder,
+  // x; dtype
+  kCast,
+};
+constexpr int kOpKindCount = static_cast<int>(OpKind::kCast) + 1;
+
+// When an operation keeps the samples of a batch apart (core/plan/batch_independence.cpp decides by sizes and attributes).
+enum class BatchRule : std::uint8_t {
+  kMayMix,     // never proven
+  kView,       // where the view keeps the samples' axis whole
+  kAligned,    // operands broadcast without one sample's rows meeting another's
+  kWeighted,   // samples come with source 0 on axis 0; weights are the other fixed operands
+  kLinear,     // as kWeighted, for sources of two axes and more
+  kAxisApart,  // samples on axis 0 of source 0, and `axis` is another one
+  kSoftmax,
+  kLayerNorm,
+  kMatmul,
+  kAttention,
+  kConcat,
+  kReduce,
+  kPad,
+  kGather,
+  kGridSample,
+};
+
+// Floats below FP32 that plans compute the kind in.
+enum class LowPrecision : std::uint8_t { kNone, kBf16, kBf16AndFp16 };
+
+// What INT8 makes of the kind (core/quantization/quantizable_ops.cpp).
+enum class IntegerRule : std::uint8_t {
+  kNone,
+  kWeightedProduct,    // a product with constant weights
+  kActivationProduct,  // a product of two activations
+  kAttention,
+  kChain,           // pointwise: the chain reads and writes integers
+  kMoves,           // integers pass as they are
+  kPools,           // mode=max moves integers, the others average them
+  kMovesNearest,    // moves integers with mode=nearest
+  kAveragesMean,    // averages integers with mode=mean
+  kAveragesPooled,  // averages integers with mode=avg
+};
+
+// The shape rule of a kind: appends the results' descriptions to `dst`, or declines. Sources that may not be absent are
+// there, and their sizes are in range.
+using InferShapes = Verdict (*)(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+
+struct OpKindRow {
+  OpKind kind;
+  const char* name;              // in specs, the database and tables; the stem of kernel names
+  const char* former_name;       // specs of earlier versions say this; nullptr: never had another name
+  int base_sources;              // fixed operands before the post operands; -1: all are fixed, any number
+  std::uint32_t absent_sources;  // bit s: fixed operand s may be absent
+  bool is_view;
+  bool is_measured;  // false: the tuner does not time kernels of it
+  InferShapes infer;
+  BatchRule batch;
+  LowPrecision low_precision;
+  IntegerRule integers;
+  const char* group;  // decides the colour in the window and the word in its tables (studio/snapshot/kind_group.h)
+};
+
+const OpKindRow& opKindRow(OpKind kind);
+const char* opKindName(OpKind kind);
+// False if no kind has or had this name.
+bool opKindFromName(const std::string& name, OpKind* kind);
+// Number of fixed operands before the post operands; -1 where all are fixed (concat).
+int baseSourceCount(OpKind kind);
+bool isView(OpKind kind);
+
+}  // namespace ipex_studio
