@@ -154,7 +154,8 @@ LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
   needFloat(node->output());
   const bool counts =
       isCountable(elementwise.data) || (elementwise.operand != nullptr && isCountable(elementwise.operand));
-  if (counts && knownDtype(node->output()) != at::kFloat) decline(reasons::kMixedDtype, "Integers meet narrow floats.");
+  if (counts && knownDtype(node->output()) != at::kFloat)
+    decline(reasons::kMixedDtype, "Integers meet low-precision floats.");
   Steps steps;
   std::vector<LoweredOperand> src{asFloat(steps, elementwise.data)};
   if (elementwise.operand != nullptr) src.push_back(asFloat(steps, elementwise.operand));
