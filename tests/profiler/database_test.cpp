@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/record/records_json.h"
-#include "profiler/recorder.h"
 #include "profiler/sqlite.h"
 #include "profiler/statistics.h"
 #include "tests/profiler/synthetic_job.h"
@@ -55,25 +54,6 @@ TEST_F(DatabaseTest, JobThatIsNotConsistentIsRefusedAndLeavesNothing) {
   job.runs[1].dispatches[0].step = 999;
   EXPECT_THROW(database.record(job), Error);
   EXPECT_EQ(query("SELECT count(*) FROM job"), 0);
-}
-
-TEST_F(DatabaseTest, RecorderCollectsWhatAnEngineReports) {
-  const JobRecord job = smallJob();
-  JobRecord start = job;
-  start.passes.clear();
-  start.remarks.clear();
-  start.runs.clear();
-  Recorder recorder(start);
-  for (const PassRecord& pass : job.passes) recorder.onPass(pass);
-  for (const Remark& remark : job.remarks) recorder.onRemark(remark);
-  recorder.onRun(job.runs[0]);
-  for (const StepRecord& step : job.runs[1].steps) recorder.onStep(step);
-  for (const DispatchRecord& dispatch : job.runs[1].dispatches) recorder.onDispatch(dispatch);
-  RunRecord bare = job.runs[1];
-  bare.steps.clear();
-  bare.dispatches.clear();
-  recorder.onRun(bare);
-  EXPECT_EQ(toJson(recorder.job()), toJson(job));
 }
 
 TEST_F(DatabaseTest, ListsNewestFirst) {
