@@ -73,6 +73,32 @@ class Deployment(unittest.TestCase):
         done = run(sys.executable, os.path.join(ROOT, "samples", "run_compiled.py"), library, out, "2x3x64x64")
         self.assertTrue(done.stdout.startswith("(2, "), done.stdout)
 
+        self.check_headers_compile_alone(prefix, torch)
+
+    def check_headers_compile_alone(self, prefix, torch):
+        """Every installed header is one of core/public_headers.txt and is all that a file needs to include."""
+        with open(os.path.join(ROOT, "core", "public_headers.txt"), encoding="utf-8") as file:
+            listed = {line.strip() for line in file if line.strip() and not line.startswith("#")}
+        include = os.path.join(prefix, "include", "ipex_studio")
+        installed = {os.path.relpath(os.path.join(folder, name), include)
+                     for folder, _, names in os.walk(include) for name in names}
+        self.assertEqual(installed, listed)
+        sources = []
+        for header in sorted(installed):
+            source = self.path("headers", header.replace("/", "_") + ".cpp")
+            os.makedirs(os.path.dirname(source), exist_ok=True)
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(f'#include "{header}"\n')
+            sources.append(source)
+        with open(self.path("headers", "CMakeLists.txt"), "w", encoding="utf-8") as file:
+            file.write("cmake_minimum_required(VERSION 3.20)\nproject(headers LANGUAGES CXX C)\nset(CMAKE_CXX_STANDARD 17)\n"
+                       "find_package(ipex_studio REQUIRED)\n"
+                       f"add_library(headers OBJECT {' '.join(sources)})\n"
+                       "target_link_libraries(headers PRIVATE ipex_studio::ipex_studio ipex_studio::ops)\n")
+        run("cmake", "-S", self.path("headers"), "-B", self.path("headers", "build"), "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={prefix}", f"-DTorch_DIR={torch}", "-DCMAKE_CXX_FLAGS=-O0")
+        run("ninja", "-C", self.path("headers", "build"))
+
 
 if __name__ == "__main__":
     unittest.main()
