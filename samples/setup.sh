@@ -12,7 +12,7 @@ build_packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libdnnl-dev ocl-icd-opencl-dev libhwy-dev libjemalloc-dev
   libimgui-dev libglfw3-dev libgl-dev libstb-dev
-  libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libseccomp-dev zlib1g-dev
+  libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libseccomp-dev zlib1g-dev libisal-dev
   libjpeg-dev libpng-dev libtomlplusplus-dev
 )
 # What they and the samples use when they run. libopenblas0-openmp: any other BLAS is either several times slower or

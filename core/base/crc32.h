@@ -1,4 +1,4 @@
-// CRC-32 as ZIP uses it, at memory speed where the CPU multiplies without carries.
+// CRC-32 as ZIP uses it, at memory speed (core/decisions/010-checksums.md).
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,7 @@
 
 namespace ipex_studio {
 
-enum class CrcEngine {
-  kBest,
-  kNarrow,
-  kPortable
-};  // the CPU's widest products, those of 16 bytes, none; no more than it has
-
-// Continues `crc` (0 to begin) over the bytes; same values as zlib's crc32.
-std::uint32_t crc32Update(std::uint32_t crc, const void* data, std::size_t bytes, CrcEngine engine = CrcEngine::kBest);
+// Continues `crc` (0 to begin) over the bytes; same values as zlib's crc32. Thread-safe.
+std::uint32_t crc32Update(std::uint32_t crc, const void* data, std::size_t bytes);
 
 }  // namespace ipex_studio
