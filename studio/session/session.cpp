@@ -16,6 +16,23 @@
 namespace ipex_studio {
 namespace {
 
+// True if a new wish makes the running job pointless; what can wait does.
+struct ReplacesJob {
+  bool operator()(const OpenCommand&) const { return true; }
+  bool operator()(const OptimizeCommand&) const { return true; }
+  bool operator()(const FlagsCommand&) const { return true; }
+  bool operator()(const TuneCommand&) const { return true; }
+  bool operator()(const OverrideCommand& command) const { return command.measure; }
+  bool operator()(const CancelCommand&) const { return false; }
+  bool operator()(const ExportCommand&) const { return false; }
+  bool operator()(const SaveTableCommand&) const { return false; }
+  bool operator()(const ShowJobCommand&) const { return false; }
+  bool operator()(const CompareCommand&) const { return false; }
+  bool operator()(const StepOverridesCommand&) const { return false; }
+  bool operator()(const TrustCommand&) const { return false; }
+  bool operator()(const ReportCommand&) const { return false; }
+};
+
 using Clock = std::chrono::steady_clock;
 
 // Indexing a record costs tens of milliseconds, and a frame of the window has to wait for what is timed; more often than this
@@ -96,13 +113,7 @@ void Session::post(Command command) {
     if (wake_) wake_();
     return;
   }
-  // A new wish replaces the running job; what can wait does.
-  const auto* override = std::get_if<OverrideCommand>(&command);
-  const bool replaces = std::holds_alternative<OpenCommand>(command) ||
-                        std::holds_alternative<OptimizeCommand>(command) ||
-                        std::holds_alternative<FlagsCommand>(command) || std::holds_alternative<TuneCommand>(command) ||
-                        (override != nullptr && override->measure);
-  if (working_ && replaces) cancellation_.request();
+  if (working_ && std::visit(ReplacesJob(), command)) cancellation_.request();
   commands_.push_back(std::move(command));
   posted_.notify_all();
 }
@@ -117,7 +128,7 @@ void Session::work() {
     cancellation_.clear();
     working_ = true;
     lock.unlock();
-    if (!handleHistory(command)) guarded([&] { handle(command); });
+    std::visit([this](const auto& wish) { handle(wish); }, command);
     onTimed(false);
     lock.lock();
     working_ = false;
@@ -146,34 +157,49 @@ void Session::guarded(const std::function<void()>& action) {
   }
 }
 
-void Session::handle(const Command& command) {
-  if (const auto* open_command = std::get_if<OpenCommand>(&command)) {
-    open(open_command->path);
-  } else if (const auto* optimize = std::get_if<OptimizeCommand>(&command)) {
-    options_.request.optimize.precision = optimize->precision;
-    options_.request.measure.threads = optimize->threads;
-    if (!optimize->inputs.empty()) options_.request.inputs = optimize->inputs;
+void Session::handle(const OpenCommand& command) {
+  guarded([&] { open(command.path); });
+}
+
+void Session::handle(const OptimizeCommand& command) {
+  guarded([&] {
+    options_.request.optimize.precision = command.precision;
+    options_.request.measure.threads = command.threads;
+    if (!command.inputs.empty()) options_.request.inputs = command.inputs;
     startJob();
-  } else if (const auto* trust = std::get_if<TrustCommand>(&command)) {
-    answerTrust(trust->answer);
-  } else if (const auto* export_command = std::get_if<ExportCommand>(&command)) {
-    exportModel(*export_command);
-  } else if (const auto* wanted = std::get_if<TuneCommand>(&command)) {
-    tune(*wanted);
-  } else if (const auto* show = std::get_if<ShowJobCommand>(&command)) {
+  });
+}
+
+// post() has carried it out: the job that it ends is what this thread was busy with.
+void Session::handle(const CancelCommand&) {}
+
+void Session::handle(const ExportCommand& command) {
+  guarded([&] { exportModel(command); });
+}
+
+void Session::handle(const ShowJobCommand& command) {
+  guarded([&] {
     if (history_path_.empty()) throw Error(ExitCode::kUsage, "There is no database to show a run from.");
     const std::string file = parts_.work.file;
     closeModel();
     parts_.work.file = file;
-    showJob(Database::open(history_path_, OpenMode::kReadOnly), show->job);
-  } else if (const auto* flags = std::get_if<FlagsCommand>(&command)) {
-    takeFlags(flags->words);
-  } else if (std::get_if<OverrideCommand>(&command) != nullptr) {
-    tryOverrides();
-  }
+    showJob(Database::open(history_path_, OpenMode::kReadOnly), command.job);
+  });
 }
 
-// Nothing of the file before is left in what comes.
+void Session::handle(const TrustCommand& command) {
+  guarded([&] { answerTrust(command.answer); });
+}
+
+void Session::handle(const TuneCommand& command) {
+  guarded([&] { tune(command); });
+}
+
+void Session::handle(const FlagsCommand& command) {
+  guarded([&] { takeFlags(command.words); });
+}
+
+// Drops everything that belongs to the open file.
 void Session::closeModel() {
   prepared_.reset();
   job_.reset();
@@ -279,7 +305,7 @@ void Session::startJob(PrecisionSearchResult* found) {
     log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
         fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
   }
-  // What only pinned kernels were measured for is no use to others.
+  // Measurements made for pinned kernels alone are of no use to other jobs.
   const auto recordTuning = [&] {
     if (overrides_.now().pins.empty()) database.recordTuning(job_->tuning());
   };

@@ -45,7 +45,20 @@ class Session : public SnapshotSource, private JobEvents {
 
  private:
   void work();
-  void handle(const Command& command);
+  // One handler per command, chosen by std::visit: a command without one does not compile.
+  void handle(const OpenCommand& command);
+  void handle(const OptimizeCommand& command);
+  void handle(const CancelCommand& command);
+  void handle(const ExportCommand& command);
+  void handle(const SaveTableCommand& command);
+  void handle(const ShowJobCommand& command);
+  void handle(const CompareCommand& command);
+  void handle(const OverrideCommand& command);
+  void handle(const StepOverridesCommand& command);
+  void handle(const TrustCommand& command);
+  void handle(const TuneCommand& command);
+  void handle(const ReportCommand& command);
+  void handle(const FlagsCommand& command);
   void open(const std::string& path);
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);
@@ -57,7 +70,7 @@ class Session : public SnapshotSource, private JobEvents {
   void answerTrust(TrustAnswer answer);
   // Measures what is decided now against what was in force, both in turns; the result takes its place.
   void tryOverrides();
-  // What tryOverrides() asks for. `previous`: what it is measured against.
+  // The request of tryOverrides(). `previous`: the job that it is measured against.
   JobRequest tryRequest(const JobRecord& previous, JobDatabase& database) const;
   // An engine begins what the next try will need, whatever is decided.
   void prepareTry(JobDatabase& database);
@@ -71,24 +84,24 @@ class Session : public SnapshotSource, private JobEvents {
   void tune(const TuneCommand& command);
   void makeRecipe(const TuneCommand& command, const JobRequest& request);
   void searchAssignments(const TuneCommand& command, const JobRequest& request);
-  // Where an interrupted job on the open model keeps what it has; empty: nowhere.
+  // The state file of an interrupted job on the open model; empty if there is none.
   std::string statePath(const char* what) const;
-  // Which of them wait.
+  // Finds out which interrupted jobs wait.
   void lookForInterrupted();
-  // Commands that leave the shown job as it is: what goes wrong is logged.
-  bool handleHistory(const Command& command);
   void saveTable(const SaveTableCommand& command);
   void saveReport(const ReportCommand& command);
   void compare(const std::vector<std::int64_t>& runs);
   void takeFlags(const std::string& words);
   void setOverrides();
-  // What the database knows about the shown job's model. `job`: its number there, 0: it is not there.
+  // Reads what the database knows about the shown job's model. `job`: its number there; 0 if it is not there.
   void readHistory(const Database& database, std::int64_t job);
-  // What was tried on this job's model under the same conditions; kept while they last.
+  // Reads earlier trials on this job's model under the same conditions; kept while the conditions last.
   void readTried(const Database& database, const JobRecord& job);
   void measureRoofs(const MachineFacts& machine, std::int32_t threads);
-  // Runs `action`; an Error becomes the status.
+  // Runs `action`; an error becomes the status and ends the shown job's engines.
   void guarded(const std::function<void()>& action);
+  // Runs `action`, which leaves the shown job as it is; an error is logged and becomes the status' message.
+  void beside(const std::function<void()>& action);
 
   void onProgress(const std::string& stage, double fraction, double eta_s) override;
   void onLog(const std::string& text, bool warning) override;
@@ -104,7 +117,7 @@ class Session : public SnapshotSource, private JobEvents {
   void publishStatus();
   void publish(SnapshotPtr snapshot);
 
-  // Of the working thread.
+  // Members of the working thread.
   SessionOptions options_;
   SnapshotParts parts_;
   std::unique_ptr<CheckedModel> model_;

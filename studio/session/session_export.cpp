@@ -1,4 +1,4 @@
-// What a session asks about trust, and exports: written, then read again and compared with the original.
+// Commands of a session about trust and exports: a file is written, then read again and compared with the original.
 #include <fmt/format.h>
 
 #include <filesystem>

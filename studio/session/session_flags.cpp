@@ -16,7 +16,7 @@ struct RunFlags {
   bool tune = false;
 };
 
-// What `words` say after "run MODEL". Throws Error(kUsage).
+// Parses the words that would follow "run MODEL". Throws Error(kUsage).
 RunFlags parseRunFlags(const std::string& words) {
   RunFlags flags;
   CommandLine& line = flags.line;
@@ -41,7 +41,7 @@ RunFlags parseRunFlags(const std::string& words) {
 
 }  // namespace
 
-// What the flags leave open stays as it was.
+// Settings that no flag names stay as they were.
 void Session::takeFlags(const std::string& words) {
   const JobState before = parts_.status.state;
   bool prepared = false;

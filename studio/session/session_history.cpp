@@ -1,4 +1,4 @@
-// What a session does beside its job: history, comparisons, tables as files, decisions.
+// Commands of a session that leave the shown job as it is: history, comparisons, tables as files, decisions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,31 +22,46 @@ constexpr std::int64_t kMaxJobs = 1000;
 
 }  // namespace
 
-bool Session::handleHistory(const Command& command) {
+void Session::beside(const std::function<void()>& action) {
   try {
-    if (const auto* save = std::get_if<SaveTableCommand>(&command)) {
-      saveTable(*save);
-    } else if (const auto* report = std::get_if<ReportCommand>(&command)) {
-      saveReport(*report);
-    } else if (const auto* runs = std::get_if<CompareCommand>(&command)) {
-      compare(runs->runs);
-    } else if (const auto* override = std::get_if<OverrideCommand>(&command)) {
-      overrides_.set(override->next);
-      setOverrides();
-      if (override->measure) return false;
-    } else if (const auto* step = std::get_if<StepOverridesCommand>(&command)) {
-      if (step->redo) overrides_.redo();
-      if (!step->redo) overrides_.undo();
-      setOverrides();
-    } else {
-      return false;
-    }
+    action();
   } catch (const std::exception& error) {
     log(LogLevel::kError, error.what());
     parts_.status.message = error.what();
   }
   publishStatus();
-  return true;
+}
+
+void Session::handle(const SaveTableCommand& command) {
+  beside([&] { saveTable(command); });
+}
+
+void Session::handle(const ReportCommand& command) {
+  beside([&] { saveReport(command); });
+}
+
+void Session::handle(const CompareCommand& command) {
+  beside([&] { compare(command.runs); });
+}
+
+void Session::handle(const OverrideCommand& command) {
+  const auto decide = [&] {
+    overrides_.set(command.next);
+    setOverrides();
+  };
+  if (!command.measure) return beside(decide);
+  guarded([&] {
+    decide();
+    tryOverrides();
+  });
+}
+
+void Session::handle(const StepOverridesCommand& command) {
+  beside([&] {
+    if (command.redo) overrides_.redo();
+    if (!command.redo) overrides_.undo();
+    setOverrides();
+  });
 }
 
 void Session::saveTable(const SaveTableCommand& command) {
@@ -98,7 +113,7 @@ void Session::readHistory(const Database& database, std::int64_t job) {
   if (shown != history->jobs.end()) {
     std::vector<std::int64_t> both;
     for (const RunSummary& run : shown->runs) both.push_back(run.id);
-    // What a what-if was measured against has the times of its operations in the job that it comes from.
+    // The version that a what-if was measured against has the times of its operations in the job that it comes from.
     const auto earlier = std::find_if(shown + 1, history->jobs.end(), [&](const JobSummary& other) {
       return other.sha256 == shown->sha256 && !other.runs.empty() && other.runs.back().variant == "optimized";
     });

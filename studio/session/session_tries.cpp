@@ -1,4 +1,4 @@
-// What-ifs: decisions measured against those before, and what was tried on this model in other sessions.
+// What-ifs of a session: decisions measured against those before, and trials on this model in other sessions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace {
 constexpr double kTrySeconds = 0.7;
 constexpr double kTryWarmupSeconds = 0.1;
 constexpr double kVerdictSeconds = 4.5;
-// What is not measured then is chosen by rules of thumb.
+// Steps that are not measured by then are chosen by rules of thumb.
 constexpr double kTryTuneSeconds = 0.8;
 constexpr std::int64_t kTrySamples = 64;
 
 std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
 
-// Which precision the whole is optimized for so that everything decided is possible.
-Precision upconverted(Precision base, const std::vector<PrecisionOverride>& overrides) {
+// The precision to optimize the whole model for, so that everything decided is possible.
+Precision commonPrecision(Precision base, const std::vector<PrecisionOverride>& overrides) {
   const auto wants = [&](const char* precision) {
     return std::any_of(overrides.begin(), overrides.end(),
                        [&](const PrecisionOverride& o) { return o.precision == precision; });
@@ -93,7 +93,7 @@ JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& databas
   const Precision base = optimize.precision;
   if (!overrides.empty())
     request.decisions = decisionRecords(overrides, precisionName(options_.request.optimize.precision));
-  optimize.precision = upconverted(base, decided);
+  optimize.precision = commonPrecision(base, decided);
   if (optimize.precision != base) optimize.precision_overrides.push_back("*=fp32");
   for (const PrecisionOverride& override : decided) optimize.precision_overrides.push_back(overrideText(override));
   return request;

@@ -1,4 +1,5 @@
-// What a session does to make a model faster than the first optimization: recipes from data, searched precisions, kernels
+// Commands of a session that make a model faster than the first optimization: recipes from data, searched precisions,
+// kernels
 // measured at length. Each goes on where it was interrupted.
 #include <fmt/format.h>
 
@@ -97,7 +98,7 @@ void Session::searchAssignments(const TuneCommand& command, const JobRequest& re
   JobDatabase(options_.database_path).recordTuning(measured);
   if (!command.save_recipe.empty()) writeFileAtomically(command.save_recipe, found.recipe);
   tuning.recipe = fmt::format("Found by a search on {}.", command.data);
-  // What was decided by hand before is part of what was searched, or superseded by it.
+  // Earlier decisions by hand are part of the search, or superseded by it.
   overrides_ = OverrideHistory();
   options_.request.optimize.precision = found.precision;
   options_.request.optimize.quantization_recipe = found.recipe;
