@@ -2,6 +2,7 @@
 
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <utility>
 
 #include "kernels/factories.h"
 
@@ -84,11 +85,15 @@ class OrderedKernelList final : public KernelList {
     }
   }
 
-  const std::vector<const Kernel*>& candidates(OpKind kind) const override { return candidates_.at(kind); }
+  const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const override {
+    static const std::vector<const Kernel*> none;
+    const auto found = candidates_.find({kind, device});
+    return found == candidates_.end() ? none : found->second;
+  }
 
  private:
   const Kernel* list(OpKind kind, std::unique_ptr<Kernel> kernel) {
-    candidates_[kind].push_back(kernel.get());
+    candidates_[{kind, DeviceKind::kCpu}].push_back(kernel.get());
     kernels_.push_back(std::move(kernel));
     return kernels_.back().get();
   }
@@ -102,7 +107,7 @@ class OrderedKernelList final : public KernelList {
 
   dnnl::engine engine_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
-  std::map<OpKind, std::vector<const Kernel*>> candidates_;
+  std::map<std::pair<OpKind, DeviceKind>, std::vector<const Kernel*>> candidates_;
 };
 
 }  // namespace

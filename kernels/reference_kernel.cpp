@@ -86,7 +86,7 @@ void readAll(const TensorDesc& desc, const void* data, double* out) {
   forEachIndex(desc.dims, [&](const Dims& at) { *out++ = load(desc.dtype, data, elementOffset(desc, at)); });
 }
 
-// As result=u8|s8 asks: to nearest even, saturated; NaN becomes the lowest number.
+// Rounds as result=u8|s8 asks: to nearest even, saturated; NaN becomes the lowest number.
 double roundedTo(DType dtype, double value) {
   const double low = dtype == DType::kU8 ? 0 : -128, high = dtype == DType::kU8 ? 255 : 127;
   return value > low ? std::min(high, std::nearbyint(value)) : low;
@@ -151,7 +151,6 @@ class ReferenceKernel final : public Kernel {
   const char* name() const override { return name_.c_str(); }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& dst : args.dst) {
       if (dst.absent()) return Verdict::no("dtype");
     }

@@ -12,7 +12,7 @@ namespace ipex_studio {
 
 namespace {
 
-// What is written out depends on types, which the graph does not keep.
+// Sets dtypes again: the operators written out depend on them, and the graph does not keep them.
 void setDtypes(torch::jit::Graph& graph, const std::vector<std::optional<at::ScalarType>>& dtypes) {
   std::size_t place = 0;
   for (torch::jit::Node* node : allNodes(graph)) {

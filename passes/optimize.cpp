@@ -14,6 +14,7 @@
 #include "core/lower/region_object.h"
 #include "core/lower/regions.h"
 #include "core/quantization/quantizable_ops.h"
+#include "core/runtime/machine_facts.h"
 #include "core/torch/torch_error.h"
 #include "passes/pipeline.h"
 
@@ -88,6 +89,7 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
   result.origins = origins.origins();
 
   OptimizeOptions passes_only = options;
+  if (!passes_only.capabilities) passes_only.capabilities = machineCapabilities();
   auto& disabled = passes_only.disabled_passes;
   disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlanName), disabled.end());
   runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);

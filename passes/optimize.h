@@ -39,8 +39,8 @@ struct OptimizedModel {
   std::string preprocess;  // TOML (core/data/preprocess.h) that goes into exports as extra/preprocess.toml; empty: none
 };
 
-// What optimizeModel begins with, whatever is asked of it: frozen, and run once so that shapes are known. Who waits for a
-// decision may do it ahead. Of one use: rewriting changes the module.
+// The start of optimizeModel, whatever its options are: a frozen module, run once so that shapes are known. A caller
+// that waits for a decision may make it ahead. It serves one call, since rewriting changes the module.
 struct FrozenModel {
   torch::jit::Module module;
   std::vector<Remark> remarks;  // on what could not be run

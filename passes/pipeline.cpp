@@ -89,7 +89,7 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseAddLayerNorm,
       // After all that gives a linear post-operations, which keep it out of a group.
       &kFuseConcatLinear,
-      // What no operation took.
+      // Takes the elementwise operations that no other one absorbed.
       &kFusePointwise,
       // After all that gives its products their activations and makes a chain of what follows its gate.
       &kFuseSqueezeExcite,
@@ -102,7 +102,7 @@ const std::vector<const Pass*>& defaultPasses() {
       &kInsertQuantize,
       // The same without ranges, for linear layers alone.
       &kInsertIntegerWeights,
-      // What linear layers share with tables is theirs by now.
+      // After the passes of linear layers, which own the weights that they share with tables.
       &kQuantizeEmbeddings,
       // After all fusions, which know FP32 only and leave fewer borders to cast at.
       &kInsertCasts,

@@ -36,7 +36,8 @@ std::unordered_map<OriginId, std::string> originKeys(const ModelRecord& model) {
   return keys;
 }
 
-// What an item is joined by: its origins, or its name where it has none (a reorder that the planner placed).
+// Keys that join steps of two runs: their origins, or the name of a step without any (a reorder that the planner
+// placed).
 std::vector<std::string> joinKeys(const StepSummary& step, const std::unordered_map<OriginId, std::string>& origins) {
   std::vector<std::string> keys;
   for (const OriginId id : step.origins) {

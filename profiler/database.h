@@ -2,7 +2,7 @@
 //
 // A Database is one connection: use it from one thread at a time, and open one per thread. Any number of processes may
 // read while one writes. Everything throws Error(kDatabase, sentence); a call that throws has changed nothing.
-// What a call that returned has written survives `kill -9` and loss of power.
+// Everything written by a call that returned survives `kill -9` and loss of power.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class OpenMode {
   kReadWrite,  // made when missing; its directory must exist
 };
 
-// What of a job is read. Graphs are most of its bytes, and numbers can be shown and compared without them.
+// Parts of a job to read. Graphs are most of its bytes, and numbers can be shown and compared without them.
 enum class JobParts { kAll, kWithoutGraphs };
 
 struct RunSummary {
@@ -55,7 +55,7 @@ struct JobSummary {
   std::vector<RunSummary> runs;
 };
 
-// What was tried on a model before.
+// Earlier trials on a model.
 struct TriedBefore {
   std::string options;               // JobRecord::options of the newest search; empty: there was none
   std::int64_t started_unix_ns = 0;  // of that search
@@ -65,7 +65,7 @@ struct TriedBefore {
   std::vector<JobRecord> what_ifs;
 };
 
-// What to keep; the newest jobs stay. Negative: no limit.
+// Limits of what to keep; the newest jobs stay. Negative: no limit.
 struct PruneLimits {
   std::int64_t jobs = -1;
   std::int64_t file_bytes = -1;
@@ -106,7 +106,7 @@ class Database {
   void trust(const std::string& sha256);
   bool isTrusted(const std::string& sha256) const;
 
-  // What was measured to choose kernels, in one transaction; replaces what is there for the same key and spec.
+  // Stores tuning records in one transaction; replaces those with the same key and spec.
   void putTunings(const std::vector<std::pair<TuningKey, TuningEntry>>& entries);
   // Everything for one device and ISA, whatever the libraries and threads: what an engine is started with. The newest
   // `limit` entries.

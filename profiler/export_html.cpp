@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kReportedSteps = 15;
 constexpr std::size_t kMaxRemarksPerReason = 200;
 
-// What every section reads.
+// The data that every section reads.
 struct Report {
   const JobRecord& job;
   const RunRecord* baseline;

@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// What `run --json` and `bench --json` print. Schema 1:
+// The output of `run --json` and `bench --json`. Schema 1:
 //   {"schema":1,"model":{path,sha256,nodes},"machine":{cpu,isa,cores,threads,libtorch,onednn},
 //    "runs":[{"variant","device","precision","threads","instances",
 //             "latency_ms":{min,mean,p50,p90,p95,p99,max},"throughput_per_s","compile_ms","tune_ms","first_run_ms",
@@ -19,7 +19,7 @@ namespace ipex_studio {
 // MB are 10^6 bytes. The speed-up is null unless both variants were measured.
 nlohmann::json benchJson(const JobRecord& job);
 
-// What `compare --json` prints: {"schema":1,"a":{…},"b":{…},"ratio_p50","ratio_ci95","rows":[…]}; times in ms.
+// The output of `compare --json`: {"schema":1,"a":{…},"b":{…},"ratio_p50","ratio_ci95","rows":[…]}; times in ms.
 nlohmann::json comparisonJson(const RunComparison& comparison);
 
 // Chrome trace event format, also read by Perfetto: one process per run, one track per instance, one "X" event per

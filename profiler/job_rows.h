@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-// Must run inside a transaction. Returns job.id.
+// Inserts a job; must run inside a transaction. Returns job.id.
 std::int64_t insertJob(Connection& connection, const JobRecord& job);
 
 // Checks what it reads like a record from the engine: the file may come from somebody else.

@@ -11,7 +11,7 @@ namespace ipex_studio {
 // how steps and their time are shared out among precisions. Names from the model are made printable.
 std::string precisionTable(const JobRecord& job);
 
-// What a search tried, fastest first: the Pareto front is marked *, the choice >.
+// Table of what a search tried, fastest first: the Pareto front is marked *, the choice >.
 std::string tradeoffTable(const JobRecord& job);
 
 // The operations that a lower precision disturbs most, at most `rows`.

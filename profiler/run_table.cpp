@@ -38,7 +38,7 @@ struct Cell {
   Ink ink = Ink::kPlain;
 };
 
-// Which columns are left-aligned besides the first, and which are left out, in this order, where the line is too long.
+// Columns that are left-aligned besides the first, and columns to leave out, in this order, if the line is too long.
 struct Columns {
   std::vector<std::size_t> left;
   std::vector<std::size_t> optional;

@@ -1,4 +1,4 @@
-// What `run` and `compare` print for a person: tables of text for a terminal.
+// Tables of text for a terminal, as `run` and `compare` print them.
 #pragma once
 
 #include <cstddef>

@@ -95,7 +95,7 @@ std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps) {
 }
 
 const RunRecord* findRun(const JobRecord& job, std::string_view variant) {
-  // Of several precisions the last is the one that was asked for most.
+  // The last of several precisions is the one that was asked for.
   for (auto run = job.runs.rbegin(); run != job.runs.rend(); ++run) {
     if (run->variant == variant) return &*run;
   }

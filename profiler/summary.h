@@ -1,4 +1,4 @@
-// What a run's raw records amount to: the numbers that tables, reports and comparisons show. Pure functions.
+// Summaries of a run's raw records: the numbers that tables, reports and comparisons show. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What was tried on a model before: searches over precisions, and what-ifs.
+// Reads earlier trials on a model: searches over precisions, and what-ifs.
 #include <algorithm>
 
 #include "core/base/error.h"

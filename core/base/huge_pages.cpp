@@ -17,7 +17,7 @@ constexpr int kCollapse = 25;
 void* mapPages(std::size_t bytes, std::size_t alignment) {
   void* mapped = ::mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
-  // What lies before and behind is given back.
+  // The unaligned head and tail are given back.
   const auto address = reinterpret_cast<std::uintptr_t>(mapped);
   const std::size_t before = roundedUp(address, alignment) - address;
   char* const first = static_cast<char*>(mapped) + before;
@@ -34,7 +34,7 @@ void collapseIntoHugePages(const void* begin, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t last = first + bytes;
   for (std::uintptr_t page = first / kHugePage * kHugePage; page < last; page += kHugePage) {
-    // Of neighbours that share a page, the one that has most of it moves it.
+    // A page that two neighbours share is moved by the one that owns more than half of it.
     const std::uintptr_t ours = std::min(last, page + kHugePage) - std::max(first, page);
     if (ours < kHugePage / 2) continue;
     // ENOMEM: the page reaches into something else, the next may not. EINVAL: this kernel cannot.

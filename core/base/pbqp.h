@@ -28,7 +28,7 @@ class Pbqp {
   void addEdge(int a, int b, std::vector<double> costs);
 
   Solution solve() const;
-  // What an assignment costs.
+  // Total cost of an assignment.
   double cost(const std::vector<int>& choice) const;
 
  private:

@@ -1,4 +1,4 @@
-// How a text begins and ends, until C++20.
+// startsWith and endsWith, until C++20 brings them.
 #pragma once
 
 #include <string_view>

@@ -52,7 +52,7 @@ class DataSource {
   virtual std::int64_t size() const = 0;
   virtual bool batched() const { return false; }
   virtual std::vector<std::string> names() const { return {""}; }
-  // Of all samples, cheap to have; empty when there are none.
+  // Labels of all samples, cheap to get; empty if there are none.
   virtual std::vector<std::int64_t> labels() const { return {}; }
   virtual Sample read(std::int64_t index) const = 0;
 };
@@ -77,7 +77,7 @@ class DataSet {
   // Throw Error(kUsage) in one sentence where an accuracy over labels would be impossible, or would say nothing.
   void requireLabels() const;
 
-  // What a calibration that goes on must find again: size, order and path of the data.
+  // Size, order and path of the data, which a resumed calibration must find again.
   std::string fingerprint() const;
 
  private:
@@ -88,7 +88,7 @@ class DataSet {
   std::vector<std::int64_t> order_;
 };
 
-// By what is found at `path`. Throws as above.
+// Chooses the source by the files at `path`. Throws as above.
 std::unique_ptr<DataSource> openDataSource(const std::string& path, const DataSetOptions& options);
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// What openDataSource knows: image folders, CIFAR-10, IDX, tensors in files.
+// The sources that openDataSource knows: image folders, CIFAR-10, IDX, tensors in files.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace ipex_studio {
 // Thread-safe.
 at::Tensor readImage(const std::string& path);
 
-// By the name: .jpg, .jpeg, .png in any case.
+// True if the name ends in .jpg, .jpeg or .png, in any case.
 bool isImageName(const std::string& path);
 
 }  // namespace ipex_studio

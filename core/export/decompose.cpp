@@ -91,7 +91,7 @@ Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
                     {op.base[0], write.tensor(widenGroups(*integers, *scales, bits, group, depth)), write.none()});
 }
 
-// As convolutions of one pixel.
+// Writes the two products as convolutions of one pixel.
 Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
   const auto axes = static_cast<std::size_t>(op.spec.intOr("axes", 2));
   std::vector<std::int64_t> pixels, one(axes, 1), zero(axes, 0);

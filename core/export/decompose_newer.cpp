@@ -17,7 +17,7 @@ struct NewerOperator {
   const char* source;  // TorchScript; its function is called `written`
 };
 
-// As the shims compute them. Dropout is refused there. 6, 7, 11: float, double, bool.
+// Bodies equal what the shims compute; the shims refuse dropout. 6, 7, 11: float, double, bool.
 constexpr NewerOperator kNewerOperators[] = {{IPEX_NEEDS_SDPA_SHIM, "aten::scaled_dot_product_attention", R"(
 def additive(mask: Tensor, like: Tensor) -> Tensor:
     if mask.dtype == 11:
@@ -55,7 +55,7 @@ def written(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor]
     return y
 )"}};
 
-// What this libtorch lacks, by the name of the operator.
+// Graphs of the operators that this libtorch lacks, by name.
 const std::map<std::string, std::shared_ptr<torch::jit::Graph>>& writtenGraphs() {
   static const auto graphs = [] {
     std::map<std::string, std::shared_ptr<torch::jit::Graph>> written;

@@ -60,10 +60,10 @@ class StockWriter {
 // The post-operations of `op` on `v` in stock operators. Throws Error(kBadModel) where one names an operand that is not there.
 torch::jit::Value* writePostOps(StockWriter& write, const FusedOp& op, torch::jit::Value* v);
 
-// Does PyTorch 1.13 compute all of them in BF16?
+// True if PyTorch 1.13 computes all of them in BF16.
 bool hasStockBf16(const std::vector<PostOp>& post_ops);
 
-// What `op` rounds its results to: integers as the floats that hold them.
+// `v` rounded as `op` rounds its results; integers stay floats that hold them.
 torch::jit::Value* writeRounded(StockWriter& write, const FusedOp& op, torch::jit::Value* v);
 
 }  // namespace ipex_studio

@@ -20,7 +20,7 @@ const PickleStorageType* findStorageType(std::string_view name);  // nullptr whe
 // Letters, digits, '_' and inner dots only.
 bool isQualifiedName(std::string_view text);
 
-// What `module.name` is good for; nullopt when it must be refused.
+// The role of the global `module.name`; nullopt if it must be refused.
 std::optional<PickleGlobal> allowedGlobal(std::string_view module, std::string_view name);
 
 }  // namespace ipex_studio

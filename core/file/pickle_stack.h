@@ -10,7 +10,8 @@
 
 namespace ipex_studio {
 
-// What opcodes do to values, each checked. Throws Error(kBadModel). Values 0 to 258 are None, False, True, 0 to 255.
+// The value stack of a pickle: applies each opcode after checking it. Throws Error(kBadModel). Values 0 to 258 are
+// None, False, True, 0 to 255.
 class PickleStack {
  public:
   PickleStack(std::string_view bytes, const PickleScanOptions& options);

@@ -1,4 +1,5 @@
-// What the code of a TorchScript file names: classes, methods, operators, and calls that reach beyond tensors.
+// Lists the names that the code of a TorchScript file uses: classes, methods, operators, and calls that reach beyond
+// tensors.
 #pragma once
 
 #include <string>

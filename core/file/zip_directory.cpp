@@ -39,7 +39,7 @@ std::uint32_t u32(const char* bytes) { return static_cast<std::uint32_t>(little(
               fmt::format("'{}' is not a sound ZIP archive: {}; copy or export the file again.", path, what));
 }
 
-// What the central directory says of one member, and the local header must repeat.
+// One member as the central directory describes it; the local header must repeat it.
 struct Entry {
   ZipMember member;
   std::uint16_t version = 0, flags = 0, time = 0, date = 0;

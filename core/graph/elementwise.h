@@ -24,7 +24,7 @@ std::optional<Elementwise> readElementwise(torch::jit::Node* node, std::size_t d
 // A constant number, or a constant tensor that acts as one beside `data`: it neither changes its rank nor its dtype.
 std::optional<double> scalarOperand(const torch::jit::Value* value, const torch::jit::Value* data);
 
-// Whether a tensor of `operand` sizes broadcasts to `result` without enlarging it. Decided on ranks and on sizes that
+// True if a tensor of `operand` sizes broadcasts to `result` without enlarging it. Decided on ranks and on sizes that
 // are 1, which is what the example run fixes; other sizes are compared again when a plan is compiled.
 bool broadcastsTo(const std::vector<std::int64_t>& operand, const std::vector<std::int64_t>& result);
 

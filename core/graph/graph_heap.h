@@ -1,4 +1,4 @@
-// Where the nodes of graphs lie.
+// A heap of its own for the nodes of graphs.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ using torch::jit::Value;
 
 namespace {
 
-// So many elements of a tensor constant enter the hash.
+// Number of elements of a tensor constant that enter the hash.
 constexpr std::int64_t kSampledElements = 64;
 
 // In order, without constants.
@@ -60,7 +60,7 @@ class GraphHash {
     at(ids_, value) = makers_.size() | flags;
   }
 
-  // By Value::unique(), which counts the values that a graph ever had.
+  // The table is indexed by Value::unique(), which counts all values that a graph ever had.
   static std::uint64_t& at(std::vector<std::uint64_t>& table, const Value* value) {
     if (value->unique() >= table.size()) table.resize(value->unique() + 1 + value->unique() / 2, 0);
     return table[value->unique()];

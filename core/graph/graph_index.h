@@ -17,23 +17,23 @@ class GraphIndex {
 
   int nodes() const { return static_cast<int>(nodes_.size()); }  // nested blocks included, constants excluded
   std::uint64_t hash() const { return hash_; }                   // see graphHash()
-  // As allNodes().
+  // The same nodes as allNodes().
   NodeWalk all() const { return NodeWalk(nodes_); }
-  // Whether there is a node of one of these kinds, "aten::add".
+  // True if there is a node of one of these kinds ("aten::add").
   bool hasAny(const std::vector<const char*>& kinds) const;
-  // As allNodes(), but only the nodes whose kind is `wanted`, which is asked once per kind. `rewriter`: see NodeWalk.
+  // The nodes of allNodes() whose kind is `wanted`, which is called once per kind. `rewriter`: see NodeWalk.
   NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
   // The nodes `wanted` by their kind and the number of their operands.
   NodeWalk nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted,
                        const Rewriter* rewriter = nullptr) const;
-  // As nodesOf(), but only nodes that read nothing but constants and results of such nodes.
+  // The nodes of nodesOf() that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
   // The nodes `wanted`, by their kind and by whether all operands but one are constants, that read the result of a `source` as
   // their first or second operand, or that of another such node.
   NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source,
                        const std::function<bool(c10::Symbol, bool)>& wanted, const Rewriter* rewriter = nullptr) const;
 
-  // What a node reads that is no constant. Indices of nodes in order.
+  // The operands of a node that are no constants, as indices of nodes in order.
   struct Operands {
     static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
     std::array<std::uint32_t, 2> made_by = {kNobody, kNobody};  // of the first two; nobody makes inputs

@@ -1,4 +1,4 @@
-// What people call an operation: where it comes from, and what is fused onto it.
+// Labels of operations for people: the module they come from, and the operations fused onto them.
 #pragma once
 
 #include <string>

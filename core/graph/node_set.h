@@ -36,7 +36,7 @@ class NodeSet {
     }
   };
 
-  // Where the page with this number is among the pages, or the free place that it would get.
+  // Index of the page with this number, or of the free place that it would get.
   std::size_t place(std::uintptr_t number) const;
   Page& page(std::uintptr_t number);
   static std::uint64_t bit(std::uintptr_t address);

@@ -23,7 +23,7 @@ namespace {
 // A label names at most so many of a node's origins.
 constexpr std::size_t kLabelParts = 5;
 
-// How many nodes ahead a walk fetches what.
+// Distances, in nodes, at which a walk prefetches each kind of data.
 constexpr std::size_t kAheadPage = 40, kAheadNode = 32, kAheadLists = 24, kAheadValues = 16, kAheadNeighbours = 10,
                       kAheadReaders = 5;
 constexpr std::size_t kCacheLine = 64;

@@ -34,8 +34,8 @@ class NodeWalk {
     std::size_t at_;
   };
 
-  // Who walks as `rewriter` changes the graph says so: the operands and readers of nodes ahead are fetched too, of those
-  // that still are.
+  // `rewriter` is given by walks during which it changes the graph: they also prefetch the operands and readers of
+  // nodes ahead that are still alive.
   explicit NodeWalk(std::vector<torch::jit::Node*> nodes, const Rewriter* rewriter = nullptr)
       : nodes_(std::move(nodes)),
         rewriter_(rewriter),
@@ -77,7 +77,7 @@ class OriginTable {
   void reconcile(const NodeWalk& nodes, const std::vector<OriginId>& before);
   std::vector<OriginId> liveIds(const NodeWalk& nodes) const;
 
-  // What a value of the model was divided by on purpose, in a shape that broadcasts to it; the last one counts.
+  // The divisor that a pass applied to a value of the model, in a shape that broadcasts to it; the last one counts.
   void setDivisors(OriginId id, const at::Tensor& divisors) { divisors_[id] = divisors; }
   const std::unordered_map<OriginId, at::Tensor>& divisors() const { return divisors_; }
 

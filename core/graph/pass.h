@@ -16,8 +16,7 @@
 
 namespace ipex_studio {
 
-// Why a match was left alone. Without a reason (false) it was not, or there was nothing to match and nothing is to be
-// said.
+// Why a pass left a match alone. False (no reason) if it did not, or if nothing matched and no remark is due.
 struct Decline {
   const char* reason = nullptr;  // of reasons.h
   std::string text;              // a sentence
@@ -40,11 +39,11 @@ class PassContext {
 
   // The graph as it is now.
   const GraphIndex& graph_index();
-  // As allNodes() of the graph as it is now, but only the nodes of these kinds ("aten::add"), or of the kinds that are
-  // `wanted`: a pass that knows the kinds it begins with touches no other node. Rewriter tells which are still alive.
+  // The nodes of the graph as it is now that have one of these kinds ("aten::add"), or a kind that is `wanted`; a pass
+  // that knows the kinds it begins with touches no other node. Rewriter::alive() tells which of them still exist.
   NodeWalk nodes(const std::vector<const char*>& kinds);
   NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
-  // Of those only nodes that read nothing but constants and results of such nodes.
+  // Those of them that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted);
   // See GraphIndex::nodesBehind().
   NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source,
@@ -59,12 +58,12 @@ class PassContext {
 
   // Alias analysis of the graph as it is now; built on demand, dropped when the rewriter changed something.
   torch::jit::AliasDb& aliases();
-  // Does the value share memory with a result of the graph, or contain or lie in one? An analysis made before rewrites of
-  // the same pass answers where it knew the value and the results: replacing a value by one that holds the same (see
-  // passes/match/aliasing.h) gives no other value another name. Else every rewrite would cost an analysis of the whole graph.
+  // True if the value may share memory with a result of the graph, or contain or lie in one. An analysis made before
+  // rewrites of the same pass still answers for values and results that it knew, because replacing a value by an equal
+  // one (passes/match/aliasing.h) aliases no other value; else every rewrite would cost an analysis of the whole graph.
   bool mayShareWithOutputs(const torch::jit::Value* value);
-  // May anything in the graph write to this value's memory? Fast when the graph has no mutating operator left. Relies
-  // on passes adding no writes: an analysis made before a rewrite stays true for the values it knew.
+  // True if anything in the graph may write to this value's memory. Fast if the graph has no mutating operator left. An
+  // analysis made before a rewrite stays true for the values it knew, because passes add no writes.
   bool mayBeWritten(const torch::jit::Value* value);
 
  private:
@@ -90,7 +89,7 @@ struct Pass {
   std::vector<const char*> needs = {};
 };
 
-// Did the user switch the pass of this name off?
+// True if the user switched the pass of this name off.
 bool isDisabled(const OptimizeOptions& options, const std::string& pass);
 
 // False when the graph has none of the kinds that the pass needs.

@@ -8,7 +8,7 @@ bool isIn(const std::string& path, const std::string& module) {
   return path.compare(0, module.size(), module) == 0 && (path.size() == module.size() || path[module.size()] == '.');
 }
 
-// As recipes and searches name an operation: "layer1.0.conv1:aten::_convolution#0".
+// The name that recipes and searches use for an operation: "layer1.0.conv1:aten::_convolution#0".
 std::string keyOf(const Origin& origin) {
   return origin.module_path + ":" + origin.kind + "#" + std::to_string(origin.ordinal);
 }

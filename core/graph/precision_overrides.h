@@ -1,4 +1,4 @@
-// What a person decided about the precision of an operation: OptimizeOptions::precision_overrides.
+// A person's decisions about the precision of operations: OptimizeOptions::precision_overrides.
 #pragma once
 
 #include <string>

@@ -70,17 +70,18 @@ class Rewriter {
   // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
   void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 
-  // Does any node write to memory, or may (calls, attributes)? `graph index`, of the graph as it is now, is asked only where that
-  // is not known: once the answer is no it stays so until a rewrite makes such a node or a pass of libtorch has run.
+  // True if any node writes to memory or may do so (calls, attributes). `graph_index`, of the graph as it is now, is
+  // called only if the answer is not known: a no stays a no until a rewrite makes such a node or a pass of libtorch has
+  // run.
   bool graphWrites(const std::function<const GraphIndex&()>& graph_index);
   // Nodes of `graph index` whose kind and number of operands are those of an operator that writes to memory, and calls. Only those
   // need be matched with their schemas, which takes long.
   NodeWalk nodesThatMayWrite(const GraphIndex& graph_index);
 
-  // What happened so far, for the pipeline.
+  // Counts and remarks so far, for the pipeline.
   std::int64_t rewrites() const { return rewrites_; }
   const PassRemarks& remarks() const { return remarks_; }  // of the pass that runs
-  // What earlier passes said is forgotten, and nodes that they destroyed are: a walk that begins now does not meet them.
+  // Forgets the remarks of earlier passes and the nodes that they destroyed: a walk that begins now does not meet them.
   void beginPass() {
     remarks_.clear();
     destroyed_.clear();

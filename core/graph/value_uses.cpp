@@ -13,7 +13,7 @@ using torch::jit::Value;
 
 namespace {
 
-// So many uses libtorch may search and move.
+// Up to this number of uses libtorch's own linear search is fast enough.
 constexpr std::size_t kFewUses = 64;
 constexpr std::size_t kNear = 32;             // so far on either side of the last use taken away the next is looked for
 constexpr std::int64_t kSearchedPerUse = 64;  // for each use that was near so many others may be looked at later

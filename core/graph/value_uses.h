@@ -16,7 +16,7 @@ namespace ipex_studio {
 // thread-safe.
 class ValueUses {
  public:
-  // As Node::removeAllInputs(), Node::destroy() and Node::replaceInput().
+  // Replacements of Node::removeAllInputs(), Node::destroy() and Node::replaceInput().
   void removeInputs(torch::jit::Node* node);
   void destroy(torch::jit::Node* node);
   void replaceInput(torch::jit::Node* node, std::size_t index, torch::jit::Value* value);
@@ -26,9 +26,10 @@ class ValueUses {
   template <typename Change>
   void changeInput(torch::jit::Node* node, std::size_t index, const Change& change);
 
-  // Who takes readers away mostly does so in their order: the next that reads it as the same operand is where the last
-  // one was, or near. Where it is not, it is searched, as long as that takes no longer than all else; then, where nodes go
-  // in no order, the first `listed` uses are looked up by user and operand. That is checked when it is asked and made anew
+  // Passes mostly remove readers in their order: the next one that reads the value as the same operand is at the place
+  // of the last one, or near. If it is not, it is searched for, as long as that takes no longer than all else; if nodes
+  // are removed in no order, the first `listed` uses are looked up by user and operand. That is checked when it is
+  // asked and made anew
   // where it is wrong: others change uses too, and values and nodes die.
   struct Readers {
     std::array<std::size_t, 8> last{};  // by operand, modulo their number
@@ -47,7 +48,7 @@ class ValueUses {
   torch::jit::use_list alone_;  // the one use that libtorch gets to see
 };
 
-// As Value::replaceAllUsesWith(), in time that grows as the number of uses; keeps their order.
+// Replacement of Value::replaceAllUsesWith() in time linear in the number of uses; keeps their order.
 void replaceUses(torch::jit::Value* from, torch::jit::Value* to);
 
 }  // namespace ipex_studio

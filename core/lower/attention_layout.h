@@ -1,4 +1,4 @@
-// How the result of an attention is read: [N, H, S, E] nearly always as [N, S, H, E], for the projection behind it.
+// Finds attention whose result [N, H, S, E] is read as [N, S, H, E], as the projection behind it nearly always does.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace ipex_studio {
 
-// Is every reader of `result` an exchange of its axes -3 and -2, perhaps behind a view that only joins axes before them?
+// True if every reader of `result` exchanges its axes -3 and -2, perhaps behind a view that only joins axes before
+// them.
 inline bool readHeadsLast(const torch::jit::Value* result) {
   const auto sizes = knownSizes(result);
   if (!sizes || sizes->size() < 3 || !result->hasUses()) return false;

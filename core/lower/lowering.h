@@ -39,17 +39,19 @@ struct LoweredNode {
   std::vector<LoweredOp> ops;
 };
 
-// Does not change the graph. On failure `reason` is a code of reasons.h and `why` a sentence.
+// Why a node cannot be lowered: `reason` is a code of reasons.h and `why` a sentence.
 struct LoweringDecline {
   const char* reason = "";
   std::string why;
 };
 std::variant<LoweredNode, LoweringDecline> lowerNode(torch::jit::Node* node);
 
-// Are there kernels for low-precision floats of this type (at::kBFloat16, at::kHalf), or would a plan run its reference?
+// True if there are kernels for low-precision floats of this type (at::kBFloat16, at::kHalf); else a plan would run the
+// reference.
 bool takesLowPrecisionFloat(OpKind kind, at::ScalarType dtype);
 
-// Can a plan hold this tensor at all? Its type was seen and plans know it, and it has few enough dimensions.
+// True if a plan can hold this tensor: its type is known from the example run and known to plans, and it has few enough
+// dimensions.
 bool fitsPlans(const torch::jit::Value* tensor);
 
 // Integer arithmetic on sizes that a plan can do itself: aten::size(t, axis), len arithmetic, literals.

@@ -52,7 +52,7 @@ LoweredNode lowerAttention(Node* node) {
   LoweredNode lowered;
   LoweredOperand mask = use(node->input(3));
   if (!mask.absent() && (knownDtype(node->input(3)) == at::kBool || knownDtype(node->input(3)) == at::kBFloat16)) {
-    // Of flags, true lets a key be seen.
+    // In a mask of flags, true lets a key be seen.
     lowered.ops.push_back(maskCast(mask));
     mask = useLocal(0);
     if (knownDtype(node->input(3)) == at::kBool) spec.attributes["keep"] = -std::numeric_limits<double>::infinity();

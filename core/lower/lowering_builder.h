@@ -82,7 +82,7 @@ class Steps {
     addRef({"value", -1, value});
     return result;
   }
-  // Of the last operation.
+  // Adds a reference to the last operation.
   void addRef(LoweredRef ref) { lowered_.ops.back().refs.push_back(std::move(ref)); }
 
   // The last operation's result is `result` of the graph.

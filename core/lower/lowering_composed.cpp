@@ -79,12 +79,12 @@ LoweredNode lowerLogSumExp(Node* node) {
   return steps.finish(node);
 }
 
-// How many elements the axes have, as a number that broadcasts against what is left of `x`.
+// The number of elements along the axes, as a tensor that broadcasts against the reduced `x`.
 LoweredOperand countOf(Steps& steps, const LoweredOperand& x, const Ints& axes, int rank, bool keepdim) {
   return steps.add(OpKind::kReduce, reduce("sum", axes, keepdim).attributes, {onesAlong(steps, x, axes, rank)});
 }
 
-// What is taken off the number of elements: 1 where nothing is said.
+// The correction subtracted from the number of elements; 1 if none is given.
 double correctionOf(Value* value) {
   if (isNone(value)) return 1;
   return value->type()->kind() == c10::TypeKind::BoolType ? (needBool(value, "unbiased") ? 1 : 0)

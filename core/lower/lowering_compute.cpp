@@ -17,7 +17,7 @@ at::Tensor needTensor(Value* value, const char* what) {
   return *constant;
 }
 
-// What folding could not take: y = x · scale + shift per channel, both found in double precision.
+// Batch norm that could not be folded: y = x · scale + shift per channel, both computed in double precision.
 LoweredNode lowerBatchNorm(Node* node) {
   needFloat(node->input(0));
   const int rank = needRank(node->input(0));

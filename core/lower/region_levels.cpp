@@ -41,8 +41,8 @@ bool readsOptional(const LoweredNode& lowered) {
   });
 }
 
-// May stop the run or say something, but changes nothing that others read: a check may run before or behind what it does not
-// ask about.
+// True for nodes that may stop the run or print, but change nothing that others read: such a check may run before or
+// after nodes that it does not depend on.
 bool isCheck(const Node* node) { return node->kind() == c10::prim::RaiseException || node->kind() == c10::aten::warn; }
 
 }  // namespace
@@ -52,7 +52,7 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   NodeSet found;
   for (Node* node : allNodes(graph, true)) {
     const bool acts = node->blocks().empty() && node->hasSideEffects() && !isCheck(node);
-    // What is in a list may be written to where nobody writes to the list.
+    // Tensors in a list may be written to even if nothing writes to the list.
     const bool reads_written = std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
       return carriesOperands(input->node()) && found.contains(input->node());
     });
@@ -192,8 +192,9 @@ bool RegionLevels::readsShared(const PlacedNode& placed) const {
                      [&](const LoweredOp& op) { return std::any_of(op.src.begin(), op.src.end(), shared); });
 }
 
-// What only a later region reads moves there, so that it need not cross: views of the caller's tensors, which would be
-// copied to cross, and whatever is computed from the caller's or the interpreter's values and from nothing else.
+// Moves nodes that only a later region reads into that region, so that their results need not cross: views of the
+// caller's tensors, which would be copied to cross, and nodes that depend on the caller's or the interpreter's values
+// alone.
 void RegionLevels::sink() {
   std::vector<int> readers(nodes_.size(),
                            kNobody);  // of transparent nodes; those behind a node are known before it is met

@@ -1,4 +1,4 @@
-// Which nodes of a block can share a region. Private to regions.cpp.
+// Decides which nodes of a block can share a region. Private to regions.cpp.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph);
 // (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none.
 class RegionLevels {
  public:
-  // Of the nodes of `block`. `effects` may have been found before regions were built in blocks nested in it.
+  // Levels of the nodes of `block`. `effects` may have been found before regions were built in blocks nested in it.
   RegionLevels(torch::jit::Block& block, const NodeSet& effects);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded

@@ -35,9 +35,9 @@ struct TuningProgress {
   std::int64_t done = 0, total = 0;  // steps
   std::int64_t spent_ns = 0;
 };
-// May be called from another thread while the module runs. Zeros for a none.
+// Callable from another thread while the module runs. All zeros if `tuning` is None.
 TuningProgress tuningProgress(const torch::jit::IValue& tuning);
-// What was measured, as MemoryTuningStore's text; `fresh`: only what was not known before.
+// The measurements as MemoryTuningStore's text; with `fresh` only those that were not known before.
 std::string tuningRecord(const torch::jit::IValue& tuning, bool fresh);
 
 // Calls a method without arguments ("start_profile", "stop_profile").

@@ -172,7 +172,7 @@ class RegionBuilder {
     result_.attributes.emplace_back(name, std::move(region));
   }
 
-  // What is in regions and what carried its operands: nothing else reads it now.
+  // Destroys the nodes that are now in regions, and those that carried their operands: nothing else reads them.
   void destroyReplaced() {
     std::vector<Node*> dead;
     for (std::size_t place = 0; place < roles_.size(); ++place) {
@@ -224,7 +224,7 @@ std::vector<Block*> branchesOf(Graph& graph) {
   return found;
 }
 
-// Is there anything in it but carriers and further branches?
+// True if the block holds anything but carriers and further branches.
 bool mayCompute(Block& block) {
   return std::any_of(block.nodes().begin(), block.nodes().end(),
                      [](Node* node) { return std::holds_alternative<LoweredNode>(lowerNode(node)); });

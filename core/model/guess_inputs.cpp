@@ -1,4 +1,4 @@
-// What a model probably takes, read off its graph.
+// Guesses the inputs of a model from its graph.
 #include <fmt/format.h>
 
 #include <optional>
@@ -56,7 +56,7 @@ std::optional<InputSpec> fromConvolution(const Node* node, const at::Tensor& wei
 constexpr std::int64_t kSequence = 128;
 constexpr std::int64_t kBags = 16;
 
-// What `node` says about its operand `at`; nullopt when nothing.
+// The spec that `node` implies for its operand `at`; nullopt if it implies none.
 std::optional<InputSpec> fromConsumer(const Node* node, std::size_t at) {
   const std::string kind = node->kind().toQualString();
   const auto tensorAt = [&](std::size_t index) {
@@ -121,7 +121,8 @@ std::string defaultText(const torch::jit::IValue& value) {
   return {};
 }
 
-// Which argument of forward (without self) a spec is for: by name, or the next free one for a spec without a name.
+// Index of the argument of forward (without self) that a spec is for: by name, or the next free one for a spec without
+// a name.
 std::size_t slotOf(const InputSpec& spec, std::size_t order, const c10::FunctionSchema& schema,
                    const std::vector<std::optional<InputSpec>>& chosen) {
   std::string names;

@@ -63,8 +63,8 @@ class InstancePool {
   std::vector<std::thread> threads_;
 };
 
-// As timeForward, with one request per instance under way at any time: samples are the requests' times from submission to
-// answer.
+// Like timeForward, with one request per instance in flight at any time; samples are the requests' times from
+// submission to answer.
 std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs, double seconds,
                                         std::int64_t iterations);
 

@@ -40,7 +40,7 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
   torch::jit::Module copy = module.clone(/*inplace=*/true);
   copy.eval();
   torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
-  // What is left of attributes is state that runs may write into.
+  // The remaining attributes are state that runs may write to.
   return frozen.attributes().size() == 0 ? frozen : frozen.deepcopy();
 }
 

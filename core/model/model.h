@@ -69,7 +69,7 @@ Inputs readInputs(const std::string& path);
 // Both leave `module` as it is and share its weights; `preserved` names methods and attributes that stay.
 // The frozen form our passes start from: default freeze without its numeric folding, inlined, tuples lowered.
 torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::vector<std::string>& preserved);
-// What an engineer would get today: default torch::jit::freeze.
+// The baseline: the model frozen by the default torch::jit::freeze.
 torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::vector<std::string>& preserved);
 
 // Runs the graph of a copy of `module` once on copies of `inputs` and writes the sizes and dtypes that were seen into the

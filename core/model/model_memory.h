@@ -1,5 +1,6 @@
-// What modules leave behind: a clone – frozen and rewritten modules are clones – is part of the compilation unit of the
-// module that it was made from, and its graphs with all their constants live as long as any module of that unit.
+// Frees memory that modules leave behind. A clone – frozen and rewritten modules are clones – is part of the
+// compilation unit of the module that it was made from, and its graphs with all their constants live as long as any
+// module of that unit.
 #pragma once
 
 #include "core/torch/torch_compat.h"

@@ -80,7 +80,7 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
   const at::Tensor reference = (fp64 != nullptr ? *fp64 : eager).to(at::kDouble);
   at::Tensor result = actual.to(at::kDouble);
   at::Tensor own = eager.to(at::kDouble);
-  // Where the reference is not finite, the result must be the same non-finite value; the rest is compared.
+  // Non-finite values of the reference must be equal in the result; the rest is compared.
   const at::Tensor finite = reference.isfinite();
   const bool same_specials =
       at::logical_or(finite, at::logical_or(result == own, at::logical_and(result.isnan(), own.isnan())))
@@ -114,8 +114,8 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
   return record;
 }
 
-// Does the model round values to integers itself? Then FP64 says nothing of it, and neither do bounds on FP32's error: where
-// two sums fall on different sides of a step, all that follows differs by steps.
+// True if the model itself rounds values to integers. Then neither FP64 nor bounds on FP32's error can judge it: if two
+// sums fall on different sides of a step, everything after them differs by steps.
 bool roundsToIntegers(const torch::jit::Block* block) {
   for (const torch::jit::Node* node : block->nodes()) {
     const std::string kind = node->kind().toQualString();

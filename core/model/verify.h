@@ -1,4 +1,5 @@
-// Are the optimized results still right? The rule and its reference. Throws Error(kUsage) when inputs do not fit,
+// Verifies that optimized results are still right: the rule and its reference. Throws Error(kUsage) when inputs do not
+// fit,
 // Error(kFailure) when a model fails while running. Not thread-safe on one candidate.
 #pragma once
 
@@ -28,7 +29,7 @@ struct AccuracyRule {
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
                                            const torch::jit::IValue* fp64, const AccuracyRule& rule = {});
 
-// What results are compared with; depends on no candidate, so it may be computed ahead.
+// The results to compare with; they depend on no candidate, so they may be computed ahead.
 struct ReferenceResults {
   std::vector<torch::jit::IValue> own;                  // of the model itself, one per step
   std::optional<std::vector<torch::jit::IValue>> fp64;  // of its FP64 copy, where that is possible

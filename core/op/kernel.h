@@ -16,7 +16,7 @@
 
 namespace ipex_studio {
 
-// What a kernel may count on.
+// The machine that a kernel is prepared for.
 struct Target {
   Device device;
   std::string isa = "avx512_core";  // machine_facts tier, possibly capped
@@ -59,7 +59,7 @@ class WeightCache {
   // first use. Equal sources and equal texts make equal bytes, in this process and in others on machines of this kind.
   virtual Packed getOrPack(const void* source, const std::string& form, std::size_t bytes,
                            const std::function<void(void* packed)>& pack);
-  // What getOrPack shall return for this key, as long as it has the size that is asked for.
+  // Sets the buffer that getOrPack returns for this key, if it has the size asked for.
   void put(const void* source, const std::string& form, Packed packed);
   std::size_t bytes() const;
   // Frees what no plan holds.
@@ -109,7 +109,7 @@ class ExecState {
   // An execution that met data it cannot do (an index outside of its table) says so here, from any of its threads, and
   // still writes only its own memory. The running plan then throws. The text is a static one: half a sentence.
   void fail(const char* why) { failure_.store(why, std::memory_order_relaxed); }
-  // What was said since the last call; null: nothing.
+  // The failure recorded since the last call; null if there was none.
   const char* takeFailure() {
     if (failure_.load(std::memory_order_relaxed) == nullptr) return nullptr;
     return failure_.exchange(nullptr, std::memory_order_relaxed);
@@ -169,7 +169,9 @@ class Kernel {
 class KernelList {
  public:
   virtual ~KernelList() = default;
-  virtual const std::vector<const Kernel*>& candidates(OpKind kind) const = 0;
+  // Kernels of `kind` that run on `device`, most special first; empty where there are none. A kernel never asks what
+  // device it is prepared for.
+  virtual const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const = 0;
 };
 
 }  // namespace ipex_studio

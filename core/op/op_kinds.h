@@ -143,7 +143,7 @@ enum class BatchRule : std::uint8_t {
 // Floats below FP32 that plans compute the kind in.
 enum class LowPrecision : std::uint8_t { kNone, kBf16, kBf16AndFp16 };
 
-// What INT8 makes of the kind (core/quantization/quantizable_ops.cpp).
+// How INT8 treats the kind (core/quantization/quantizable_ops.cpp).
 enum class IntegerRule : std::uint8_t {
   kNone,
   kWeightedProduct,    // a product with constant weights

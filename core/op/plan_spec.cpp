@@ -80,7 +80,7 @@ PlanNode nodeFromJson(const json& object) {
   return node;
 }
 
-// What each value number is, filled in the order of definition.
+// The meaning of each value number, filled in the order of definition.
 class ValueTable {
  public:
   void define(std::int32_t value, bool is_int) {

@@ -3,7 +3,7 @@
 namespace ipex_studio {
 namespace {
 
-// Of honest networks the padded rows of a convolution are the largest: a few times its source.
+// The largest scratch of honest networks holds the padded rows of a convolution: a few times its source.
 constexpr std::size_t kMaxScratchPerByte = 16, kScratchAnyway = std::size_t{256} << 20;
 
 bool isBounded(const PreparedOp& op) {

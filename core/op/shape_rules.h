@@ -1,4 +1,4 @@
-// What the rules of shape inference share. Private to shape_inference.
+// Shape rules of all kinds, and checks that they share. Private to core/op.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace ipex_studio {
 
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
-// Are all values within [low, high]?
+// True if all values are within [low, high].
 bool inRange(const std::vector<std::int64_t>& values, std::int64_t low, std::int64_t high);
 // Absent, or a vector of `size`.
 bool isBias(const TensorDesc& bias, std::int64_t size);
 bool isInteger8(DType dtype);
 // The dtype that attribute `result` names, else `otherwise`; kNone where it names none that may be.
 DType resultDtype(const OpSpec& spec, DType otherwise);
-// Of products and chains: without the attribute those of u8 and s8 give f32.
+// The result's dtype of products and chains: without the attribute `result`, u8 and s8 give f32.
 DType computedDtype(const OpSpec& spec, DType source);
 // Dtypes, zero points and the absent bias of a product; `bias` may be null.
 Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias);
@@ -27,7 +27,7 @@ Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& 
 bool isIndex(DType dtype);
 // The axis that attribute `axis` names among `rank`; -1 where it is out of range.
 int axisIn(const OpSpec& spec, int rank);
-// What `a` and `b` broadcast to; false: they do not.
+// Stores the sizes that `a` and `b` broadcast to; false if they do not broadcast.
 bool broadcastInto(const Dims& a, const Dims& b, Dims* out);
 // Appends a dense result, if its dtype is known and its sizes are none that overflow.
 Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);

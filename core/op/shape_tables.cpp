@@ -5,7 +5,7 @@
 namespace ipex_studio {
 namespace {
 
-// What a row of a table gives; negative: the table is none.
+// Values that one row of a table gives; negative if it is not a table.
 std::int64_t rowWidth(const OpSpec& spec, const TensorDesc& table) {
   if (table.dims.rank != 2) return -1;
   if (spec.intOr("scaled_rows", 0) == 0) return table.dims[1];

@@ -17,7 +17,7 @@ constexpr std::int64_t nibbleRowBytes(std::int64_t depth) {
 }
 constexpr std::int64_t groupCount(std::int64_t depth, std::int64_t group) { return (depth + group - 1) / group; }
 
-// Where weight `k` of a row lies: which byte, and in which half of it.
+// The byte of weight `k` of a row, and the half of that byte.
 constexpr std::int64_t nibbleByte(std::int64_t k) {
   return k / kNibbleBlock * (kNibbleBlock / 2) + k % (kNibbleBlock / 2);
 }

@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-// Where a value holds the samples: on `axis`, `rows` successive ones for each; 0: nowhere.
+// The samples in a value: `rows` successive rows of `axis` for each sample; 0 rows if it holds none.
 struct Samples {
   int axis = 0;
   std::int64_t rows = 0;
@@ -41,7 +41,7 @@ class Step {
     }
   }
 
-  // Where the result holds them; false where samples meet or where it is not known.
+  // Stores where the result holds the samples; false if samples may meet.
   bool result(Samples* result) const {
     *result = {};
     if (!any_) return (same_op_ && dst_.dims == dst_padded_.dims) || isRepeated(result);
@@ -56,7 +56,7 @@ class Step {
     if (op_.kind != OpKind::kExpand || dst_.dims.rank == 0) return false;
     return (src_[0].dims.rank < dst_.dims.rank || src_[0].dims[0] == 1) && isCounted(0, result);
   }
-  // As many rows more as there are samples more, and no other difference in size.
+  // True if the padded result has more rows in proportion to its samples, and differs in nothing else.
   bool isCounted(int axis, Samples* result) const {
     const int rank = dst_.dims.rank;
     if (axis < 0 || axis >= rank || rank != dst_padded_.dims.rank) return false;
@@ -96,7 +96,7 @@ class Step {
     const auto fixed = static_cast<std::size_t>(std::max(1, baseSourceCount(op_.kind)));
     return isBatch(0) && areFixed(1, std::min(fixed, src_.size())) && areAligned(fixed);
   }
-  // Does an attribute name an axis without samples?
+  // True if an attribute names an axis without samples.
   bool isElsewhere(const char* attribute) const {
     return op_.has(attribute) && wrappedAxis(op_.intOr(attribute, 0), src_[0].dims.rank) != axis_;
   }
@@ -202,7 +202,7 @@ bool isWholeTrace(const PlanSpec& spec, const std::vector<TracedStep>& steps) {
   return true;
 }
 
-// Does one row of axis 0 follow the other in memory?
+// True if each row of axis 0 begins after the end of the one before.
 bool holdsRowsApart(const TensorDesc& desc) {
   TensorDesc row = desc;
   row.dims[0] = 1;

@@ -10,8 +10,8 @@
 
 namespace ipex_studio {
 
-// What axis 0 of a tensor holds: `rows` successive rows of each sample, in the samples' order. 0: the tensor has nothing
-// to do with the samples.
+// Axis 0 of a tensor holds `rows` successive rows of each sample, in the samples' order; 0 if the tensor does not
+// depend on the samples.
 struct BatchIndependence {
   std::vector<std::int64_t> outputs;  // rows per sample of each output of the spec
   std::string why_not;                // empty: proven

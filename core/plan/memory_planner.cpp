@@ -33,7 +33,7 @@ std::vector<std::int32_t> sortedNumbers(const std::vector<BufferLifetime>& buffe
 bool startsBefore(const BufferLifetime& a, const BufferLifetime& b) { return a.first_step < b.first_step; }
 bool isLarger(const BufferLifetime& a, const BufferLifetime& b) { return a.bytes > b.bytes; }
 
-// Which buffers are alive together: those with b are index[begin[b]] … index[begin[b + 1] - 1].
+// Pairs of buffers that are alive at the same time: those with b are index[begin[b]] … index[begin[b + 1] - 1].
 struct Neighbours {
   std::vector<std::size_t> begin;
   std::vector<std::int32_t> index;

@@ -19,7 +19,8 @@
 
 namespace ipex_studio {
 
-// What a measurement chose for one node of the spec. A hint: where the kernel declines, the plan chooses as without it.
+// The measured choice for one node of the spec. It is a hint: if the kernel declines, the plan chooses as if there were
+// none.
 struct StepChoice {
   std::string kernel;
   std::int32_t kept = 0;                   // post-operations that the kernel computes; the others follow as a step

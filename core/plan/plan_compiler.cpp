@@ -201,7 +201,7 @@ PrepareArgs PlanCompiler::prepareArgs(const OpSpec& op, const std::vector<std::i
 
 PlanCompiler::Choice PlanCompiler::choose(const PrepareArgs& args, bool ref_allowed) {
   declined_.clear();
-  for (const Kernel* kernel : kernels_.candidates(args.spec.kind)) {
+  for (const Kernel* kernel : kernels_.candidates(args.spec.kind, args.target.device.kind)) {
     DispatchRecord dispatch;
     dispatch.kernel = kernel->name();
     const bool is_ref = isReference(dispatch.kernel);
@@ -273,7 +273,7 @@ bool PlanCompiler::emitMeasured(const StepChoice& measured, const OpSpec& op, co
     const auto wanted = descInLayout(measured.src_layouts[s], args.src[s].dtype, args.src[s].dims);
     if (wanted) args.src[s] = *wanted;
   }
-  for (const Kernel* kernel : kernels_.candidates(op.kind)) {
+  for (const Kernel* kernel : kernels_.candidates(op.kind, args.target.device.kind)) {
     if (measured.kernel != kernel->name()) continue;
     std::string reason;
     std::shared_ptr<const PreparedOp> prepared = prepareBy(*kernel, args, &reason);
@@ -291,7 +291,7 @@ const char* floatPrecision(DType dtype) {
   return dtype == DType::kF32 ? "fp32" : dtype == DType::kF16 ? "fp16" : dtypeName(dtype);
 }
 
-// What a step computes in: of integers where it reads or writes them. Attention is never, whatever it writes.
+// Precision to report: int8 if the step reads or writes integers (attention excepted).
 const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   if (spec.kind == OpKind::kAttention) {
     const bool narrow = spec.stringOr("products", "") == "bf16" || op.src[0].dtype == DType::kBf16;
@@ -300,7 +300,7 @@ const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   const auto holdsIntegers = [](DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; };
   const DType result = op.dst[0].dtype;
   if (holdsIntegers(result) || (!op.src.empty() && holdsIntegers(op.src[0].dtype))) return "int8";
-  // What multiplies low-precision floats does so even where it writes its FP32 sums.
+  // Products of low-precision floats count as such even if they write FP32 sums.
   const bool converts = spec.kind == OpKind::kCast || spec.kind == OpKind::kReorder;
   const bool narrow_source = !op.src.empty() && isLowPrecisionFloat(op.src[0].dtype);
   return floatPrecision(!converts && narrow_source ? op.src[0].dtype : result);

@@ -38,7 +38,7 @@ class PlanCompiler {
   std::vector<TracedStep> trace(bool fold);
 
  private:
-  // Where a tensor lies. Several values share a buffer when one is a view of, or accumulates into, another.
+  // A tensor and its place. Values share a buffer if one is a view of another or accumulates into it.
   struct Value {
     bool is_int = false;
     std::int64_t integer = 0;
@@ -58,7 +58,7 @@ class PlanCompiler {
     std::int64_t offset = 0;
     std::int32_t needed_until = -1;  // last node that reads any of the values that its parts hold
   };
-  // Where a value lies once all parts are resolved.
+  // The place of a value once all parts are resolved.
   struct Place {
     std::int32_t buffer = -1;
     std::int64_t offset = 0;  // bytes
@@ -68,7 +68,7 @@ class PlanCompiler {
     std::vector<std::int32_t> src, dst;  // values; -1: absent or packed
     StepRecord record;
   };
-  // What a step is called and where it comes from.
+  // Name and origins of a step.
   struct Label {
     std::string name;
     std::vector<OriginId> origins;

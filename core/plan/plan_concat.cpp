@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-// Can a reorder from any layout write this?
+// True if a reorder from any layout can write this slice.
 bool isWritable(const TensorDesc& slice) {
   return slice.block == 0 || slice.sameLayout(blockedDesc(slice.dtype, slice.dims, slice.block));
 }

@@ -1,4 +1,4 @@
-// Where the sources of a concatenation lie in its result. Private to core/plan.
+// Places of a concatenation's sources in its result. Private to core/plan.
 #pragma once
 
 #include <cstdint>

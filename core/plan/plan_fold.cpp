@@ -1,4 +1,5 @@
-// What depends on constants only is computed once, when the plan is made: masks, tables of positions and the like that a
+// Computes values that depend on constants only once, when the plan is made: masks, tables of positions and the like
+// that a
 // model builds from the sizes of its inputs. The results belong to the plan, not to the cache of packed weights: another
 // signature has others.
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
-// May the converted constant be kept with the weights, for all plans? Not what was expanded to many times its size.
+// True if the weight cache may own the converted constant; false if expansion made it over 16 times larger.
 bool PlanCompiler::staysWithWeights(std::int32_t index, const TensorDesc& wanted) const {
   const Value& value = values_[index];
   return value.constant != nullptr && !value.computed && wanted.bytes() <= 16 * value.desc.bytes() + (1 << 20);

@@ -1,4 +1,4 @@
-// Which nodes may become one step, and that step where the plan's choices ask for it.
+// Finds pairs of convolutions that may become one step, and emits that step if the plan's choices ask for it.
 #include "core/plan/plan_pointwise_depthwise.h"
 
 #include <algorithm>
@@ -86,8 +86,8 @@ JoinedNodes joinNodes(const PlanNode& expand, const PlanNode& depthwise) {
   return joined;
 }
 
-bool computesBoth(const KernelList& kernels, const std::string& kernel) {
-  const auto& joined = kernels.candidates(OpKind::kPointwiseDepthwise);
+bool computesBoth(const KernelList& kernels, DeviceKind device, const std::string& kernel) {
+  const auto& joined = kernels.candidates(OpKind::kPointwiseDepthwise, device);
   return std::any_of(joined.begin(), joined.end(), [&](const Kernel* each) { return kernel == each->name(); });
 }
 
@@ -96,7 +96,8 @@ bool computesBoth(const KernelList& kernels, const std::string& kernel) {
 bool PlanCompiler::emitJoined(const PlanNode& node) {
   if (!request_.choices || traced_ != nullptr) return false;
   const auto found = request_.choices->find(node_);
-  if (found == request_.choices->end() || !computesBoth(kernels_, found->second.kernel)) return false;
+  if (found == request_.choices->end() || !computesBoth(kernels_, request_.target.device.kind, found->second.kernel))
+    return false;
   if (joinable_.empty()) joinable_ = joinableReaders(spec_);
   const std::int32_t reader = joinable_[static_cast<std::size_t>(node_)];
   if (reader < 0) return false;

@@ -24,7 +24,7 @@ struct JoinedNodes {
 };
 JoinedNodes joinNodes(const PlanNode& expand, const PlanNode& depthwise);
 
-// Is this the name of a kernel that computes two nodes as one step?
-bool computesBoth(const KernelList& kernels, const std::string& kernel);
+// True if this is the name of a kernel that computes two nodes as one step.
+bool computesBoth(const KernelList& kernels, DeviceKind device, const std::string& kernel);
 
 }  // namespace ipex_studio

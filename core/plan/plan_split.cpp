@@ -17,7 +17,7 @@ OpSpec pointwise(std::vector<PostOp> chain) {
   return op;
 }
 
-// Do the operands that the post-operations name exist? Inference may have failed before it looked.
+// True if the operands that the post-operations name exist; shape inference may have failed before it checked.
 bool namesOperands(const OpSpec& op, std::size_t sources) {
   const int base = baseSourceCount(op.kind);
   return base >= 0 && sources >= static_cast<std::size_t>(base) &&
@@ -34,7 +34,7 @@ SplitOp splitOp(const OpSpec& op, std::size_t kept, const std::vector<std::int32
   const std::size_t base = declared < 0 ? src.size() : static_cast<std::size_t>(declared);
   SplitOp halves{op, pointwise({}), {src.begin(), src.begin() + static_cast<std::ptrdiff_t>(base)}, {}};
   halves.head.post_ops.clear();
-  // What is in between is not rounded to the result's narrow type.
+  // The value between the two steps is not rounded to the result's smaller type.
   const std::string result = op.stringOr("result", "");
   if (kept < op.post_ops.size() && !result.empty() && result != "f32") {
     halves.head.attributes["result"] = std::string("f32");

@@ -16,7 +16,7 @@ std::vector<TracedStep> PlanCompiler::trace(bool fold) {
 std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request, bool fold) {
   class NoKernels final : public KernelList {
    public:
-    const std::vector<const Kernel*>& candidates(OpKind) const override { return none_; }
+    const std::vector<const Kernel*>& candidates(OpKind, DeviceKind) const override { return none_; }
 
    private:
     std::vector<const Kernel*> none_;

@@ -26,7 +26,7 @@ namespace ipex_studio {
 
 inline constexpr const char kPreparedSuffix[] = ".weights";  // behind the name of the export
 
-// What one region has packed.
+// The packed weights of one region.
 struct PreparedRegion {
   struct Weight {
     std::uint64_t constant = 0;      // index of the constant it was made of
@@ -72,7 +72,7 @@ class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
 
   const std::string& path() const { return path_; }
   bool isMapped() const { return base_ != nullptr; }
-  // Of all regions of this name. Null: the file knows none.
+  // Places of all regions of this name; null if the file has none.
   const std::vector<Place>* places(const std::string& region) const;
   // Null: they are damaged.
   WeightCache::Packed take(const Place& place) const;

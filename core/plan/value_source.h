@@ -10,7 +10,7 @@ class ValueSource {
   virtual ~ValueSource() = default;
   // From now on each run shows its values (Plan::Instance::runObserved); an empty hook ends it. Not while runs are under way.
   virtual void setValueHook(ValueHook hook) = 0;
-  // What the value numbers mean.
+  // The spec that defines the value numbers.
   virtual const PlanSpec& planSpec() const = 0;
 };
 

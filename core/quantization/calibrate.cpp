@@ -62,7 +62,7 @@ struct Calibrator::Impl {
     return operand < result.operands.size() ? result.operands[operand] : -1;
   }
 
-  // What the steps write. Of several operations of one node the last gives its result.
+  // Indices of the values that the steps write. The last of several operations of a node gives its result.
   std::unordered_map<std::int32_t, int> resultsOf(const PlanSpec& spec, std::vector<bool>* taken) const {
     std::unordered_map<int, std::int32_t> last;  // point to value
     for (const PlanNode& node : spec.nodes) {
@@ -80,7 +80,7 @@ struct Calibrator::Impl {
     return found;
   }
 
-  // What comes from outside of all regions is seen by the first that reads it.
+  // A value from outside of all regions is observed by the first region that reads it.
   void addInputs(const PlanSpec& spec, std::vector<bool>* taken, std::unordered_map<std::int32_t, int>* found) const {
     for (const PlanNode& node : spec.nodes) {
       if (node.is_int || node.origins.empty()) continue;

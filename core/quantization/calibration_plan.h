@@ -1,4 +1,4 @@
-// What a calibration looks at: the values INT8 operations would read or write. Made by optimizeModel when
+// The values that a calibration observes: those that INT8 operations would read or write. Made by optimizeModel when
 // OptimizeOptions::calibrate is set; plain data, needs no graph any more.
 #pragma once
 

@@ -35,7 +35,7 @@ bool isQuantized(const std::string& dtype) {
   return dtype.find("quint8") != std::string::npos || dtype.find("qint8") != std::string::npos;
 }
 
-// What a file says of one tensor.
+// The entry of one tensor in such a file.
 struct TensorInfo {
   bool quantized = false;
   std::optional<AffineParameters> affine;  // of u8

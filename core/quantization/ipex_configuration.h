@@ -16,7 +16,7 @@ namespace ipex_studio {
 Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPlan& plan, const Recipe& observed,
                                    const std::string& name = "the configuration");
 
-// Does the text look like such a file (and not like a recipe)?
+// True if the text looks like such a file (and not like a recipe).
 bool looksLikeIpexConfiguration(const std::string& text);
 
 std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& plan);

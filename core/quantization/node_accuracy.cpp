@@ -32,7 +32,8 @@ std::vector<IValue> argumentsOf(const torch::jit::Module& module, const Inputs& 
 
 bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || isLowPrecisionFloat(type); }
 
-// Of a value that is integers while the model runs: what its producer says, through whatever moves them.
+// Scale and zero point of a value that holds integers while the model runs, taken from its producer through operations
+// that move integers.
 std::optional<AffineParameters> affineOf(Value* value) {
   for (int depth = 0; depth < 1000 && value != nullptr; ++depth) {
     Node* node = value->node();
@@ -112,7 +113,7 @@ class Comparison {
       if (place < origins.size()) origins_[node] = origins[place];
       ++place;
     }
-    // Of several nodes with one origin the last that computes gives its value.
+    // The last computing node of several with one origin gives its value.
     for (Node* node : graph_.nodes()) {
       const auto found = origins_.find(node);
       if (found == origins_.end() || found->second.empty() || node->outputs().size() != 1 || converts(node)) continue;
@@ -168,7 +169,7 @@ class Comparison {
                                                                                                   : &expected->second;
   }
 
-  // What the value means, in FP32.
+  // The real values that the integers stand for, in FP32.
   static std::optional<at::Tensor> realOf(Value* value, const IValue& now) {
     if (!now.isTensor() || !now.toTensor().defined()) return std::nullopt;
     const at::Tensor& tensor = now.toTensor();

@@ -1,4 +1,4 @@
-// How far each operation of a model in lower precision is from what it gives in FP32.
+// Measures the error of each operation of a model in lower precision against FP32.
 #pragma once
 
 #include <unordered_map>

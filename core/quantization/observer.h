@@ -80,7 +80,7 @@ class ValueObserver {
   std::int64_t count() const { return count_; }
   std::int64_t nanCount() const { return nan_; }
   std::int64_t infCount() const { return inf_; }
-  // Of the finite elements; 0 and 0 when there were none.
+  // Range of the finite elements; 0 and 0 if there were none.
   double least() const { return count_ > nan_ + inf_ ? least_ : 0; }
   double greatest() const { return count_ > nan_ + inf_ ? greatest_ : 0; }
   const Histogram& histogram() const { return histogram_; }

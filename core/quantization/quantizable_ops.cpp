@@ -119,7 +119,7 @@ bool QuantizableOp::takesIntegers(std::size_t activation) const {
 
 namespace {
 
-// What a node puts zeros around, which every range holds; null: it does something else.
+// The value that a node pads with zeros, which every range holds; null if it does something else.
 Value* paddedWithZeros(Node* node) {
   if (node->outputs().size() != 1) return nullptr;
   const auto lowered = lowerNode(node);
@@ -212,7 +212,7 @@ class Planner {
   void addQuantizableOp(const QuantizableOp& quantizable) {
     if (quantizable.role == QuantizableRole::kMoves) return;
     std::vector<int> reads;
-    // What attention reads stays in floats.
+    // Operands of attention stay floats.
     const std::size_t read = quantizable.role == QuantizableRole::kAttention ? 0 : quantizable.activations.size();
     for (std::size_t a = 0; a < read; ++a) {
       Value* operand = quantizable.activations[a];

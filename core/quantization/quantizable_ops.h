@@ -14,7 +14,7 @@
 
 namespace ipex_studio {
 
-// What INT8 means for an operation.
+// The role of an operation under INT8.
 enum class QuantizableRole {
   kProduct,    // convolution, linear with constant weights, matmul of activations: computes in integers
   kPointwise,  // a chain: reads and writes integers or floats, computes in FP32
@@ -32,11 +32,11 @@ struct QuantizableOp {
   std::vector<std::size_t> positions;           // of the activations among the operation's sources
   std::size_t base_count = 0;                   // activations that are base operands; the rest are post operands
 
-  // May this activation stay integers although the chain reads it? Base operands: where `in` is integers.
+  // True if this activation may stay integers although the chain reads it.
   bool takesIntegers(std::size_t activation) const;
 };
 
-// What a node is to INT8, or nullopt. Wants FP32 values.
+// The node as a quantizable op; nullopt if INT8 does not concern it. Expects FP32 values.
 std::optional<QuantizableOp> quantizableOpOf(torch::jit::Node* node);
 
 // The values whose ranges tell what `value` holds: through views, paddings and other operations that move elements.
@@ -52,7 +52,8 @@ class ValueKeys {
   std::unordered_map<const torch::jit::Value*, std::string> keys_;
 };
 
-// What calibration looks at, in order of the graph's nodes without constants; `numbers` gets the origin table that
+// Plans a calibration: the values to observe, in order of the graph's nodes without constants. `numbers` gets the
+// origin table that
 // buildRegions must be given so that plan nodes carry the numbers of CalibrationPlan::results.
 CalibrationPlan planCalibration(torch::jit::Graph& graph, const OriginTable& origins, OriginTable* numbers);
 

@@ -1,4 +1,4 @@
-// What the integers of a value mean: read from the operation that wrote them.
+// Scale and zero point of a value's integers, read from the operation that wrote them.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 
 namespace ipex_studio {
 
-// Of a u8 or s8 value, from the tail `linear(1/s, z)` of its producer's chain, through views, pools and concatenations
+// Scale and zero point of a u8 or s8 value, from the tail `linear(1/s, z)` of its producer's chain, through views,
+// pools and concatenations
 // that move integers. nullopt for values that are not integers, or whose producer does not tell.
 std::optional<AffineParameters> quantizationOf(const torch::jit::Value* value);
 

@@ -1,4 +1,4 @@
-// Where to clip: percentile, Kullback–Leibler divergence, mean squared error.
+// Searches for the clipping range: percentile, Kullback–Leibler divergence, mean squared error.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -140,8 +140,8 @@ ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, doub
 
 ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels) {
   if (histogram.empty() || extremes.low == extremes.high) return extremes;
-  // As Migacz has it, no range of fewer bins than levels: there quantization changes nothing that a histogram can tell, and
-  // all that is seen of a range is its tail.
+  // As in Migacz, no range has fewer bins than levels: a histogram cannot show what quantization changes there, and
+  // only the tail of the range would count.
   const double least = levels * histogram.width();
   return search(extremes, [&](ValueRange range) {
     const bool too_fine = range.high - range.low < least && range.high - range.low < extremes.high - extremes.low;

@@ -59,7 +59,7 @@ bool allFinite(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
-// What is wrong with a value, as the end of a sentence; empty: nothing.
+// The fault of a value, as the end of a sentence; empty if it has none.
 std::string faultOf(const RecipeValue& value) {
   if (!allFinite({value.least, value.greatest, value.low, value.high, value.scale}))
     return "has a number that is not finite";

@@ -16,7 +16,7 @@ namespace ipex_studio {
 
 constexpr int kRecipeVersion = 1;
 
-// What one value of the model was seen to be.
+// Observed range of one value of the model.
 struct RecipeValue {
   std::string key;
   double least = 0, greatest = 0;  // seen
@@ -27,7 +27,7 @@ struct RecipeValue {
   std::vector<double> channel_mean, channel_absmax;  // where corrections need them; else empty
 };
 
-// How one operation is computed.
+// Precision of one operation.
 struct RecipeNode {
   std::string key;                // of its result
   std::string module_path, kind;  // of the product in it, for people: "layer1.0.conv1", "convolution"

@@ -46,7 +46,7 @@ float bestScale(const float* row, std::int64_t count, float limit) {
   return best;
 }
 
-// Are all weights multiples of `scale`, within -128 … 127?
+// True if all weights are multiples of `scale` within -128 … 127.
 bool onGrid(const float* row, std::int64_t count, float scale) {
   constexpr float kTolerance = 1e-3f;
   const float inverse = 1 / scale;

@@ -22,8 +22,9 @@ QuantizedWeights quantizeWeights(const at::Tensor& weights, int bits);
 // a channel has none. `weights`: FP32, rank >= 2.
 std::optional<QuantizedWeights> weightsOnGrid(const at::Tensor& weights);
 
-// What rounding the weights does to the mean of each output channel: Σ (w - ŵ) · mean of the input channel, f64 [O]. To be
-// added to the bias. M. Nagel et al.: Data-Free Quantization through Weight Equalization and Bias Correction, ICCV 2019.
+// The shift that rounding the weights causes in the mean of each output channel: Σ (w - ŵ) · mean of the input channel,
+// f64 [O]. It is added to the bias. M. Nagel et al.: Data-Free Quantization through Weight Equalization and Bias
+// Correction, ICCV 2019.
 // `means`: per input channel of all groups; empty where their number does not fit.
 at::Tensor biasShift(const at::Tensor& weights, const QuantizedWeights& quantized, const std::vector<double>& means,
                      std::int64_t groups);

@@ -1,7 +1,8 @@
-// What a caller may choose, as plain structs passed by value. No singletons, no environment switches.
+// Options of callers, as plain structs passed by value. There are no singletons and no environment switches.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,21 @@ namespace ipex_studio {
 
 enum class Precision { kFp32, kBf16, kFp16, kInt8 };
 enum class ExportForm { kCompiled, kPortable };
-// How long kernels are measured before one is chosen: not at all, a few seconds, a minute.
+// Time spent measuring kernels before one is chosen: none, a few seconds, a minute.
 enum class TuneMode { kOff, kQuick, kFull };
 
-// How the graph is rewritten.
+// Native abilities of a device that rewriting a graph depends on.
+struct Capabilities {
+  bool bf16 = false;  // multiplies BF16
+  bool vnni = false;  // sums products of u8 and s8 exactly
+};
+
+// Options of rewriting a graph.
 struct OptimizeOptions {
   Precision precision = Precision::kFp32;
   std::string device = "cpu";  // "cpu", "xpu", "xpu:1"
+  // Abilities of the device that runs the result; optimizeModel() takes this machine's if they are not given.
+  std::optional<Capabilities> capabilities;
   std::vector<std::string> disabled_passes;
   std::int64_t rewrite_limit = -1;             // stop rewriting after so many rewrites (bisection); -1: no limit
   std::string dump_directory;                  // numbered IR dumps of every changing pass; empty: none
@@ -33,13 +42,13 @@ struct OptimizeOptions {
   std::string quantization_recipe;  // core/quantization/recipe.h's text; kInt8 needs one
   bool equalize = false;            // with calibrate: level the ranges of channels between layers first
   double min_cosine = 0;            // below FP32 results pass from this cosine on; 0: the rule of core/model/verify.h
-  std::int32_t weight_bits = 0;  // of INT8 weights: 8, 7, or 0: 8 where the CPU multiplies them exactly (VNNI), else 7
+  std::int32_t weight_bits = 0;     // of INT8 weights: 8, 7, or 0: 8 where the device has VNNI, else 7
 };
 
-// What a split of the cores into instances and threads is chosen for by measuring.
+// The aim of choosing a split of the cores into instances and threads by measuring.
 enum class Hint { kNone, kLatency, kThroughput };
 
-// How time is taken.
+// Options of timing.
 struct MeasureOptions {
   std::int32_t threads = 0;  // 0: all usable cores
   std::int32_t instances = 1;

@@ -1,7 +1,7 @@
 // Every plain record that leaves the engine: what a pass did, what a kernel cost, what a run measured.
 //
 // Records are values without behaviour. They cross the pipe between the engine and the studio as JSON
-// (records_json.h), become rows of profile.db (profiler/recorder.h) and are what the panels draw. Nothing here
+// (records_json.h), become rows of profile.db (profiler/database.h) and are what the panels draw. Nothing here
 // knows libtorch, sqlite or ImGui. Times are nanoseconds, sizes are bytes unless the name says otherwise.
 #pragma once
 
@@ -17,7 +17,8 @@ namespace ipex_studio {
 // union of the ids of the nodes it came from; before/after views and per-node columns align on them.
 using OriginId = std::int32_t;
 
-// Where an origin sits. Across runs, machines and library versions origins align on (module_path, kind, ordinal).
+// The place of an origin in the model. Across runs, machines and library versions origins align on (module_path, kind,
+// ordinal).
 struct Origin {
   OriginId id = 0;
   std::string module_path;   // "layer1.0.conv3"; empty when the graph does not tell
@@ -140,7 +141,7 @@ struct MachineFacts {
 
 constexpr double kSqnrOfEqual = 999;  // dB, for what does not differ at all
 
-// How far results are from their reference. Per output of a model, or per node when `origins` is set.
+// Distance of results from their reference, per output of a model, or per node if `origins` is set.
 struct AccuracyRecord {
   std::vector<OriginId> origins;  // empty: a model output
   std::int32_t output = 0;        // which output; -1: worst over all outputs
@@ -153,7 +154,7 @@ struct AccuracyRecord {
   std::string text;  // the rule and its bound, as a sentence
 };
 
-// What results are worth on a data set.
+// A metric of results on a data set.
 struct MetricRecord {
   std::string name;  // "top-1", "top-5", "mse", "cosine", "sqnr", or "metric": the user's own
   double value = 0;  // shares are 0..1, sqnr is dB
@@ -190,7 +191,7 @@ struct TradeoffRecord {
                    // "bf16" for all; empty: not known
 };
 
-// What a user decided against the optimizer: a precision, or a kernel where `precision` is empty.
+// A user's decision against the optimizer: a precision, or a kernel if `precision` is empty.
 struct DecisionRecord {
   std::string what;       // module, "kind:convolution", "*" or one operation; of a kernel: the step's name
   std::string precision;  // "fp32", "bf16", "int8"
@@ -263,8 +264,8 @@ struct JobRecord {
   std::vector<DecisionRecord> decisions;  // in force in the last run; of those that contradict the last holds
 };
 
-// What the engine reports while it works. The default does nothing, so off means no cost.
-// Called on the thread that works; must not throw.
+// Receives the engine's reports while it works. The default does nothing, so an observer that is off costs nothing.
+// Called on the working thread; must not throw.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -6,7 +6,7 @@
 
 namespace ipex_studio {
 
-// What a field's value may be, beyond its type.
+// Range of a field's value, beyond its type.
 enum class Range { kAny, kNonNegative, kAtLeastMinusOne, kText };
 
 template <class V>

@@ -1,4 +1,5 @@
-// What was measured, and what was chosen for it: kept in the profile database, carried by compiled exports.
+// Tuning records: measured times of kernels and the choices made from them. The profile database keeps them, and
+// compiled exports carry them.
 //
 // Three kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way to
 // compute it that was considered, with its time. A plan's entry ("plan <sha256>") holds one candidate per node that does
@@ -18,7 +19,7 @@
 
 namespace ipex_studio {
 
-// What a measurement is valid for.
+// The conditions that a measurement is valid for.
 struct TuningKey {
   std::string device = "cpu";
   std::string isa;
@@ -53,7 +54,7 @@ struct TuningEntry {
 class TuningStore {
  public:
   virtual ~TuningStore() = default;
-  // Nothing when there is none of at least this effort.
+  // nullopt if there is no entry of at least this effort.
   virtual std::optional<TuningEntry> find(const TuningKey& key, const std::string& spec, std::int32_t effort) const = 0;
   virtual void put(const TuningKey& key, TuningEntry entry) = 0;
 };

@@ -99,7 +99,7 @@ std::vector<std::vector<int>> splitCpus(const std::vector<CpuPlace>& cpus, int i
       placed = true;
     }
   }
-  // What is left over lies on several nodes.
+  // The remaining cores lie on several nodes.
   std::vector<int> rest;
   for (const auto& [node, list] : nodes)
     rest.insert(rest.end(), list.begin() + static_cast<std::ptrdiff_t>(used[node]), list.end());

@@ -1,4 +1,4 @@
-// Which processors the instances of a model get: whole cores, near each other, each to one instance only.
+// Assigns processors to the instances of a model: whole cores, near each other, each to one instance only.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ CpuidLeaf cpuid(unsigned leaf, unsigned part = 0) {
   return out;
 }
 
-// Which register files the operating system saves: bit 1 SSE, 2 AVX, 5–7 AVX-512, 17–18 AMX tiles.
+// Register files that the operating system saves: bit 1 SSE, 2 AVX, 5–7 AVX-512, 17–18 AMX tiles.
 std::uint64_t savedState(bool has_xgetbv) {
   if (!has_xgetbv) return 0;
   std::uint32_t low = 0, high = 0;
@@ -205,6 +205,14 @@ int usableCores() {
   const int quota = cgroupQuotaCores();
   const int cores = affinityCores();
   return quota > 0 ? std::min(quota, cores) : cores;
+}
+
+Capabilities machineCapabilities() {
+  const MachineFacts facts = machineFacts();
+  const auto has = [&](const char* feature) {
+    return std::find(facts.features.begin(), facts.features.end(), feature) != facts.features.end();
+  };
+  return {hasBf16(facts.isa), has("avx512_vnni") || has("avx_vnni") || has("amx_int8")};
 }
 
 bool hasBf16(const std::string& isa) { return isa == "avx512_core_bf16" || hasFp16(isa); }

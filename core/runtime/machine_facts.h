@@ -1,8 +1,9 @@
-// What this machine can do: CPU, instruction sets, cores this process may really use, memory.
+// Facts about this machine: CPU, instruction sets, cores that this process may use, memory.
 #pragma once
 
 #include <string>
 
+#include "core/record/options.h"
 #include "core/record/records.h"
 
 namespace ipex_studio {
@@ -11,7 +12,10 @@ namespace ipex_studio {
 // throws: what cannot be found out stays empty or 0. Thread-safe.
 MachineFacts machineFacts();
 
-// Does this tier (MachineFacts::isa) compute in BF16 natively?
+// Native abilities of this CPU. As cheap as machineFacts(). Thread-safe.
+Capabilities machineCapabilities();
+
+// True if this tier (MachineFacts::isa) computes in BF16 natively.
 bool hasBf16(const std::string& isa);
 
 // The same of FP16 (AVX512-FP16, which is part of every CPU with AMX).

@@ -13,7 +13,7 @@
 
 namespace ipex_studio {
 
-// Whether this libtorch lacks an operator that PyTorch 2.x exports use, so that we register a shim for it.
+// True if this libtorch lacks an operator that PyTorch 2.x exports use, so that we register a shim for it.
 #define IPEX_NEEDS_SDPA_SHIM (TORCH_VERSION_MAJOR < 2)
 #define IPEX_NEEDS_RMS_NORM_SHIM (TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 4))
 

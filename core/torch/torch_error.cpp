@@ -14,7 +14,7 @@ std::string firstLine(const std::string& text) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-// What a `raise` in the model's code says, "ValueError: three rows"; libtorch puts it last, behind the trace.
+// The message of a `raise` in the model's code, "ValueError: three rows"; libtorch puts it last, behind the trace.
 std::string raisedMessage(const std::string& text) {
   if (text.rfind("The following operation failed in the TorchScript interpreter", 0) != 0) return firstLine(text);
   const std::size_t end = text.find_last_not_of(" \n");

@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-// What went wrong, without the interpreter's and the compiler's traces: the message behind the last "RuntimeError: " if
+// The error without the interpreter's and the compiler's traces: the message behind the last "RuntimeError: " if
 // there is one, else what the model's code raised, else the first line. No trailing full stop.
 std::string shortMessage(const std::exception& problem);
 

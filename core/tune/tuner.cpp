@@ -30,7 +30,7 @@ constexpr double kMinPlanGain = 0.005;
 constexpr std::size_t kCachedWeightBytes = std::size_t{4} << 20;
 // Two prepared plans beside the model are too much beyond this.
 constexpr std::size_t kMaxComparedWeightBytes = std::size_t{2} << 30;
-// Of the time there is: how much of a batch to compute at a time.
+// Share of the time budget for choosing micro-batches.
 constexpr double kSliceShare = 0.25;
 // For two steps that might be one.
 constexpr std::int64_t kPairBudget_ns = 40'000'000;
@@ -111,9 +111,9 @@ class Tuner {
     return {"row-major"};
   }
 
-  // Was everything that could do it now considered then?
+  // True if the entry considered every kernel that could do the step now.
   bool isComplete(const TuningEntry& entry, OpKind kind) const {
-    for (const Kernel* kernel : kernels_.candidates(kind)) {
+    for (const Kernel* kernel : kernels_.candidates(kind, request_.target.device.kind)) {
       TuningCandidate probe;
       probe.kernel = kernel->name();
       if (isReference(probe.kernel) || (!options_.allow_winograd && isWinograd(probe))) continue;
@@ -147,7 +147,7 @@ class Tuner {
         open.push_back(&own);
       }
     }
-    // What costs most is measured while there is time.
+    // The most expensive steps come first, while there is time.
     std::stable_sort(open.begin(), open.end(), [](const Distinct* a, const Distinct* b) { return a->work > b->work; });
     // A part of the time is for what comes after them.
     const std::int64_t now_ns = options_.clock_ns(),
@@ -361,8 +361,10 @@ class Tuner {
       const auto found = by_node.find(step.node);
       if (found == by_node.end() || !isTuned(step)) continue;
       const TuningCandidate& record = *found->second;
-      const auto measured =
-          store_.find(key_, computesBoth(kernels_, record.kernel) ? pairs_->textOf(s) : stepText(step.args), 1);
+      const auto measured = store_.find(
+          key_,
+          computesBoth(kernels_, request_.target.device.kind, record.kernel) ? pairs_->textOf(s) : stepText(step.args),
+          1);
       TuningEntry known = measured ? *measured : TuningEntry{"", 1, {record}};
       for (TuningCandidate& candidate : known.candidates) {
         const bool same =

@@ -48,9 +48,10 @@ struct TunedPlan {
   std::vector<TuningEntry> entries;  // what to keep so that the same is chosen again; empty: no decision
 };
 
-// What to choose for this signature. With TuneMode::kOff only what the store holds for exactly this plan. Adds what it
-// measured to the store. `weights`: where the plan will find its packed constants; what was tried in whole plans stays
-// there until releaseUnused(). Throws what preparing and running kernels throws.
+// Chooses kernels and layouts for this signature. With TuneMode::kOff it only reads what the store holds for exactly
+// this plan; else it adds its measurements to the store. `weights` is where the plan finds its packed constants;
+// constants packed for plans that were only tried stay there until releaseUnused(). Throws what preparing and running
+// kernels throws.
 TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
                    WeightCache& weights, const TuneOptions& options);
 

@@ -225,7 +225,7 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
 
 void BenchData::convert(const TensorDesc& from, const void* src, const TensorDesc& to, void* dst) const {
   const PrepareArgs args = conversionArgs(from, to, args_.target);
-  for (const Kernel* kernel : kernels_.candidates(OpKind::kReorder)) {
+  for (const Kernel* kernel : kernels_.candidates(OpKind::kReorder, args.target.device.kind)) {
     std::string reason;
     const auto op = kernel->onlyWhenMeasured() || !kernel->supports(args).ok ? nullptr : kernel->prepare(args, &reason);
     if (!op) continue;
@@ -275,7 +275,7 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     const std::vector<float> result = runs.back()->result();
     if (reference.empty()) reference = result;
     const double error = relativeError(result, reference, candidate.dst.dtype);
-    // What the reference rounds to infinity cannot be kept as a number.
+    // An infinite error of the reference cannot be stored as a number.
     candidate.record.max_error = std::min(error, 1e300);
     if (error > tolerance) candidate.record.reason = "inexact";
   }

@@ -46,9 +46,9 @@ std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList&
 // A conversion between two layouts of an activation.
 PrepareArgs conversionArgs(const TensorDesc& from, const TensorDesc& to, const Target& target);
 
-// Can results of this type be compared?
+// True if results of this type can be compared.
 bool isMeasurable(DType dtype);
-// Can anything be measured here? Not where values decide what is read, and not for types that cannot be compared.
+// True if the step can be measured: false if values decide what is read, or if types cannot be compared.
 bool isMeasurable(const PrepareArgs& args);
 
 }  // namespace ipex_studio

@@ -50,7 +50,7 @@ class ChoiceGraph {
     int step;
     std::size_t dst;
   };
-  // Where a value comes from: what makes it, and the views in between, first to last.
+  // The way of a value: the step that makes it, and the views in between, first to last.
   struct Path {
     std::int32_t value;
     Maker maker;
@@ -74,7 +74,7 @@ class ChoiceGraph {
     return path;
   }
 
-  // What the last view shows when the first looks at `desc`; copies that this takes are added to `cost`.
+  // The description that the last view shows if the first one views `desc`; adds the copies that this takes to `cost`.
   TensorDesc through(const Path& path, TensorDesc desc, double* cost) const {
     for (const TracedStep* view : path.views) {
       TensorDesc seen;

@@ -13,7 +13,7 @@ namespace ipex_studio {
 // Two steps may be computed by one: the first then does both, and the second nothing.
 enum class Joined : std::uint8_t { kNot, kWithReader, kWithSource };
 
-// What one step may become: layouts in and out, and the time it takes.
+// One way to compute a step: layouts in and out, and the time it takes.
 struct StepAlternative {
   std::vector<TensorDesc> src;  // per source; read only where the source is an activation
   TensorDesc dst;

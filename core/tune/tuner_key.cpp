@@ -11,8 +11,8 @@
 namespace ipex_studio {
 namespace {
 
-// Where integers are read or written, numbers of the chain are scales and zero points: other data has others, and they
-// change nothing but values.
+// The spec without scales and zero points: where integers are read or written, numbers of the chain depend on the data
+// and change values only, not speed.
 OpSpec withoutScales(const PrepareArgs& args) {
   OpSpec spec = args.spec;
   if (!isOfIntegers(args)) return spec;
@@ -60,11 +60,12 @@ std::string planText(const PlanSpec& spec, const PlanRequest& request, const Ker
     add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
   add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
   // Other kernels may choose otherwise.
-  for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
-    for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind))) add(std::string(kernel->name()) + "\n");
+  for (int kind = 0; kind < kOpKindCount; ++kind) {
+    for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind), request.target.device.kind))
+      add(std::string(kernel->name()) + "\n");
   }
   if (!allow_winograd) add("no winograd");
-  // What was exact enough for other weights need not be so for these.
+  // A sample of the weights, since an algorithm that was exact enough for other weights need not be so for these.
   for (std::size_t c = 0; c < spec.constants.size(); ++c) {
     const std::size_t bytes = spec.constants[c].bytes(), sample = std::min<std::size_t>(bytes, 256);
     const char* data = static_cast<const char*>(request.constants[c]);

@@ -1,4 +1,4 @@
-// How steps are named in tuning records. Pure functions.
+// Names of steps and plans in tuning records. Pure functions.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ std::string operandText(const TensorDesc& desc);
 
 bool isOfIntegers(const PrepareArgs& args);  // reads or writes u8 or s8
 
-// What a measurement is filed under: all that a kernel's speed depends on but the values.
+// The key of a step's measurement: everything but the values that a kernel's speed depends on.
 std::string stepText(const PrepareArgs& args);
 
-// What the choices for a whole plan are filed under: its operations, sizes and weights, and the kernels there are.
+// The key of the choices for a whole plan: its operations, sizes and weights, and the available kernels.
 std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd);
 
 }  // namespace ipex_studio

@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxHalvings = 5;
 // SharedMicroBatches have to gain this much of the whole batch's time.
 constexpr double kMinMicroBatchGain = 0.03;
-// What is slower than the best by this does not run again.
+// A contender that is this much slower than the best does not run again.
 constexpr double kHopeless = 1.1;
 constexpr int kMaxRounds[] = {4, 12};  // quick, full
 
@@ -89,8 +89,8 @@ class SliceBench {
     return true;
   }
 
-  // Of two micro_batches one after the other the second finds in the caches what the first left there, as in a batch. The first run
-  // of all finds no memory behind its addresses yet.
+  // Successive micro-batches find in the caches what the one before left there, as they do within a batch. A fresh
+  // contender takes two turns, since its first run also pays for page faults; the last one counts.
   void measure(Contender& contender, int turns) {
     const MicroBatches& micro_batches = *contender.micro_batches;
     for (int turn = 0; turn < turns; ++turn) {

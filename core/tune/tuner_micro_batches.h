@@ -1,4 +1,4 @@
-// How many samples of a batch are best computed at a time. Private to the tuner.
+// Measures how many samples of a batch are best computed at a time. Private to the tuner.
 //
 // Fewer at a time keep what steps hand to each other in the caches; more read each weight less often and give threads more
 // to share. Which counts for more depends on the network and the machine, so plans of the default kernels for halves,

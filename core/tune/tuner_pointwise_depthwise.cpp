@@ -109,8 +109,8 @@ TuningEntry PairTuner::measure(const Bench& bench, const Pair& pair, const Tunin
   if (!apart || set.candidates.empty()) return entry;
   set.candidates.insert(set.candidates.begin(), std::move(*apart));
   BenchData data(pair.args, bench.kernels);
-  // What was begun is measured well: one round says too little about two ways that are nearly as fast, and is wrong where
-  // something else took the processor.
+  // Every pair that is begun gets all rounds: one round cannot tell ways apart that are nearly as fast, and is wrong if
+  // another process took the processor.
   BenchLimits limits = bench.limits;
   limits.drops_slower = false;
   limits.deadline_ns = std::numeric_limits<std::int64_t>::max();
@@ -133,7 +133,7 @@ bool PairTuner::offer(const Bench& bench, const ChosenSteps& chosen, const Conve
     const std::string text = stepText(pair.args);
     if (entries_.count(text) == 0) {
       auto known = bench.store.find(bench.key, text, bench.effort);
-      // What a person chose for one of the two is not undone by a measurement of both.
+      // A measurement of both does not undo a kernel that a person pinned for one of the two.
       if (!(known && isPinned(*known)) && (isPinned(*first_entry) || isPinned(*second_entry))) continue;
       const bool compares = known && !known->candidates.empty() &&
                             (isPinned(*known) || known->candidates[0].kernel == namesOf(expand, depthwise));

@@ -14,7 +14,7 @@ namespace ipex_studio {
 
 class PairTuner {
  public:
-  // What a measurement needs.
+  // Everything that a measurement needs.
   struct Bench {
     const KernelList& kernels;
     TuningStore& store;
@@ -33,14 +33,14 @@ class PairTuner {
   bool offer(const Bench& bench, const ChosenSteps& chosen, const ConversionCost& conversion,
              std::vector<std::vector<StepAlternative>>* alternatives);
 
-  // How many there are to measure, equal ones counted once.
+  // Number of pairs to measure, equal ones counted once.
   std::int64_t distinctPairs() const;
 
   // The text of the pair that this step begins; empty: it begins none.
   std::string textOf(std::size_t step) const;
-  // What was measured of it: both apart, then the kernels that compute both.
+  // Measurements of the pair: both steps apart, then the kernels that compute both.
   const TuningEntry& entryOf(std::size_t step) const { return entries_.at(textOf(step)); }
-  // Did a person choose for any pair?
+  // True if a person pinned a kernel for any pair.
   bool anyPinned() const;
 
  private:

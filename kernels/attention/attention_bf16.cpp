@@ -7,7 +7,7 @@
 // may be f32 or bf16, which are rounded while they are packed. Few queries go one by one in FP32: reading keys and values
 // is all their cost.
 //
-// Taken where a source is bf16 or the spec says products=bf16. Declines: device, dtype, empty, layout, post-ops, precision.
+// Taken where a source is bf16 or the spec says products=bf16. Declines: dtype, empty, layout, post-ops, precision.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_bf16.cpp"
 #include "kernels/common/highway_targets.h"
@@ -345,7 +345,7 @@ namespace {
 HWY_EXPORT(rowsOfTypes);
 HWY_EXPORT(pairBlocks);
 
-// Has this machine products of bf16 for 512-bit vectors, and does `isa` (a machine_facts tier) allow them?
+// True if this machine has products of bf16 for 512-bit vectors, and `isa` (a machine_facts tier) allows them.
 bool mayUsePairProducts(const std::string& isa) {
 #if defined(__x86_64__)
   return hasBf16(isa) && __builtin_cpu_supports("avx512bf16");

@@ -52,8 +52,8 @@ bool attendsRowByRow(const AttentionJob& job);
 std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes);
 std::int64_t attentionRowFloats(const AttentionJob& job);  // scratch of that
 
-// What one thread needs to attend by blocks of pairs (attention_bf16.cpp), in words of 32 bits. Vectors of any machine
-// fill what is rounded up here.
+// Memory of one thread that attends by blocks of VNNI-2 pairs (attention_bf16.cpp), in units of 32 bits. Sizes are
+// rounded up to whole vectors of any machine.
 class AttentionRoom {
  public:
   explicit AttentionRoom(const AttentionJob& job) : job_(job) {}
@@ -85,8 +85,8 @@ class AttentionRoom {
 using AttentionRun = void (*)(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin,
                               std::int64_t end, float* scratch);
 
-// What all kernels of attention ask for: the CPU, plain layouts that are not empty, q, k and v for which `takes` holds, an
-// f32 mask, no post-operations but the one that makes bytes of the result. Declines: device, dtype, empty, layout,
+// Requirements of all kernels of attention: plain layouts that are not empty, q, k and v for which `takes` holds, an
+// f32 mask, no post-operations but the one that makes bytes of the result. Declines: dtype, empty, layout,
 // post-ops.
 Verdict takesAttention(const PrepareArgs& args, bool (*takes)(DType dtype));
 

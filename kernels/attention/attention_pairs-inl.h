@@ -50,7 +50,7 @@ HWY_INLINE PairWords<kNative> pairWords(VW word) {
 template <bool kNative>
 HWY_INLINE VF addPairs(const PairWords<kNative>& a, const PairWords<kNative>& b, VF sum) {
   if constexpr (kNative) {
-    // As assembly: the instruction is there on machines whose other features make no Highway target of their own.
+    // Assembly, because machines may have the instruction without the features of a Highway target that has it.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.word.raw), "v"(b.word.raw));
 #endif

@@ -1,4 +1,4 @@
-// What kernels of attention have in common: what they take, and its sizes and strides.
+// Shared by the kernels of attention: requirements, sizes and strides.
 #include <algorithm>
 
 #include "kernels/attention/attention_op.h"
@@ -106,7 +106,6 @@ void AttentionRoom::plan(AttentionJob* job) {
 }
 
 Verdict takesAttention(const PrepareArgs& args, bool (*takes)(DType dtype)) {
-  if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
   for (std::size_t s = 0; s < args.src.size(); ++s) {
     const TensorDesc& src = args.src[s];
     if (src.absent()) continue;

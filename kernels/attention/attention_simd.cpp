@@ -8,7 +8,7 @@
 // y is written with the two innermost batch-like axes exchanged where spec says heads_last: [N, H, S, D] lies in memory
 // as [N, S, H, D], as the projection behind it wants to read it.
 //
-// Declines: device, dtype, empty, layout (channel-blocked sources), post-ops, precision (products that are asked for in BF16).
+// Declines: dtype, empty, layout (channel-blocked sources), post-ops, precision (products that are asked for in BF16).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -106,7 +106,7 @@ class QueryBlock {
     }
   }
 
-  // What stands side by side for a vector of queries.
+  // Mask values of a vector of queries, which stand side by side.
   HWY_INLINE VF maskOf(const float* mask, int v) const {
     const float* at = mask + first_ + v * lanes_;
     const std::int64_t left = count_ - v * lanes_;

@@ -1,4 +1,4 @@
-// Which instruction sets own SIMD code is compiled for, and how a kernel picks one when it is prepared. A file that
+// Instruction sets that own SIMD code is compiled for, and the choice of one when a kernel is prepared. A file that
 // sets HWY_TARGET_INCLUDE includes this first: it is compiled once per instruction set from here.
 #pragma once
 

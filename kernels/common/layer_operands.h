@@ -1,4 +1,4 @@
-// Where the sources of layers with weights stand (core/op/op_spec.h): convolutions and linear layers of all kinds.
+// Positions of the sources of layers with weights (core/op/op_kinds.h): convolutions and linear layers of all kinds.
 #pragma once
 
 namespace ipex_studio {

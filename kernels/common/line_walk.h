@@ -12,7 +12,7 @@ struct LineWalk {
   std::int64_t inner = 1;  // lines side by side, and the distance of a line's values
   std::int64_t lines = 0;  // all of them
 
-  // Where line `line` begins in a tensor whose lines have `length` values.
+  // Offset of line `line` in a tensor whose lines have `length` values.
   std::int64_t begin(std::int64_t line, std::int64_t length) const {
     return line / inner * length * inner + line % inner;
   }

@@ -19,7 +19,7 @@ class PointwiseTail {
 
   bool empty() const { return op_ == nullptr; }
   std::unique_ptr<ExecState> newState() const;
-  // Where the product goes.
+  // The place of the product.
   float* product(void* dst, void* scratch) const { return static_cast<float*>(empty() ? dst : scratch); }
   // `state`: of newState(). `src`, `dst`, `scratch`: of the whole operation.
   void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const;

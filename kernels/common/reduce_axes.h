@@ -1,4 +1,4 @@
-// Which axes a reduction (core/op/op_spec.h) reduces, and how its result lies beside its source.
+// The axes that a reduction (core/op/op_kinds.h) reduces, and the layout of its result beside its source.
 #pragma once
 
 #include <vector>

@@ -34,7 +34,7 @@ struct Requantization {
 // tail.
 Requantization foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all = false);
 
-// What the result's type does to a value anyway: u8 and s8 saturate.
+// Drops clamps that the result's type makes anyway: u8 and s8 saturate.
 void saturate(DType dtype, Requantization* chain);
 
 // The largest |w| of constant s8 weights.

@@ -1,7 +1,7 @@
 // Casts between any two dtypes in the layout of the source, as torch rounds: towards zero to integers, to nearest even to
 // bf16 and f16, "not zero" to bool. From and to f16 by way of f32, which holds all its values.
 //
-// Declines: device, dtype, post-ops, layout (gaps).
+// Declines: dtype, post-ops, layout (gaps).
 #include <algorithm>
 #include <cstring>
 
@@ -85,7 +85,7 @@ Cast castOf(DType from, DType to) {
   }
 }
 
-// What f16 is cast to and from on the way.
+// The type that casts from and to f16 go through.
 DType castAs(DType dtype) { return dtype == DType::kF16 ? DType::kF32 : dtype; }
 
 class CastOp final : public PreparedOp {
@@ -136,7 +136,6 @@ class CastCopy final : public Kernel {
   const char* name() const override { return "cast_copy"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (castOf(castAs(args.src[0].dtype), castAs(args.dst[0].dtype)) == nullptr) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return layoutOf(args).absent() ? Verdict::no("layout") : Verdict::yes();

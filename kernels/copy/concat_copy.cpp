@@ -1,7 +1,7 @@
 // Concatenation by copying each source into its place. Keeps channels-last and channel-blocked layouts where the places
 // begin on whole blocks.
 //
-// Declines: device, dtype.
+// Declines: dtype.
 #include <algorithm>
 
 #include "kernels/common/parallel.h"
@@ -31,7 +31,7 @@ class ConcatOp final : public PreparedOp {
   }
 };
 
-// Can `layout`'s kind hold all pieces along `axis`? Blocks must be filled by every source.
+// True if `layout`'s kind can hold all pieces along `axis`: every source must fill whole blocks.
 bool holdsPieces(const std::vector<TensorDesc>& src, const TensorDesc& layout, int axis) {
   if (layout.block == 0 || axis != 1) return true;
   return std::all_of(src.begin(), src.end(), [&](const TensorDesc& x) { return x.dims[1] % layout.block == 0; });
@@ -64,7 +64,6 @@ class ConcatCopy final : public Kernel {
   const char* name() const override { return "concat_copy"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     return args.src[0].dtype == args.dst[0].dtype ? Verdict::yes() : Verdict::no("dtype");
   }
 

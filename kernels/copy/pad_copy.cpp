@@ -1,7 +1,7 @@
 // Padding by a number, by reflection or by repeating the border; negative padding by a number cuts. Rows of the
 // innermost dimension in memory are copied as wholes where they lie side by side.
 //
-// Declines: device, dtype, post-ops, empty, layout (channel-blocked).
+// Declines: dtype, post-ops, empty, layout (channel-blocked).
 #include <algorithm>
 #include <cstring>
 
@@ -79,7 +79,6 @@ class PadCopy final : public Kernel {
   const char* name() const override { return "pad_copy"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[0].dtype != DType::kF32) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (args.src[0].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");

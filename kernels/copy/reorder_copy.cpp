@@ -1,7 +1,7 @@
 // Dense copies of strided tensors and moves between equal layouts, any dtype. The destination is exactly
 // PrepareArgs::dst.
 //
-// Declines: device, dtype (casts), post-ops, layout (different blocks), transposed (no runs; oneDNN's generated code is
+// Declines: dtype (casts), post-ops, layout (different blocks), transposed (no runs; oneDNN's generated code is
 // faster where it knows the type).
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
@@ -28,7 +28,6 @@ class ReorderCopy final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     const TensorDesc &src = args.src[0], &dst = args.dst[0];
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (src.dtype != dst.dtype) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     StridedCopy copy;

@@ -2,7 +2,7 @@
 // result is rounded where it is narrow. For FP16 where CPU or library have none of it, and for BF16 where they cannot even
 // emulate it: slower than FP32 throughout, and the same numbers as native code gives but for the order of sums.
 //
-// Declines: device, dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of narrow
+// Declines: dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of narrow
 // weights), too-many-operands, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
@@ -23,7 +23,6 @@ class UpconvertedFloats final : public Kernel {
   const char* name() const override { return name_.c_str(); }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType left = args.src[kSrc].dtype;
     if (!isLowPrecisionFloat(left) || args.src[kWeights].dtype != left || !isFloatDtype(args.dst[0].dtype))
       return Verdict::no("dtype");

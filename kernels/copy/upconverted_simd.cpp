@@ -1,7 +1,7 @@
 // Operations on u8 and s8 by the kernel for FP32: the integers are upconverted, computed with, and rounded back where the
 // result is narrow. For operations that a network does few of (global pools, uneven windows, enlarged images, borders).
 //
-// Declines: device, dtype (not one source of u8 or s8), post-ops, and what the kernel for FP32 declines.
+// Declines: dtype (not one source of u8 or s8), post-ops, and what the kernel for FP32 declines.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy/upconverted_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -50,7 +50,6 @@ class Upconverted final : public Kernel {
   const char* name() const override { return name_.c_str(); }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const bool narrow_source = args.src.size() == 1 && isByte(args.src[0].dtype);
     const DType result = args.dst[0].dtype;
     if (!narrow_source || (!isByte(result) && result != DType::kF32)) return Verdict::no("dtype");

@@ -11,7 +11,7 @@ namespace ipex_studio {
 
 // Pixels that the code is generated for: their sums stay in registers.
 constexpr std::int64_t kDepthwisePixels = 8;
-// Of the widest vector.
+// Lanes of the widest vector.
 constexpr std::int64_t kDepthwiseLanes = 16;
 
 // Axes: 0 height, 1 width. Weights are packed as [tap][channels].
@@ -46,7 +46,7 @@ struct DepthwiseCall {
   float* dst = nullptr;
 };
 
-// What follows the sums, as the chain says; `job`: DepthwiseJob or PointwiseDepthwiseJob.
+// Moves the chain that follows the sums into `job`: DepthwiseJob or PointwiseDepthwiseJob.
 template <class Job>
 void takePostOps(GemmJob&& chain, Job* job) {
   job->activation = chain.activation;
@@ -67,7 +67,7 @@ struct DepthwiseStrip {
   std::int64_t taps = 0, tap_step = 0, pixel_step = 0;
 };
 
-// Where a strip's results belong.
+// The place of a strip's results.
 struct DepthwisePlace {
   std::int64_t image = 0, pixel = 0, channel = 0;
 };
@@ -76,7 +76,7 @@ struct DepthwisePlace {
 using DepthwiseStripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip,
                                    DepthwisePlace place, std::int64_t count);
 
-// By the number of pixels in a strip.
+// Functions indexed by the number of pixels in a strip.
 struct DepthwiseStripRuns {
   DepthwiseStripRun run[kDepthwisePixels + 1] = {};
 };
@@ -90,7 +90,7 @@ struct DepthwiseWeights {
   WeightCache::Packed taps, bias;
 };
 
-// Where weights and bias stand among the sources.
+// Positions of weights and bias among the sources.
 struct DepthwiseSources {
   std::size_t weights, bias;
 };

@@ -1,4 +1,4 @@
-// What kernels with depthwise convolutions share when they are prepared: windows and packed weights (depthwise_job.h).
+// Preparation that kernels with depthwise convolutions share: windows and packed weights (depthwise_job.h).
 #include <fmt/format.h>
 
 #include "kernels/common/convolution_geometry.h"

@@ -5,7 +5,7 @@
 // taps and used for all pixels that it reaches. Channels that do not fill a vector go through narrower ones, so that
 // loads do not cross cache lines.
 //
-// Declines: device, dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, bias-not-constant,
+// Declines: dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, bias-not-constant,
 // post-ops (operands that broadcast along one of the spatial axes only).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_simd.cpp"

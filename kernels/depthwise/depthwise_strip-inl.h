@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Compiled once, in depthwise_strip.cpp, for all that slides windows over lines.
 const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes);
 
-// What `job` keeps in registers of its chain.
+// The part of `job`'s chain that is computed in registers.
 template <class D, class Job, class V = hn::Vec<D>>
 HWY_INLINE V activate(D d, const Job& job, V v) {
   // Max and Min return their second argument when one is NaN: the value goes second, so NaN stays.

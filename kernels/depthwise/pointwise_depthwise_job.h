@@ -15,7 +15,7 @@ constexpr std::int64_t kExpandBlock = 16;
 struct PointwiseDepthwiseJob {
   DepthwiseJob depthwise;  // of the expanded image; image_stride and x_stride are those of the source
   std::int64_t depth = 0;  // channels of the source
-  // What follows the 1x1 convolution, as in GemmJob.
+  // The activation after the 1x1 convolution, as in GemmJob.
   GemmActivation activation = GemmActivation::kClamp;
   float low = 0, high = 0;
   std::vector<PostOp> tail;

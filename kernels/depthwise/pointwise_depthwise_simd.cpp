@@ -4,7 +4,7 @@
 // Threads take vectors of channels; where those are few, also bands of lines, whose first windows compute some lines
 // again. The scheme is depth-first execution of two layers (Alwani et al., Fused-Layer CNN Accelerators, 2016).
 //
-// Declines: device, dtype, rank, empty, not-expanding, not-depthwise, dilation, blocked-weights, weights-not-constant,
+// Declines: dtype, rank, empty, not-expanding, not-depthwise, dilation, blocked-weights, weights-not-constant,
 // bias-not-constant, post-ops (those on two tensors).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/pointwise_depthwise_simd.cpp"

@@ -3,7 +3,7 @@
 // tile is in registers or the first-level cache. Row-major images of a few channels (first layers) are read as they
 // are.
 //
-// Declines: device, dtype, rank, empty, one-row (convolution_gemv_simd sums in more parts), depthwise,
+// Declines: dtype, rank, empty, one-row (convolution_gemv_simd sums in more parts), depthwise,
 // weights-not-constant, bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the spatial
 // axes only).
 #include <algorithm>
@@ -49,7 +49,7 @@ class ConvolutionSimd final : public Kernel {
   }
 
  private:
-  // As it is where a pixel's channels lie side by side, or where the image has few of them; else channels-last.
+  // The image as it is if a pixel's channels lie side by side or if it has few of them; else channels-last.
   static TensorDesc readableImage(const PrepareArgs& args) {
     const TensorDesc& x = args.src[kSrc];
     const int last = x.dims.rank - 1;

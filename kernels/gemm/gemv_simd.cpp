@@ -3,7 +3,7 @@
 // stream at every row and reach half the bandwidth from memory when rows are short. Software prefetching only costs.
 // Serves linear layers and 1×1 convolutions of images of one pixel. Post-operations follow as one pointwise pass.
 //
-// Declines: device, dtype, empty, rows, weights-layout, not-one-pixel, and what the pointwise kernel declines.
+// Declines: dtype, empty, rows, weights-layout, not-one-pixel, and what the pointwise kernel declines.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/gemv_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -134,14 +134,13 @@ class GemvOp final : public PreparedOp {
   }
 };
 
-// What linear layers and convolutions have in common once x is a matrix.
+// Shared by linear layers and convolutions once x is a matrix.
 class GemvKernel : public Kernel {
  public:
   explicit GemvKernel(const Kernel* pointwise) : pointwise_(pointwise) {}
 
  protected:
   static Verdict supportsOperands(const PrepareArgs& args) {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }

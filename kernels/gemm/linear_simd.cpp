@@ -1,7 +1,7 @@
 // y = x·wᵀ + b as a packed matrix product (packed_gemm.h) with any chain of post-operations; leading dimensions of x
 // are flattened into rows.
 //
-// Declines: device, dtype, empty, one-row (linear_gemv_simd sums in more parts), weights-not-constant,
+// Declines: dtype, empty, one-row (linear_gemv_simd sums in more parts), weights-not-constant,
 // bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the leading dimensions only).
 #include "kernels/common/matrix_rows.h"
 #include "kernels/factories.h"

@@ -2,7 +2,7 @@
 // upconverted once, while the operation is prepared, then the kernel for FP32 does it. For many rows, where multiplying costs
 // more than reading weights: the plan keeps them in FP32, the model's file does not.
 //
-// Declines: device, dtype (not these), dynamic, weights-not-constant, few-rows (groups: linear_woq_simd.cpp reads less),
+// Declines: dtype (not these), dynamic, weights-not-constant, few-rows (groups: linear_woq_simd.cpp reads less),
 // weights-not-packed, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
@@ -66,7 +66,6 @@ class LinearUpconvertedWeights final : public Kernel {
   bool onlyWhenMeasured() const override { return wide_->onlyWhenMeasured(); }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const bool four_bits = args.spec.intOr("bits", 8) == 4;
     if (args.src[kSrc].dtype != DType::kF32 || args.src[kWeights].dtype != (four_bits ? DType::kU8 : DType::kS8))
       return Verdict::no("dtype");

@@ -4,7 +4,7 @@
 // rows each thread widens some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
 // as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
 //
-// Declines: device, dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they are
+// Declines: dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they are
 // multiplied faster, linear_upconverted_weights.cpp), and what the pointwise kernel declines.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/linear_woq_simd.cpp"
@@ -331,7 +331,6 @@ class LinearWoq final : public Kernel {
   const char* name() const override { return "linear_woq_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const TensorDesc &x = args.src[kLowPrecisionSrc], &w = args.src[kWoqWeights], &third = args.src[kNarrowThird];
     const bool four_bits = args.spec.intOr("bits", 8) == 4;
     const bool floats = x.dtype == DType::kF32 || x.dtype == DType::kBf16;

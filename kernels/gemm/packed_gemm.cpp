@@ -79,7 +79,7 @@ struct TileBuffers {
   float* operand;
 };
 
-// What tiles of one panel have in common.
+// The tile with everything that tiles of one panel share.
 GemmTile panelTile(const GemmJob& job, const GemmCall& call, const GemmPanel& panel) {
   GemmTile tile;
   tile.row_stride = job.row_stride;

@@ -50,7 +50,7 @@ struct GemmPanel {
   std::int64_t weights = 0, bias = 0;  // offsets in floats
 };
 
-// What a row is made of: the window of one pixel of the result, up to three spatial axes (missing ones first, size 1).
+// The source of a row: the window of one pixel of the result, up to three spatial axes (missing ones first, size 1).
 struct GemmRows {
   std::int64_t images = 1;
   std::array<std::int64_t, 3> out{1, 1, 1}, in{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, padding{};
@@ -71,7 +71,7 @@ struct GemmOperand {
   std::int64_t image_stride = 0, pixel_stride = 0, column_stride = 0;
 };
 
-// Where tiles read their rows.
+// The place that tiles read their rows from.
 enum class GemmSource {
   kInPlace,  // in the image itself: no padding, or a matrix
   kWindow,   // in a copy of the image's lines with their padding, line after line
@@ -116,7 +116,7 @@ struct GemmCall {
   float* dst = nullptr;  // dense rows
 };
 
-// What the code of one instruction set can do.
+// Traits of the code of one instruction set.
 struct GemmTraits {
   std::int32_t lanes = 0;
   bool half_vectors = false;  // panels may end in half a vector
@@ -155,8 +155,8 @@ std::size_t packedBiasBytes(const GemmJob& job);
 
 GemmTraits gemmTraits(const std::string& isa);
 
-// What kernels with packed FP32 weights need of any operation: the CPU, FP32 throughout, something to compute, and
-// weights and bias that are constant. Declines: device, dtype, empty, blocked-weights, weights-not-constant,
+// Requirements of kernels with packed FP32 weights: FP32 throughout, a result that is not empty, and
+// weights and bias that are constant. Declines: dtype, empty, blocked-weights, weights-not-constant,
 // bias-not-constant.
 Verdict takesPackedWeights(const PrepareArgs& args);
 

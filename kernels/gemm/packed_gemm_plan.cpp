@@ -1,4 +1,4 @@
-// How a packed matrix product is cut: panels of columns by lanes, blocks of rows by cache, shares by threads.
+// Partition of a packed matrix product: panels of columns by lanes, blocks of rows by cache, shares by threads.
 #include <algorithm>
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
 constexpr std::int64_t kCopyOverrun = 16;
-// Of a second-level cache, what gathered rows may take; what weights may take to be read again and again.
+// Bytes of a cache that gathered rows may take, and that weights may take to be read repeatedly.
 constexpr std::int64_t kRowsInL2 = 384 << 10, kWeightsInL2 = 512 << 10, kRowsInL1 = 20 << 10, kWeightsInL1 = 16 << 10;
 
 // Widths, in units, that cut `units` columns: four units to a panel where half vectors count, else two; a rest of one
@@ -367,7 +367,6 @@ void packBias(const GemmJob& job, const float* data, float* packed) {
 }
 
 Verdict takesPackedWeights(const PrepareArgs& args) {
-  if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
   for (const TensorDesc& src : args.src) {
     if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
   }

@@ -1,7 +1,7 @@
 // Sums or means of table rows per bag. Rows lie anywhere in a table far larger than the caches, so the rows of coming
 // bags are fetched while the present one is added.
 //
-// Declines: device, dtype, post-ops.
+// Declines: dtype, post-ops.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/index/embedding_bag_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -82,7 +82,6 @@ class EmbeddingBagSimd final : public Kernel {
   const char* name() const override { return "embedding_bag_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType ids = args.src[0].dtype;
     if ((ids != DType::kS64 && ids != DType::kS32) || args.src[1].dtype != ids || args.src[2].dtype != DType::kF32) {
       return Verdict::no("dtype");

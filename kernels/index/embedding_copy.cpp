@@ -1,7 +1,7 @@
 // Embedding and gather (index_select): rows or slices picked by index and copied, any dtype. An index out of range
 // fails the run; its row is NaN (floats) or zeros until then.
 //
-// Declines: device, dtype (indices), post-ops.
+// Declines: dtype (indices), post-ops.
 #include <cstring>
 
 #include "kernels/common/index_rows.h"
@@ -44,7 +44,6 @@ class PickOp final : public PreparedOp {
 bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
 
 Verdict supportsIndex(const PrepareArgs& args, int index_src) {
-  if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
   if (!isIndex(args.src[index_src].dtype)) return Verdict::no("dtype");
   return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
 }

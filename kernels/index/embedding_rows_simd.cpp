@@ -2,7 +2,7 @@
 // averaged per bag (embedding_bag). A row's parameters lie behind its integers, so that it is one run of memory, a quarter
 // of that in FP32; rows of coming ids are fetched while the present one is upconverted.
 //
-// Declines: device, dtype (also tables without scales), post-ops.
+// Declines: dtype (also tables without scales), post-ops.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/index/embedding_rows_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -131,7 +131,6 @@ class EmbeddingRows final : public Kernel {
   const char* name() const override { return bags_ ? "embedding_bag_simd_int8" : "embedding_simd_int8"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType ids = args.src[0].dtype;
     const bool rows = args.spec.intOr("scaled_rows", 0) != 0 && args.src[tableSource()].dtype == DType::kU8;
     if (!rows || (ids != DType::kS64 && ids != DType::kS32) || args.dst[0].dtype != DType::kF32)

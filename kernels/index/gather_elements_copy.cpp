@@ -3,7 +3,7 @@
 // share, as an expanded one is, moves them as one run. An index out of range fails the run; what it picks is NaN (floats)
 // or zero until then, and it writes nothing.
 //
-// Declines: device, dtype, post-ops.
+// Declines: dtype, post-ops.
 #include <cstring>
 
 #include "kernels/common/index_rows.h"
@@ -27,7 +27,7 @@ TensorDesc spreadIndex(const TensorDesc& index, const TensorDesc& small, int axi
   return spread;
 }
 
-// How positions of the index walk through it and through the large and small tensors (of its sizes) beside it.
+// The walk of positions through the index and through the large and small tensors (of its sizes) beside it.
 struct ElementWalk {
   Dims dims;                               // of the index, without the axes that make a run
   Dims index, large, small;                // strides in elements; 0 for `large` along the axis
@@ -153,7 +153,6 @@ class ElementsCopy final : public Kernel {
   const char* name() const override { return scatters_ ? "scatter_elements_copy" : "gather_elements_copy"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.dst[0].dtype != args.src[0].dtype) return Verdict::no("dtype");
     return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
   }

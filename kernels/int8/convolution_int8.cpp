@@ -2,7 +2,7 @@
 // paddings, groups and chain of post-operations. Reads and writes channels-last; images of few channels are read as they
 // come.
 //
-// Declines: device, dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
+// Declines: dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
 // broadcast along some of the spatial axes only).
 #include "kernels/common/layer_operands.h"
 #include "kernels/factories.h"
@@ -57,7 +57,7 @@ class ConvolutionInt8 final : public Kernel {
     return x.block == 0 && pixels ? x : channelsLastDesc(x.dtype, x.dims);
   }
 
-  // Do the channels of each group fill words that lie side by side, unsigned?
+  // True if the unsigned channels of each group fill whole VNNI-4 words that lie side by side.
   static bool isWords(const PrepareArgs& args, const TensorDesc& x) {
     if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kWeights].dims[1] % kWordBytes != 0)
       return false;

@@ -4,7 +4,7 @@
 // adds four of them.
 // Places outside hold the zero point. Sums are exact (int8_gemm.h).
 //
-// Declines: device, dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, depth, post-ops (operands
+// Declines: dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, depth, post-ops (operands
 // that broadcast along one of the spatial axes only).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/int8/depthwise_int8.cpp"
@@ -23,7 +23,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
 namespace HWY_NAMESPACE {
 
-// Where results belong.
+// The place of results.
 struct BytePlace {
   std::int64_t image = 0, pixel = 0, channel = 0;
 };

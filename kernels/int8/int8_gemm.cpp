@@ -117,7 +117,7 @@ HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const 
   }
 }
 
-// What tiles of one panel have in common.
+// The tile with everything that tiles of one panel share.
 Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel) {
   Int8Tile tile;
   tile.row_stride = job.gemm.row_stride;

@@ -56,8 +56,8 @@ struct Int8Tile {
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, bf16, u8 or s8
   std::int64_t c_stride = 0;
-  // Of tiles that end quantized: so many of as many rows, and which memory they fetch meanwhile: the next weights, then what
-  // comes after them.
+  // For tiles that end quantized: the number of tiles of equal height, and the memory that they prefetch meanwhile: the
+  // next weights, then the memory after them.
   std::int64_t repeats = 1;
   FetchRange ahead, after;
   // Instead of a, offsets and b, tap after tap.
@@ -77,11 +77,11 @@ struct WindowBytes {
 
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
   std::int64_t words() const { return (taps() * channels + kWordBytes - 1) / kWordBytes; }
-  // Of the padded copy; lines end with what copies of whole vectors reach.
+  // Sizes of the padded copy; lines are padded to whole vectors.
   std::int64_t lines() const { return (out[0] - 1) * stride[0] + (kernel[0] - 1) * dilation + 1; }
   std::int64_t lineBytes() const { return (((out[1] - 1) * stride[1] + kernel[1]) * channels + 2 * 64 - 1) / 64 * 64; }
   std::int64_t bytes() const { return needed ? images * lines() * lineBytes() : 0; }
-  // Of a gathered row.
+  // Size of a gathered row.
   std::int64_t rowFloats() const {
     constexpr std::int64_t kVector = 32 / kWordBytes, kFewSets = 512;  // see meetsInFewSets
     const std::int64_t floats = (words() + 2 * kVector - 1) / kVector * kVector;
@@ -89,7 +89,7 @@ struct WindowBytes {
   }
 };
 
-// How the image becomes words where its channels (of each group) do not fill words side by side.
+// Conversion of the image to VNNI-4 words if its channels (of each group) do not fill words side by side.
 struct WordPadding {
   bool needed = false;
   std::uint32_t flip = 0;                             // all bytes are combined with it by exclusive or: s8 becomes u8
@@ -128,7 +128,7 @@ struct Int8GemmJob {
   // Per column of panels, at GemmPanel::bias.
   std::vector<std::int32_t> start, column_sums;
   std::vector<float> scale, offset;
-  // Where column j of a panel lies in its packed weights, scales and offsets.
+  // Position of column j of a panel in its packed weights, scales and offsets.
   std::int64_t laneOf(const GemmPanel& panel, std::int64_t j) const {
     constexpr std::int64_t kWide = 64;
     return quantized && panel.width == kWide ? wideLane(j) : j;
@@ -169,15 +169,16 @@ struct Int8GemmCode {
 };
 Int8GemmCode int8GemmCode(const std::string& isa);
 
-// Has this machine VNNI for 512-bit vectors, and does `isa` (a machine_facts tier) allow it?
+// True if this machine has VNNI for 512-bit vectors, and `isa` (a machine_facts tier) allows it.
 bool mayUseVnni(const std::string& isa);
 
-// What kernels with packed s8 weights need: the CPU, u8 or s8 by constant s8 (or f32 that dynamic=1 rounds), sums that
-// fit 32 bits, operands of types that chains read. Declines: device, dtype, empty, blocked-weights,
+// Requirements of kernels with packed s8 weights: u8 or s8 by constant s8 (or f32 that dynamic=1 rounds), sums that
+// fit 32 bits, operands of types that chains read. Declines: dtype, empty, blocked-weights,
 // weights-not-constant, bias-not-constant, depth.
 Verdict takesPackedIntegers(const PrepareArgs& args);
 
-// As makePackedGemm: `job` has gemm's rows in words, row_count, columns and operands, and padding. `channel_axis` of dst.
+// Like makePackedGemm: `job` has gemm's rows in VNNI-4 words, row_count, columns and operands, and padding.
+// `channel_axis` of dst.
 std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts,
                                          const TensorDesc& dst, int channel_axis);
 

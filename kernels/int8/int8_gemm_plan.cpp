@@ -1,4 +1,4 @@
-// How products of integers are prepared: weights packed as words, the chain folded into numbers per column.
+// Preparation of integer products: VNNI-4 packing of weights, and the chain folded into numbers per column.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -123,13 +123,13 @@ void packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* d
       });
 }
 
-// What stands for zero in the unsigned bytes that tiles read.
+// The byte that stands for zero in the unsigned data that tiles read.
 std::uint32_t zeroByte(const PrepareArgs& args) {
   const std::uint32_t flip = args.src[kSrc].dtype == DType::kS8 ? 0x80u : 0u;
   return (static_cast<std::uint32_t>(args.spec.intOr("src_zero", 0)) & 0xFFu) ^ flip;
 }
 
-// Can tiles end as u8 in the registers? Lanes that do not exist cost as much as others, so few may be.
+// True if tiles can end as u8 in registers. Padding lanes cost as much as others, so there may be only few.
 bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8GemmJob& job) {
   const Requantization& chain = job.chain;
   if (!code.quantizes || job.rounding.needed || args.dst[0].dtype != DType::kU8) return false;
@@ -139,7 +139,7 @@ bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8
   const std::int64_t columns = job.gemm.columns / job.gemm.rows.groups,
                      lanes = (columns + kLanes - 1) / kLanes * kLanes;
   if (8 * lanes > 9 * columns) return false;
-  // What becomes an integer of 32 bits before it is narrowed stays far inside; false for NaN, too.
+  // True if values stay far inside the range of 32-bit integers before they become bytes; false for NaN, too.
   constexpr double kLargest = 1 << 30;
   const TensorDesc& w = args.src[kWeights];
   const double sum = 255.0 * 128.0 * static_cast<double>(w.dims.count() / w.dims[0]),
@@ -176,7 +176,7 @@ std::vector<GemmPanel> cutIntoVectors(std::int64_t columns, std::int64_t groups,
   return panels;
 }
 
-// Is padding where whole lines, or one pixel at either end of a line, have nothing? Then rows are best read in place.
+// True if padding covers whole lines or one pixel at either end of a line; then rows are best read in place.
 bool readsByTaps(const PrepareArgs& args, const Int8GemmJob& job) {
   const GemmRows& r = job.gemm.rows;
   constexpr std::int64_t kPair = 32;
@@ -265,7 +265,6 @@ void planColumns(const PrepareArgs& args, Int8GemmJob* job) {
 }  // namespace
 
 Verdict takesPackedIntegers(const PrepareArgs& args) {
-  if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
   const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
   const bool rounded =
       x.dtype == DType::kF32 && args.spec.kind == OpKind::kLinear && args.spec.intOr("dynamic", 0) != 0;

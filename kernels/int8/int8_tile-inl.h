@@ -65,7 +65,7 @@ HWY_INLINE WeightWords<V, kVnni> splitWords(D d, V words) {
 template <bool kVnni, class D, class V = hn::Vec<D>>
 HWY_INLINE V addProducts(D d, const WeightWords<V, kVnni>& x, const WeightWords<V, kVnni>& w, V sum) {
   if constexpr (kVnni) {
-    // As assembly: the instruction is there on machines whose other features make no Highway target of their own.
+    // Assembly, because machines may have the instruction without the features of a Highway target that has it.
     static_cast<void>(d);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.word.raw), "v"(w.word.raw));
@@ -136,8 +136,8 @@ HWY_INLINE V activated(D d, IntegerActivation activation, float scale, float off
   return hn::MulAdd(v, hn::Set(d, scale), hn::Set(d, offset));
 }
 
-// What becomes of the sums of a tile, side by side `width` apart, `column` on, in vectors of D. Results are bytes, which may
-// alias anything: what the loop needs of the tile stays in variables. kPlain: no rounded rows, no activation.
+// Finishes the sums of a tile, rows `width` apart, from `column` on, in vectors of D. Results are bytes, which may
+// alias anything, so the loop keeps members of the tile in variables. kPlain: no rounded rows, no activation.
 template <class Addend, class Result, bool kPlain, class D>
 HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sums, std::int64_t rows,
                               std::int64_t width, std::int64_t column) {

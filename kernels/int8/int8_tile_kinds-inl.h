@@ -1,4 +1,4 @@
-// Which code sums tiles of a panel, by its width and by how the tile ends.
+// Chooses the code that sums tiles of a panel, by its width and by how the tile ends.
 #if defined(IPEX_KERNELS_INT8_TILE_KINDS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_TILE_KINDS_INL_H
 #undef IPEX_KERNELS_INT8_TILE_KINDS_INL_H

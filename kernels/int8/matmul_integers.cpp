@@ -28,7 +28,7 @@ class ChangedMatmul : public PreparedOp {
   std::unique_ptr<ExecState> newState() const override { return inner->newState(); }
 
  protected:
-  // As many sources as a chain may have, and the two.
+  // Two operands, and as many sources as a chain may have.
   static constexpr std::size_t kMost = 66;
 
   template <typename Fn>
@@ -60,7 +60,6 @@ class MatmulFlipped final : public Kernel {
   const char* name() const override { return "matmul_onednn_flipped"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!isByte(args.src[kA].dtype) || args.src[kB].dtype != DType::kU8) return Verdict::no("dtype");
     return inner_->supports(changed(args));
   }
@@ -146,7 +145,6 @@ class MatmulUpconverted final : public Kernel {
   const char* name() const override { return "matmul_onednn_upconverted"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType result = args.dst[0].dtype;
     if (!isByte(args.src[kA].dtype) || !isByte(args.src[kB].dtype)) return Verdict::no("dtype");
     if (result != DType::kF32 && !isByte(result)) return Verdict::no("dtype");

@@ -1,6 +1,6 @@
 // Group norm (and instance norm: as many groups as channels) in row-major and channels-last layout.
 //
-// Declines: device, dtype, post-ops, empty.
+// Declines: dtype, post-ops, empty.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/group_norm_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -179,7 +179,6 @@ class GroupNormSimd final : public Kernel {
   const char* name() const override { return "group_norm_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }

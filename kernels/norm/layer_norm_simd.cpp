@@ -1,7 +1,7 @@
 // Layer norm, RMS norm and division by the length over trailing axes, with an added residual and optionally the sum as a
 // second result. Without a residual the rows of x may lie anywhere, such as those of one head among the others.
 //
-// Declines: device, dtype, post-ops, empty.
+// Declines: dtype, post-ops, empty.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/layer_norm_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -63,7 +63,7 @@ void normalizeRow(const float* row, std::int64_t size, float mean, float factor,
   for (; i < size; ++i) y[i] = (row[i] - mean) * factor * (gamma ? gamma[i] : 1.0f) + (beta ? beta[i] : 0.0f);
 }
 
-// What the row's values are multiplied by, once their mean is taken off.
+// The factor of the row's values after their mean is subtracted.
 float factorOf(const LayerNormJob& job, float squares) {
   if (job.norm == RowNorm::kLength) return 1.0f / std::max(std::sqrt(squares), job.eps);
   return 1.0f / std::sqrt(squares / static_cast<float>(job.size) + job.eps);
@@ -153,7 +153,6 @@ class LayerNormSimd final : public Kernel {
   const char* name() const override { return "layer_norm_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }

@@ -1,6 +1,6 @@
 // softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts.
 //
-// Declines: device, dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), layout.
+// Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), layout.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/softmax_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -175,7 +175,6 @@ class SoftmaxSimd final : public Kernel {
   const char* name() const override { return "softmax_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }

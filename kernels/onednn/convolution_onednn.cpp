@@ -85,12 +85,11 @@ class ConvolutionOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     const TensorDesc& x = args.src[kSrc];
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!onednn::isProduct(x.dtype, args.src[kWeights].dtype, args.dst[0].dtype)) return Verdict::no("dtype");
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
-    // Of integers the library has no other code that is faster.
+    // For integers the library has no other code that is faster.
     const bool pinned = variant_ == Variant::kBlocked || variant_ == Variant::kWinograd;
     if (pinned && !isFloatDtype(x.dtype)) return Verdict::no("dtype");
     if (variant_ == Variant::kBlocked && args.dst[0].dims[1] < channelBlock(args.target.isa))
@@ -164,7 +163,7 @@ class ConvolutionOnednn final : public Kernel {
                                                given_bias ? args.src[kBias].dtype : DType::kF32)
                              : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
-    // Of integers 2.6 would take Winograd by itself, too, whose sums are not exact.
+    // For integers 2.6 would also choose Winograd by itself, whose sums are not exact.
     const auto algorithm = variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd
                            : post_ops.integers            ? dnnl::algorithm::convolution_direct
                                                           : dnnl::algorithm::convolution_auto;

@@ -2,7 +2,7 @@
 // result. oneDNN 2.6 adds a bias here by a slow loop (up to 5 times the cost of the products) and post-operations by a
 // slower one.
 //
-// Declines: device, dtype, rank, empty, blocked-weights, no-fast-implementation, and what the pointwise kernel
+// Declines: dtype, rank, empty, blocked-weights, no-fast-implementation, and what the pointwise kernel
 // declines.
 #include <algorithm>
 
@@ -77,7 +77,6 @@ class DeconvolutionOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     const TensorDesc& x = args.src[kSrc];
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }

@@ -4,7 +4,7 @@
 //
 // Products of integers: scales, bias and what follows folded (requantization.h).
 //
-// Declines: device, dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
+// Declines: dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
@@ -40,7 +40,6 @@ class LinearOnednn final : public Kernel {
   bool onlyWhenMeasured() const override { return form_ != Form::kMatmul; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!onednn::isProduct(args.src[kSrc].dtype, args.src[kWeights].dtype, args.dst[0].dtype))
       return Verdict::no("dtype");
     if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");

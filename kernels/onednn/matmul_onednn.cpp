@@ -1,6 +1,6 @@
 // Batched matrix product by oneDNN: batch dimensions broadcast, transposed and strided sources are read where they lie.
 //
-// Declines: device, dtype, rank, empty, inexact, post-ops, no-fast-implementation.
+// Declines: dtype, rank, empty, inexact, post-ops, no-fast-implementation.
 #include <algorithm>
 
 #include "kernels/common/parallel.h"
@@ -54,7 +54,6 @@ class MatmulOnednn final : public Kernel {
   const char* name() const override { return "matmul_onednn"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!onednn::isProduct(args.src[kLeft].dtype, args.src[kRight].dtype, args.dst[0].dtype))
       return Verdict::no("dtype");
     if (args.dst[0].dims.rank > 6) return Verdict::no("rank");

@@ -29,7 +29,7 @@ inline Ints mdInnerBlocks(const Md& md) { return md.get_inner_blks(); }
 inline Ints mdInnerAxes(const Md& md) { return md.get_inner_idxs(); }
 inline dnnl::memory::data_type mdType(const Md& md) { return md.get_data_type(); }
 #else
-// What else makes one layout another: sizes of Winograd's tiles and blocks, sums kept behind the weights.
+// Further properties that distinguish layouts: sizes of Winograd's tiles and blocks, sums kept behind the weights.
 inline std::string mdRest(const Md& md) {
   std::string rest;
   const dnnl_memory_extra_desc_t& extra = md.data.extra;
@@ -85,7 +85,7 @@ inline Eltwise eltwiseAt(const dnnl::post_ops& ops, int index) {
   return read;
 }
 
-// Does generated code add products of bytes in 32 bits? Without it pairs are added in 16 bits, saturated.
+// True if generated code adds products of bytes in 32 bits; without VNNI it adds pairs in 16 bits, saturated.
 inline bool hasVnni() {
   const auto has = [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa wanted) {
     return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
@@ -124,7 +124,7 @@ inline void setScales(const ProductScales& product, int dst_mask, int weights_ma
 #endif
 }
 
-// What the library wants as bias. Empty: none. False where it cannot be said.
+// Stores the bias in the form that the library expects; empty if there is none. False if it cannot be expressed.
 inline bool biasOf(const ProductScales& product, std::vector<float>* bias) {
   bias->clear();
   bool any = false;

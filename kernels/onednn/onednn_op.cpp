@@ -119,7 +119,7 @@ void OnednnOp::finish() {
 
 std::unique_ptr<ExecState> OnednnOp::newState() const { return std::make_unique<OnednnState>(*this); }
 
-// Where in its packed weights the library begins is its own affair; most begin at the front.
+// The library does not say where in its packed weights it begins; most primitives begin at the front.
 MemoryRange OnednnOp::firstReads(std::int32_t thread) const {
   constexpr std::size_t kMaxBytes = 128 << 10;
   if (thread > 0) return {};

@@ -1,4 +1,4 @@
-// What all oneDNN-backed kernels share: descriptors to and from oneDNN (onednn_descriptors.cpp), post-operations as
+// Shared by all oneDNN-backed kernels: descriptors to and from oneDNN (onednn_descriptors.cpp), post-operations as
 // primitive attributes (onednn_post_ops.cpp), packed constants, and the PreparedOp that runs one primitive after reorders
 // of operands that are not constant (onednn_op.cpp).
 #pragma once

@@ -183,7 +183,7 @@ bool appendAddend(const PostOpRequest& request, Requantization* chain, PostOps* 
   return true;
 }
 
-// Is what a clamp does done by the saturation of the result's type?
+// True if the saturation of the result's type makes the clamp redundant.
 bool clampsByType(const Requantization& chain, DType dtype) {
   return chain.tail.empty() && isByte(dtype) && chain.low == (dtype == DType::kU8 ? 0.0f : -128.0f) &&
          chain.high == (dtype == DType::kU8 ? 255.0f : 127.0f);

@@ -1,4 +1,4 @@
-// Which oneDNN runs underneath, and what it keeps.
+// Version, instruction sets and primitive cache of the loaded oneDNN.
 #pragma once
 
 #include <string>

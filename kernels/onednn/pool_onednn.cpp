@@ -1,6 +1,6 @@
 // Max and average pooling by oneDNN in the layout of the source where it is fast there.
 //
-// Declines: device, dtype, empty, ceil-average (the last window's divisor differs), post-ops, no-fast-implementation.
+// Declines: dtype, empty, ceil-average (the last window's divisor differs), post-ops, no-fast-implementation.
 #include <limits>
 
 #include "kernels/common/convolution_geometry.h"
@@ -44,7 +44,6 @@ class PoolOnednn final : public Kernel {
   const char* name() const override { return "pool_onednn"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType dtype = args.src[kSrc].dtype;
     const bool known = dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kU8 || dtype == DType::kS8;
     if (!known || args.dst[0].dtype != dtype) return Verdict::no("dtype");

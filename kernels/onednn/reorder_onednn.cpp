@@ -1,7 +1,7 @@
 // Layout conversions by oneDNN's generated code, and casts between floats. The destination is exactly
 // PrepareArgs::dst. Types that oneDNN does not know are moved as integers of their size.
 //
-// Declines: device, dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
+// Declines: dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
 #include "core/op/low_precision_floats.h"
 #include "kernels/common/parallel.h"
 #include "kernels/factories.h"
@@ -41,7 +41,6 @@ class ReorderOnednn final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     const DType from = args.src[0].dtype, to = args.dst[0].dtype;
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (from != to && !(isFloatDtype(from) && isFloatDtype(to))) return Verdict::no("dtype");
     if (args.dst[0].dims.count() == 0) return Verdict::no("empty");

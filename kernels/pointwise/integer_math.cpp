@@ -2,7 +2,7 @@
 // comparisons are bool. Operands are upconverted a piece at a time, so that one loop per operation is enough. A division by
 // zero fails the run.
 //
-// Declines: device, dtype, post-ops, layout.
+// Declines: dtype, post-ops, layout.
 #include <algorithm>
 #include <functional>
 
@@ -164,7 +164,6 @@ class IntegerMath final : public Kernel {
   const char* name() const override { return "integer_math"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (integerOpOf(args.spec.stringOr("op", "")) == IntegerOp::kUnknown) return Verdict::no("dtype");
     return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
   }

@@ -3,7 +3,7 @@
 // row-major, channels-last and channel-blocked layouts; the operands' tiles go through the chain, in f32, while they lie
 // in the first-level cache.
 //
-// Declines: device, dtype, layout.
+// Declines: dtype, layout.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/pointwise_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ipex_studio {
 namespace HWY_NAMESPACE {
 
-// What one thread remembers of an operand that had to be laid out as the tile: a per-channel vector repeated over a
+// One thread's copy of an operand that had to be laid out like the tile: a per-channel vector repeated over a
 // blocked layout's pixels is written once and read many times.
 struct LaidOut {
   const char* from = nullptr;
@@ -270,7 +270,7 @@ bool onlyChannels(const TensorDesc& aligned) {
   return true;
 }
 
-// Where an operand's own layout cannot be walked along `dst`'s, the layout it should come in.
+// The layout to ask for an operand in, if its own cannot be walked along `dst`'s.
 TensorDesc readableLayout(const TensorDesc& given, const TensorDesc& dst) {
   if (isFull(given, dst.dims)) {
     const bool strided = given.block == 0 && dst.block == 0;
@@ -286,7 +286,6 @@ class PointwiseSimd final : public Kernel {
   const char* name() const override { return "pointwise_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!inChains(src.dtype)) return Verdict::no("dtype");
     }

@@ -1,4 +1,4 @@
-// What one recurrent layer needs, the same on every instruction set. Private to recurrent_simd.cpp.
+// Parameters of one recurrent layer, the same on every instruction set. Private to recurrent_simd.cpp.
 #pragma once
 
 #include <cstdint>

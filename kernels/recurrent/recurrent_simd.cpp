@@ -4,7 +4,7 @@
 // all gates of a unit together, so that a step goes through them once for up to four rows, from the second-level cache
 // where they fit, and the gates never leave registers.
 //
-// Declines: device, dtype, post-ops, empty, weights (not constant).
+// Declines: dtype, post-ops, empty, weights (not constant).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/recurrent/recurrent_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -175,7 +175,6 @@ class RecurrentSimd final : public Kernel {
   const char* name() const override { return "recurrent_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }

@@ -1,7 +1,7 @@
 // Running sums along an axis: of f32 in double precision, as libtorch adds them on the CPU, of s64 exactly (modulo 2^64).
 // Lines side by side are summed together.
 //
-// Declines: device, dtype, post-ops.
+// Declines: dtype, post-ops.
 #include <algorithm>
 
 #include "kernels/common/line_walk.h"
@@ -54,7 +54,6 @@ class CumulativeSum final : public Kernel {
   const char* name() const override { return "cumulative_sum"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[0].dtype != DType::kF32 && args.src[0].dtype != DType::kS64) return Verdict::no("dtype");
     return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
   }

@@ -1,6 +1,6 @@
 // Extremes and order of s64 and s32 values along an axis; of equal ones the first comes first.
 //
-// Declines: device, dtype, post-ops, empty (extremes).
+// Declines: dtype, post-ops, empty (extremes).
 #include <algorithm>
 #include <numeric>
 
@@ -85,7 +85,6 @@ class IntegerSort final : public Kernel {
   const char* name() const override { return sorts_ ? "integer_sort" : "max_min_integer_sort"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[0].dtype != DType::kS64 && args.src[0].dtype != DType::kS32) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return sorts_ || args.src[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");

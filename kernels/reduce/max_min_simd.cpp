@@ -2,7 +2,7 @@
 // libtorch. Lines that lie side by side, and short lines one after the other, are the lanes of vectors; long lines are
 // cut into lanes whose winners then meet.
 //
-// Declines: device, dtype, post-ops, empty, size (more than 2^31 values in a line).
+// Declines: dtype, post-ops, empty, size (more than 2^31 values in a line).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/max_min_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -214,7 +214,6 @@ class MaxMinSimd final : public Kernel {
   const char* name() const override { return "max_min_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[0].dtype != DType::kF32) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (args.src[0].dims.count() == 0) return Verdict::no("empty");

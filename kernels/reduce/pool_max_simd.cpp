@@ -1,7 +1,7 @@
 // Max pooling of images and lines in channels-last or channel-blocked layout, of FP32, u8 and s8: the source lines of a
 // window are joined first, all columns at once, then its columns. NaN wins, as in the definition.
 //
-// Declines: device, dtype, mode (averages), rank (volumes), post-ops, empty, row-major.
+// Declines: dtype, mode (averages), rank (volumes), post-ops, empty, row-major.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/pool_max_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -135,7 +135,6 @@ class PoolMaxSimd final : public Kernel {
   const char* name() const override { return "pool_max_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType dtype = args.src[0].dtype;
     const bool known = dtype == DType::kF32 || dtype == DType::kU8 || dtype == DType::kS8;
     if (!known || args.dst[0].dtype != dtype) return Verdict::no("dtype");

@@ -1,7 +1,7 @@
 // Mean and sum of u8 or s8 over axes that lie before the innermost in memory (channels-last and channel-blocked images, rows
 // of a matrix): bytes are summed in 16 bits, these in 32, exactly; global average pooling is the important case.
 //
-// Declines: device, dtype, mode (max, min), post-ops, empty, layout, depth (sums beyond 31 bits).
+// Declines: dtype, mode (max, min), post-ops, empty, layout, depth (sums beyond 31 bits).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_bytes_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -141,7 +141,6 @@ class ReduceBytesSimd final : public Kernel {
   const char* name() const override { return "reduce_bytes_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     const DType result = args.dst[0].dtype;
     if (!isByte(args.src[0].dtype) || (!isByte(result) && result != DType::kF32)) return Verdict::no("dtype");
     const std::string mode = args.spec.stringOr("mode", "mean");

@@ -1,7 +1,7 @@
 // Mean, sum, max and min over any axes of an f32 tensor in row-major, channels-last or channel-blocked layout; global
 // average pooling is the important case. Blocked sources give blocked results where dims are kept.
 //
-// Declines: device, dtype, post-ops, empty.
+// Declines: dtype, post-ops, empty.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -217,7 +217,7 @@ void planLoops(const LoopNest& nest, std::int64_t threads, ReduceJob* job) {
     job->row_stride = nest.stride[0][row_loop];
   }
   job->outer_positions = job->reduced.count();
-  // Where there are fewer outer items than threads, long rows of kept values are shared in pieces.
+  // If there are fewer outer items than threads, long rows of kept values are shared in pieces.
   if (!job->inner_reduced && job->kept.count() < threads) {
     const std::int64_t share = (job->inner + threads - 1) / threads;
     job->piece_width = std::min(job->inner, std::max(kReduceNarrow, (share + 15) / 16 * 16));
@@ -230,7 +230,6 @@ class ReduceSimd final : public Kernel {
   const char* name() const override { return "reduce_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[0].dtype != DType::kF32 || args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return args.src[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");

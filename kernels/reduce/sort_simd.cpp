@@ -6,7 +6,7 @@
 // equal. Long lines are sorted by the digits of the upper half (LSD radix sort: Knuth, TAOCP 3, 5.2.5). Of a long line's
 // first few, vectors are compared with the worst of the best so far, and only what is better is collected.
 //
-// Declines: device, dtype, post-ops.
+// Declines: dtype, post-ops.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/sort_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -48,7 +48,8 @@ HWY_INLINE std::int32_t orderIn(std::uint64_t key, bool descending) {
   return static_cast<std::int32_t>((descending ? ~upper : upper) ^ 0x80000000u);
 }
 
-// By the upper halves, a byte at a time; `spare` has room for as many. Returns where the result stands.
+// Radix sort by the upper halves of keys, a byte at a time; `spare` has room for as many keys. Returns the buffer that
+// holds the result.
 const std::uint64_t* radixSorted(std::uint64_t* keys, std::uint64_t* spare, std::int64_t count) {
   std::uint32_t starts[4][256] = {};
   for (std::int64_t i = 0; i < count; ++i) {
@@ -168,7 +169,6 @@ class SortSimd final : public Kernel {
   const char* name() const override { return "sort_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[0].dtype != DType::kF32) return Verdict::no("dtype");
     return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
   }

@@ -19,7 +19,7 @@ constexpr std::int64_t kExciteTile = 2048;
 
 struct SqueezeExciteJob {
   std::int64_t images = 0, channels = 0, hidden = 0, pixels = 0;
-  // Of x and y: channel c of pixel p lies at c / side · side_stride + c % side + p · pixel_stride.
+  // Strides of x and y: channel c of pixel p lies at c / side · side_stride + c % side + p · pixel_stride.
   std::int64_t image_stride = 0, side = 0, side_stride = 0, pixel_stride = 0;
   // Units of work: groups of neighbouring images × shares of the channels, or of the pixels.
   std::int64_t group = 1, groups = 1, shares = 1;

@@ -1,4 +1,4 @@
-// What squeeze-and-excitation does to pixels, sums and products with gates, once per Highway target.
+// Loops of squeeze-and-excitation over pixels: sums, and products with gates, once per Highway target.
 #if defined(IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H
 #undef IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H

@@ -1,6 +1,6 @@
 // The kernel of squeeze-and-excitation blocks (squeeze_excite_simd.cpp): what it takes, packed weights, units of work.
 //
-// Declines: device, dtype, empty, weights-not-constant, post-ops (operands of another size than the result).
+// Declines: dtype, empty, weights-not-constant, post-ops (operands of another size than the result).
 #include <fmt/format.h>
 
 #include "core/op/kernel.h"
@@ -92,7 +92,6 @@ class SqueezeExciteSimd final : public Kernel {
   const char* name() const override { return "squeeze_excite_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     for (const TensorDesc& src : args.src) {
       if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
     }

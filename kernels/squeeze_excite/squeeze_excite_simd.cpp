@@ -34,7 +34,7 @@ HWY_INLINE void forSides(const SqueezeExciteJob& job, std::int64_t begin, std::i
 // Channels that memory holds: blocks are whole.
 std::int64_t heldChannels(const SqueezeExciteJob& job) { return (job.channels + job.side - 1) / job.side * job.side; }
 
-// What a unit is of: images from the first on, channels [begin, end), pixels from first_pixel on.
+// The part of x that a unit covers: images from the first on, channels [begin, end), pixels from first_pixel on.
 struct Part {
   Part(const SqueezeExciteJob& job, std::int64_t unit, bool by_pixels)
       : share(unit % job.shares),
@@ -50,7 +50,7 @@ struct Part {
   std::int64_t share, first, images, begin, end, first_pixel, pixels;
 };
 
-// What the unit's pixels add to the averages of its channels.
+// Adds the unit's pixels to the averages of its channels.
 void average(const SqueezeExciteJob& job, const Part& part, const float* image, float* mean) {
   const float factor = 1.0f / static_cast<float>(job.pixels);
   forSides(job, part.begin, std::min(part.end, heldChannels(job)),
@@ -124,7 +124,7 @@ HWY_INLINE void multiplyPanels(const PanelProduct& at) {
   }
 }
 
-// As many panels at once as fit the registers beside four rows.
+// Multiplies as many panels at once as fit the registers beside four rows.
 template <int kRows>
 void multiplyRows(PanelProduct at, std::int64_t panels) {
   constexpr int kTogether = HWY_TARGET <= HWY_AVX3 ? 4 : 2;

@@ -1,7 +1,7 @@
 // The grid of an affine transformation of an image, a row of the image at a time: along a row both coordinates are a
 // constant plus a multiple of x, whose values are the same in all rows and are computed once, when the step is prepared.
 //
-// Declines: device, post-ops, empty.
+// Declines: post-ops, empty.
 #include <vector>
 
 #include "kernels/common/parallel.h"
@@ -52,7 +52,6 @@ class AffineGridRows final : public Kernel {
   const char* name() const override { return "affine_grid_rows"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return args.dst[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
   }

@@ -3,7 +3,7 @@
 // counts is found once for all channels. Coordinates are computed in the order in which libtorch computes them, so that
 // the nearest pixel is the same.
 //
-// Declines: device, post-ops, empty, size (more than 2^31 pixels in a channel).
+// Declines: post-ops, empty, size (more than 2^31 pixels in a channel).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/vision/grid_sample_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -150,7 +150,6 @@ class GridSampleSimd final : public Kernel {
   const char* name() const override { return "grid_sample_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
     const Dims& x = args.src[0].dims;

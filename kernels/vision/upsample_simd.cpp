@@ -1,7 +1,7 @@
 // Nearest, bilinear and bicubic resampling of images and lines in row-major, channels-last or channel-blocked layout.
 // Rows are combined first (vectors along the row), then columns.
 //
-// Declines: device, dtype, rank (volumes), mode, post-ops, empty.
+// Declines: dtype, rank (volumes), mode, post-ops, empty.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/vision/upsample_simd.cpp"
 #include "kernels/common/highway_targets.h"
@@ -155,7 +155,6 @@ class UpsampleSimd final : public Kernel {
   const char* name() const override { return "upsample_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.target.device.kind != DeviceKind::kCpu) return Verdict::no("device");
     if (args.src[0].dtype != DType::kF32) return Verdict::no("dtype");
     if (args.src[0].dims.rank > 4) return Verdict::no("rank");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");

@@ -165,7 +165,7 @@ std::optional<Value*> readGated(Node* node, std::size_t side, ExciteMatch* match
   return chain->post_args[static_cast<std::size_t>(gate)];
 }
 
-// Whether the gate comes from the mean of what it scales by two products.
+// True if the gate is computed from the mean of the scaled tensor by two products.
 bool readGate(Value* gate, ExciteMatch* match) {
   Value* value = behindViews(gate, &match->nodes);
   for (Node** product : {&match->expand_node, &match->reduce_node}) {

@@ -42,7 +42,7 @@ bool isPlainSum(const Node* node) {
   return isKind(node, "aten::add") && node->inputs().size() == 3 && constantNumber(node->input(2)) == 1.0;
 }
 
-// Are the last three axes of both the same, and those of the view's constants?
+// True if the view keeps the last three axes, and its constants say so.
 bool keepsLastThree(const Node* view) {
   const auto from = knownSizes(view->input(0)), to = knownSizes(view->output());
   if (!from || !to || from->size() < 4 || to->size() < 4 || !std::equal(from->end() - 3, from->end(), to->end() - 3))

@@ -23,7 +23,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-// Where each attribute stands among the inputs; -1: the form has none.
+// Index of each attribute among the inputs; -1 if the form lacks it.
 struct ConvolutionForm {
   const char* kind;
   int spatial;  // 0: by the weights' rank
@@ -135,7 +135,7 @@ Decline checkOperands(const Node* node, const ConvolutionForm& form, int* spatia
   return {};
 }
 
-// Is the node already what we would write? Then nothing changes and no rewrite is counted.
+// True if the node already has the canonical form; then no rewrite is counted.
 bool isCanonical(const Node* node, int spatial) {
   if (node->kind() != torch::jit::aten::convolution) return false;
   const int lists[] = {kStride, kPadding, 5, 7};

@@ -62,7 +62,7 @@ const std::unordered_set<std::string>& readers() {
   return kKinds;
 }
 
-// Whether all readers of `value`, through views as well, take strided tensors. Collects `view` nodes on the way.
+// True if all readers of `value`, also through views, take strided tensors. Collects `view` nodes on the way.
 bool readStrided(const Value* value, std::vector<Node*>* found, Decline* decline) {
   for (const auto& use : value->uses()) {
     Node* user = use.user;

@@ -31,7 +31,7 @@ bool isSwap(std::int64_t a, std::int64_t b, std::int64_t rank) {
   return std::min(a, b) == rank - 2 && std::max(a, b) == rank - 1;
 }
 
-// What `value` is when its last two axes are swapped back; null when it is no such view.
+// The tensor that `value` views with its last two axes exchanged; null if it is no such view.
 Value* withoutTranspose(Value* value) {
   Node* node = value->node();
   if (node->inputs().empty()) return nullptr;

@@ -1,4 +1,4 @@
-// What the passes that append post-ops to a convolution, linear, matmul or pointwise operation share.
+// Helpers of the passes that append post-ops to a convolution, linear, matmul or pointwise operation.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Producer {
 // weights-not-constant, unsupported-attribute, unsupported-dtype.
 std::optional<Producer> readProducer(torch::jit::Value* data, const torch::jit::Node* user, Decline* decline);
 
-// Whether `operand` may stand in a binary post-op on `data`, whose node is to move to where `operand` is read: same
+// True if `operand` may stand in a binary post-op on `data`, whose node is to move to where `operand` is read: same
 // dtype, broadcast to `data` without enlarging it, and nothing that is read later may be written.
 bool operandFits(PassContext& context, torch::jit::Value* operand, const torch::jit::Value* data, Decline* decline);
 bool mayBeReadLater(PassContext& context, const FusedOp& op);
@@ -35,7 +35,7 @@ bool appendTo(FusedOp* op, const Elementwise& elementwise);
 void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise,
                    torch::jit::Node* node);
 
-// Whether the value is a float32 tensor as far as is known.
+// True if the value is a float32 tensor as far as is known.
 bool isFloat32(const torch::jit::Value* value);
 // "relu" of aten::relu and ipex_studio::relu alike.
 std::string shortName(const torch::jit::Node* node);

@@ -37,7 +37,7 @@ bool isWeightedNode(const torch::jit::Node* node);
 // Declines: weights-not-constant, unsupported-dtype, unsupported-attribute, value-may-be-aliased-or-written.
 Decline readWeightedNode(torch::jit::Node* node, PassContext& context, WeightedNode& result);
 
-// May `user` swallow the result of `node`? Declines: value-is-graph-output, producer-has-other-uses, control-flow.
+// Decides whether `user` may absorb `node`. Declines: value-is-graph-output, producer-has-other-uses, control-flow.
 Decline checkOnlyUse(const torch::jit::Node* node, const torch::jit::Node* user);
 
 // Replaces `weighted` and its only user `user` by one node with y' = scale[c]·y + shift[c]. `scale` and `shift` are

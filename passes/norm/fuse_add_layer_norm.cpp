@@ -42,7 +42,7 @@ std::optional<AddLayerNormMatch> matchNorm(Node* norm) {
   return AddLayerNormMatch{norm, sum, norm->input(own ? 1 : 2), norm->input(own ? 2 : 3), {}};
 }
 
-// What the normalization does, and the sizes it normalizes; false where they are not constant.
+// Reads the normalization's attributes and the sizes it normalizes; false if they are not constant.
 bool readNorm(AddLayerNormMatch* match, std::vector<std::int64_t>* normalized) {
   Node* norm = match->norm;
   if (isOwn(norm)) {
@@ -68,8 +68,8 @@ bool isAffine(const Value* value, const std::vector<std::int64_t>& sizes) {
   return isNone(value) || (isFloat32(value) && knownSizes(value) == sizes);
 }
 
-// Where the fused node can stand: at the normalization when everything else reads the sum behind it, else at the sum
-// when factor and offset exist by then; null when neither.
+// The place of the fused node: at the normalization if everything else reads the sum after it, else at the sum if
+// factor and offset exist there; null if neither holds.
 Node* placeFor(const AddLayerNormMatch& match) {
   const auto& uses = match.sum->output()->uses();
   const bool read_behind = std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {

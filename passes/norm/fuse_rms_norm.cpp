@@ -119,7 +119,7 @@ std::optional<RowNormMatch> matchOperator(Node* root) {
   return match;
 }
 
-// What is normalized together; empty where it is not the last axes.
+// Sizes of the axes that are normalized together; empty if they are not the last ones.
 std::vector<std::int64_t> normalizedSizes(const RowNormMatch& match) {
   const auto sizes = knownSizes(match.x);
   const std::size_t axes = match.axes.size();

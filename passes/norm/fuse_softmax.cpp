@@ -84,7 +84,7 @@ SoftmaxMatch matchScores(PassContext& context, Node* softmax) {
   return match;
 }
 
-// Whether it is over the last axis and in float32.
+// Declines a softmax that is not over the last axis or not in float32.
 Decline whyNot(const Node* softmax, const SoftmaxMatch& match) {
   const auto axis = constantInt(softmax->input(1));
   const auto sizes = knownSizes(match.x);

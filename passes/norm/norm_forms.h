@@ -24,14 +24,14 @@ struct Deviation {
 // Appends what was read through to `nodes`, also where nullopt is returned.
 std::optional<Deviation> readDeviation(torch::jit::Value* value, bool inverse, std::vector<torch::jit::Node*>* nodes);
 
-// Whether `value` is x·x; appends what was read through to `nodes`.
+// True if `value` is x·x; appends the nodes that compute it to `nodes`.
 bool isSquareOf(torch::jit::Value* value, const torch::jit::Value* x, std::vector<torch::jit::Node*>* nodes);
 
 // The only reader of `*last`, when it is `kind` (aten::mul, or aten::add with the factor 1) with a constant tensor: takes it
 // into `nodes` and `last`, and returns the constant.
 std::optional<at::Tensor> takeAffine(const char* kind, torch::jit::Node** last, std::vector<torch::jit::Node*>* nodes);
 
-// Whether the axes are the last ones of a tensor of this rank.
+// True if the axes are the last ones of a tensor of this rank.
 bool areTrailing(std::vector<std::int64_t> axes, std::size_t rank);
 
 // gamma or beta with the normalized sizes only; false when it has others. `rank` is that of what is normalized.

@@ -1,4 +1,4 @@
-// What insert-casts asks about attention, and how it is written with products in BF16. Private to that pass.
+// Questions of insert-casts about attention, and attention written with products in BF16. Private to that pass.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,25 @@ namespace ipex_studio {
 // mask. nullopt for other nodes, and where the precision of its products was chosen before.
 std::optional<LoweredNode> readAttention(torch::jit::Node* node);
 
-// What makes the list of pieces of a tensor (chunk, split, unbind) that this node alone unpacks: views of its first operand.
-// Null for other nodes.
+// The node (chunk, split, unbind) that makes the list of pieces that `unpack` alone unpacks: views of its first
+// operand. Null for other nodes.
 torch::jit::Node* piecesUnpackedBy(torch::jit::Node* unpack);
 
 // Reads the sizes of its operand only, whatever its type.
 bool asksForSizes(const torch::jit::Node* node);
 
-// Is this use the mask of an attention? It stays FP32, whatever the products are.
+// True if this use is the mask of an attention, which stays FP32 whatever the products are.
 bool isMask(const torch::jit::Use& use);
 
 // Convolution, linear layer or matmul of integers whose result is FP32.
 bool isProductOfIntegers(torch::jit::Node* node);
 
-// Does a product of integers give queries, keys or values, perhaps through chains and operations that only move elements?
+// True if a product of integers gives queries, keys or values, perhaps through chains and operations that only move
+// elements.
 bool attendsToIntegerProducts(const LoweredNode& attention);
 
-// Is all that reads `value`, perhaps through operations that only move elements, the queries, keys or values of one of `attentions`?
+// True if `value` is read as queries, keys or values of `attentions` only, perhaps through operations that only move
+// elements.
 bool readByAttentionOnly(torch::jit::Value* value, const std::unordered_set<const torch::jit::Node*>& attentions);
 
 // The same node with products=bf16 in the place of `node`, which stays; its result is BF16 unless it is integers.

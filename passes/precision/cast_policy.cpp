@@ -28,7 +28,8 @@ bool allOperations(const LoweredNode& lowered, const Test& test) {
   return std::all_of(lowered.ops.begin(), lowered.ops.end(), [&](const LoweredOp& op) { return test(op.spec.kind); });
 }
 
-// What makes a tensor of its own takes an operand for its sizes only.
+// True if the operation reads values of a float operand; one that makes a tensor of its own takes operands for their
+// sizes only.
 bool readsFloats(const LoweredOp& op) {
   return std::any_of(op.src.begin(), op.src.end(),
                      [](const LoweredOperand& operand) { return operand.value != nullptr && isFloat(operand.value); });
@@ -75,7 +76,7 @@ bool readsBeyondFp16(Node* node) {
   });
 }
 
-// Why an operation that BF16 takes keeps FP32 in FP16; empty where it does not.
+// Why an operation that runs in BF16 keeps FP32 under FP16; empty if it does not.
 const char* whyNotFp16(Node* node, const LoweredNode& lowered, const CastPolicy& policy) {
   for (const LoweredOp& op : lowered.ops) {
     if (std::any_of(op.spec.post_ops.begin(), op.spec.post_ops.end(), mayLeaveFp16)) {

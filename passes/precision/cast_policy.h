@@ -1,4 +1,5 @@
-// What insert-casts does with an operation: compute it in low-precision floats, let it follow its operands, or keep it in FP32. Private
+// The decision of insert-casts about an operation: compute it in low-precision floats, let it follow its operands, or
+// keep it in FP32. Private
 // to that pass.
 //
 // Products are lowered: they sum in FP32. Chains, pools, concatenations and views follow. Normalizations, softmax, reductions

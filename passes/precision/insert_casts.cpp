@@ -27,7 +27,6 @@
 #include "core/lower/lowering.h"
 #include "core/quantization/quantizable_ops.h"
 #include "core/quantization/recipe.h"
-#include "core/runtime/machine_facts.h"
 #include "passes/pass_list.h"
 #include "passes/precision/attention_precision.h"
 #include "passes/precision/cast_policy.h"
@@ -42,7 +41,7 @@ constexpr int kWide = 0, kNarrow = 1;  // alternatives of a node
 constexpr std::int64_t kFewChannels = 8;
 constexpr double kNever = 1e15;  // more bytes than any graph moves
 
-// What a recipe and a person want of an INT8 network.
+// The precisions that a recipe and a person ask of an INT8 network.
 struct RecipeWishes {
   std::unordered_set<std::string> bf16, fp32;  // keys of operations
   bool any_bf16 = false;                       // something is wanted in BF16, by key or by decision
@@ -108,7 +107,7 @@ class CastInserter {
         return context_.missed(node, reasons::kNotProfitable,
                                "No product of integers gives its queries, keys or values: it keeps FP32.");
       }
-      if (!hasBf16(machineFacts().isa)) {
+      if (!context_.options.capabilities.value_or(Capabilities{}).bf16) {
         return context_.missed(node, reasons::kNotProfitable,
                                "This CPU does not multiply BF16: attention between products of integers keeps FP32.");
       }
@@ -361,7 +360,7 @@ class CastInserter {
     return made;
   }
 
-  // What still reads FP32: operations that keep it, and those that a limit left alone.
+  // Casts back to FP32 for the readers that still want it: operations that keep it, and those that a limit left alone.
   void returnToFp32(Value* value, Node* node) {
     std::vector<torch::jit::Use> readers;
     std::size_t unconcerned = 0;

@@ -138,7 +138,7 @@ void findFactors(std::vector<EqualizedPair>* pairs) {
   for (EqualizedPair& pair : *pairs) pair.factors = levels.at(pair.first.node).out;
 }
 
-// How far the widest channel reaches beyond the narrowest.
+// Ratio of the widest channel's range to the narrowest one's.
 double spreadOf(const WeightedNode& layer) {
   const at::Tensor ranges = layer.weight.detach().to(at::kDouble).abs().flatten(1).amax(1);
   const at::Tensor some = ranges.masked_select(ranges > kNoRange);

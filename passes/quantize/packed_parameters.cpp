@@ -7,7 +7,7 @@ namespace {
 
 using torch::jit::IValue;
 
-// By the operators that PyTorch has for this: the packed forms themselves differ by engine.
+// Unpacks by PyTorch's own operators, since the packed forms differ by engine.
 std::vector<IValue> ask(const char* name, const IValue& packed) {
   const auto op = c10::Dispatcher::singleton().findSchema({name, ""});
   if (!op) throw std::runtime_error(std::string("this libtorch has no ") + name);
@@ -45,7 +45,7 @@ bool fill(const std::vector<IValue>& unpacked, PackedParameters* parameters, std
   return true;
 }
 
-// What `read` makes of packed weights that are constant.
+// The result of `read` on packed weights, if they are constant.
 template <class Read>
 std::optional<PackedParameters> unpack(const torch::jit::Value* packed, std::string* why, const Read& read) {
   const auto object = constantObject(packed, why);

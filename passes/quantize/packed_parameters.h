@@ -1,4 +1,4 @@
-// What the packed parameters of PyTorch's quantized operators hold. Private to canonicalize-quantized.
+// Contents of the packed parameters of PyTorch's quantized operators. Private to canonicalize-quantized.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,8 @@ struct PackedParameters {
   std::int64_t groups = 1;
 };
 
-// Of a constant Conv2dPackedParamsBase or LinearPackedParamsBase, whichever engine (FBGEMM, QNNPACK) packed it. nullopt with
+// Unpacks a constant Conv2dPackedParamsBase or LinearPackedParamsBase, whichever engine (FBGEMM, QNNPACK) packed it.
+// nullopt with
 // the reason in `why` when the value is no such constant, or its weights are not symmetric s8.
 std::optional<PackedParameters> unpackConvolution2d(const torch::jit::Value* packed, std::string* why);
 std::optional<PackedParameters> unpackLinear(const torch::jit::Value* packed, std::string* why);

@@ -12,7 +12,7 @@ using torch::jit::Value;
 
 namespace {
 
-// What a step costs beside the bytes it moves: some microseconds of a core's memory traffic.
+// Fixed cost of a step, in bytes of memory traffic: some microseconds of one core.
 constexpr double kStepBytes = 40e3;
 
 class FormLabelling {

@@ -1,4 +1,4 @@
-// Which operations read and write integers: a least-cost labelling of the graph. Private to insert-quantize.
+// Decides which operations read and write integers: a least-cost labelling of the graph. Private to insert-quantize.
 #pragma once
 
 #include <vector>

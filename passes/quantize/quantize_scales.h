@@ -14,7 +14,7 @@ class QuantizationScales {
  public:
   QuantizationScales(const Recipe& recipe, const ValueKeys& keys);
 
-  // Was everything that the value may hold calibrated, and is finite?
+  // True if everything that the value may hold was calibrated and is finite.
   bool known(torch::jit::Value* value) const;
   const RecipeValue* calibrated(const torch::jit::Value* value) const;
 

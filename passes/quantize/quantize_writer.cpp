@@ -11,7 +11,7 @@ using torch::jit::Value;
 
 namespace {
 
-// Where a value is converted once for all its readers: right behind what made it.
+// The place to convert a value once for all its readers: right after its producer.
 Node* behind(Value* value, Node* before) {
   if (value->node()->kind() == c10::prim::Param) return *before->owningGraph()->nodes().begin();
   return value->node()->next();

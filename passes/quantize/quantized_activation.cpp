@@ -13,7 +13,7 @@ using torch::jit::Node;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What libtorch gives results of sigmoid and hardsigmoid, and of tanh.
+// Scale and zero point that libtorch gives results of sigmoid and hardsigmoid, and of tanh.
 AffineParameters unitInterval() { return {1.0 / 256, 0}; }
 AffineParameters symmetricUnit() { return {2.0 / 256, 128}; }
 

@@ -18,8 +18,8 @@ struct QuantizedActivation {
   AffineParameters result;       // what they mean then
 };
 
-// Of relu, relu6, hardtanh, clamp, sigmoid, hardsigmoid, tanh, hardswish and leaky_relu on integers that mean `source`; nullopt
-// where a bound or a scale is not constant.
+// Reads relu, relu6, hardtanh, clamp, sigmoid, hardsigmoid, tanh, hardswish and leaky_relu on integers with scale and
+// zero point `source`; nullopt if a bound or a scale is not constant.
 std::optional<QuantizedActivation> readQuantizedActivation(const torch::jit::Node* node,
                                                            const AffineParameters& source);
 

@@ -1,4 +1,5 @@
-// What canonicalize-quantized does with each operation on quantized tensors. Private to that pass: the table of operations and
+// Translates each operation on quantized tensors for canonicalize-quantized. Private to that pass: the table of
+// operations and
 // those that move integers are in canonicalize_quantized.cpp, those that compute in quantized_operations.cpp.
 #pragma once
 
@@ -25,7 +26,7 @@ class QuantizedReader {
 
   bool run();
 
-  // What makes quantized tensors; the other operations of the table take them as well.
+  // Kinds that make quantized tensors; the other operations of the table also take them.
   static std::vector<const char*> makers();
 
  private:

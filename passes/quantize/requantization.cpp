@@ -1,9 +1,5 @@
 #include "passes/quantize/requantization.h"
 
-#include <algorithm>
-
-#include "core/runtime/machine_facts.h"
-
 namespace ipex_studio {
 
 using torch::jit::Node;
@@ -36,11 +32,7 @@ void appendSumOfIntegers(std::vector<PostOp>* chain, PostOp post_op, const Affin
 
 int integerWeightBits(const OptimizeOptions& options) {
   if (options.weight_bits != 0) return options.weight_bits;
-  const MachineFacts facts = machineFacts();
-  const auto has = [&](const char* feature) {
-    return std::find(facts.features.begin(), facts.features.end(), feature) != facts.features.end();
-  };
-  return has("avx512_vnni") || has("avx_vnni") || has("amx_int8") ? 8 : 7;
+  return options.capabilities.value_or(Capabilities{}).vnni ? 8 : 7;
 }
 
 Value* operandValue(Rewriter& rewriter, const LoweredOperand& operand, Node* before) {

@@ -34,7 +34,7 @@ torch::jit::Value* operandValue(Rewriter& rewriter, const LoweredOperand& operan
 
 void setDtype(torch::jit::Value* value, at::ScalarType dtype);
 
-// What a product of integers is made of beside its operands.
+// Weights of a product of integers with their scales.
 struct IntegerWeights {
   at::Tensor integers;  // s8
   at::Tensor scales;    // f32 or f64 [O]

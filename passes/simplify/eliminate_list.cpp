@@ -59,7 +59,7 @@ bool unpackSum(Node* unpack, PassContext& context) {
   return true;
 }
 
-// What the results of `node` are; empty: not a reader of a known list.
+// Values that the results of `node` equal; empty if it does not read a known list.
 std::vector<Value*> valuesRead(Node* node, PassContext& context) {
   Value* const list = node->input(0);
   const auto elements = list->node()->inputs();

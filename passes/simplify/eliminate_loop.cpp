@@ -19,7 +19,7 @@ using torch::jit::Node;
 
 constexpr std::int64_t kMaxRounds = 64, kMaxUnrolledNodes = 512;
 
-// How many nodes are in the block, and in those nested in it.
+// Number of nodes in the block and in the blocks nested in it.
 std::int64_t nodesIn(const torch::jit::Block* block) {
   std::int64_t count = 0;
   for (const Node* node : block->nodes()) {

@@ -28,10 +28,10 @@ namespace {
 using Misses = std::vector<std::pair<const Node*, Decline>>;
 
 constexpr double kSmallBytes = 1 << 20;
-// What an operator that cannot run on meta tensors may be asked to make before its result is measured.
+// Largest result, in bytes, that an operator may make if it cannot run on meta tensors first.
 constexpr double kTrialBytes = 16 << 20;
 
-// By the kind alone.
+// True if nodes of this kind may be folded; operands are checked elsewhere.
 bool mayFold(c10::Symbol kind) {
   static const std::unordered_set<std::string> never = {"aten::dequantize",     "aten::empty",
                                                         "aten::empty_like",     "aten::empty_strided",
@@ -241,7 +241,8 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_bra
   return changed;
 }
 
-// What earlier passes could not answer before a branch was taken, and what decides further branches.
+// Runs earlier passes again: they answer questions that were open before a branch was taken, and their answers decide
+// further branches.
 void answerAgain(Graph& graph, PassContext& context) {
   for (const Pass* pass :
        {&kEliminateTuple, &kEliminateList, &kEliminateBranchResult, &kPropagateChecks, &kFoldSize, &kFoldTensorFacts}) {

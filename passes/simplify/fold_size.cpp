@@ -35,7 +35,7 @@ class Decided {
     return sizes;
   }
 
-  // What readers with weights that run whenever the value is there ask of its last dimension.
+  // The last dimension that readers with weights demand, if they run whenever the value exists.
   static std::int64_t demandedWidth(const Value* value) {
     constexpr std::size_t kLookedAt = 32;
     const auto& uses = value->uses();

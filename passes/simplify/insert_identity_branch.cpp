@@ -36,7 +36,7 @@ Pair askedAbout(const Node* node, const Graph& graph) {
   return a->offset() < b->offset() ? Pair{a, b} : Pair{b, a};
 }
 
-// Does nothing that was seen tell them apart?
+// True if nothing seen in the example run tells the two arguments apart.
 bool mayBeOne(const Pair& pair) {
   const auto sizes = knownSizes(pair.first);
   return sizes && sizes == knownSizes(pair.second) && knownDtype(pair.first) == knownDtype(pair.second);

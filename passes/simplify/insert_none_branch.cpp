@@ -22,7 +22,7 @@ using torch::jit::Value;
 
 bool asksForNone(const Use& use) { return isKind(use.user, "aten::__is__") || isKind(use.user, "aten::__isnot__"); }
 
-// Was the argument there when the example ran? What it is cast to was seen then.
+// True if the example run gave the argument; the type of its cast was recorded then.
 bool wasGiven(const Value* argument) {
   const auto& uses = argument->uses();
   return std::any_of(uses.begin(), uses.end(), [](const Use& use) {

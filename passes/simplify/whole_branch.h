@@ -5,8 +5,8 @@
 
 namespace ipex_studio {
 
-// Are all results of the graph those of one condition, and is there no other? Then it was made so, by its author or by a pass
-// that gives a case a graph of its own.
+// True if all results of the graph are those of its only condition: its author, or a pass that gives a case a graph of
+// its own, made it so.
 bool isWholeBranch(const torch::jit::Graph& graph);
 
 }  // namespace ipex_studio

@@ -46,7 +46,7 @@ std::optional<double> plainNumber(const Value* value) {
   return constantNumber(value);
 }
 
-// Does arithmetic with this number keep the dtype of `x`?
+// True if arithmetic with this number keeps the dtype of `x`.
 bool keepsDtype(const Node* node, const Value* x, const Value* number) {
   const auto dtype = certainDtype(x);
   if (!dtype) return false;
@@ -141,7 +141,7 @@ const std::vector<const char*>& kindsOfIdentities() {
   return kKinds;
 }
 
-// What the node hands on, and how; null: it does something.
+// The operand that the node hands on unchanged, and how; null if it computes something.
 Value* identityOf(Node* node, Identity* how) {
   if (node->outputs().size() != 1 || node->inputs().empty()) return nullptr;
   if (node->kind() == aten::cat && node->input(0)->node()->kind() == torch::jit::prim::ListConstruct) {

@@ -36,7 +36,7 @@ bool mayWriteAnything(const Node* node) {
   return schema == nullptr || schema->is_mutable() || !node->blocks().empty();
 }
 
-// Do all readers of what the operator returned see the value that it wrote? Only soon after it, with no other write between.
+// True if all readers of the operator's result see the value that it wrote: they follow it with no other write between.
 bool isReadAtOnce(const Node* write) {
   return std::all_of(write->output()->uses().begin(), write->output()->uses().end(), [&](const torch::jit::Use& use) {
     const auto* schema = use.user->maybeSchema();
@@ -133,7 +133,7 @@ Decline SliceWrites::decline(const Node* node, bool plain) const {
   return name == "copy_" ? declineCopy(node) : Decline();
 }
 
-// What the slice holds after the write.
+// The value of the slice after the write.
 Value* SliceWrites::sliceValue(Node* node) {
   const std::string name = node->kind().toUnqualString();
   Value* slice = node->input(0);

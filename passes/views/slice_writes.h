@@ -7,7 +7,7 @@
 
 namespace ipex_studio {
 
-// Does `view`, made before `node`, give its readers nothing but the value before `node`? All of them run before it, and
+// True if `view`, made before `node`, gives its readers only the value before `node`: all of them run before it and
 // keep no other name for the memory.
 bool isReadBefore(const torch::jit::Value* view, const torch::jit::Node* node);
 
@@ -24,11 +24,11 @@ class SliceWrites {
  public:
   explicit SliceWrites(Rewriter& rewriter) : rewriter_(rewriter) {}
 
-  // Is what `node` writes to a slice of something?
+  // True if `node` writes to a slice of a tensor.
   static bool isSliceWrite(const torch::jit::Node* node);
-  // Why it has to stay. `plain`: there is an operator of the same name without the underscore.
+  // Why the write has to stay. `plain`: there is an operator of the same name without the underscore.
   Decline decline(const torch::jit::Node* node, bool plain) const;
-  // Only after permit().
+  // Call only after permit().
   void rewrite(torch::jit::Node* node);
 
  private:

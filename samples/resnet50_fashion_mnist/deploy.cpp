@@ -91,7 +91,7 @@ void runAll(const DataSet& data, std::vector<Variant>& variants) {
   }
 }
 
-// What a program does that only has the file.
+// Accuracy as a program measures it that only has the file.
 double accuracyOfFile(const std::string& path, const DataSet& data) {
   const torch::NoGradGuard no_gradients;
   torch::jit::Module module = torch::jit::load(path);

@@ -42,7 +42,7 @@ Images read(const std::string& name) {
           ipex_studio::readIdx(kData + name + "-labels-idx1-ubyte.gz").to(at::kLong)};
 }
 
-// What preprocess.toml says, for a whole batch: to 0..1, mean and deviation of the set, 32x32, three channels.
+// Applies preprocess.toml to a whole batch: to 0..1, mean and deviation of the set, 32x32, three channels.
 at::Tensor prepare(const at::Tensor& pixels) {
   at::Tensor x = pixels.unsqueeze(1).to(at::kFloat).div(255).sub(0.286).div(0.353);
   x = at::constant_pad_nd(x, {2, 2, 2, 2}, -0.286 / 0.353);

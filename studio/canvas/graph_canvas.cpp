@@ -17,7 +17,7 @@ constexpr float kMinStart = 0.72F;  // names and facts of nodes can still be rea
 constexpr float kMapStrip = 72;
 constexpr float kMapPad = 8;
 constexpr float kMaxMapScale = 0.12F;
-// How near to an edge the mouse must be, in pixels.
+// Largest distance of the mouse from an edge that it hits, in pixels.
 constexpr float kEdgeReach = 5;
 // More boxes than this say no more on a minimap.
 constexpr std::size_t kMaxMapNodes = 3000;
@@ -33,7 +33,7 @@ SpatialIndex::Box including(const SpatialIndex::Box& box, const CanvasNode& node
           std::max(box.right, node.corner.x + node.size.width), std::max(box.bottom, node.corner.y + node.size.height)};
 }
 
-// Else it is at the bottom: for graphs that are wide and fit the view's height at 100 %.
+// True if the minimap is at the right; it is at the bottom for graphs that are wide and fit the view's height at 100 %.
 bool mapAtRight(const Layout& layout, ImVec2 size, float scale) {
   return layout.height >= layout.width || layout.height * scale > size.y;
 }

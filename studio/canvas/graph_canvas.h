@@ -15,7 +15,7 @@
 
 namespace ipex_studio {
 
-// How a node stands to the graph it is compared with. Drawn as a sign, never as a colour alone.
+// A node's difference from the graph it is compared with. Drawn as a sign, never as a colour alone.
 enum class CanvasMark : std::uint8_t { kNone, kAdded, kRemoved, kChanged };
 
 // Coordinates are in pixels at 100 % zoom and scale 1. Strings are fit for display (see displayText).
@@ -52,7 +52,7 @@ struct CanvasFrame {
   std::int32_t module = -1;
 };
 
-// Which things touch which cell of a grid over the scene.
+// Maps each cell of a grid over the scene to the boxes that touch it.
 class SpatialIndex {
  public:
   struct Box {
@@ -116,7 +116,7 @@ class GraphCanvas {
   void trace(std::int32_t value) { traced_ = value; }
   std::int32_t traced() const { return traced_; }
   void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
-  // By shares of the view.
+  // Moves the view by shares of its size.
   void pan(float right, float down) { pan_ = {pan_.x + right, pan_.y + down}; }
   // A point of the scene moved: keep it where it is on the screen.
   void follow(LayoutPoint from, LayoutPoint to);
@@ -131,12 +131,12 @@ class GraphCanvas {
   }
   void showMinimap(bool show) { show_minimap_ = show; }
 
-  // Nothing has moved the view since requestStart().
+  // True if nothing has moved the view since requestStart().
   bool atStart() const { return zoom_ == start_zoom_ && centre_.x == start_.x && centre_.y == start_.y; }
   float zoom() const { return zoom_; }
   void setZoom(float zoom);
   LayoutPoint centre() const { return centre_; }
-  // What the last draw put on the screen, for tests and for the frame budget.
+  // Counts of the last draw, for tests and for the frame budget.
   struct Drawn {
     std::int32_t nodes = 0;
     std::int32_t edges = 0;

@@ -1,4 +1,4 @@
-// What the canvas puts on the screen: nodes, edges and their labels, by level of detail.
+// Drawing of the canvas: nodes, edges and their labels, by level of detail.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// How a point of the scene gets onto the screen, and how much is drawn at the zoom. Shared by the canvas's own files.
+// Mapping from the scene to the screen, and the level of detail at a zoom. Private to the canvas.
 #pragma once
 
 #include "studio/canvas/graph_canvas.h"

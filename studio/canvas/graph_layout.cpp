@@ -35,7 +35,7 @@ namespace {
 
 constexpr float kDummyWidth = 10;
 constexpr float kMargin = 24;
-// How far from a node's side edges may end.
+// Smallest distance of an edge's end from a node's side.
 constexpr float kPortInset = 14;
 constexpr float kPortStep = 26;
 // Dummies per node that may be spent on long edges.
@@ -43,7 +43,8 @@ constexpr std::int64_t kDummiesPerNode = 4;
 constexpr std::int64_t kDummiesAlways = 1000;
 constexpr int kTightenPasses = 8;
 constexpr std::size_t kMaxDragged = 96;
-// What may be spent on few crossings, see orderLayers; graphs of few nodes get as much as if they had that many.
+// Work budget for reducing crossings, see orderLayers; graphs with fewer nodes than kFewNodes get the budget of that
+// many.
 constexpr std::int64_t kWorkPerNode = 1500;
 constexpr std::int32_t kFewNodes = 1500;
 
@@ -139,7 +140,8 @@ class Tightener {
   std::int32_t stamp_ = 0;
 };
 
-// How nodes come to their layers before they are tightened: as high as their sources allow, or as low as their readers do.
+// First assignment of nodes to layers, before tightening: as high as their sources allow, or as low as their readers
+// do.
 struct Layering {
   bool from_sinks = false;
   std::int32_t settle = 0;  // where nodes go that may stand higher or lower at no cost: 1 down, -1 up, 0 nowhere

@@ -12,7 +12,7 @@ namespace ipex_studio::layout_internal {
 namespace {
 
 constexpr int kMaxLeftOut = 24;
-// What a vertex or edge costs per test, in units of `work`.
+// Cost of a vertex or edge per test, in units of `work`.
 constexpr std::int64_t kTestCost = 120;
 
 // Vertices with one edge on each side stand for the edge between those around them; parallel ones are one edge.
@@ -134,7 +134,7 @@ class Contracted {
                              [&](std::int32_t a, std::int32_t b) { return loss(a) < loss(b); });
   }
 
-  // Where the edges to others begin, all round from those from others.
+  // First outgoing edge in clockwise order, after the incoming ones.
   std::int32_t firstOut(std::int32_t v) const {
     const std::int32_t degree = around_.degree(v);
     const auto edge = [&](std::int32_t i) { return edges_[around_.targets[around_.begin[v] + i % degree]]; };

@@ -50,7 +50,7 @@ using LayeredPath = std::vector<std::int32_t>;
 // All vertices alone and all chains of vertices with one neighbour above and one below, with and without what they end at.
 std::vector<LayeredPath> pathsOf(const LayeredGraph& graph);
 
-// Where a path goes that crosses as little in other places.
+// Choice among paths with equally few crossings.
 enum class Ties { kStay, kLeft, kRight };
 
 // Each path with a crossing goes where it crosses least, the others being where they are. Returns how many crossings that saved.

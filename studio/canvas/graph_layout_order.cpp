@@ -16,7 +16,7 @@ constexpr int kMaxExchanges = 4;  // rounds of exchanging neighbours per sweep
 // Rounds of putting paths elsewhere, and how many in a row may bring nothing.
 constexpr int kMaxRounds = 16;
 constexpr int kIdleRounds = 5;
-// What a vertex costs, in units of `work`: the preparation of all starts, and one sweep.
+// Cost of a vertex, in units of `work`: the preparation of all starts, and one sweep.
 constexpr std::int64_t kPrepareCost = 300;
 constexpr std::int64_t kSweepCost = 100;
 
@@ -140,7 +140,7 @@ std::int64_t countCrossings(const LayeredGraph& graph, const std::atomic<bool>* 
   return crossings;
 }
 
-// How the vertices stand before the first sweep: in the reading order of the graph, by branches, and their mirror images.
+// Order of the vertices before the first sweep: the reading order of the graph, by branches, and their mirror images.
 enum class Start { kReading, kBranches, kReadingMirrored, kBranchesUpwards };
 
 // Each vertex as soon as all those before it were visited, the latest first, those of lowest `key` before others: one
@@ -202,7 +202,7 @@ void initialOrder(LayeredGraph* graph, Start start) {
   for (const auto& layer : graph->order) updatePositions(graph, layer);
 }
 
-// Which vertices hang together, numbered as their first ones come.
+// Connected components, numbered in the order of their first vertices.
 struct Components {
   std::int32_t count = 0;
   std::vector<std::int32_t> of;

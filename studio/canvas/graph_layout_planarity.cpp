@@ -323,7 +323,7 @@ class LeftRight {
     }
   }
 
-  // Of edges.
+  // Per edge.
   std::vector<std::int32_t> from_;
   std::vector<std::int32_t> to_;
   std::vector<std::int32_t> lowest_;  // height of the lowest return point
@@ -333,7 +333,7 @@ class LeftRight {
   std::vector<std::int32_t> side_;
   std::vector<std::int32_t> lowest_edge_;
   std::vector<std::size_t> bottom_;  // pairs there were before the edge
-  // Of vertices.
+  // Per vertex.
   std::vector<std::int32_t> height_;
   std::vector<std::int32_t> parent_;  // the tree edge to it
   std::vector<std::int32_t> first_;   // of the half-edges around it
@@ -341,7 +341,7 @@ class LeftRight {
   Adjacency outs_;  // edges from each vertex as they nest
   std::vector<ConflictPair> pairs_;
   std::vector<std::int32_t> conflict_;
-  // Of half-edges, clockwise.
+  // Per half-edge, clockwise.
   std::vector<std::int32_t> after_;
   std::vector<std::int32_t> before_;
 };

@@ -37,7 +37,7 @@ class Reinserter {
 
   const std::vector<std::int32_t>& layerOf(std::int32_t v) const { return graph_.order[graph_.layer[v]]; }
 
-  // Which vertices have an edge that is crossed.
+  // Marks vertices that have a crossed edge.
   void markCrossed() {
     crossed_.assign(graph_.layer.size(), false);
     std::vector<std::int32_t> least;

@@ -184,7 +184,7 @@ class Uniter {
     if (pairs_.insert(pair).second) stage->edges.push_back(edge);
   }
 
-  // What a block begins with hangs on the block's owner.
+  // The first nodes of a block hang on the block's owner.
   void enterBlock(const GraphSnapshot& shown, std::int32_t n, UnionStage* stage) {
     const GraphNode& node = shown.nodes[n];
     if (node.parent < 0 || static_cast<std::size_t>(node.parent) >= shown.nodes.size()) return;

@@ -1,4 +1,4 @@
-// Where everything of a job stands on the canvas: the union of all its graphs with some modules folded, laid out once,
+// The layout of a job on the canvas: the union of all its graphs with some modules folded, laid out once,
 // and the way of each edge of one graph through it.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace ipex_studio {
 
-// Which modules are folded. By path, so that it outlives the graphs it was made for.
+// The folded modules, by path, so that the fold outlives the graphs it was made for.
 struct ModuleFold {
   std::vector<std::string> closed;  // sorted
   std::vector<std::string> open;    // sorted; these stay open although the graph is large
@@ -41,7 +41,7 @@ struct UnionLayout {
   bool cancelled() const { return layout.cancelled; }
 };
 
-// What large graphs begin with: modules of this depth and deeper are folded; beyond any depth when everything fits.
+// Fold of large graphs at first: modules of this depth and deeper are folded; beyond any depth if everything fits.
 std::int32_t defaultFoldDepth(const GraphUnion& all);
 // More items than these are not shown at first.
 constexpr std::int32_t kMaxItemsAtFirst = 1500;

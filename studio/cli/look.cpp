@@ -80,7 +80,7 @@ int showGraph(const CommandLine& line) {
   if (line.format == "svg") printText(graphAsSvg(*graph));
   if (line.format == "txt") {
     printText(graph->text);
-    // Why something was not done belongs to the picture.
+    // Reasons why rewrites were declined belong to the picture.
     std::size_t missed = 0;
     for (const Remark& remark : job.job().remarks) {
       if (remark.kind != RemarkKind::kMissed) continue;

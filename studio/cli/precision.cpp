@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kSensitivityRows = 12;
 
-// Where an interrupted job keeps what it has; gone with the job.
+// The file that keeps the state of an interrupted job; removed when the job ends.
 std::string statePath(const std::string& output) { return output.empty() ? "" : output + ".interrupted"; }
 
 void sayHowToGoOn(const StateFile& state) {

@@ -1,4 +1,4 @@
-// What run, quantize and tune share about lower precision.
+// Helpers for lower precision, shared by run, quantize and tune.
 #pragma once
 
 #include "studio/cli/progress.h"

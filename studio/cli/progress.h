@@ -13,7 +13,7 @@ struct TerminalStyle {
   std::size_t columns;
   bool color;
 };
-// How wide and how colourful stdout may be; NO_COLOR and pipes mean no colour.
+// Width and colours of stdout; NO_COLOR and pipes mean no colour.
 TerminalStyle stdoutStyle();
 
 class TerminalProgress : public JobEvents {

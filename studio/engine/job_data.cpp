@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kBatchesPerProgress = 16;
 constexpr std::uint64_t kMaxPreprocessBytes = 1 << 20;
 
-// Of the model's first argument; 0 when it is no image or there is no guess.
+// Channels of the model's first argument; 0 if it is no image or there is no guess.
 std::int64_t guessedChannels(Model& model, const EngineJob& job) {
   std::vector<InputSpec> specs;
   try {

@@ -88,7 +88,7 @@ JobInputs::JobInputs(Model& model, const EngineJob& job) : seed_(job.measure.see
     try {
       specs_ = model.completeInputs(parseAll(job.guessed));
     } catch (const Error&) {
-      // What was remembered no longer fits; guess anew.
+      // The remembered inputs no longer fit: guess anew.
       specs_ = model.guessInputs();
     }
   } else {

@@ -18,10 +18,11 @@ class JobInputs {
   // `sample`: a batch of the job's data, which takes the place of a file where none is given.
   JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample);
 
-  // What is timed: the low end of all ranges, the first case of a recording.
+  // The inputs to time: the low end of all ranges, the first case of a recording.
   const Inputs& example() const { return example_; }
   const std::vector<InputRecord>& records() const { return records_; }
-  // What results are compared on: every recorded case, or a recorded sequence; with ranges their ends and middle; with
+  // The inputs to compare results on: every recorded case, or a recorded sequence; with ranges their ends and middle;
+  // with
   // `stateful` several calls from one state.
   std::vector<std::vector<Inputs>> verificationSequences(bool stateful) const;
   // Arguments of forward with values of the data in their places.

@@ -34,7 +34,7 @@ namespace {
 
 AccuracyRule accuracyRule(const EngineJob& job) { return {job.optimize.precision, job.optimize.min_cosine}; }
 
-// What a job begins with, and what it has at hand where it waited.
+// The start of a job, with the work that was done while it waited.
 struct Begun {
   std::optional<Model> model;
   std::int64_t load_ns = 0;
@@ -61,7 +61,7 @@ Begun begin(const EngineJob& job, Channel& channel) {
   return begun;
 }
 
-// Does ahead what no decision changes, then takes the job that was waited for.
+// Does the work that no decision changes ahead, then takes the job that it waited for.
 EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
   channel.progress("prepare", 0.1);
   begun.frozen = freezeModel(begun.model->module(), begun.inputs->example(), job.optimize.preserved_methods);
@@ -156,7 +156,7 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
   return buffer.bytes();
 }
 
-// Of a lower precision, operation by operation; empty where the graph cannot be run so.
+// Errors of a lower precision, operation by operation; empty if the graph cannot be run node by node.
 std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs,
                                          const OptimizedModel& optimized) {
   const torch::jit::Module frozen =
@@ -181,7 +181,7 @@ std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const
   return evaluate(candidate, &reference, data, inputs, metric, kComparedBatches, "evaluate", channel);
 }
 
-// What --hint asks for; else what the job says.
+// The split of cores that --hint chooses by measuring; without it the job's own.
 MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimized, Channel& channel) {
   MeasureOptions options = job.measure;
   if (options.hint == Hint::kNone || job.optimize_only) return options;
@@ -204,7 +204,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
   while (true) {
     const FinishRequest request = turns.takeAll();
     RunRecord run;
-    // What was computed ahead took memory that a run would not need.
+    // Work done ahead took memory that a run would not need.
     const std::int64_t peak_rss_bytes = begun.references.empty() ? peakRssBytes() : 0;
     if (request.profile_iterations > 0) {
       channel.progress("time every step", 0.0, true);

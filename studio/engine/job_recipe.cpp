@@ -42,7 +42,7 @@ CalibrationOptions calibrationOptions(const CalibrationRequest& request, bool eq
   return options;
 }
 
-// What belongs together: data and state.
+// Data and state belong together in one text.
 std::string wrap(const DataSet& data, const Calibrator& calibrator) {
   json state = {
       {"format", "ipex-studio-calibration-job"}, {"data", data.fingerprint()}, {"calibrator", calibrator.state()}};

@@ -85,7 +85,7 @@ class Search {
     recipe_ = recipeFromText(state_.recipe);
   }
 
-  // What the whole is optimized for so that everything assigned is possible.
+  // The precision to optimize the whole model for, so that everything assigned is possible.
   static Precision precisionOf(const Assignment& assignment) {
     const auto all = [&](char precision) { return assignment.find_first_not_of(precision) == Assignment::npos; };
     return all(kInFp32) ? Precision::kFp32 : all(kInBf16) ? Precision::kBf16 : Precision::kInt8;
@@ -107,7 +107,7 @@ class Search {
 
   Assignment all(char precision) const { return Assignment(choices_.size(), precision); }
 
-  // What the recipe lets be lowered, and where it comes from in the model.
+  // Collects the operations that the recipe allows to be lowered, with their origins.
   void prepareChoices() {
     OptimizeOptions own = models_.options(Precision::kFp32, TuneMode::kOff);
     own.calibrate = true;
@@ -331,13 +331,13 @@ class Search {
     return best;
   }
 
-  // What was chosen is compared with FP32 again, until the interval is on one side.
+  // Compares the choice with FP32 again until the interval lies on one side of 1.
   Trial* confirmed() {
     for (int round = 0; round < kConfirmed; ++round) {
       Trial* best = fastest();
       if (best == &trials_.front()) break;
       BuiltModel low = buildTuned(best->assignment);
-      // What the metric lets pass on the data is exported only where its results hold, too.
+      // A choice that passes the metric is exported only if its results also pass verification.
       const AccuracyRule rule{precisionOf(best->assignment), job_.optimize.min_cosine};
       const AccuracyRecord accuracy = worstAccuracy(rule, inputs_, {}, job_.reset_method, low.module());
       if (!accuracy.pass) {

@@ -1,4 +1,4 @@
-// Whether a rewritten model still computes what the original does.
+// Verifies that a rewritten model still computes what the original does.
 #pragma once
 
 #include <string>

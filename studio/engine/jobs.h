@@ -1,4 +1,4 @@
-// What the engine can do, one function per JobKind. They throw Error, c10::Error and std::bad_alloc; main makes
+// The engine's jobs, one function per JobKind. They throw Error, c10::Error and std::bad_alloc; main makes
 // sentences of them.
 #pragma once
 

@@ -1,4 +1,5 @@
-// What each operation costs in a precision, and the assignment of precisions that is fastest for a given tolerance of noise.
+// Costs of each operation per precision, and the assignment of precisions that is fastest for a given tolerance of
+// noise.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +38,11 @@ struct PrecisionEdge {
 std::int32_t countOf(const Assignment& assignment, char precision);
 // "fp32", "bf16", "int8, 3 operations in fp32".
 std::string assignmentName(const Assignment& assignment);
-// Why an operation has its precision, as a clause.
+// The reason for an operation's precision, as a clause.
 const char* reasonOf(const PrecisionChoice& choice, char precision);
 
-// What is recorded of it: the lowest precision that was tried, and the one it has in the end. `has_bf16`: of this machine.
+// The record of a choice: the lowest precision that was tried, and the final one. `has_bf16`: this machine computes
+// BF16.
 SensitivityRecord sensitivityOf(const PrecisionChoice& choice, char precision, bool has_bf16);
 
 // A price of noise (see cheapest) at which the least noisy operation that gains anything stays FP32.

@@ -1,4 +1,4 @@
-// How far a search over precisions is, as text, so that an interrupted one goes on.
+// The state of a search over precisions as text, so that an interrupted search resumes.
 #pragma once
 
 #include <map>

@@ -31,7 +31,7 @@ enum class CommandKind {
   kWorker,
 };
 
-// What was asked for, as typed; checked for form alone.
+// The command line as typed; checked for form alone.
 struct CommandLine {
   CommandKind kind = CommandKind::kStudio;
 

@@ -1,4 +1,4 @@
-// What a command line asks of a job.
+// Translates a command line into the request of a job.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ipex_studio {
 
-// What --input, --disable, --threads … ask of a job.
+// The request that --input, --disable, --threads … make of a job.
 JobRequest jobRequest(const CommandLine& line, const char* command);
 
 // --form, and checked against --prepared. Throws Error(kUsage).

@@ -100,7 +100,7 @@ bool passDescriptors(const ChildPlan& plan) {
   ::abort();
 }
 
-// How threads wait is the studio's decision: engines that take turns must stop spinning between them.
+// The studio decides how threads wait: engines that run interleaved must not spin between their rounds.
 std::vector<std::string> engineEnvironment(const EngineStart& start) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -14,7 +14,7 @@
 
 namespace ipex_studio {
 
-// What an interrupted program exits with.
+// Exit code of an interrupted program.
 constexpr ExitCode kInterrupted = static_cast<ExitCode>(130);
 
 // Owns one descriptor.
@@ -102,7 +102,7 @@ class EngineProcess {
 
  private:
   void startWorker(const EngineStart& start, int their_channel, int their_stderr);
-  // What a worker says between itself and this class.
+  // True for messages between a worker and this class.
   bool isForUs(const nlohmann::json& message, const std::string& type) const;
   void keepExport(const nlohmann::json& message) const;
   std::optional<nlohmann::json> take();

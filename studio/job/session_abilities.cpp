@@ -7,7 +7,7 @@
 #include "core/runtime/machine_facts.h"
 #include "studio/protocol/protocol.h"
 
-// Of the engine that is built beside this; where none is, nothing runs here.
+// Major version of the oneDNN of the engine that is built beside this program; without an engine nothing runs here.
 #ifndef IPEX_STUDIO_ONEDNN_MAJOR
 #define IPEX_STUDIO_ONEDNN_MAJOR 3
 #endif

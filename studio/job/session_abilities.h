@@ -1,4 +1,4 @@
-// What a machine computes in each precision without emulating it, as the program that runs there says.
+// Precisions that a machine computes without emulation, as reported by the program that runs there.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ struct PrecisionAbility {
   std::string lacks;  // "CPU has no FP16 instructions and would emulate them"; empty: nothing
 };
 
-// Of all precisions: of this CPU, and of the oneDNN that the engine beside this program was built for.
+// Abilities for all precisions, from this CPU and the oneDNN that the engine beside this program was built for.
 std::vector<PrecisionAbility> ownAbilities();
 
 // [{"precision": "fp16", "lacks": "…"}, …]

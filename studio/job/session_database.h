@@ -1,5 +1,5 @@
-// What a job takes from the database and leaves there. A database that cannot be used never stops a job: its result is
-// printed and exported all the same, and what is wrong is told at the end.
+// A job's reads from and writes to the database. A database that cannot be used never stops a job: its result is
+// printed and exported all the same, and the problem is reported at the end.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,12 @@ class JobDatabase {
 
   // Texts of --input as they were used for this model before; empty: none.
   std::vector<std::string> rememberedInputs(const std::string& sha256);
-  // What was measured on machines like this one, as text for OptimizeOptions::tuning_record; empty: nothing.
+  // Tuning records of machines like this one, as text for OptimizeOptions::tuning_record; empty if there are none.
   std::string rememberedTuning();
   void recordTuning(const MemoryTuningStore& tuning);
   // Writes the job and remembers its inputs. The number of the job; nothing when the database failed.
   std::optional<std::int64_t> record(const JobRecord& job, bool remember_inputs);
-  // What went wrong, now or before.
+  // The first problem with the database, if there was any.
   const std::optional<Error>& problem() const { return problem_; }
   Database* database() { return database_ ? &*database_ : nullptr; }
 

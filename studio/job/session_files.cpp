@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// So large that what is written fills huge pages of the page cache, on kernels that have them for files.
+// Large enough that writes fill huge pages of the page cache, on kernels that have them for files.
 constexpr std::size_t kChunk = 8 << 20;
 constexpr const char* kJobFolderPrefix = "ipex-studio-";
 

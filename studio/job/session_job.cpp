@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMaxProfileIterations = 50;
 constexpr double kProfile_s = 1.0;
 
-// Where the stages of a job begin on the progress bar.
+// Positions of a job's stages on the progress bar.
 constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = kTurnsBegin, kMeasureEnd = kTurnsEnd;
 
 std::int64_t unixNow() {
@@ -225,7 +225,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
   side.run.compile_ns = messageInteger(ready, "compile_ns", 0, kMax);
   side.run.first_run_ns = messageInteger(ready, "first_run_ns", 0, kMax);
   side.run.tune_ns = messageInteger(ready, "tune_ns", 0, kMax);
-  // As asked for, or as --hint chose; the other engine gets the same.
+  // The split that was asked for or that --hint chose; the other engine gets the same.
   request_.measure.threads = static_cast<std::int32_t>(messageInteger(ready, "threads", 1, 1 << 16));
   request_.measure.instances = static_cast<std::int32_t>(messageInteger(ready, "instances", 1, 1 << 16));
   request_.measure.hint = Hint::kNone;
@@ -284,7 +284,7 @@ void ModelJob::measure() {
     const auto profile_iterations =
         static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMaxProfileIterations}));
     if (!before_) finish(*side, profile_iterations);
-    // What it is measured against was judged when it was new; the verdict comes before the details.
+    // The version before was verified when it was new; the verdict comes before the details.
     if (before_ && side == optimized_.get()) finish(*side, 0, false);
     job_.runs.push_back(side->run);
     if (!before_ || side != optimized_.get()) continue;
@@ -340,7 +340,7 @@ void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
   if (&side != optimized_.get()) return;
   side.run.accuracy = std::move(profiled.accuracy);
   accurate_ = side.run.accuracy.pass;
-  // What passes by a person's own rule is said each time.
+  // A result that passes by a person's own rule is reported as such each time.
   const bool own_rule = accurate_ && request_.optimize.min_cosine > 0 && side.run.precision != "fp32";
   if (own_rule) events_.onLog(fmt::format("Results pass: {}.", side.run.accuracy.text), false);
 }

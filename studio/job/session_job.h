@@ -15,7 +15,7 @@
 
 namespace ipex_studio {
 
-// What is asked for. Paths as the user wrote them.
+// The request of a job, with paths as the user wrote them.
 struct JobRequest {
   std::string command = "run";          // "run", "bench", "studio": goes into the record
   std::vector<std::string> inputs;      // texts of --input
@@ -35,13 +35,13 @@ struct JobRequest {
   bool remote = false;                      // the model and all paths are those of a worker's machine
   std::vector<PrecisionAbility> abilities;  // of that machine; empty: not known yet
   double silence_s = 600;
-  // Of what is measured against a version before: from its beginning to the verdict. Turns end when that is clear, or then; 0: as
-  // `measure` says.
+  // Time from the beginning to the verdict when a version is measured against the one before. Rounds end when the
+  // verdict is clear or the time is over; 0: as `measure` says.
   double decide_within_s = 0;
   double tune_budget_s = 0;  // that measuring kernels may take; 0: as the mode says
 };
 
-// What happens meanwhile; called on the thread that runs the job.
+// Events of a running job; called on the thread that runs it.
 class JobEvents {
  public:
   virtual ~JobEvents() = default;
@@ -50,13 +50,14 @@ class JobEvents {
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
   // The record has grown by something worth showing.
   virtual void onRecord(const JobRecord& /*job*/) {}
-  // Of a job with a version before: both latencies and the verdict are there, the times of single steps follow.
+  // For a job that is measured against a version before: both latencies and the verdict are known, the times of single
+  // steps follow.
   virtual void onMeasured(const JobRecord& /*job*/) {}
   // From now on something is timed, or no longer: nothing else should run on this machine, and no news can be looked at.
   virtual void onTimed(bool /*timed*/) {}
-  // Did anything of this program run between two times (ns) of the steady clock?
+  // True if anything of this program ran between two times (ns) of the steady clock.
   virtual bool disturbed(double /*begin_ns*/, double /*end_ns*/) { return false; }
-  // How far a calibration or search is, as its state file has it.
+  // The state of a calibration or search, as its state file has it.
   virtual void onState(const std::string& /*text*/) {}
 };
 
@@ -80,9 +81,9 @@ class ModelJob {
   // the default freeze.
   ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
            const Cancellation& cancellation);
-  // What `request` gives is measured against what `before` gave, as the variant "before"; its engine, which waits since, is
-  // taken over. Of the same model, after measure(), with as many threads and instances. `prepared`: computes what `request` asks
-  // for, where it fits; may be null.
+  // A job that measures `request` against the finished job `before` (variant "before"), whose waiting engine it takes
+  // over. `before` is of the same model, after measure(), with the same threads and instances. `prepared` computes what
+  // `request` asks for, if it fits; may be null.
   ModelJob(const CheckedModel& model, const JobRequest& request, std::unique_ptr<ModelJob> before,
            std::unique_ptr<PreparedEngine> prepared, JobEvents& events, const Cancellation& cancellation);
   ~ModelJob();
@@ -93,17 +94,17 @@ class ModelJob {
   void measure();
   // Instead of measure(): accuracy alone.
   void verify();
-  // What a search found goes into the record.
+  // Adds the findings of a search to the record.
   void addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs);
   // Writes the optimized model. After measure(); throws Error(kAccuracy) when the results are not right.
   // `prepared`: and beside it its weights as this machine's kernels read them; of the compiled form.
   void exportTo(const std::string& path, ExportForm form, bool prepared = false);
 
   const JobRecord& job() const { return job_; }
-  // What the engine measured to choose kernels; not checked beyond its form.
+  // Tuning records of the engine; only their form is checked.
   const MemoryTuningStore& tuning() const { return tuning_; }
   bool accurate() const { return accurate_; }
-  // Why not, as a sentence.
+  // Why results are not accurate, as a sentence.
   std::string accuracySentence() const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// Where the turns are on the progress bar of a job.
+// Position of the timing rounds on the progress bar of a job.
 constexpr double kTurnsBegin = 0.40, kTurnsEnd = 0.85;
 
 struct ModelJob::Side {

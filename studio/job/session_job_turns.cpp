@@ -19,7 +19,7 @@ constexpr double kLongestTurn_s = 0.3;
 constexpr int kMaxRepeats = 2;  // of a turn that the window was drawn over
 // Longer than OpenMP threads spin after their last parallel region, so that the next turn has the cores for itself.
 constexpr auto kPause = std::chrono::milliseconds(20);
-// That what follows the turns takes of the time for a verdict: comparing results.
+// Time kept back for comparing results after the last round.
 constexpr double kVerdict_s = 0.3;
 
 }  // namespace
@@ -39,7 +39,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
     std::vector<std::int64_t> samples = undisturbed(result);
     disturbed_ += result.latency_ns.size() - samples.size();
     if (samples.empty() && attempt < kMaxRepeats) continue;
-    // Who looks all the time gets times of a machine that is looked at.
+    // If the window drew during all samples, the disturbed ones count after all.
     if (samples.empty()) samples = result.latency_ns;
     side.run.latency_ns.insert(side.run.latency_ns.end(), samples.begin(), samples.end());
     side.run.turn.insert(side.run.turn.end(), samples.size(), index);
@@ -90,7 +90,7 @@ void ModelJob::takeTurns(std::vector<Side*> sides) {
     const std::int64_t iterations = iterations_left / (turns - turn);
     iterations_left -= iterations;
     for (Side* side : sides) takeTurn(*side, turn, turn_s, iterations);
-    // Who goes first changes, so that a slow drift of the machine favours nobody.
+    // The order changes each round, so that a slow drift of the machine favours neither side.
     std::reverse(sides.begin(), sides.end());
   }
   if (disturbed_ > 0)

@@ -51,8 +51,8 @@ std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state,
                                        MemoryTuningStore& tuning, JobEvents& events, const Cancellation& cancellation);
 
-// How a weight-only recipe keeps weights. group: so many that follow each other share a scale; 0: a whole row; -1: what fits
-// the bits (8: 0, 4: 32).
+// Form of weights in a weight-only recipe. group: number of successive weights that share a scale; 0: a whole row; -1:
+// the default for the bits (8: 0, 4: 32).
 struct WeightForm {
   std::int32_t bits = 8;
   std::int64_t group = -1;

@@ -35,7 +35,7 @@ class PreparedEngine {
   std::string key_;
 };
 
-// Is there memory for another engine with this model beside the one that ran it?
+// True if there is memory for another engine with this model beside the one that ran it.
 bool mayPrepare(const CheckedModel& model, const JobRequest& request);
 
 }  // namespace ipex_studio

@@ -1,5 +1,4 @@
-// What a request becomes on its way to an engine: checked, bounded, written down as a job. Used by the session's own
-// files.
+// Turns a request into a job for an engine: checked, bounded, written down. Private to studio/job and studio/session.
 #pragma once
 
 #include <string>
@@ -26,8 +25,8 @@ EngineStart engineStart(const CheckedModel& model, const JobRequest& request, co
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads);
 
-// Why the machine that runs the request does not compute so, as a clause; empty where it does, where emulation is asked
-// for, and as long as a worker has not said what it can do.
+// Why the machine that runs the request does not compute in this precision, as a clause; empty if it does, if emulation
+// is asked for, and until a worker has reported its abilities.
 std::string whyNotPrecision(Precision precision, const JobRequest& request);
 
 // Throws Error(kFailure): the engine sent something that does not belong there.

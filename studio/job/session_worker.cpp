@@ -139,7 +139,7 @@ class Worker {
   bool exporting_ = false;
 };
 
-// What the worker says about the file; hostile like all that arrives.
+// Reads the worker's report on the file, which is as untrusted as everything that arrives.
 CheckedModel readOpened(const json& message, const RemoteModel& remote) {
   CheckedModel model;
   model.path = remote.path;

@@ -19,7 +19,7 @@ struct RemoteModel {
   std::string path;
 };
 
-// Nothing for what does not begin with ssh://. Throws Error(kUsage) for what does and names no file.
+// nullopt if `text` does not begin with ssh://. Throws Error(kUsage) if it does and names no file.
 std::optional<RemoteModel> parseRemote(const std::string& text);
 
 // The words of a command, '…' and "…" around what belongs together. Throws Error(kUsage) when a quote stays open.

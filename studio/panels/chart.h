@@ -1,4 +1,4 @@
-// What charts share: a scale from values to pixels, its ticks, and text beside them.
+// Shared by all charts: a scale from values to pixels, its ticks, and text beside them.
 #pragma once
 
 #include <functional>

@@ -90,7 +90,7 @@ class ComparePanel : public Panel {
   }
 
  private:
-  // By key, palette or script.
+  // Carries out actions asked for by key, palette or script.
   void act(Selection& selection, Commands& commands) {
     const auto count = static_cast<int>(rows_.size());
     if (marked_ >= count) marked_ = -1;
@@ -182,7 +182,7 @@ class ComparePanel : public Panel {
   }
 
   static double delta_ns(const RunSetRow& row) { return static_cast<double>(row.p50_ns.back() - row.p50_ns.front()); }
-  // Of a run that was not timed operation by operation nothing can be said about one.
+  // True if both ends were timed operation by operation, so that single operations can be compared.
   bool comparable() const { return timed_.size() >= 2 && timed_.front() && timed_.back(); }
 
   static double ratio(const RunSetRow& row) {
@@ -328,7 +328,7 @@ class ComparePanel : public Panel {
     if (resort) sortDelta();
   }
 
-  // What became of the whole: "A … → B …: 1.92× faster, 95 % 1.89–1.95".
+  // The verdict on the whole: "A … → B …: 1.92× faster, 95 % 1.89–1.95".
   void drawVerdict(const RunSet& set) const {
     ImGui::SetCursorPos({ui_.px(12), ui_.px(9)});
     const Interval& ratio = set.ratio.back();
@@ -340,7 +340,7 @@ class ComparePanel : public Panel {
     ImGui::SameLine(0, ui_.px(10));
     ImGui::SetCursorPosY(ui_.px(11));
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
-    // Of many the ends, which the verdict is about.
+    // The two ends of many runs, which the verdict is about.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
       text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]),
                           static_cast<double>(set.runs[r].p50_ns) / 1e6);

@@ -61,8 +61,8 @@ class DataTable {
 
 constexpr float kTableRowPoints = 25;
 
-// Which row the keys for the next and the previous row or page lead to: -1 when none was pressed. `current`: the selected one,
-// -1: none. Takes the request.
+// The row that the pressed key for the next or previous row or page leads to; -1 if none was pressed. `current`: the
+// selected row, or -1. Takes the request.
 int rowByKey(Selection& selection, int current, int rows);
 
 // Scrolls the current window where its keys were pressed. `part`: "tab" or "inspector".

@@ -53,7 +53,7 @@ class InspectorPanel : public Panel {
     fittedLabel(ui_, ui_.theme.text, text, room, mono ? ui_.fonts.mono : nullptr);
   }
 
-  // Nothing is selected: the model and the machine.
+  // The model and the machine, shown while nothing is selected.
   void drawModel(const StudioSnapshot& snapshot) const {
     const JobRecord& job = *snapshot.job;
     if (job.model.path.empty() && job.model.sha256.empty()) {
@@ -96,7 +96,7 @@ class InspectorPanel : public Panel {
     if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns), 0));
     if (run.peak_rss_bytes > 0)
       entry("peak memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
-    // How much of the model runs as compiled plans; the rest stays with the interpreter.
+    // Share of the model that runs as compiled plans; the rest stays with the interpreter.
     if (run.coverage.nodes > 0) entry("compiled", fmt::format("{:.0f} % of nodes", run.coverage.nodes * 100));
     if (run.coverage.nodes > 0 && timed) entry("", fmt::format("{:.0f} % of time", run.coverage.time * 100));
   }
@@ -135,7 +135,7 @@ class InspectorPanel : public Panel {
     if (node != nullptr) drawNode(*shown, *node, stage > 0 ? index.stages[stage].name : "the frozen graph");
   }
 
-  // What the operation takes and loses in each precision, and why it is not lower.
+  // Time and error of the operation in each precision, and why its precision is not lower.
   void drawPrecision(const StudioSnapshot& snapshot, const Selection& selection) {
     if (precision_index_ != snapshot.index || precision_runs_ != snapshot.precisions) {
       precision_index_ = snapshot.index;
@@ -185,7 +185,7 @@ class InspectorPanel : public Panel {
   }
 
   void drawSteps(const JobIndex& index, const std::vector<std::int32_t>& rows, const Selection& selection) const {
-    // What the steps are made of, which may be more than what was clicked: like is compared with like.
+    // The origins of all steps concerned, which may be more than the clicked ones, so that like is compared with like.
     std::vector<OriginId> origins = selection.origins();
     for (const std::int32_t r : rows) {
       const auto& more = index.optimized.rows[r].origins;

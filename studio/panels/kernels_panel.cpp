@@ -113,7 +113,7 @@ class KernelsPanel : public Panel {
     sortSteps(run);
   }
 
-  // Where measuring stayed with the default, the run holds no times; what was measured for such steps does.
+  // If measuring kept the default, the run holds no times; the tuning record of such steps has them.
   void addMeasured(const RunIndex& run, StepChoices* choices) {
     const bool timed = std::any_of(choices->candidates.begin(), choices->candidates.end(),
                                    [](const DispatchRecord* candidate) { return candidate->elapsed_ns > 0; });
@@ -165,7 +165,7 @@ class KernelsPanel : public Panel {
     });
   }
 
-  // What was not timed comes last whatever the order.
+  // Candidates without a time come last in any order.
   void sortCandidates(StepChoices* choices) const {
     const int column = candidates_.sortColumn();
     const auto less = [column](const DispatchRecord& a, const DispatchRecord& b) {
@@ -183,7 +183,8 @@ class KernelsPanel : public Panel {
                      });
   }
 
-  // By key, palette or script: marks another candidate of the shown step, and pins the marked one.
+  // Carries out actions asked for by key, palette or script: marks another candidate of the shown step, and pins the
+  // marked one.
   void act(const StudioSnapshot& snapshot, const StepChoices& choices, Selection& selection, Commands& commands) {
     const StepRecord& step = stepOf(snapshot, choices);
     if (marked_step_ != step.index) marked_ = -1;

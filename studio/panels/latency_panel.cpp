@@ -16,7 +16,7 @@ constexpr float kLatencyListPoints = 380;
 constexpr float kLatencyAxisPoints = 24;
 constexpr float kLatencySidePoints = 46;
 constexpr int kMaxBins = 90;
-// Of samples this share lies in view; stragglers beyond are counted at the edge.
+// Share of the samples that lie in view; the rest is counted at the edge.
 constexpr double kShownShare = 0.99;
 constexpr double kMaxOfWidest = 3;
 

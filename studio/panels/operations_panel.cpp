@@ -23,7 +23,7 @@ constexpr std::array<std::pair<const char*, OperationGrouping>, 5> kGroupings = 
 int columnOf(OperationColumn column) { return static_cast<int>(column); }
 
 std::vector<TableColumn> tableColumns() {
-  // What can be seen elsewhere gives way to the names on small windows.
+  // On small windows, columns whose content stands elsewhere give way to the names.
   return {{"operation", 0, false, 0, 2.2F},
           {"kind", 96, false, 1100},
           {"kernel", 0, false, 0, 1.4F, "What computed it: as the library names it, or our own kernel."},
@@ -103,7 +103,7 @@ class OperationsPanel : public Panel {
     return button(ui_, id, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head);
   }
 
-  // By key, palette or script.
+  // Carries out actions asked for by key, palette or script.
   void act(bool both, Selection& selection) {
     if (selection.take("operations.baseline") && both) {
       show_baseline_ = !show_baseline_;

@@ -14,7 +14,7 @@ namespace {
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-// Is `wanted`, which is in lower case, somewhere in `text`?
+// True if `text` contains `wanted`, which is in lower case; case is ignored.
 bool contains(std::string_view text, std::string_view wanted) {
   const auto same = [](char a, char b) { return lower(a) == b; };
   return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), same) != text.end();
@@ -131,7 +131,7 @@ std::uint64_t prefixOf(const std::string& text, std::size_t begin) {
   return prefix;
 }
 
-// How many bytes all texts have in common at their beginning.
+// Length in bytes of the prefix that all texts share.
 std::size_t commonBytes(const RunIndex& run, OperationColumn column, const std::vector<std::int32_t>& order) {
   const std::string& first = *textOf(run.rows[static_cast<std::size_t>(order.front())], column);
   std::size_t common = first.size();

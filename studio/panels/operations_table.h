@@ -28,7 +28,7 @@ enum class OperationColumn {
 
 enum class OperationGrouping { kNone, kKind, kModule, kKernel, kPrecision };
 
-// What is asked for.
+// A filter and order of operations.
 struct OperationQuery {
   // Words that must all be found, in any column of text. "kind:", "kernel:", "layout:", "output:", "precision:" and
   // "module:" before a word look into that alone; "-" before all that turns it round; "ms>0.1", "ms<1" and "share>2"

@@ -1,4 +1,4 @@
-// What every panel is. A panel sees snapshots only; it changes the selection and posts commands, nothing else.
+// The interface of panels. A panel sees snapshots only; it changes the selection and posts commands, nothing else.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace ipex_studio {
 
-// Where the window puts it.
+// The place of a panel in the window.
 enum class PanelPlace { kTop, kLeft, kCentre, kRight, kBottomTab };
 
 class Panel {

@@ -88,7 +88,7 @@ void ParetoPlot::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
   drawPoints(snapshot, x, y, commands);
 }
 
-// By key, palette or script.
+// Carries out actions asked for by key, palette or script.
 void ParetoPlot::act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   const auto count = static_cast<int>(points_.size());
   if (marked_ >= count) marked_ = -1;
@@ -98,7 +98,7 @@ void ParetoPlot::act(const StudioSnapshot& snapshot, Selection& selection, Comma
   if (decisions) commands.post(OverrideCommand{*decisions, false});
 }
 
-// Whose decisions are in force, and what can be done with them.
+// The point whose decisions are in force, and the actions on it.
 void ParetoPlot::drawLoaded(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   ImGui::SetCursorPos({ui_.px(14), ui_.px(54)});
   const Overrides& now = snapshot.overrides.now;

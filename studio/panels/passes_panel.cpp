@@ -66,7 +66,7 @@ class PassesPanel : public Panel {
     }
   }
 
-  // What neither did nor declined anything only stands in the way.
+  // True for passes that neither rewrote nor declined anything; they are hidden.
   static bool didNothing(const StudioSnapshot& snapshot, std::int32_t stage) {
     const PassRecord& pass = snapshot.job->passes[snapshot.index->stages[stage].pass];
     return !pass.changed && pass.rewrites == 0 && pass.missed == 0;
@@ -151,7 +151,7 @@ class PassesPanel : public Panel {
     ImGui::EndTooltip();
   }
 
-  // By key, palette or script: what a click on a link of the marked advice does.
+  // Carries out actions asked for by key, palette or script, as a click on a link of the marked advice does.
   int linkByKey(const std::vector<Advice>& all, Selection& selection) {
     const auto count = static_cast<int>(all.size());
     if (selection.take("advice.next")) {

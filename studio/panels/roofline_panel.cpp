@@ -121,7 +121,7 @@ class RooflinePanel : public Panel {
     if (next >= 0) selection.select(origins(next), true);
   }
 
-  // What a step reached is possible, whatever a short measurement on a busy machine says.
+  // A roof is at least what a step reached, whatever a short measurement on a busy machine gave.
   double roofOf(const MachinePeaks& peaks, const std::string& precision) const {
     const auto seen = best_seen_.find(precision);
     return std::max(peaks.roof(precision), seen == best_seen_.end() ? 0 : seen->second);

@@ -22,7 +22,7 @@ std::string fileName(const std::string& path) {
   return displayText(slash == std::string::npos ? path : path.substr(slash + 1), 48);
 }
 
-// As much of it as `width` pixels hold.
+// The longest prefix of the text that `width` pixels hold.
 std::string fitted(ImFont* font, const std::string& text, float width) {
   std::string shown = text;
   for (std::size_t bytes = text.size();
@@ -77,7 +77,7 @@ class RunBar : public Panel {
            snapshot.index->optimized.run->accuracy.pass;
   }
 
-  // By key, palette or script.
+  // Carries out actions asked for by key, palette or script.
   void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     if (selection.take("run.optimize") && canStart(snapshot)) optimize(snapshot, selection, commands);
     if (selection.take("run.cancel") && snapshot.status.state == JobState::kWorking) commands.post(CancelCommand{});
@@ -161,7 +161,7 @@ class RunBar : public Panel {
     return snapshot.index->optimized.run != nullptr ? "Optimize again" : "Optimize";
   }
 
-  // What stands between the inputs and the result.
+  // Width of everything between the inputs and the result.
   float restWidth(const StudioSnapshot& snapshot) const {
     constexpr float kGaps = 60;
     float width =
@@ -304,7 +304,7 @@ class RunBar : public Panel {
     label(ui_.theme.dim, text);
   }
 
-  // What is left for the result beside what stands at its left.
+  // Width that is left for the result.
   float resultRoom(const StudioSnapshot& snapshot) const {
     constexpr float kLeft = 16 + 14 + 24 + 6 + 32;  // what stands around the name of the program and of the model
     const auto wide = [](ImFont* font, const std::string& text) {

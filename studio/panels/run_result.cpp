@@ -40,7 +40,7 @@ class RunResult {
   }
 
  private:
-  // What has room beside the big number, the more important first.
+  // Texts that have room beside the big number, the more important first.
   struct Texts {
     bool accuracy = false;
     bool interval = false;
@@ -79,7 +79,7 @@ class RunResult {
     return fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high);
   }
 
-  // What it was, struck out, and what it is.
+  // The time before, struck out, and the time now.
   void drawTimes(const JobIndex& index) {
     place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
     const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);

@@ -19,7 +19,7 @@ constexpr float kTimelineAxisPoints = 24;
 constexpr float kTrackPoints = 62;
 constexpr float kTallTrackPoints = 104;  // where there is room
 constexpr float kNamePoints = 128;
-// Of what begins within one pixel so many are looked at to show the longest.
+// Number of slices beginning within one pixel that are compared to show the longest.
 constexpr std::size_t kMaxPerPixel = 8;
 constexpr double kMinSpan_ns = 200;
 
@@ -269,7 +269,7 @@ class TimelinePanel : public Panel {
     const double end_ns = std::max(lane.end_ns, static_cast<double>(lane.track->end_ns()));
     const float first = std::clamp(x.at(static_cast<double>(lane.track->begin_ns())), x.begin, x.end);
     const float last = std::clamp(x.at(end_ns), x.begin, x.end);
-    // What no slice covers stays: unattributed time.
+    // The area that no slice covers shows unattributed time.
     if (last > first) list->AddRectFilled({first, low}, {last, high}, withAlpha(ui_.theme.faint, 0.28F), 1);
     const OperationRow* under = nullptr;
     list->PushClipRect({x.begin, low - 3}, {x.end, high + 3}, true);

@@ -1,4 +1,4 @@
-// What a newcomer sees first: how to open a file, and the files opened before.
+// The first page: how to open a file, and the files opened before.
 #pragma once
 
 #include "studio/panels/panel.h"

@@ -315,7 +315,7 @@ std::optional<json> FrameReader::next() {
   if (buffer_.size() - begin_ - 4 < size) return std::nullopt;
   json message = parseRecordText(std::string_view(buffer_).substr(begin_ + 4, size), max_bytes_);
   begin_ += 4 + std::size_t{size};
-  // What was read is dropped once it outweighs the rest, so that each byte is moved at most once on average.
+  // Bytes already read are dropped once they outweigh the rest, so that each byte is moved at most once on average.
   if (begin_ * 2 >= buffer_.size()) {
     buffer_.erase(0, begin_);
     begin_ = 0;

@@ -60,21 +60,21 @@ struct DataRequest {
   std::string metric;  // a name, or the path of a TorchScript function; empty: by the data
 };
 
-// How ranges are found.
+// Options of finding ranges.
 struct CalibrationRequest {
   std::string method = "auto";
   double percentile = 99.99;
   std::int64_t samples = 0;  // of the data; 0: as many as the data request says
 };
 
-// What a search over precisions may cost and spend.
+// Limits of a search over precisions.
 struct SearchRequest {
   double max_drop = 0.01;   // of a metric over labels
   double min_sqnr_db = 30;  // where there are no labels
   double time_budget_s = 600;
 };
 
-// What one engine process is asked to do. Paths are those of the engine's view: descriptors as /proc/self/fd/N.
+// The job of one engine process. Paths are those of the engine's view: descriptors as /proc/self/fd/N.
 struct EngineJob {
   JobKind kind = JobKind::kOptimize;
   std::string model_name;            // as the user wrote it, for messages

@@ -23,7 +23,7 @@
 namespace ipex_studio {
 namespace {
 
-// Of later kernels than the headers of Debian 12 describe.
+// Rights of later kernels than the headers of Debian 12 describe.
 constexpr std::uint64_t kAccessTruncate = 1ULL << 14;  // version 3
 constexpr std::uint64_t kAccessIoctlDev = 1ULL << 15;  // version 5
 constexpr std::uint64_t kNetBindTcp = 1ULL << 0;       // version 4

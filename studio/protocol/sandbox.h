@@ -1,11 +1,11 @@
-// What an engine process may do: Landlock for files, seccomp for everything else.
+// The sandbox of an engine process: Landlock for files, seccomp for everything else.
 //
 // TorchScript is a program: code in a model may read and write any file the user can, already while it is loaded. The
 // sandbox is prepared by the studio and entered by the child between fork and exec, before any library is loaded, so it
 // holds for every thread the engine ever has. It allows reading libraries, the model and its inputs, and writing in
 // the job folder; it denies network, new processes, tracing, mounting and changes of owners, modes and times.
 //
-// Where the kernel has no Landlock, opening anything for writing, renaming, linking and removing are denied altogether;
+// Without Landlock in the kernel, opening anything for writing, renaming, linking and removing are denied altogether;
 // the export then goes to a descriptor that was opened beforehand.
 #pragma once
 

@@ -8,7 +8,7 @@
 namespace ipex_studio {
 
 std::string toBase64(std::string_view bytes);
-// Nothing where the text is no base64 with its padding.
+// nullopt if the text is no base64 with its padding.
 std::optional<std::string> fromBase64(std::string_view text);
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// What panels ask the session to do: tagged values, collected while a frame is drawn and handed over after it.
+// Commands of panels to the session: tagged values, collected while a frame is drawn and handed over after it.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct OptimizeCommand {
 // End the running job; what was recorded is kept.
 struct CancelCommand {};
 
-// What to do with a model that can touch files or run code of others.
+// Answer to the question how to run a model that can touch files or run code of others.
 enum class TrustAnswer { kSandbox, kTrust, kRefuse };
 struct TrustCommand {
   TrustAnswer answer = TrustAnswer::kRefuse;

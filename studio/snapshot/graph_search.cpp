@@ -7,7 +7,7 @@
 namespace ipex_studio {
 namespace {
 
-// Of each text; a name of a megabyte is not searched to its end.
+// Bytes searched of each text; a name of a megabyte is not searched to its end.
 constexpr std::size_t kMaxSearchedBytes = 200;
 
 void appendLowered(std::string* text, const std::string& part) {

@@ -6,7 +6,7 @@
 
 namespace ipex_studio {
 
-// What a node or step is, coarsely: decides its colour, its strip and the word in tables.
+// Coarse group of a node or step: decides its colour, its strip and the word in tables.
 enum class KindGroup : std::uint8_t {
   kConvolution,
   kLinear,

@@ -134,7 +134,7 @@ std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>
       const auto fits = [&](const TuningCandidate& c) {
         return c.reason.empty() && c.kernel == pin.kernel && (pin.layout.empty() || c.dst == pin.layout);
       };
-      // Nothing of the kind on this machine: it stays as it is.
+      // An entry without such a kernel on this machine stays as it is.
       if (std::none_of(entry.candidates.begin(), entry.candidates.end(), fits)) continue;
       entry.effort = kPinnedEffort;
       for (TuningCandidate& candidate : entry.candidates) {

@@ -1,4 +1,4 @@
-// What the user decides against the optimizer: kernels pinned, precisions set. A plain value with a history of its own.
+// The user's decisions against the optimizer: kernels pinned, precisions set. A plain value with a history of its own.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Overrides {
   Overrides adding(const Overrides& more) const;
 };
 
-// What there was before and what was taken back. Not thread-safe.
+// Undo and redo of overrides. Not thread-safe.
 class OverrideHistory {
  public:
   const Overrides& now() const { return states_[at_]; }
@@ -60,7 +60,7 @@ class OverrideHistory {
   std::size_t at_ = 0;
 };
 
-// What was decided, and whether it can be changed here.
+// The overrides in force, and whether they can be changed here.
 struct OverrideState {
   Overrides now;
   bool possible = false;  // the model is at hand and nothing runs
@@ -68,7 +68,7 @@ struct OverrideState {
   bool can_redo = false;
 };
 
-// What a set of overrides gave against the one before, both measured in turns.
+// The result of a set of overrides against the one before, by interleaved timing.
 struct WhatIf {
   Overrides tried;
   double before_ns = 0;  // medians
@@ -84,7 +84,8 @@ struct WhatIf {
   bool noDifference() const { return delta_low_ns <= 0 && delta_high_ns >= 0; }
 };
 
-// As they are recorded: with the precision of the whole first, so that they mean the same whatever is chosen later.
+// Overrides as they are recorded: with the precision of the whole model first, so that they mean the same whatever is
+// chosen later.
 // `base`: that precision where nothing is decided for all.
 std::vector<DecisionRecord> decisionRecords(const Overrides& overrides, const std::string& base);
 // The same back, without what `base` says already. Trusts nothing: unknown precisions are left out.
@@ -93,7 +94,7 @@ Overrides overridesFrom(const std::vector<DecisionRecord>& records, const std::s
 // "2 operations in bf16", "layer1.0.conv3 in int8, convolution_simd for layer2.0.conv1": for people, at most `most` of them.
 std::string decisionsText(const Overrides& overrides, std::size_t most);
 
-// Is this the text that a step's measurements are filed under, given its spec and the sizes of its result?
+// True if this is the key of a step's measurements, given its spec and the sizes of its result.
 bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape);
 
 // A tuning record whose measurements are taken as they are: the plan that they give is not timed against the default once more.

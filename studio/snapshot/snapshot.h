@@ -1,4 +1,4 @@
-// What the window shows at one instant: an immutable value made off the drawing thread and swapped in whole.
+// The content of the window at one instant: an immutable value made off the drawing thread and swapped in whole.
 //
 // A session makes one with makeSnapshot(job, …) when records arrived, and with withStatus(previous, …) when only the
 // progress or the log moved on: the indexes, which take time to build, are then shared with the previous snapshot.
@@ -53,7 +53,7 @@ struct PrecisionChoice {
   std::string reason;  // why not, as a sentence: "This CPU has no BF16 instructions."
 };
 
-// What may be chosen in the run bar, and what is in force.
+// The choices of the run bar, and those in force.
 struct RunChoices {
   std::vector<PrecisionChoice> precisions;
   Precision precision = Precision::kFp32;
@@ -61,7 +61,7 @@ struct RunChoices {
   std::int32_t max_threads = 1;
 };
 
-// What was recorded before, and what of it stands side by side.
+// Earlier recorded runs, and the ones that stand side by side.
 struct RunHistory {
   std::vector<JobSummary> jobs;  // newest first
   std::int64_t shown_job = 0;    // whose record the snapshot holds; 0: it is not recorded (yet)
@@ -102,7 +102,7 @@ struct SnapshotParts {
   std::vector<LogLine> log;
 };
 
-// How a sentence on what to press begins: "Press Optimize", or what comes first where only recorded runs are open.
+// Beginning of a sentence on what to press: "Press Optimize", or the step before it if only recorded runs are open.
 std::string pressOptimize(const StudioSnapshot& snapshot);
 
 // Builds the indexes: tens of milliseconds for a large job, so call it on a session's thread. `job` may be null.
@@ -112,7 +112,7 @@ SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts par
 // The same records with other parts. Cheap.
 SnapshotPtr withStatus(const SnapshotPtr& previous, SnapshotParts parts);
 
-// Where the window gets its snapshots from: the session, or a test. All functions are called from the drawing thread,
+// The source of the window's snapshots: the session, or a test. All functions are called from the drawing thread,
 // return at once and do not throw.
 class SnapshotSource {
  public:

@@ -108,7 +108,8 @@ std::string formatSpread(const TimeStatistics& time);
 // "0.8 ms unattributed (1.2 %)": what no operation explains of `of_ns`. Timing each operation costs a little, so that together
 // they may take longer than a run; then that is said.
 std::string unattributedText(double ns, double of_ns);
-// Why a kernel was not taken, in words: "no-fast-implementation" as "the library has no fast one for this". Codes that are not
+// The reason why a kernel was not taken, in words: "no-fast-implementation" as "the library has no fast one for this".
+// Codes that are not
 // known lose their hyphens.
 std::string kernelReason(const std::string& code);
 // "97.5 MB", "12.4 kB", "1.2 GB".

@@ -67,7 +67,7 @@ ArenaUse arenaUse(const RunIndex& run) {
     if (run.rows[r].step < 0) continue;
     const StepRecord& step = run.run->steps[static_cast<std::size_t>(run.rows[r].step)];
     if (!isBelievable(step)) continue;
-    // Where something is written the tensor before has ended, whatever was said of its memory: results in place and views
+    // A write ends the tensor that lay there before, whatever was recorded of its memory: results in place and views
     // count once.
     const std::int64_t offset = region_base[step.region] + step.arena_begin;
     const auto ends = [&](std::size_t t) {

@@ -17,7 +17,7 @@ struct ArenaTensor {
   double end_ns = 0;    // when the last step that reads it has ended
 };
 
-// How many bytes are alive from `at_ns` on.
+// Bytes that are alive from `at_ns` on.
 struct ArenaLevel {
   double at_ns = 0;
   std::int64_t bytes = 0;

@@ -1,4 +1,4 @@
-// What this machine can do at most, measured: the roofs of a roofline (Williams, Waterman, Patterson 2009).
+// Measured peaks of this machine: the roofs of a roofline (Williams, Waterman, Patterson 2009).
 #pragma once
 
 #include <cstdint>

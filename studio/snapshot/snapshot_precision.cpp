@@ -37,12 +37,12 @@ const Record* find(const std::unordered_map<OriginId, const Record*>& table, con
   return nullptr;
 }
 
-// What the passes that choose precisions said about these nodes.
+// Remarks about these nodes from the passes that choose precisions.
 std::string whyNotLower(const StudioSnapshot& snapshot, const std::vector<OriginId>& origins) {
   for (const std::int32_t r : remarksOf(*snapshot.index, origins)) {
     const Remark& remark = snapshot.job->remarks[static_cast<std::size_t>(r)];
     const bool chooses = remark.pass == "insert-casts" || remark.pass == "insert-quantize";
-    // What was decided by hand is known already.
+    // Decisions by hand are known already.
     if (remark.kind != RemarkKind::kMissed || !chooses || remark.reason == "decided-by-hand") continue;
     return displayText(remark.text.empty() ? remark.reason : remark.text, 300);
   }
@@ -115,14 +115,14 @@ std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot) {
   if (run.run == nullptr) return rows;
   const auto times = timesByOrigin(snapshot);
   const auto sensitivities = byOrigin(snapshot.job->sensitivities);
-  // What has added up until an operation is a record of its own, behind what the operation does alone.
+  // The accumulated error up to an operation is a record of its own, after the error of the operation alone.
   std::vector<AccuracyRecord> added_up;
   for (const AccuracyRecord& record : run.run->node_accuracy) {
     if (record.reference == "fp32") added_up.push_back(record);
   }
   const auto accuracies = byOrigin(run.run->node_accuracy), together = byOrigin(added_up);
   for (const OperationRow& operation : run.rows) {
-    // What only moves data has no precision of its own to choose.
+    // Operations that only move data have no precision of their own to choose.
     if (operation.group == KindGroup::kReorder || operation.origins.empty()) continue;
     PrecisionRow row;
     row.name = operation.name;

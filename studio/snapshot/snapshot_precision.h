@@ -1,4 +1,4 @@
-// What each operation costs and loses in each precision, aligned on the nodes of the model.
+// Time and error of each operation in each precision, aligned on the nodes of the model.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct PrecisionRow {
   std::string why;                  // why it is not lower; empty: it is as low as was asked for
 };
 
-// Can the next run, or an operation of it, be in this precision? With `decisions` also: beside what is decided so far? A model
-// computes in one kind of floats of two bytes, and INT8 leaves to BF16 what it does not do.
+// True if the next run, or an operation of it, can be in this precision; with `decisions` also beside the decisions so
+// far. A model computes in one kind of two-byte floats, and INT8 leaves to BF16 what it does not do.
 bool isOffered(const StudioSnapshot& snapshot, const std::string& precision, bool decisions = false);
 // FP16, which few machines have, takes no room where it is neither offered nor measured.
 bool isShown(const StudioSnapshot& snapshot, const std::vector<PrecisionRow>& rows, std::size_t place);

@@ -1,4 +1,4 @@
-// What is on the screen as one HTML file: the picture itself and, to be searched and copied, the numbers in it.
+// The screen as one HTML file: the picture itself and, to be searched and copied, the numbers in it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What each panel shows as a table: for CSV, JSON, and whoever reads with a script instead of eyes.
+// The content of each panel as a table: for CSV, JSON and scripts.
 #pragma once
 
 #include <nlohmann/json.hpp>

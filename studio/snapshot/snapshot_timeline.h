@@ -1,4 +1,4 @@
-// What ran when: one track per instance, made of the recorded begin and duration of every execution.
+// The timeline: one track per instance, made of the recorded begin and duration of every execution.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct TimeSlice {
   std::int32_t row = 0;  // into RunIndex::rows
 };
 
-// What one instance did, in order of begin.
+// The executions of one instance, in order of begin.
 struct TimelineTrack {
   std::int32_t thread = 0;
   std::vector<TimeSlice> slices;

@@ -1,4 +1,4 @@
-// What goes on around a job and stands in no record: which file is open, what is asked, exported and tuned.
+// State around a job that is in no record: the open file, and what is asked, exported and tuned.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ class FolderReader {
 
   // A newer wish replaces an older one.
   void read(const std::string& path);
-  // What was read last; null before the first one.
+  // The last listing; null before the first one.
   std::shared_ptr<const FolderListing> latest() const;
   bool busy() const;
 

@@ -10,11 +10,12 @@
 namespace ipex_studio {
 namespace {
 
-// Where Debian's packages fonts-inter and fonts-jetbrains-mono, and people, put them.
+// Folders of Debian's packages fonts-inter and fonts-jetbrains-mono, and of manual installations.
 const char* const kFolders[] = {"/usr/share/fonts/opentype/inter/", "/usr/share/fonts/truetype/jetbrains-mono/",
                                 "/usr/share/fonts/truetype/inter/", "/usr/local/share/fonts/", "/usr/share/fonts/"};
 
-// What the studio itself writes, beyond ASCII and Latin-1: dashes, ellipsis, arrows, signs. Few glyphs keep the atlas
+// Characters that the studio itself writes, beyond ASCII and Latin-1: dashes, ellipsis, arrows, signs. Few glyphs keep
+// the atlas
 // small and the first frame early.
 const ImWchar kTextRanges[] = {0x0020, 0x007E, 0x00A0, 0x00FF, 0x2013, 0x2014, 0x2018, 0x201D, 0x2022,
                                0x2022, 0x2026, 0x2026, 0x2190, 0x2193, 0x2212, 0x2212, 0x2248, 0x2248,

@@ -1,4 +1,5 @@
-// Where Dear ImGui 1.86 and later versions differ: keys and fed input. Nothing else in the studio asks for the version.
+// Differences between Dear ImGui 1.86 and later versions: keys and fed input. Nothing else in the studio asks for the
+// version.
 #pragma once
 
 #include <imgui.h>

@@ -16,7 +16,7 @@ class OffscreenTarget {
   OffscreenTarget(const OffscreenTarget&) = delete;
   OffscreenTarget& operator=(const OffscreenTarget&) = delete;
 
-  // What is drawn from now on goes here.
+  // Directs drawing to this target.
   void bind() const;
   // RGBA, top row first, alpha opaque.
   std::vector<std::uint8_t> pixels() const;
@@ -28,7 +28,7 @@ class OffscreenTarget {
   unsigned color_ = 0;
 };
 
-// What was drawn last into the bound frame buffer, as OffscreenTarget::pixels has it.
+// The content of the bound frame buffer, in the form of OffscreenTarget::pixels.
 std::vector<std::uint8_t> readPixels(int width, int height);
 
 // The bytes of a PNG file.

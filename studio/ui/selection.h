@@ -1,4 +1,4 @@
-// What is selected, shared by all panels: a set of origins, and which pass each canvas shows.
+// The selection that all panels share: a set of origins, and the pass that each canvas shows.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ class Selection {
   // Name of a bottom panel to bring to the front; the window takes it and empties it.
   std::string front_panel;
 
-  // What the user asked for by key, palette or script (names of app_actions.h); whoever can do it takes it in the same
-  // frame or the next.
+  // Requests an action by key, palette or script (names of app_actions.h); the panel that can do it takes it in the
+  // same frame or the next.
   void request(const std::string& action) { requests_.push_back({action, 2}); }
   bool take(const std::string& action);
   // Something that begins so was asked for and not taken yet.

@@ -40,7 +40,7 @@ void focusRing(const Ui& ui, ImVec2 low, ImVec2 high) {
                                       ui.px(6), 0, std::max(1.F, 1.5F * ui.scale));
 }
 
-// Where the line that begins at `begin` ends so that it fits: at a space, and not before a unit or sign that belongs to
+// End of the line that begins at `begin`, so that it fits: at a space, and not before a unit or sign that belongs to
 // the number in front of it. A word that is too long stands alone.
 std::size_t endOfLine(const std::string& text, std::size_t begin, float width) {
   std::size_t fits = std::string::npos;

@@ -53,14 +53,14 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
             ImFont* font = nullptr);
 ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font = nullptr);
 
-// What an input field holds from now on, cut to its size.
+// Sets the text of an input field, cut to its size.
 template <std::size_t N>
 void setField(std::array<char, N>* field, const std::string& text) {
   field->fill(0);
   std::copy_n(text.begin(), std::min(text.size(), N - 1), field->begin());
 }
 
-// As the chips say it: "BF16".
+// The text of the chips: "BF16".
 const char* precisionLabel(Precision precision);
 
 // The head of a panel: semibold dim text over a hairline, 34 points high, over the width of the window.
@@ -74,7 +74,7 @@ void hairline(const Ui& ui);
 void swatch(const Ui& ui, ImU32 color);
 // A tooltip for the item before, with plain text.
 void tooltip(const std::string& text);
-// What an empty panel says: one headline and what to do next, in the middle of the window.
+// The text of an empty panel: one headline and what to do next, in the middle of the window.
 void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next);
 
 // A dialog in the middle of the window that keeps the rest from being used: drawn between the two, and closed by Escape. Arrow

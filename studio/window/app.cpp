@@ -23,13 +23,13 @@ constexpr float kRightPoints = 360, kMinRight = 250;
 constexpr float kBottomPoints = 300, kMinBottom = 212;
 constexpr float kMinForAll = 1100;  // the width in points for passes, graph and inspector side by side
 constexpr float kGrip = 6;
-// What is left of a hidden part: enough to bring it back by mouse.
+// Width that is left of a hidden part: enough to bring it back by mouse.
 constexpr float kRailPoints = 22;
 constexpr float kMinScale = 0.75F;
 constexpr float kMaxScale = 4;
 constexpr float kScaleStep = 1.15F;
 
-// What the style asks for, less on small windows.
+// The size that the style asks for, less on small windows.
 float wanted(float dragged, float preferred, float window, float share, float least) {
   if (dragged >= 0) return std::clamp(dragged, least, std::max(least, window * 0.6F));
   return std::clamp(window * share, least, preferred);
@@ -114,7 +114,7 @@ void App::act(const StudioSnapshot& snapshot) {
   resize("panel.passes-wider", "panel.passes-narrower", &settings_.left, kLeftPoints, kMinLeft);
   resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kMinRight);
   resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kMinBottom);
-  // What only one tab can do brings it to the front.
+  // Actions that only one tab can do bring it to the front.
   constexpr std::pair<const char*, const char*> kOfTabs[] = {
       {"override.", "precision"}, {"scope.", "precision"},  {"point.", "precision"},
       {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"},
@@ -262,7 +262,7 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   folded_right_ = false;
 }
 
-// What stands where a hidden part was: its name, and a click brings it back.
+// The strip in the place of a hidden part: its name; a click brings the part back.
 void App::rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden) {
   if (!*hidden) return;
   ImGui::SetCursorPos(at);
@@ -321,7 +321,7 @@ void App::stepTab(int step) {
   tab_ = tabs[static_cast<std::size_t>((static_cast<int>(front) + step + count) % count)]->name();
 }
 
-// What a tab takes beside its name: less where many tabs stand in a small window.
+// Padding of a tab beside its name: less if many tabs stand in a small window.
 float App::tabPadding(float width) const {
   const ImFont* font = ui_.fonts.head;
   float names = 0;

@@ -41,13 +41,13 @@ class App {
   // True when the next frame, given the same snapshot and no input, would look the same.
   bool settled() const;
 
-  // What is on the screen, but for its picture.
+  // The content of the screen without its picture.
   ReportCommand reportOf(const StudioSnapshot& snapshot, const std::string& path) const;
-  // What is to be written about this frame, once its picture is there; nothing most of the time.
+  // The report to write about this frame once its picture exists; nullopt most of the time.
   std::optional<ReportCommand> takeReport() { return std::exchange(report_, std::nullopt); }
 
   Selection& selection() { return selection_; }
-  // As it stands now; what the user chose, not what was derived from the window's size.
+  // The current settings: the user's choices, not sizes derived from the window.
   const WindowSettings& settings() const { return settings_; }
   const Theme& theme() const { return ui_.theme; }
 

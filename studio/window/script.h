@@ -39,7 +39,7 @@ Command trustStep(const std::string& rest, int line);
 Command exportStep(const std::string& rest, int line);
 Command tuneStep(const std::string& rest, int line);
 Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
-// What `expect` may ask about work; nothing for other keys. `good`: it is as `value` says.
+// A fact about work that `expect` may ask for; nullopt for other keys. `good`: it is as `value` says.
 std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value,
                                     bool* good);
 
@@ -49,7 +49,7 @@ class Script {
   static Script read(const std::string& path);
   static Script parse(const std::string& text);
 
-  // What a frame looked like when it was drawn.
+  // A frame as it was drawn.
   struct Frame {
     const StudioSnapshot& snapshot;
     Selection& selection;

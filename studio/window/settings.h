@@ -1,4 +1,4 @@
-// What the window remembers between starts: sizes of the parts, what is hidden, theme, scale, and files.
+// Settings that the window remembers between starts: sizes of the parts, what is hidden, theme, scale, and files.
 #pragma once
 
 #include <string>

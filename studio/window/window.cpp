@@ -44,7 +44,7 @@ struct CloseWindow {
 };
 using WindowPtr = std::unique_ptr<GLFWwindow, CloseWindow>;
 
-// Else it draws off-screen and returns by itself.
+// True if the window stays open; else it draws off-screen and returns by itself.
 bool staysOpen(const WindowOptions& options) {
   return options.screenshot_path.empty() && options.report_path.empty() && options.script_path.empty();
 }
@@ -106,7 +106,7 @@ class WakeScope {
   SnapshotSource& source_;
 };
 
-// What the window system calls back about.
+// State that the window system's callbacks change.
 struct WindowState {
   SnapshotSource* source = nullptr;
   bool input = false;  // anything but news of ours

@@ -57,7 +57,7 @@ class NothingKernel final : public Kernel {
 
 class NothingKernels final : public KernelList {
  public:
-  const std::vector<const Kernel*>& candidates(OpKind) const override { return list_; }
+  const std::vector<const Kernel*>& candidates(OpKind, DeviceKind) const override { return list_; }
 
  private:
   NothingKernel kernel_;
@@ -104,7 +104,7 @@ Pair reorders() {
   std::string reason;
   std::unique_ptr<PreparedOp> op;
   const auto kernels = makeKernelList();
-  for (const Kernel* kernel : kernels->candidates(OpKind::kReorder)) {
+  for (const Kernel* kernel : kernels->candidates(OpKind::kReorder, DeviceKind::kCpu)) {
     if (std::string(kernel->name()) == "reorder_onednn") op = kernel->prepare(args, &reason);
   }
   AlignedBuffer in(args.src[0].bytes()), out(args.dst[0].bytes());

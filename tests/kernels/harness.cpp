@@ -106,7 +106,7 @@ TensorDesc laidOut(const TensorDesc& desc, Layout layout, int result_rank) {
 
 const Kernel& referenceOf(OpKind kind) {
   static const std::unique_ptr<KernelList> list = makeKernelList();
-  return *list->candidates(kind).back();
+  return *list->candidates(kind, DeviceKind::kCpu).back();
 }
 
 }  // namespace

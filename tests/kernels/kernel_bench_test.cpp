@@ -87,7 +87,7 @@ using Contenders = std::vector<std::unique_ptr<Contender>>;
 void addContenders(const KernelList& list, const Case& test, const Problem& problem, int threads, bool library_only,
                    Contenders* contenders) {
   static const std::string isa = machineFacts().isa;
-  const auto& candidates = list.candidates(problem.spec.kind);
+  const auto& candidates = list.candidates(problem.spec.kind, DeviceKind::kCpu);
   for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
     if (library_only && std::string(candidates[k]->name()).find("_onednn") == std::string::npos) continue;
     for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16}) {

@@ -35,7 +35,7 @@ class KernelCases : public testing::TestWithParam<Case> {
 TEST_P(KernelCases, AgreesWithReference) {
   const Case& test = GetParam();
   const Problem problem = makeProblem(test);
-  const auto& candidates = list().candidates(problem.spec.kind);
+  const auto& candidates = list().candidates(problem.spec.kind, DeviceKind::kCpu);
   bool taken = false;
   for (const Kernel* kernel : candidates) {
     if (kernel == candidates.back() && test.bench) break;  // the reference is too slow for large cases again and again
@@ -76,7 +76,7 @@ class LayerCases : public KernelCases {};
 TEST_P(LayerCases, AgreesWithReference) {
   const Case& test = GetParam();
   const Problem problem = makeProblem(test);
-  const auto& candidates = list().candidates(problem.spec.kind);
+  const auto& candidates = list().candidates(problem.spec.kind, DeviceKind::kCpu);
   int taken = 0;
   for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
     taken += !check(*candidates[k], test, problem, Conditions{Layout::kPlain, 2, "avx512_core", -1}).declined;

@@ -21,7 +21,7 @@ class PreparedCase {
     Conditions conditions{Layout::kChannelsLast, threads, machineFacts().isa, -1};
     const PrepareArgs args = makeArgs(test, problem_, conditions, &cache_, &constants_);
     std::string reason;
-    for (const Kernel* candidate : kernels->candidates(problem_.spec.kind)) {
+    for (const Kernel* candidate : kernels->candidates(problem_.spec.kind, DeviceKind::kCpu)) {
       if (candidate->name() == kernel && candidate->supports(args).ok) op_ = candidate->prepare(args, &reason);
     }
     EXPECT_TRUE(op_) << test.spec << ": " << reason;

@@ -254,6 +254,7 @@ std::string runParsed(const IrCase& test, bool bless) {
   OptimizeOptions options;
   options.precision = test.precision;
   options.weight_bits = 8;
+  options.capabilities = Capabilities{true, true};  // whatever this machine has
   if (test.precision == Precision::kInt8) options.quantization_recipe = recipeText(test.recipe);
   RemarkCollector first;
   runPipeline(*graph, origins, passes, options, first);

@@ -59,7 +59,8 @@ class PlanCache {
   // While set, runs append their step times. Null ends profiling. Only the thread that runs may set it.
   void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
 
-  // Where a call's batch (axis 0 of the first input, and of all that have as many rows) lies between them, it runs on the
+  // Sets batch sizes that share plans. A call whose batch (axis 0 of the first input, and of all that have as many
+  // rows) lies between two of them runs on the
   // plan of the next larger one, on copies of the inputs with rows of zeros behind, and gets the first rows of the results:
   // few plans then serve all sizes. Only where this is proven not to change a result (core/plan/batch_independence.h); others get
   // plans of their own. Ascending, each >= 1 and at most kMaxBatch; empty: off. Not while runs are under way.
@@ -70,18 +71,18 @@ class PlanCache {
   // While set, runs show it their values, at their own sizes. An empty one ends that. Only the thread that runs may set it.
   void setValueHook(ValueHook hook) { value_hook_ = std::move(hook); }
 
-  // How signatures that come from now on choose their kernels; the first of them for each number of threads may be
-  // measured. Not while runs are under way.
+  // Sets how later signatures choose their kernels; the first of them for each number of threads may be measured. Not
+  // to be called during runs.
   void setTuning(c10::intrusive_ptr<Tuning> tuning) { tuning_ = std::move(tuning); }
-  // What was chosen for the signatures so far, as text that readTuning understands. A text that does not fit this
+  // The choices for all signatures so far, as text that readTuning understands. A text that does not fit this
   // machine, or nothing at all, has no effect.
   std::string tuningRecord() const { return dumpJson(choices_.toJson(false)); }
   void readTuning(const std::string& record) { choices_.readText(record); }
 
-  // Where one of them knows this spec with these constants, its weights are taken instead of being packed, on every memory
-  // node. Before the first run; they are looked at then.
+  // Gives files of prepared weights: if one of them knows this spec with these constants, its weights are taken instead
+  // of being packed, on every memory node. To be called before the first run, which reads them.
   void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { prepared_files_ = std::move(files); }
-  // What is packed now, for such a file. `keep` holds the memory.
+  // The weights packed so far, for such a file. `keep` holds the memory.
   PreparedRegion packedRegion(std::vector<WeightCache::Packed>* keep) const;
 
   const PlanSpec& spec() const { return spec_; }

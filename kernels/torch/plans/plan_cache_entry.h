@@ -1,4 +1,4 @@
-// What a PlanCache is made of. Private to kernels/torch/plan_cache*.cpp.
+// Parts of a PlanCache. Private to kernels/torch/plan_cache*.cpp.
 #pragma once
 
 #include <omp.h>
@@ -18,7 +18,7 @@
 namespace ipex_studio {
 
 constexpr std::size_t kIdleSlots = 64;
-// What a prepared step holds beside the arena: descriptors, argument tables, generated code. Measured: 10 to 40 KB.
+// Memory of a prepared step beside the arena: descriptors, argument tables, generated code. Measured: 10 to 40 KB.
 constexpr std::size_t kBytesPerStep = 24 << 10;
 
 inline std::atomic<std::size_t> plan_bytes{0};  // of all caches
@@ -184,7 +184,7 @@ struct PlanCache::Entry {
     plan_bytes -= instanceBytes();
   }
 
-  // Is the plan known to serve so many samples in its first rows?
+  // True if the plan is proven to serve this number of samples in its first rows.
   bool serves(std::int64_t samples) const {
     return samples == padded || proven[static_cast<std::size_t>(samples)].load(std::memory_order_acquire);
   }

@@ -20,7 +20,7 @@
 namespace ipex_studio {
 namespace {
 
-// Which file, and in which state.
+// Identity and state of a file.
 using FileKey = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
 
 bool beginsLikeArchive(int fd) {

@@ -18,7 +18,8 @@ namespace ipex_studio {
 class Region : public torch::CustomClassHolder, public ValueSource {
  public:
   using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>>;
-  // What a file holds as that, without buckets where it has none; throws Error(kBadModel) when it was written by a version that kept something else.
+  // The state read from a file, without buckets if it has none; throws Error(kBadModel) when it was written by a
+  // version that kept something else.
   static State stateFrom(const c10::IValue& saved);
 
   // Throws Error(kBadModel) when the text or the constants are damaged.
@@ -28,7 +29,8 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   State state() const;
   void readTuning(const std::string& record) { plans_.readTuning(record); }
   void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { plans_.setPrepared(std::move(files)); }
-  // What is packed now, as TorchScript can hand it on: what it is for (preparedMachine, PreparedRegion::id), constant, its
+  // The weights packed so far in a form that TorchScript can hand on: their purpose (preparedMachine,
+  // PreparedRegion::id), constant, its
   // CRC and offset of each, form of each, bytes of each.
   using Packed = std::tuple<std::string, std::string, std::vector<std::int64_t>, std::vector<std::string>,
                             std::vector<at::Tensor>>;

@@ -11,7 +11,7 @@
 
 namespace ipex_studio {
 
-// What measurements of this build are valid for.
+// The libraries that measurements of this build are valid for.
 std::string tuningLibraries();
 
 // Thread-safe.

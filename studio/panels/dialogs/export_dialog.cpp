@@ -34,7 +34,7 @@ ExportCommand ExportDialog::command() const {
   return {path_.data(), form_, precision_, tuned_, prepared_ && form_ == ExportForm::kCompiled};
 }
 
-// What has to be done first, as a sentence; empty: nothing.
+// The work that an export needs first, as a sentence; empty if it needs none.
 std::string ExportDialog::remeasured(const StudioSnapshot& snapshot) const {
   const bool precision = precision_ && *precision_ != snapshot.choices.precision;
   if (precision || (tuned_ && !*tuned_))

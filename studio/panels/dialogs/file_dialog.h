@@ -11,7 +11,7 @@
 
 namespace ipex_studio {
 
-// What may be chosen.
+// Kinds of files that may be chosen.
 enum class FileWish { kModel, kFile, kFileOrFolder, kSave };
 
 class FileDialog {

@@ -21,9 +21,9 @@ struct InputChoice {
 };
 
 InputChoice inputChoice(const InputRecord& input);
-// What --input says for it: "x:1x3x224x224:float32", "ids:1x128:int64[0,30522]", "rate=16000".
+// The --input argument of a choice: "x:1x3x224x224:float32", "ids:1x128:int64[0,30522]", "rate=16000".
 std::string inputArgument(const InputChoice& choice);
-// Why it cannot be used, as a sentence; empty: it can.
+// Why a choice cannot be used, as a sentence; empty if it can.
 std::string inputProblem(const InputChoice& choice);
 
 class InputsDialog {

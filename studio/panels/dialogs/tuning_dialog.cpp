@@ -44,7 +44,7 @@ const Goal& goalOf(TuneGoal goal) {
   return *std::find_if(std::begin(kGoals), std::end(kGoals), [&](const Goal& g) { return g.goal == goal; });
 }
 
-// Nothing for what is no number.
+// False if the text is no number in [low, high].
 bool readNumber(const char* text, double low, double high, double* value) {
   char* end = nullptr;
   *value = std::strtod(text, &end);
@@ -144,7 +144,7 @@ void TuningDialog::number(const char* id, const char* text, const char* unit, st
 
 void TuningDialog::drawData(bool remote) {
   if (remote) {
-    // Nothing here could list that machine's folders.
+    // There is no browser for another machine's folders.
     const float width = dialogLine(ui_, "data", kLinePoints);
     ImGui::SetNextItemWidth(width);
     ImGui::InputTextWithHint("##remote", "a path on the machine that runs the model", data_.data(), data_.size());

@@ -20,9 +20,9 @@ class TuningDialog {
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
   bool settled() const { return browser_.settled(); }
 
-  // What is filled in; `restart`: not going on with what was interrupted.
+  // The command with everything that is filled in; `restart`: an interrupted job begins anew.
   TuneCommand command(bool restart) const;
-  // Why it cannot be started, as a sentence; empty: it can.
+  // Why the job cannot be started, as a sentence; empty if it can.
   std::string problem() const;
 
  private:

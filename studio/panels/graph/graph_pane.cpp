@@ -12,7 +12,7 @@ bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
   std::shared_ptr<const GraphScene> scene = ui_.scenes->get(side_, wanted);
   if (!scene) return false;
   if (scene_ && follow) {
-    // Who has not looked elsewhere goes on seeing the beginning while the graph grows.
+    // A view that was not moved keeps showing the beginning while the graph grows.
     const bool grew = wanted.index != key_.index || !(wanted.fold == key_.fold);
     if (grew && selected_.empty() && canvas_.atStart()) {
       canvas_.requestStart();

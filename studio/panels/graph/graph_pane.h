@@ -20,7 +20,7 @@ class GraphPane {
   void forget() { scene_ = nullptr; }
   // Draws into the rest of the current window. Foldings go into `fold`.
   void draw(Selection& selection, ModuleFold* fold);
-  // What the user asked for by key or palette; `active`: this side answers those that go to one side.
+  // Carries out actions asked for by key or palette; `active`: this side answers those that concern one side.
   void act(Selection& selection, ModuleFold* fold, bool active);
 
   const GraphScene* scene() const { return scene_.get(); }

@@ -24,7 +24,7 @@ struct TextMetrics {
 };
 TextMetrics textMetrics(const Fonts& fonts, float scale);
 
-// What the colour of a node's strip, its corner and its bar tell.
+// The property that the colour of a node's strip, its corner and its bar show.
 enum class ColorBy { kTime, kPrecision, kKernel, kError, kPass };
 constexpr int kColorings = 5;
 const char* colorByName(ColorBy color_by);  // "time"
@@ -45,7 +45,7 @@ struct GraphScene {
   std::shared_ptr<const GraphUnion> all;
 };
 
-// Which picture of a job.
+// The choice of a picture of a job.
 struct ScenePicture {
   std::int32_t graph = -1;     // index into JobIndex::graphs
   std::int32_t stage = -1;     // of the pass history

@@ -26,7 +26,7 @@ class SceneBuilder {
   void labelEdge(const UnionEdge& from, CanvasEdge* edge);
   void addFrames();
 
-  // What is told by colour: graph_scene_colors.cpp.
+  // Properties shown by colour: graph_scene_colors.cpp.
   void addTimes();
   void addMarks();
   CanvasMark markOf(const GraphNode& node) const;

@@ -1,4 +1,4 @@
-// What the nodes of a scene tell beyond their names: times, precision, kernels, errors, passes, and what changed.
+// Properties of a scene's nodes beyond their names: times, precision, kernels, errors, passes, and what changed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::int8_t kTints[] = {0, 7, 3, 1, 4, 6, 8};
 constexpr std::int8_t kNeutralTint = 9;
 constexpr std::size_t kMaxLegend = 7;
-// Where errors begin to be drawn, and where the bar is full, in dB of signal over error.
+// Signal over error, in dB, at which errors begin to be drawn, and at which the bar is full.
 constexpr double kHarmlessDb = 120;
 constexpr double kWorstDb = 20;
 
@@ -83,7 +83,7 @@ void SceneBuilder::addTimes() {
     }
     const auto layout = layout_of_node.find(edge.from);
     if (edge.label.empty() || layout == layout_of_node.end() || layout->second.empty()) continue;
-    // What leaves a node has the layout behind the arrow.
+    // An edge that leaves a node has the layout after the arrow.
     const std::size_t arrow = layout->second.rfind("→");
     edge.long_label +=
         " " + (arrow == std::string::npos ? layout->second : layout->second.substr(arrow + std::string("→").size()));

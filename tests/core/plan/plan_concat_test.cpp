@@ -45,13 +45,13 @@ class PinnedKernels final : public KernelList {
  public:
   explicit PinnedKernels(const std::string& layout) {
     for (const OpKind kind : {OpKind::kConvolution, OpKind::kPool, OpKind::kUpsample, OpKind::kPointwise}) {
-      pinned_.push_back(std::make_unique<PinnedKernel>(kernels().candidates(kind).back(), layout));
+      pinned_.push_back(std::make_unique<PinnedKernel>(kernels().candidates(kind, DeviceKind::kCpu).back(), layout));
       candidates_[kind] = {pinned_.back().get()};
     }
   }
-  const std::vector<const Kernel*>& candidates(OpKind kind) const override {
+  const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const override {
     const auto found = candidates_.find(kind);
-    return found == candidates_.end() ? kernels().candidates(kind) : found->second;
+    return found == candidates_.end() ? kernels().candidates(kind, device) : found->second;
   }
 
  private:

@@ -42,7 +42,7 @@ std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tenso
     from.push_back(tensor ? tensor->data() : nullptr);
   }
   std::string reason;
-  const auto prepared = kernels.candidates(op.kind).back()->prepare(args, &reason);
+  const auto prepared = kernels.candidates(op.kind, DeviceKind::kCpu).back()->prepare(args, &reason);
   std::vector<Tensor> results;
   std::vector<void*> to;
   for (const TensorDesc& desc : dst) {

@@ -22,7 +22,7 @@ TEST(Prepare, RefusesScratchFarBeyondTheOperands) {
   WeightCache cache;
   args.weights = &cache;
   ASSERT_TRUE(inferShapes(args.spec, args.src, &args.dst).ok);
-  for (const Kernel* kernel : kernels->candidates(OpKind::kConvolution)) {
+  for (const Kernel* kernel : kernels->candidates(OpKind::kConvolution, DeviceKind::kCpu)) {
     std::string reason;
     const auto op = prepareBy(*kernel, args, &reason);
     if (op) {

@@ -71,12 +71,12 @@ class ScrambledKernels final : public KernelList {
   ScrambledKernels(const KernelList& kernels, std::uint64_t seed) {
     const auto random = std::make_shared<Random>(seed);
     for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
-      const Kernel* reference = kernels.candidates(static_cast<OpKind>(kind)).back();
+      const Kernel* reference = kernels.candidates(static_cast<OpKind>(kind), DeviceKind::kCpu).back();
       scrambled_.push_back(std::make_unique<ScrambledKernel>(reference, random));
       candidates_.push_back({scrambled_.back().get(), reference});
     }
   }
-  const std::vector<const Kernel*>& candidates(OpKind kind) const override {
+  const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const override {
     return candidates_[static_cast<std::size_t>(kind)];
   }
 

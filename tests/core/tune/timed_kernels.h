@@ -101,11 +101,11 @@ class FakeKernels final : public KernelList {
     own_[kind].push_back(kernel.get());
     kept_.push_back(std::move(kernel));
   }
-  const std::vector<const Kernel*>& candidates(OpKind kind) const override {
+  const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const override {
     const auto found = own_.find(kind);
-    return found == own_.end() ? kernels().candidates(kind) : found->second;
+    return found == own_.end() ? kernels().candidates(kind, device) : found->second;
   }
-  static const Kernel* reference(OpKind kind) { return kernels().candidates(kind).back(); }
+  static const Kernel* reference(OpKind kind) { return kernels().candidates(kind, DeviceKind::kCpu).back(); }
 
  private:
   std::map<OpKind, std::vector<const Kernel*>> own_;

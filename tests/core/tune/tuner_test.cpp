@@ -77,7 +77,7 @@ PlanChoices randomChoices(const RandomPlan& random, const PlanRequest& request, 
                                          "blocked-16", "blocked-7", "\xff"};
   PlanChoices choices;
   for (const TracedStep& step : tracePlan(random.spec, request)) {
-    const auto& list = kernels().candidates(step.op.kind);
+    const auto& list = kernels().candidates(step.op.kind, DeviceKind::kCpu);
     StepChoice choice;
     choice.kernel = dice.chance(95) ? list[dice.index(list.size())]->name() : "none";
     choice.kept =

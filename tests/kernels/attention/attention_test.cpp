@@ -18,7 +18,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 const std::vector<const Kernel*>& candidates() {
   static const std::unique_ptr<KernelList> list = makeKernelList();
-  return list->candidates(OpKind::kAttention);
+  return list->candidates(OpKind::kAttention, DeviceKind::kCpu);
 }
 
 const Kernel& kernelNamed(const std::string& name) {

@@ -56,7 +56,7 @@ std::vector<float> product(const Kernel& kernel, const PrepareArgs& args, const 
 
 TEST(MatmulLayouts, AnyOrderOfAxesAndBatchesOfOne) {
   const auto list = makeKernelList();
-  const auto& kernels = list->candidates(OpKind::kMatmul);
+  const auto& kernels = list->candidates(OpKind::kMatmul, DeviceKind::kCpu);
   const std::int64_t rows = 6, inner = 8, columns = 7;
   int compared = 0;
   for (const auto& [outer, heads] : {std::pair{1, 1}, std::pair{1, 2}, std::pair{2, 1}, std::pair{2, 3}}) {

@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Library, IsaTiers, testing::Values("AVX512_CORE", "AVX2
 
 std::string refusal(const Case& test) {
   const auto list = makeKernelList();
-  for (const Kernel* kernel : list->candidates(parseOpSpec(test.spec).kind)) {
+  for (const Kernel* kernel : list->candidates(parseOpSpec(test.spec).kind, DeviceKind::kCpu)) {
     if (std::string(kernel->name()) != "convolution_onednn") continue;
     const Outcome outcome = runCase(*kernel, test, makeProblem(test), Conditions());
     EXPECT_EQ(outcome.problem, "");

@@ -30,7 +30,7 @@ Ordered runLine(const std::string& text, const std::vector<float>& line) {
   EXPECT_TRUE(inferShapes(args.spec, args.src, &args.dst).ok) << text;
   const auto count = static_cast<std::size_t>(args.dst[0].dims.count());
   Ordered first;
-  for (const Kernel* kernel : kernels->candidates(args.spec.kind)) {
+  for (const Kernel* kernel : kernels->candidates(args.spec.kind, DeviceKind::kCpu)) {
     if (!kernel->supports(args).ok) continue;
     std::string reason;
     const auto op = kernel->prepare(args, &reason);
@@ -99,7 +99,7 @@ const char* failureOf(const char* text, const std::vector<TensorDesc>& src, cons
   args.src_dies.assign(src.size(), false);
   EXPECT_TRUE(inferShapes(args.spec, args.src, &args.dst).ok) << text;
   std::string reason;
-  const auto op = kernels->candidates(args.spec.kind).front()->prepare(args, &reason);
+  const auto op = kernels->candidates(args.spec.kind, DeviceKind::kCpu).front()->prepare(args, &reason);
   const AlignedBuffer result(op->dst[0].bytes());
   void* const to[] = {result.data()};
   const auto state = op->newState();
@@ -131,7 +131,7 @@ TEST(Order, IntegersWrapAround) {
     args.src = {one, one};
     EXPECT_TRUE(inferShapes(args.spec, args.src, &args.dst).ok) << text;
     std::string reason;
-    const auto op = kernels->candidates(args.spec.kind).front()->prepare(args, &reason);
+    const auto op = kernels->candidates(args.spec.kind, DeviceKind::kCpu).front()->prepare(args, &reason);
     std::int64_t result = 0;
     const void* const from[] = {&a, &b};
     void* const to[] = {&result};
