@@ -21,10 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kApplicationId = 0x49504558;  // "IPEX"
 
-// kMigrations[i] takes a database from version i to i + 1. A released entry never changes.
-const char* const kMigrations[] = {kSchemaSql, kSchemaTuningSql, kSchemaPrecisionSql, kSchemaDecisionSql,
-                                   kSchemaSlicesSql};
-constexpr std::int64_t kSchemaVersion = std::size(kMigrations);
+// Version of the tables that schema.sql makes. A released migration never changes.
+constexpr std::int64_t kSchemaVersion = 1 + std::size(kMigrations);
 
 // Before 3.51.3 two connections that write in WAL mode at the same instant can corrupt the file
 // (https://sqlite.org/wal.html#walresetbug); 3.50.7 and 3.44.6 got the fix on their branches.
@@ -65,7 +63,11 @@ void migrate(Connection& connection) {
   // Another process may have been faster.
   const std::int64_t version = connection.integer("PRAGMA user_version");
   if (version >= kSchemaVersion) return;
-  for (std::int64_t v = version; v < kSchemaVersion; ++v) connection.execute(kMigrations[v]);
+  if (version <= 0) {
+    connection.execute(kSchemaSql);
+  } else {
+    for (std::int64_t v = version; v < kSchemaVersion; ++v) connection.execute(kMigrations[v - 1]);
+  }
   connection.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
   connection.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
   transaction.commit();

@@ -3,11 +3,8 @@
 
 namespace ipex_studio {
 
-extern const char* const kSchemaSql;           // schema.sql
-extern const char* const kSchemaTuningSql;     // schema_tuning.sql
-extern const char* const kSchemaPrecisionSql;  // schema_precision.sql
-extern const char* const kSchemaDecisionSql;   // schema_decision.sql
-extern const char* const kSchemaSlicesSql;     // schema_slices.sql
-extern const char* const kReportCss;           // report.css
+extern const char* const kSchemaSql;      // schema.sql: tables of a fresh database
+extern const char* const kMigrations[5];  // migrations/: kMigrations[i] takes a database from version i + 1 to i + 2
+extern const char* const kReportCss;      // report.css
 
 }  // namespace ipex_studio

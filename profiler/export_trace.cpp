@@ -37,7 +37,7 @@ void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
     nlohmann::json args = nlohmann::json::object();
     if (step) {
       args = {{"kernel", step->kernel},   {"implementation", step->implementation}, {"layout", step->dst_layout},
-              {"shape", step->dst_shape}, {"slices", step->micro_batches},          {"step", step->index}};
+              {"shape", step->dst_shape}, {"micro_batches", step->micro_batches},   {"step", step->index}};
     }
     const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},",
                                          process, time.thread, quotedJson(step ? step->name : time.name),
@@ -78,7 +78,8 @@ std::string traceJson(const JobRecord& job) {
 
 std::string stepsCsv(const JobRecord& job) {
   std::string out =
-      "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,slices,"
+      "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,micro_"
+      "batches,"
       "step_precision,"
       "samples,p50_ns,p99_ns,share,flops,gflops_per_s\r\n";
   for (std::size_t i = 0; i < job.runs.size(); ++i) {

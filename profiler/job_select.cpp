@@ -12,8 +12,9 @@
 namespace ipex_studio {
 namespace {
 
-// The version of the schema that has plan_step.micro_batches.
+// Versions of the schema that have plan_step.slices, and the same column as plan_step.micro_batches.
 constexpr std::int64_t kSlicesSchemaVersion = 5;
+constexpr std::int64_t kMicroBatchesSchemaVersion = 6;
 
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
   ModelRecord model;
@@ -89,13 +90,16 @@ void selectPasses(Connection& connection, std::int64_t job_id, JobParts parts, J
 
 void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
   // A database that may not be written to stays as it was.
-  const bool has_micro_batches = connection.integer("PRAGMA user_version") >= kSlicesSchemaVersion;
+  const std::int64_t version = connection.integer("PRAGMA user_version");
+  const char* const micro_batches = version >= kMicroBatchesSchemaVersion ? "micro_batches"
+                                    : version >= kSlicesSchemaVersion     ? "slices"
+                                                                          : "1";
   Statement row(
       connection,
       fmt::format("SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
                   "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {} FROM plan_step "
                   "WHERE run_id = ?1 ORDER BY position",
-                  has_micro_batches ? "slices" : "1")
+                  micro_batches)
           .c_str());
   for (row.bind(run_id); row.next();) {
     StepRecord s;

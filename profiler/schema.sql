@@ -8,12 +8,21 @@
 --        ├─ remark                   why a rewrite happened or did not
 --        └─ run ─┬─ plan_step ── dispatch
 --                ├─ step_time
---                └─ accuracy
---   tuning, model_input, trusted_model: what is remembered from job to job.
+--                ├─ accuracy
+--                └─ run_metric
+--   job ─┬─ sensitivity               what lower precision is worth, and every assignment that was tried
+--        ├─ tradeoff
+--        └─ decision                  what a user decided against the optimizer
+--   tuning ── tuning_candidate        kept from job to job, like the two tables after it
+--   model_input, trusted_model
+--
+-- This file makes a fresh database, with the tables of the current version (PRAGMA user_version). Older databases are
+-- brought forward by migrations/version_N.sql, each a step from version N - 1 to N; both ways give the same tables.
 --
 -- Units are in the names or in the comments: _ns nanoseconds, _bytes bytes, _db decibel. Lists are JSON arrays, to be
--- opened with json_each() (the views use no other JSON function: SQLite 3.40 lets a schema that is not trusted call none); lists of samples are in order of measurement. Statistics are views; percentiles are by
--- nearest rank, so each is a value that was measured. NULL in a REAL column is a number that was not finite.
+-- opened with json_each() (the views use no other JSON function: SQLite 3.40 lets a schema that is not trusted call
+-- none); lists of samples are in order of measurement. Statistics are views; percentiles are by nearest rank, so each
+-- is a value that was measured. NULL in a REAL column is a number that was not finite.
 --
 --   sqlite3 profile.db "SELECT * FROM job_speedup"
 --   sqlite3 profile.db "SELECT name, p50_ns / 1e6 AS ms, share FROM step_stat WHERE run_id = 2 ORDER BY ms DESC LIMIT 10"
@@ -135,7 +144,8 @@ CREATE TABLE run (
   peak_rss_bytes    INTEGER NOT NULL,       -- bytes
   cpu_per_wall      REAL,                   -- CPU seconds per wall second of the timed part
   coverage_nodes    REAL,                   -- share 0..1 of graph nodes inside regions
-  coverage_time     REAL                    -- share 0..1 of run time inside regions
+  coverage_time     REAL,                   -- share 0..1 of run time inside regions
+  export_bytes      INTEGER NOT NULL DEFAULT 0 -- bytes of the compiled form; 0: not written
 ) STRICT;
 CREATE INDEX run_by_job ON run (job_id);
 
@@ -160,14 +170,16 @@ CREATE TABLE plan_step (
   arena_begin    INTEGER NOT NULL,          -- bytes, destination's offset in the arena; -1: not in the arena
   arena_size     INTEGER NOT NULL,          -- bytes
   last_use       INTEGER NOT NULL,          -- step that reads the destination last
+  micro_batches  INTEGER NOT NULL DEFAULT 1, -- count of runs in one run of the plan, each on as many samples as
+                                            -- dst_shape has; flops and bytes are of all of them
   PRIMARY KEY (run_id, step)
 ) STRICT, WITHOUT ROWID;
 
 -- Each kernel that was considered for a step.
 CREATE TABLE dispatch (
-  run_id     INTEGER NOT NULL,
+  run_id     INTEGER NOT NULL,              -- as plan_step.run_id
   position   INTEGER NOT NULL,              -- 0-based, in order of consideration
-  step       INTEGER NOT NULL,
+  step       INTEGER NOT NULL,              -- as plan_step.step
   kernel     TEXT    NOT NULL,
   layout     TEXT    NOT NULL,
   chosen     INTEGER NOT NULL,              -- 0 or 1
@@ -182,7 +194,7 @@ CREATE TABLE dispatch (
 CREATE TABLE step_time (
   run_id     INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   position   INTEGER NOT NULL,              -- 0-based, as recorded
-  step       INTEGER NOT NULL,
+  step       INTEGER NOT NULL,              -- as plan_step.step; negative: a node left to the interpreter
   name       TEXT    NOT NULL,
   kind       TEXT    NOT NULL,
   origins    TEXT    NOT NULL,              -- JSON array of origin.id
@@ -209,18 +221,93 @@ CREATE TABLE accuracy (
   PRIMARY KEY (run_id, position)
 ) STRICT, WITHOUT ROWID;
 
--- The fastest kernel found for a spec, valid for one device, ISA, pair of library versions and thread count.
+-- Quality of a run's results on a data set.
+CREATE TABLE run_metric (
+  run_id           INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  position         INTEGER NOT NULL,        -- 0: the one that was asked for
+  name             TEXT    NOT NULL,        -- 'top-1', 'top-5', 'mse', 'cosine', 'sqnr', 'metric'
+  value            REAL,                    -- shares are 0..1, sqnr is dB
+  higher_is_better INTEGER NOT NULL,        -- 0 or 1
+  samples          INTEGER NOT NULL,        -- count
+  PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- One operation that a lower precision was tried for.
+CREATE TABLE sensitivity (
+  job_id        INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  position      INTEGER NOT NULL,           -- 0-based, the most sensitive first
+  key           TEXT    NOT NULL,           -- of the operation in a recipe
+  name          TEXT    NOT NULL,           -- 'layer1.0.conv1 convolution'
+  origins       TEXT    NOT NULL,           -- JSON array of origin.id
+  precision     TEXT    NOT NULL,           -- that was tried
+  sqnr_db       REAL,                       -- dB, of the model's results with this operation alone in it
+  cumulative_db REAL,                       -- dB, with this and all less sensitive ones in it; NULL: not tried
+  fp32_ns       INTEGER NOT NULL,           -- ns
+  low_ns        INTEGER NOT NULL,           -- ns, casts and reorders it brings included
+  chosen        TEXT    NOT NULL,           -- precision in the end
+  reason        TEXT    NOT NULL,
+  PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- One assignment of precisions that was built, timed and judged. The Pareto front: WHERE on_front ORDER BY elapsed_ns.
+CREATE TABLE tradeoff (
+  job_id     INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  position   INTEGER NOT NULL,              -- 0-based, in order of trial
+  name       TEXT    NOT NULL,              -- 'fp32', 'int8', '6 operations in fp32'
+  elapsed_ns INTEGER NOT NULL,              -- ns, median of a forward
+  metric     REAL,                          -- as run_metric.value
+  sqnr_db    REAL,                          -- dB, against FP32
+  fp32_nodes INTEGER NOT NULL,              -- count of operations
+  bf16_nodes INTEGER NOT NULL,              -- count of operations
+  int8_nodes INTEGER NOT NULL,              -- count of operations
+  allowed    INTEGER NOT NULL,              -- 0 or 1: within the budget
+  on_front   INTEGER NOT NULL,              -- 0 or 1: nothing else is both faster and better
+  chosen     INTEGER NOT NULL,              -- 0 or 1
+  assignment TEXT    NOT NULL DEFAULT '',   -- a digit per sensitivity, in order of position: 0 fp32, 1 int8, 2 bf16; or
+                                            -- 'bf16' for all; '': not known
+  PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- A user's decision against the optimizer in a job; of decisions that contradict each other the last holds.
+CREATE TABLE decision (
+  job_id    INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  position  INTEGER NOT NULL,               -- 0-based
+  what      TEXT    NOT NULL,               -- 'layer1.0.conv3', 'kind:convolution', '*'; of a kernel: name of the step
+  precision TEXT    NOT NULL,               -- 'fp32', 'bf16', 'int8'; '': a kernel is pinned
+  spec      TEXT    NOT NULL,               -- as plan_step.spec; '' for a precision, like all that follows
+  dst_shape TEXT    NOT NULL,
+  kernel    TEXT    NOT NULL,
+  layout    TEXT    NOT NULL,
+  PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- What was measured to choose kernels: one row for a step with its shapes, or ("plan <sha256>") for the choice over a
+-- whole plan; valid for one device, ISA, set of library versions and thread count.
 CREATE TABLE tuning (
-  spec       TEXT    NOT NULL,              -- what is computed, shapes included
-  device     TEXT    NOT NULL,              -- 'cpu'
-  isa        TEXT    NOT NULL,
-  libraries  TEXT    NOT NULL,              -- 'libtorch 1.13.1, oneDNN 2.6.3'
-  threads    INTEGER NOT NULL,              -- count
-  kernel     TEXT    NOT NULL,              -- the choice
-  layout     TEXT    NOT NULL,
-  elapsed_ns INTEGER NOT NULL,              -- ns, of the choice
-  max_error  REAL,                          -- against the reference kernel
-  PRIMARY KEY (spec, device, isa, libraries, threads)
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  spec      TEXT    NOT NULL,               -- what is computed
+  device    TEXT    NOT NULL,               -- 'cpu'
+  isa       TEXT    NOT NULL,
+  libraries TEXT    NOT NULL,               -- 'ipex-studio 0.1.0, oneDNN 2.6.3'
+  threads   INTEGER NOT NULL,               -- count
+  effort    INTEGER NOT NULL,               -- 1 quick, 2 full
+  UNIQUE (spec, device, isa, libraries, threads)
+) STRICT;
+
+-- The candidates of a tuning row, each with its time; for a plan, the kernels of the nodes that leave the default.
+CREATE TABLE tuning_candidate (
+  tuning_id      INTEGER NOT NULL REFERENCES tuning (id) ON DELETE CASCADE,
+  position       INTEGER NOT NULL,          -- 0-based; the default kernel first
+  node           INTEGER NOT NULL,          -- of a plan; -1 otherwise
+  kernel         TEXT    NOT NULL,
+  kept           INTEGER NOT NULL,          -- post-operations in the kernel; the others follow as a step
+  src            TEXT    NOT NULL,          -- JSON array: layout of each source, '' as it comes
+  dst            TEXT    NOT NULL,          -- layout of the result
+  implementation TEXT    NOT NULL,          -- as the library names it
+  elapsed_ns     INTEGER NOT NULL,          -- ns; 0: not timed
+  max_error      REAL,                      -- max |Δ| / max |result| against the default kernel
+  reason         TEXT    NOT NULL,          -- why it cannot be chosen; '' when it can
+  PRIMARY KEY (tuning_id, position)
 ) STRICT, WITHOUT ROWID;
 
 -- The inputs that were used last for a model: offered when none are given.
@@ -341,3 +428,13 @@ JOIN snapshot ON snapshot.id = graph.snapshot_id
 JOIN json_each(snapshot.graph, '$.nodes') AS n
 JOIN json_each(n.value) AS field
 GROUP BY graph.job_id, graph.pass, n.key;
+
+-- One row per run and precision: share of its steps and of their time. Steps that are not timed count nothing.
+CREATE VIEW run_precision AS
+SELECT s.run_id AS run_id, s.precision AS precision, count(*) AS steps,
+       count(*) * 1.0 / (SELECT count(*) FROM plan_step u WHERE u.run_id = s.run_id) AS share_of_steps,
+       sum(t.p50_ns) AS elapsed_ns,
+       sum(t.p50_ns) * 1.0 / (SELECT sum(v.p50_ns) FROM step_stat v WHERE v.run_id = s.run_id AND v.step >= 0) AS share_of_time
+FROM plan_step s
+LEFT JOIN step_stat t ON t.run_id = s.run_id AND t.step = s.step
+GROUP BY s.run_id, s.precision;

@@ -49,7 +49,7 @@ void multiplyJob(const std::string& path, std::int64_t jobs) {
   Statement steps(connection,
                   "INSERT INTO plan_step SELECT ?1, step, position, region, name, kind, spec, kernel, implementation, "
                   "src_layout, dst_layout, "
-                  "dst_shape, precision, origins, flops, bytes, arena_begin, arena_size, last_use, slices FROM "
+                  "dst_shape, precision, origins, flops, bytes, arena_begin, arena_size, last_use, micro_batches FROM "
                   "plan_step WHERE run_id = ?2");
   Statement times(connection,
                   "INSERT INTO step_time SELECT ?1, position, step, name, kind, origins, thread, begin_ns, elapsed_ns "

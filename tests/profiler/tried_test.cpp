@@ -5,8 +5,8 @@
 
 #include "core/record/records_json.h"
 #include "profiler/database.h"
-#include "profiler/embedded.h"
 #include "profiler/sqlite.h"
+#include "tests/profiler/old_database.h"
 #include "tests/profiler/synthetic_job.h"
 #include "tests/profiler/temp_directory.h"
 
@@ -102,17 +102,9 @@ TEST_F(TriedTest, TheNewestSearchAndAllWhatIfsAreFoundAgain) {
 
 TEST_F(TriedTest, FilesOfTheVersionBeforeAreReadAndBroughtForward) {
   {
+    testing::makeOldDatabase(path(), 3);
     Connection old(path(), true);
-    for (const char* sql : {kSchemaSql, kSchemaTuningSql, kSchemaPrecisionSql}) old.execute(sql);
-    old.execute(
-        "INSERT INTO model VALUES (1, 'aa', 'net.pt', 1, 1, 0);"
-        "INSERT INTO machine VALUES (1, 'cpu', 'avx2', '[]', 2, '1.13', '2.6', 'Linux', '', 0);"
-        "INSERT INTO job VALUES (1, 1, 1, 'tune', '{}', 5, NULL);"
-        "INSERT INTO run VALUES (1, 1, 0, 'optimized', 'cpu', 'fp32', 2, 1, 0, 1, 7, '[7]', '[0]', 0, 0, 0, 0, 0, 1, "
-        "1, 1, 0);"
-        "INSERT INTO accuracy VALUES (1, 0, '[]', -1, 'fp64', 0, 0, 100, 1, 1, '');"
-        "INSERT INTO tradeoff VALUES (1, 0, 'fp32', 7, 0, 99, 1, 0, 0, 1, 1, 1);"
-        "PRAGMA application_id = 0x49504558; PRAGMA user_version = 3");
+    old.execute("INSERT INTO tradeoff VALUES (1, 0, 'fp32', 7, 0, 99, 1, 0, 0, 1, 1, 1)");
   }
   MachineFacts machine;
   machine.cpu = "cpu";

@@ -1,0 +1,77 @@
+// A fresh database has the tables of schema.sql, and migrations give the same tables to every older one.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "profiler/database.h"
+#include "tests/profiler/old_database.h"
+#include "tests/profiler/temp_directory.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::int64_t kCurrentVersion = 6;
+
+// Statements by "type name", without comments and with spaces only where they separate words.
+std::map<std::string, std::string> tablesOf(const std::string& path) {
+  Connection connection(path, false);
+  std::map<std::string, std::string> tables;
+  Statement row(connection, "SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_master");
+  while (row.next()) {
+    std::string sql = std::regex_replace(row.text(1), std::regex("--[^\n]*"), "");
+    sql = std::regex_replace(sql, std::regex("\\s+"), " ");
+    tables[row.text(0)] = std::regex_replace(sql, std::regex(" ?([(),]) ?"), "$1");
+  }
+  return tables;
+}
+
+class SchemaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Connection(directory_.file("schema.db"), true).execute(testing::sourceText("profiler/schema.sql").c_str());
+    expected_ = tablesOf(directory_.file("schema.db"));
+    ASSERT_GT(expected_.size(), 20U);
+  }
+  testing::TempDirectory directory_;
+  std::map<std::string, std::string> expected_;
+};
+
+TEST_F(SchemaTest, AFreshDatabaseHasTheTablesOfSchemaSql) {
+  const std::string path = directory_.file("fresh.db");
+  Database::open(path, OpenMode::kReadWrite);
+  EXPECT_EQ(tablesOf(path), expected_);
+  EXPECT_EQ(Connection(path, false).integer("PRAGMA user_version"), kCurrentVersion);
+}
+
+TEST_F(SchemaTest, MigrationsGiveOldDatabasesTheSameTables) {
+  for (std::int64_t version = 1; version < kCurrentVersion; ++version) {
+    SCOPED_TRACE(version);
+    const std::string path = directory_.file(fmt::format("version_{}.db", version));
+    testing::makeOldDatabase(path, version);
+    if (version >= 5) Connection(path, true).execute("UPDATE plan_step SET slices = 3");
+    const std::int32_t micro_batches = version >= 5 ? 3 : 1;
+    const auto before = tablesOf(path);
+    // Reading leaves the tables of an old file alone.
+    EXPECT_EQ(Database::open(path, OpenMode::kReadOnly).job(1).runs.at(0).steps.at(0).micro_batches, micro_batches);
+    EXPECT_EQ(tablesOf(path), before);
+    EXPECT_NE(before, expected_);
+    const Database database = Database::open(path, OpenMode::kReadWrite);
+    EXPECT_EQ(tablesOf(path), expected_);
+    EXPECT_EQ(Connection(path, false).integer("PRAGMA user_version"), kCurrentVersion);
+    EXPECT_EQ(database.job(1).runs.at(0).steps.at(0).micro_batches, micro_batches);
+    EXPECT_EQ(database.check(), "ok");
+  }
+}
+
+TEST_F(SchemaTest, EveryNumberInSchemaSqlHasAUnit) {
+  std::istringstream lines(testing::sourceText("profiler/schema.sql"));
+  const std::regex number("  \\w+ +(INTEGER|REAL)\\b.*"), explained(".*(--|PRIMARY KEY|REFERENCES).*");
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(!std::regex_match(line, number) || std::regex_match(line, explained)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace ipex_studio

@@ -1,0 +1,343 @@
+-- profile.db: everything ipex-studio knows about the runs it made. The window, the reports and the sqlite3 shell read
+-- the same tables and views.
+--
+--   job ─┬─ model ── origin          one job = one `run`, `bench` or studio session on one model
+--        ├─ machine
+--        ├─ job_input
+--        ├─ pass_run ── snapshot     the graph after each pass that changed it
+--        ├─ remark                   why a rewrite happened or did not
+--        └─ run ─┬─ plan_step ── dispatch
+--                ├─ step_time
+--                └─ accuracy
+--   tuning, model_input, trusted_model: what is remembered from job to job.
+--
+-- Units are in the names or in the comments: _ns nanoseconds, _bytes bytes, _db decibel. Lists are JSON arrays, to be
+-- opened with json_each() (the views use no other JSON function: SQLite 3.40 lets a schema that is not trusted call none); lists of samples are in order of measurement. Statistics are views; percentiles are by
+-- nearest rank, so each is a value that was measured. NULL in a REAL column is a number that was not finite.
+--
+--   sqlite3 profile.db "SELECT * FROM job_speedup"
+--   sqlite3 profile.db "SELECT name, p50_ns / 1e6 AS ms, share FROM step_stat WHERE run_id = 2 ORDER BY ms DESC LIMIT 10"
+--   sqlite3 profile.db "SELECT reason, count(*) FROM remark WHERE kind = 'missed' GROUP BY reason"
+
+CREATE TABLE model (
+  id         INTEGER PRIMARY KEY,
+  sha256     TEXT    NOT NULL,              -- of the file, lower-case hex
+  path       TEXT    NOT NULL,              -- as it was named when the job started
+  file_bytes INTEGER NOT NULL,              -- bytes
+  nodes      INTEGER NOT NULL,              -- count, of the frozen graph, without constants
+  digest     INTEGER NOT NULL               -- FNV-1a of the origins; finds an equal row
+) STRICT;
+CREATE INDEX model_by_sha256 ON model (sha256);
+
+-- Identity of one node of the frozen graph. Runs align on (module_path, kind, ordinal).
+CREATE TABLE origin (
+  model_id    INTEGER NOT NULL REFERENCES model ON DELETE CASCADE,
+  id          INTEGER NOT NULL,             -- unique within the model
+  position    INTEGER NOT NULL,             -- 0-based, in graph order
+  module_path TEXT    NOT NULL,             -- 'layer1.0.conv3'
+  kind        TEXT    NOT NULL,             -- 'aten::conv2d'
+  ordinal     INTEGER NOT NULL,             -- 0-based count of this kind within this module path
+  source      TEXT    NOT NULL,             -- 'file.py:12' of the model's author, or ''
+  PRIMARY KEY (model_id, id)
+) STRICT, WITHOUT ROWID;
+
+-- Numbers without the machine mean nothing. One row per distinct set of facts.
+CREATE TABLE machine (
+  id           INTEGER PRIMARY KEY,
+  cpu          TEXT    NOT NULL,
+  isa          TEXT    NOT NULL,            -- highest tier usable for kernels: 'avx512_core_bf16'
+  features     TEXT    NOT NULL,            -- JSON array of strings: ["avx2","avx512f"]
+  cores        INTEGER NOT NULL,            -- count usable: affinity mask and cgroup quota
+  libtorch     TEXT    NOT NULL,            -- version
+  onednn       TEXT    NOT NULL,            -- version
+  os           TEXT    NOT NULL,
+  governor     TEXT    NOT NULL,            -- '' when unreadable
+  memory_bytes INTEGER NOT NULL             -- bytes
+) STRICT;
+
+CREATE TABLE job (
+  id              INTEGER PRIMARY KEY,
+  model_id        INTEGER NOT NULL REFERENCES model,
+  machine_id      INTEGER NOT NULL REFERENCES machine,
+  command         TEXT    NOT NULL,         -- 'run', 'bench', 'studio'
+  options         TEXT    NOT NULL,         -- one JSON object
+  started_unix_ns INTEGER NOT NULL,         -- ns since 1970-01-01 UTC
+  frozen_id       INTEGER REFERENCES snapshot -- the graph before any pass
+) STRICT;
+CREATE INDEX job_by_model ON job (model_id);
+CREATE INDEX job_by_start ON job (started_unix_ns);
+
+CREATE TABLE job_input (
+  job_id      INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  position    INTEGER NOT NULL,             -- 0-based, order of forward()
+  name        TEXT    NOT NULL,
+  description TEXT    NOT NULL,             -- '1x3x224x224:float32', '16000'
+  guessed     INTEGER NOT NULL,             -- 0 or 1
+  PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- Graphs. Equal ones are stored once, so the tenth job on a model adds none.
+CREATE TABLE snapshot (
+  id     INTEGER PRIMARY KEY,
+  digest INTEGER NOT NULL,                  -- FNV-1a of graph; finds an equal row
+  graph  TEXT    NOT NULL                   -- JSON: {pass_index, after_pass, nodes, values, inputs, outputs, text}
+) STRICT;
+CREATE INDEX snapshot_by_digest ON snapshot (digest);
+
+CREATE TABLE pass_run (
+  job_id      INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  position    INTEGER NOT NULL,             -- 1-based place in the pipeline
+  name        TEXT    NOT NULL,             -- 'fold-batch-norm'
+  summary     TEXT    NOT NULL,
+  changed     INTEGER NOT NULL,             -- 0 or 1
+  rewrites    INTEGER NOT NULL,             -- count of applied remarks
+  missed      INTEGER NOT NULL,             -- count of missed remarks
+  elapsed_ns  INTEGER NOT NULL,             -- ns
+  hash_before INTEGER NOT NULL,             -- 64 bits as a signed number
+  hash_after  INTEGER NOT NULL,             -- 64 bits as a signed number
+  nodes_after INTEGER NOT NULL,             -- count without constants
+  snapshot_id INTEGER REFERENCES snapshot,  -- NULL when nothing changed
+  PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pass_run_by_snapshot ON pass_run (snapshot_id);
+CREATE INDEX job_by_frozen ON job (frozen_id);
+
+CREATE TABLE remark (
+  job_id   INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  position INTEGER NOT NULL,                -- 0-based, in order of appearance
+  pass     TEXT    NOT NULL,
+  kind     TEXT    NOT NULL CHECK (kind IN ('applied', 'missed')),
+  reason   TEXT    NOT NULL,                -- kebab-case code
+  text     TEXT    NOT NULL,                -- a sentence
+  origins  TEXT    NOT NULL,                -- JSON array of origin.id
+  PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- One measured variant.
+CREATE TABLE run (
+  id                INTEGER PRIMARY KEY,
+  job_id            INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  position          INTEGER NOT NULL,       -- 0-based within the job
+  variant           TEXT    NOT NULL,       -- 'baseline', 'optimized'
+  device            TEXT    NOT NULL,       -- 'cpu', 'xpu:0'
+  precision         TEXT    NOT NULL,       -- 'fp32', 'bf16', 'fp16', 'int8'
+  threads           INTEGER NOT NULL,       -- count per instance
+  instances         INTEGER NOT NULL,       -- count running at the same time
+  warmup_iterations INTEGER NOT NULL,       -- count, not part of latency_ns
+  samples           INTEGER NOT NULL,       -- count of timed iterations, before thinning to the size budget
+  p50_ns            INTEGER NOT NULL,       -- ns, median of all of them: kept so that lists and shares are quick
+  latency_ns        TEXT    NOT NULL,       -- JSON array of ns, one per timed iteration
+  turn              TEXT    NOT NULL,       -- JSON array, as long as latency_ns or empty: turn of the interleaving
+  load_ns           INTEGER NOT NULL,       -- ns, file to frozen module
+  compile_ns        INTEGER NOT NULL,       -- ns, passes and plan
+  tune_ns           INTEGER NOT NULL,       -- ns
+  first_run_ns      INTEGER NOT NULL,       -- ns
+  peak_rss_bytes    INTEGER NOT NULL,       -- bytes
+  cpu_per_wall      REAL,                   -- CPU seconds per wall second of the timed part
+  coverage_nodes    REAL,                   -- share 0..1 of graph nodes inside regions
+  coverage_time     REAL                    -- share 0..1 of run time inside regions
+) STRICT;
+CREATE INDEX run_by_job ON run (job_id);
+
+-- One step of a compiled plan.
+CREATE TABLE plan_step (
+  run_id         INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  step           INTEGER NOT NULL,          -- unique within the run, in execution order
+  position       INTEGER NOT NULL,          -- 0-based, as recorded
+  region         INTEGER NOT NULL,          -- which region node of the graph
+  name           TEXT    NOT NULL,          -- 'layer1.0.conv3 + add + relu'
+  kind           TEXT    NOT NULL,          -- 'convolution', 'reorder', 'pointwise'
+  spec           TEXT    NOT NULL,          -- what is computed, post-ops included
+  kernel         TEXT    NOT NULL,          -- 'convolution_onednn'
+  implementation TEXT    NOT NULL,          -- as the library reports it: 'brgconv:avx512_core'; '' for own kernels
+  src_layout     TEXT    NOT NULL,          -- 'nChw16c', 'nhwc'
+  dst_layout     TEXT    NOT NULL,
+  dst_shape      TEXT    NOT NULL,          -- '1x256x56x56'
+  precision      TEXT    NOT NULL,
+  origins        TEXT    NOT NULL,          -- JSON array of origin.id
+  flops          INTEGER NOT NULL,          -- count per execution; multiply and add are two
+  bytes          INTEGER NOT NULL,          -- bytes, least traffic: sources + weights + destinations
+  arena_begin    INTEGER NOT NULL,          -- bytes, destination's offset in the arena; -1: not in the arena
+  arena_size     INTEGER NOT NULL,          -- bytes
+  last_use       INTEGER NOT NULL,          -- step that reads the destination last
+  PRIMARY KEY (run_id, step)
+) STRICT, WITHOUT ROWID;
+
+-- Each kernel that was considered for a step.
+CREATE TABLE dispatch (
+  run_id     INTEGER NOT NULL,
+  position   INTEGER NOT NULL,              -- 0-based, in order of consideration
+  step       INTEGER NOT NULL,
+  kernel     TEXT    NOT NULL,
+  layout     TEXT    NOT NULL,
+  chosen     INTEGER NOT NULL,              -- 0 or 1
+  reason     TEXT    NOT NULL,              -- why refused, or 'chosen', or 'slower'
+  elapsed_ns INTEGER NOT NULL,              -- ns; 0: not timed
+  max_error  REAL,                          -- against the reference kernel; 0: not checked
+  PRIMARY KEY (run_id, position),
+  FOREIGN KEY (run_id, step) REFERENCES plan_step ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Raw samples of a plan step (step >= 0), or of a node left to the interpreter (step < 0; name, kind, origins tell).
+CREATE TABLE step_time (
+  run_id     INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  position   INTEGER NOT NULL,              -- 0-based, as recorded
+  step       INTEGER NOT NULL,
+  name       TEXT    NOT NULL,
+  kind       TEXT    NOT NULL,
+  origins    TEXT    NOT NULL,              -- JSON array of origin.id
+  thread     INTEGER NOT NULL,              -- instance that ran it
+  begin_ns   TEXT    NOT NULL,              -- JSON array of ns since the first timed iteration began
+  elapsed_ns TEXT    NOT NULL,              -- JSON array of ns, one per iteration kept
+  PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX step_time_by_step ON step_time (run_id, step, kind, name, origins);
+
+-- How far results are from their reference.
+CREATE TABLE accuracy (
+  run_id    INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  position  INTEGER NOT NULL,               -- 0: the run's verdict (worst output); from 1: single nodes and outputs
+  origins   TEXT    NOT NULL,               -- JSON array of origin.id; [] for an output of the model
+  output    INTEGER NOT NULL,               -- which output; -1: worst of all
+  reference TEXT    NOT NULL,               -- 'fp64', 'eager'; of nodes 'fp32, alone' (operands as in FP32), 'fp32' (what added up)
+  max_abs   REAL,                           -- max |Δ|
+  max_rel   REAL,                           -- max |Δ| / max |reference|
+  sqnr_db   REAL,                           -- dB; 999 when Δ is zero everywhere
+  cosine    REAL,                           -- 1 is equal
+  pass      INTEGER NOT NULL,               -- 0 or 1
+  text      TEXT    NOT NULL,               -- the rule and its bound
+  PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- The fastest kernel found for a spec, valid for one device, ISA, pair of library versions and thread count.
+CREATE TABLE tuning (
+  spec       TEXT    NOT NULL,              -- what is computed, shapes included
+  device     TEXT    NOT NULL,              -- 'cpu'
+  isa        TEXT    NOT NULL,
+  libraries  TEXT    NOT NULL,              -- 'libtorch 1.13.1, oneDNN 2.6.3'
+  threads    INTEGER NOT NULL,              -- count
+  kernel     TEXT    NOT NULL,              -- the choice
+  layout     TEXT    NOT NULL,
+  elapsed_ns INTEGER NOT NULL,              -- ns, of the choice
+  max_error  REAL,                          -- against the reference kernel
+  PRIMARY KEY (spec, device, isa, libraries, threads)
+) STRICT, WITHOUT ROWID;
+
+-- The inputs that were used last for a model: offered when none are given.
+CREATE TABLE model_input (
+  sha256      TEXT    NOT NULL,
+  position    INTEGER NOT NULL,             -- 0-based, order of forward()
+  name        TEXT    NOT NULL,
+  description TEXT    NOT NULL,             -- '1x3x224x224:float32'
+  guessed     INTEGER NOT NULL,             -- 0 or 1
+  PRIMARY KEY (sha256, position)
+) STRICT, WITHOUT ROWID;
+
+-- Models that the owner of this database lets run without a sandbox. Never imported from another database.
+CREATE TABLE trusted_model (
+  sha256          TEXT    PRIMARY KEY NOT NULL,
+  trusted_unix_ns INTEGER NOT NULL          -- ns since 1970-01-01 UTC
+) STRICT, WITHOUT ROWID;
+
+-- One row per timed iteration.
+CREATE VIEW run_sample AS
+SELECT run.id AS run_id, sample.key AS iteration, sample.value AS elapsed_ns
+FROM run, json_each(run.latency_ns) AS sample;
+
+-- The turn of the interleaving that each timed iteration belongs to.
+CREATE VIEW run_turn AS
+SELECT run.id AS run_id, sample.key AS iteration, sample.value AS turn
+FROM run, json_each(run.turn) AS sample;
+
+-- One row per run. Throughput counts all instances. (Each statistic is a subquery of its own so that a query for one run
+-- touches that run alone.)
+CREATE VIEW run_stat AS
+SELECT id AS run_id, samples,
+       (SELECT min(value) FROM json_each(run.latency_ns)) AS min_ns,
+       (SELECT avg(value) FROM json_each(run.latency_ns)) AS mean_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 50 + 99) / 100) AS p50_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 90 + 99) / 100) AS p90_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 95 + 99) / 100) AS p95_ns,
+       (SELECT value FROM (SELECT value, row_number() OVER (ORDER BY value) AS place, count(*) OVER () AS n
+                      FROM json_each(run.latency_ns))
+        WHERE place = (n * 99 + 99) / 100) AS p99_ns,
+       (SELECT max(value) FROM json_each(run.latency_ns)) AS max_ns,
+       (SELECT run.instances * 1e9 / avg(value) FROM json_each(run.latency_ns)) AS throughput_per_s
+FROM run;
+
+-- One row per job that measured both: how many times faster.
+CREATE VIEW job_speedup AS
+SELECT job.id AS job_id, model.path AS model, datetime(job.started_unix_ns / 1000000000, 'unixepoch') AS started,
+       b.precision AS precision, b.threads AS threads,
+       a.p50_ns AS baseline_p50_ns, b.p50_ns AS optimized_p50_ns, a.p50_ns * 1.0 / b.p50_ns AS speedup_p50
+FROM job
+JOIN model ON model.id = job.model_id
+JOIN run a ON a.job_id = job.id AND a.variant = 'baseline'
+JOIN run b ON b.job_id = job.id AND b.variant = 'optimized';
+
+-- One row per sample of a step or of a node left to the interpreter (step < 0).
+CREATE VIEW step_sample AS
+SELECT t.run_id, t.step, coalesce(s.name, t.name) AS name, coalesce(s.kind, t.kind) AS kind, t.thread,
+       sample.key AS iteration, sample.value AS elapsed_ns
+FROM step_time t
+LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.step
+JOIN json_each(t.elapsed_ns) AS sample;
+
+-- One row per step: its median over all instances, and its share of the median run.
+CREATE VIEW step_stat AS
+SELECT run_id, step, name, kind, p50_ns, p99_ns, p50_ns * 1.0 / run_p50_ns AS share
+FROM (
+SELECT t.run_id, t.step, coalesce(s.name, t.name) AS name, coalesce(s.kind, t.kind) AS kind, run.p50_ns AS run_p50_ns,
+       (SELECT value FROM (SELECT sample.value AS value, row_number() OVER (ORDER BY sample.value) AS place,
+                             count(*) OVER () AS n
+                      FROM step_time u, json_each(u.elapsed_ns) AS sample
+                      WHERE u.run_id = t.run_id AND u.step = t.step
+                        AND u.kind = t.kind AND u.name = t.name
+                        AND u.origins = t.origins)
+        WHERE place = (n * 50 + 99) / 100) AS p50_ns,
+       (SELECT value FROM (SELECT sample.value AS value, row_number() OVER (ORDER BY sample.value) AS place,
+                             count(*) OVER () AS n
+                      FROM step_time u, json_each(u.elapsed_ns) AS sample
+                      WHERE u.run_id = t.run_id AND u.step = t.step
+                        AND u.kind = t.kind AND u.name = t.name
+                        AND u.origins = t.origins)
+        WHERE place = (n * 99 + 99) / 100) AS p99_ns
+FROM step_time t
+JOIN run ON run.id = t.run_id
+LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.step
+WHERE t.position = (SELECT min(u.position) FROM step_time u
+                    WHERE u.run_id = t.run_id AND u.step = t.step AND u.kind = t.kind
+                      AND u.name = t.name AND u.origins = t.origins));
+
+-- One row per run with step times: what the steps do not explain. Negative when profiling slowed the steps.
+CREATE VIEW run_unattributed AS
+SELECT run_id, run_p50_ns, steps_p50_ns, run_p50_ns - steps_p50_ns AS unattributed_ns
+FROM (SELECT id AS run_id, p50_ns AS run_p50_ns,
+             (SELECT sum(step_stat.p50_ns) FROM step_stat WHERE step_stat.run_id = run.id) AS steps_p50_ns
+      FROM run)
+WHERE steps_p50_ns IS NOT NULL;
+
+-- One row per node of every stored graph: the frozen one (pass 0) and the one after each pass that changed it.
+CREATE VIEW node AS
+WITH graph AS (
+  SELECT id AS job_id, 0 AS pass, frozen_id AS snapshot_id FROM job WHERE frozen_id IS NOT NULL
+  UNION ALL
+  SELECT job_id, position, snapshot_id FROM pass_run WHERE snapshot_id IS NOT NULL)
+SELECT graph.job_id, graph.pass, n.key AS node,
+       max(field.value) FILTER (WHERE field.key = 'parent') AS parent,
+       max(field.value) FILTER (WHERE field.key = 'kind') AS kind,
+       max(field.value) FILTER (WHERE field.key = 'name') AS name,
+       max(field.value) FILTER (WHERE field.key = 'scope') AS scope,
+       max(field.value) FILTER (WHERE field.key = 'origins') AS origins,
+       max(field.value) FILTER (WHERE field.key = 'attributes') AS attributes
+FROM graph
+JOIN snapshot ON snapshot.id = graph.snapshot_id
+JOIN json_each(snapshot.graph, '$.nodes') AS n
+JOIN json_each(n.value) AS field
+GROUP BY graph.job_id, graph.pass, n.key;
