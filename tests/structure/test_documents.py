@@ -11,7 +11,7 @@ DOCUMENTS = sorted(path for path in ROOT.rglob("*.md") if not any(part.startswit
 MOST_README_LINES = 230
 TABLE = re.compile(r"(<!-- rooms\.txt begins[^\n]*\n```\n)(.*?)(```\n<!-- rooms\.txt ends -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:\s]+)\)")
-PATH = re.compile(r"`((?:core|passes|kernels|studio|profiler|tests|samples)/[\w./-]+\.\w+)`")
+PATH = re.compile(r"`((?:core|passes|kernels|studio|profiler|tests|samples|\.github)/[\w./-]+)`")
 RETIRED = re.compile(r"narrow (floats?|weights?)|\bwidened\b|integer.chain|quantize.chain|expand.depthwise|batch rows|"
                      r"\bextremum\b|\bcensus\b|\bcore sets?\b|\bk(Least|Most|Fewest)[A-Z]", re.IGNORECASE)
 
