@@ -1,5 +1,7 @@
 #include "profiler/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>

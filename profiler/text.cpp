@@ -133,10 +133,6 @@ std::string dateText(std::int64_t unix_ns) {
   return std::string(text, length);
 }
 
-bool endsIn(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 std::string fileName(std::string_view path) {
   const std::size_t slash = path.find_last_of('/');
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));

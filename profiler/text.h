@@ -20,8 +20,6 @@ std::size_t displayWidth(std::string_view text);
 // At most `width` columns, the cut marked by "…".
 std::string ellipsized(std::string_view text, std::size_t width);
 
-bool endsIn(std::string_view text, std::string_view end);
-
 // Nanoseconds as milliseconds with three or four significant digits: "124.1", "64.70", "0.082"; "–" for nothing.
 std::string msText(double ns);
 std::string shareText(double share);  // 0.0331: "3.3 %"

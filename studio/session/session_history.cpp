@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/base/string_util.h"
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
 #include "profiler/text.h"
@@ -66,7 +67,7 @@ void Session::handle(const StepOverridesCommand& command) {
 
 void Session::saveTable(const SaveTableCommand& command) {
   const PanelTable table = panelTable(command.panel, *latest());
-  const std::string text = endsIn(command.path, ".json") ? dumpJson(tableJson(table)) + "\n" : tableCsv(table);
+  const std::string text = endsWith(command.path, ".json") ? dumpJson(tableJson(table)) + "\n" : tableCsv(table);
   std::ofstream file(command.path, std::ios::binary | std::ios::trunc);
   file << text;
   if (!file.flush())
@@ -80,7 +81,7 @@ void Session::saveReport(const ReportCommand& command) {
   const Picture empty;
   const Picture& picture = command.picture ? *command.picture : empty;
   const std::string png = picture.rgba.empty() ? "" : encodePng(picture.width, picture.height, picture.rgba);
-  const bool html = endsIn(command.path, ".html");
+  const bool html = endsWith(command.path, ".html");
   checkOutputPath(command.path);
   writeFileAtomically(command.path, html ? screenReportHtml(*latest(), {command.panel, command.selected, png}) : png);
   parts_.status.message = fmt::format("Wrote what is on the screen to {}.", command.path);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/base/string_util.h"
 #include "profiler/text.h"
 #include "studio/snapshot/snapshot_index.h"
 #include "studio/ui/imgui_compat.h"
@@ -54,7 +55,7 @@ void FileDialog::enter(const std::string& folder) {
 bool FileDialog::fits(const FolderEntry& entry) const {
   if (entry.folder || wish_ != FileWish::kModel) return true;
   return std::any_of(std::begin(kModelEnds), std::end(kModelEnds),
-                     [&](const char* end) { return endsIn(entry.name, end); });
+                     [&](const char* end) { return endsWith(entry.name, end); });
 }
 
 void FileDialog::adopt(const FolderListing& listing) {
