@@ -11,6 +11,7 @@
 #include "studio/cli/interrupt.h"
 #include "studio/flags/job_request.h"
 #include "studio/job/session_worker.h"
+#include "studio/panels/panel_list.h"
 #include "studio/session/session.h"
 #include "studio/snapshot/snapshot_tables.h"
 #include "studio/window/settings.h"
@@ -58,7 +59,7 @@ struct OpenSession {
 // Lets the session do its work and prints what a panel would show in the end. No window is needed.
 int printPanel(const CommandLine& line, SessionOptions options) {
   const std::string panel = line.panel.empty() ? "operations" : line.panel;
-  panelTable(panel, *makeSnapshot(nullptr, {}, nullptr));  // an unknown name is told before anything is run
+  panelNamed(panel);  // an unknown name is told before anything is run
   std::mutex mutex;
   std::condition_variable changed;
   bool news = false;

@@ -9,7 +9,8 @@
 #include "profiler/text.h"
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -404,8 +405,39 @@ class ComparePanel : public Panel {
   int marked_ = -1;  // of rows_, that keys have reached
 };
 
+void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
+  if (!snapshot.comparison) {
+    table->columns = {"job", "run", "when", "model", "variant", "precision", "threads", "instances", "p50_ms"};
+    for (const JobSummary& job : snapshot.history->jobs) {
+      for (const RunSummary& run : job.runs) {
+        table->rows.push_back({whole(job.id), whole(run.id), dateText(run.started_unix_ns), run.model_path, run.variant,
+                               run.precision, whole(run.threads), whole(run.instances), ms(whole(run.p50_ns))});
+      }
+    }
+    return;
+  }
+  const RunSet& set = *snapshot.comparison;
+  table->columns = {"operation", "kind"};
+  for (std::size_t r = 0; r < set.runs.size(); ++r)
+    table->columns.push_back(fmt::format("{}_{}_ms", static_cast<char>('a' + r % 26), set.runs[r].id));
+  table->columns.insert(table->columns.end(), {"delta_ms", "ratio"});
+  for (const RunSetRow& row : set.rows) {
+    std::vector<TableCell> cells = {row.name, row.kind};
+    for (std::size_t r = 0; r < set.runs.size(); ++r)
+      cells.push_back(row.steps[r] > 0 ? ms(whole(row.p50_ns[r])) : kNotMeasured);
+    const double first = whole(row.p50_ns.front()), last = whole(row.p50_ns.back());
+    cells.push_back(ms(last - first));
+    cells.push_back(first > 0 && last > 0 ? first / last : kNotMeasured);
+    table->rows.push_back(std::move(cells));
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeComparePanel(const Ui& ui) { return std::make_unique<ComparePanel>(ui); }
+extern const PanelEntry kComparePanel;
+const PanelEntry kComparePanel{
+    "compare",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<ComparePanel>(ui); },
+    fillCompare, "Compare recorded runs",
+    "8",         {"runs."}};
 
 }  // namespace ipex_studio

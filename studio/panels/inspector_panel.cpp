@@ -6,7 +6,8 @@
 #include <tuple>
 
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 #include "studio/snapshot/snapshot_precision.h"
 
 namespace ipex_studio {
@@ -338,8 +339,29 @@ class InspectorPanel : public Panel {
   std::vector<PrecisionRow> precision_rows_;  // of both
 };
 
+void fillInspector(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"what", "value"};
+  const JobRecord& job = *snapshot.job;
+  const auto add = [&](const char* what, TableCell value) {
+    table->rows.push_back({std::string(what), std::move(value)});
+  };
+  add("model", job.model.path);
+  add("sha256", job.model.sha256);
+  add("file_bytes", whole(job.model.file_bytes));
+  add("nodes", whole(job.model.nodes));
+  for (const InputRecord& input : job.model.inputs) add("input", input.name + " " + input.description);
+  add("cpu", job.machine.cpu);
+  add("isa", job.machine.isa);
+  add("cores", whole(job.machine.cores));
+  add("libtorch", job.machine.libtorch);
+  add("onednn", job.machine.onednn);
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeInspectorPanel(const Ui& ui) { return std::make_unique<InspectorPanel>(ui); }
+extern const PanelEntry kInspectorPanel;
+const PanelEntry kInspectorPanel{
+    "inspector", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<InspectorPanel>(ui); },
+    fillInspector};
 
 }  // namespace ipex_studio

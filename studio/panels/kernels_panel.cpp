@@ -9,7 +9,8 @@
 
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -313,8 +314,28 @@ class KernelsPanel : public Panel {
   std::int32_t marked_step_ = -1;  // whose
 };
 
+void fillKernels(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"operation", "kernel", "layout", "chosen", "time_ms", "max_error", "reason", "spec", "output"};
+  const RunRecord* run = snapshot.index->optimized.run;
+  if (run == nullptr) return;
+  std::unordered_map<std::int32_t, const StepRecord*> steps;
+  for (const StepRecord& step : run->steps) steps.emplace(step.index, &step);
+  for (const DispatchRecord& dispatch : run->dispatches) {
+    const auto step = steps.find(dispatch.step);
+    if (step == steps.end()) continue;
+    table->rows.push_back({step->second->name, dispatch.kernel, dispatch.layout,
+                           std::string(dispatch.chosen ? "yes" : "no"), orUnknown(ms(whole(dispatch.elapsed_ns))),
+                           orUnknown(dispatch.max_error), dispatch.reason, step->second->spec,
+                           step->second->dst_shape});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeKernelsPanel(const Ui& ui) { return std::make_unique<KernelsPanel>(ui); }
+extern const PanelEntry kKernelsPanel;
+const PanelEntry kKernelsPanel{
+    "kernels",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<KernelsPanel>(ui); },
+    fillKernels, "Kernels: what else could compute a step",
+    "7",         {"kernel."}};
 
 }  // namespace ipex_studio

@@ -7,7 +7,8 @@
 
 #include "profiler/statistics.h"
 #include "studio/panels/chart.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -199,8 +200,21 @@ class LatencyPanel : public Panel {
   bool shared_axis_ = true;
 };
 
+void fillLatency(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"variant", "runs", "min_ms", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms", "per_s"};
+  for (const auto& [variant, run] : runsOf(*snapshot.index)) {
+    const LatencyStats stats = latencyStats(run->run->latency_ns);
+    table->rows.push_back({std::string(variant), whole(stats.samples), ms(stats.min_ns), ms(stats.mean_ns),
+                           ms(stats.p50_ns), ms(stats.p90_ns), ms(stats.p95_ns), ms(stats.p99_ns), ms(stats.max_ns),
+                           stats.mean_ns > 0 ? run->run->instances * 1e9 / stats.mean_ns : kNotMeasured});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeLatencyPanel(const Ui& ui) { return std::make_unique<LatencyPanel>(ui); }
+extern const PanelEntry kLatencyPanel;
+const PanelEntry kLatencyPanel{
+    "latency", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<LatencyPanel>(ui); }, fillLatency,
+    "Latency: how single runs differ", "6"};
 
 }  // namespace ipex_studio

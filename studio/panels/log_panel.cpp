@@ -5,7 +5,8 @@
 #include <cmath>
 
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -98,8 +99,17 @@ class LogPanel : public Panel {
   std::size_t lines_ = 0;
 };
 
+void fillLog(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"time_s", "level", "text"};
+  constexpr const char* kLevels[] = {"info", "warning", "error"};
+  for (const LogLine& line : *snapshot.log)
+    table->rows.push_back({line.time_s, std::string(kLevels[static_cast<std::size_t>(line.level)]), line.text});
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeLogPanel(const Ui& ui) { return std::make_unique<LogPanel>(ui); }
+extern const PanelEntry kLogPanel;
+const PanelEntry kLogPanel{"log", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<LogPanel>(ui); },
+                           fillLog, "Log", "Shift+L"};
 
 }  // namespace ipex_studio

@@ -11,7 +11,8 @@
 #include "studio/canvas/graph_canvas.h"
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 #include "studio/snapshot/snapshot_memory.h"
 
 namespace ipex_studio {
@@ -207,8 +208,20 @@ class MemoryPanel : public Panel {
   int step_ = -1;                      // of by_birth_ that keys have reached: the cursor; -1: it is at the peak
 };
 
+void fillMemory(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"operation", "offset_bytes", "bytes", "begin_ms", "end_ms"};
+  const RunIndex& run = snapshot.index->optimized;
+  for (const ArenaTensor& tensor : arenaUse(run).tensors) {
+    table->rows.push_back({run.rows[static_cast<std::size_t>(tensor.row)].name, whole(tensor.offset),
+                           whole(tensor.bytes), ms(tensor.begin_ns), ms(tensor.end_ns)});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeMemoryPanel(const Ui& ui) { return std::make_unique<MemoryPanel>(ui); }
+extern const PanelEntry kMemoryPanel;
+const PanelEntry kMemoryPanel{"memory",
+                              [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<MemoryPanel>(ui); },
+                              fillMemory, "Memory over time", "4"};
 
 }  // namespace ipex_studio

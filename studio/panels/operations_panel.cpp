@@ -7,7 +7,8 @@
 
 #include "studio/panels/data_table.h"
 #include "studio/panels/operations_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -302,8 +303,27 @@ class OperationsPanel : public Panel {
   std::uint64_t reveal_generation_ = 0;
 };
 
+void fillOperations(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"variant", "operation",     "kind",  "kernel",      "layout",      "output", "precision",
+                    "time_ms", "half_width_ms", "share", "gflop_per_s", "baseline_ms", "origins"};
+  for (const auto& [variant, run] : runsOf(*snapshot.index)) {
+    for (const OperationRow& row : run->rows) {
+      table->rows.push_back({std::string(variant), row.name, row.kind, row.kernel, row.layout, row.output,
+                             row.precision, ms(row.time.p50_ns), ms(row.time.half_width_ns), row.share,
+                             orUnknown(row.gflops_per_s), orUnknown(ms(row.baseline_ns)), originsText(row.origins)});
+    }
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeOperationsPanel(const Ui& ui) { return std::make_unique<OperationsPanel>(ui); }
+extern const PanelEntry kOperationsPanel;
+const PanelEntry kOperationsPanel{
+    "operations",
+    [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<OperationsPanel>(ui); },
+    fillOperations,
+    "Operations",
+    "2",
+    {"group.", "operations."}};
 
 }  // namespace ipex_studio

@@ -6,6 +6,7 @@
 
 #include "studio/snapshot/commands.h"
 #include "studio/snapshot/snapshot.h"
+#include "studio/snapshot/snapshot_tables.h"
 #include "studio/ui/selection.h"
 #include "studio/ui/widgets.h"
 
@@ -26,7 +27,15 @@ class Panel {
   virtual bool settled() const { return true; }
 };
 
-// The list of all panels, in the order of tabs. `ui` must outlive them.
-std::vector<std::unique_ptr<Panel>> makePanels(const Ui& ui);
+// All that the rest of the studio knows of a panel. Each panel's file defines one; panel_list.cpp lists them.
+struct PanelEntry {
+  const char* name;  // Panel::name(), for --panel: "operations"
+  std::unique_ptr<Panel> (*make)(const Ui& ui);
+  // Fills the table that --json and --csv write and reports hold: columns and rows. It needs no window.
+  void (*fill)(const StudioSnapshot& snapshot, PanelTable* table);
+  const char* opens = "";                       // of a tab: title of the action "tab.NAME" that brings it to the front
+  const char* keys = "";                        // of that action
+  std::vector<const char*> owned_actions = {};  // beginnings of actions that bring it to the front, too: "timeline."
+};
 
 }  // namespace ipex_studio

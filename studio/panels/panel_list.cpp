@@ -1,26 +1,63 @@
-// See panel.h.
+// See panel_list.h. A new panel is its file and a line here.
 #include "studio/panels/panel_list.h"
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "studio/snapshot/snapshot_index.h"
+
+// In the order of tabs.
+#define IPEX_PANELS(PANEL) \
+  PANEL(kRunBar)           \
+  PANEL(kPassesPanel)      \
+  PANEL(kGraphPanel)       \
+  PANEL(kInspectorPanel)   \
+  PANEL(kOperationsPanel)  \
+  PANEL(kTimelinePanel)    \
+  PANEL(kMemoryPanel)      \
+  PANEL(kRooflinePanel)    \
+  PANEL(kLatencyPanel)     \
+  PANEL(kKernelsPanel)     \
+  PANEL(kComparePanel)     \
+  PANEL(kPrecisionPanel)   \
+  PANEL(kRemarksPanel)     \
+  PANEL(kTextPanel)        \
+  PANEL(kLogPanel)
 
 namespace ipex_studio {
 
+#define IPEX_DECLARE(entry) extern const PanelEntry entry;
+IPEX_PANELS(IPEX_DECLARE)
+#undef IPEX_DECLARE
+
+const std::vector<const PanelEntry*>& allPanels() {
+#define IPEX_LIST(entry) &entry,
+  static const std::vector<const PanelEntry*> panels = {IPEX_PANELS(IPEX_LIST)};
+#undef IPEX_LIST
+  return panels;
+}
+
 std::vector<std::unique_ptr<Panel>> makePanels(const Ui& ui) {
   std::vector<std::unique_ptr<Panel>> panels;
-  panels.push_back(makeRunBar(ui));
-  panels.push_back(makePassesPanel(ui));
-  panels.push_back(makeGraphPanel(ui));
-  panels.push_back(makeInspectorPanel(ui));
-  panels.push_back(makeOperationsPanel(ui));
-  panels.push_back(makeTimelinePanel(ui));
-  panels.push_back(makeMemoryPanel(ui));
-  panels.push_back(makeRooflinePanel(ui));
-  panels.push_back(makeLatencyPanel(ui));
-  panels.push_back(makeKernelsPanel(ui));
-  panels.push_back(makeComparePanel(ui));
-  panels.push_back(makePrecisionPanel(ui));
-  panels.push_back(makeRemarksPanel(ui));
-  panels.push_back(makeTextPanel(ui));
-  panels.push_back(makeLogPanel(ui));
+  for (const PanelEntry* entry : allPanels()) panels.push_back(entry->make(ui));
   return panels;
+}
+
+const PanelEntry& panelNamed(const std::string& name) {
+  std::string names;
+  for (const PanelEntry* entry : allPanels()) {
+    if (name == entry->name) return *entry;
+    names += (names.empty() ? "" : ", ") + std::string(entry->name);
+  }
+  throw Error(ExitCode::kUsage,
+              fmt::format("There is no panel '{}'; choose one of: {}.", displayText(name, 40), names));
+}
+
+PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot) {
+  PanelTable table;
+  table.panel = panel;
+  panelNamed(panel).fill(snapshot, &table);
+  return table;
 }
 
 }  // namespace ipex_studio

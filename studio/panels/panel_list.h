@@ -1,24 +1,24 @@
-// One function per panel; the files of the panels define them.
+// The list of all panels.
 #pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "studio/panels/panel.h"
 
 namespace ipex_studio {
 
-std::unique_ptr<Panel> makeRunBar(const Ui& ui);
-std::unique_ptr<Panel> makePassesPanel(const Ui& ui);
-std::unique_ptr<Panel> makeGraphPanel(const Ui& ui);
-std::unique_ptr<Panel> makeInspectorPanel(const Ui& ui);
-std::unique_ptr<Panel> makeOperationsPanel(const Ui& ui);
-std::unique_ptr<Panel> makeTimelinePanel(const Ui& ui);
-std::unique_ptr<Panel> makeMemoryPanel(const Ui& ui);
-std::unique_ptr<Panel> makeRooflinePanel(const Ui& ui);
-std::unique_ptr<Panel> makeLatencyPanel(const Ui& ui);
-std::unique_ptr<Panel> makeKernelsPanel(const Ui& ui);
-std::unique_ptr<Panel> makeComparePanel(const Ui& ui);
-std::unique_ptr<Panel> makePrecisionPanel(const Ui& ui);
-std::unique_ptr<Panel> makeRemarksPanel(const Ui& ui);
-std::unique_ptr<Panel> makeTextPanel(const Ui& ui);
-std::unique_ptr<Panel> makeLogPanel(const Ui& ui);
+// In the order of tabs.
+const std::vector<const PanelEntry*>& allPanels();
+
+// `ui` must outlive the panels.
+std::vector<std::unique_ptr<Panel>> makePanels(const Ui& ui);
+
+// `name` as in --panel. Throws Error(kUsage) naming all panels for an unknown one.
+const PanelEntry& panelNamed(const std::string& name);
+
+// The table of a panel; it may be empty. Throws as above.
+PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot);
 
 }  // namespace ipex_studio

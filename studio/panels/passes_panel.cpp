@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -221,8 +222,18 @@ class PassesPanel : public Panel {
   int marked_advice_ = -1;  // that keys have reached; -1: none
 };
 
+void fillPasses(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"position", "pass", "changed", "done", "missed", "time_ms", "nodes_after", "summary"};
+  for (const PassRecord& pass : snapshot.job->passes) {
+    table->rows.push_back({whole(pass.index), pass.name, std::string(pass.changed ? "yes" : "no"), whole(pass.rewrites),
+                           whole(pass.missed), ms(whole(pass.elapsed_ns)), whole(pass.nodes_after), pass.summary});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makePassesPanel(const Ui& ui) { return std::make_unique<PassesPanel>(ui); }
+extern const PanelEntry kPassesPanel;
+const PanelEntry kPassesPanel{
+    "passes", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PassesPanel>(ui); }, fillPasses};
 
 }  // namespace ipex_studio

@@ -7,8 +7,9 @@
 #include <cmath>
 
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
 #include "studio/panels/pareto_plot.h"
+#include "studio/panels/table_cells.h"
 #include "studio/snapshot/snapshot_precision.h"
 
 namespace ipex_studio {
@@ -304,8 +305,51 @@ class PrecisionPanel : public Panel {
   std::uint64_t reveal_generation_ = 0;
 };
 
+// Assignments of a search, then what was tried by hand.
+PanelTable triedTable(const StudioSnapshot& snapshot) {
+  constexpr std::size_t kMaxDecisions = 1000;
+  PanelTable table;
+  table.panel = "tried";
+  table.columns = {"name",    "time_ms",  "delta_ms",        "delta_low_95_ms", "delta_high_95_ms",
+                   "sqnr_db", "metric",   "int8_operations", "bf16_operations", "fp32_operations",
+                   "allowed", "on_front", "chosen",          "decisions"};
+  const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
+  const auto& tradeoffs = snapshot.job->tradeoffs;
+  for (std::size_t t = 0; t < tradeoffs.size(); ++t) {
+    const TradeoffRecord& tried = tradeoffs[t];
+    const auto decisions = overridesOf(snapshot, t);
+    table.rows.push_back({tried.name, ms(whole(tried.elapsed_ns)), kNotMeasured, kNotMeasured, kNotMeasured,
+                          tried.sqnr_db, tried.metric, whole(tried.int8_nodes), whole(tried.bf16_nodes),
+                          whole(tried.fp32_nodes), yes(tried.allowed), yes(tried.on_front), yes(tried.chosen),
+                          decisions ? decisionsText(*decisions, kMaxDecisions) : std::string()});
+  }
+  for (std::size_t t = 0; t < snapshot.tries->size(); ++t) {
+    const WhatIf& tried = (*snapshot.tries)[t];
+    table.rows.push_back({fmt::format("try {}", t + 1), ms(tried.after_ns), ms(tried.delta_ns), ms(tried.delta_low_ns),
+                          ms(tried.delta_high_ns), tried.after_db, kNotMeasured, kNotMeasured, kNotMeasured,
+                          kNotMeasured, yes(tried.accurate), std::string(), std::string(),
+                          decisionsText(tried.tried, kMaxDecisions)});
+  }
+  return table;
+}
+
+void fillPrecision(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"operation", "kind",     "module",      "now",    "fp32_ms", "bf16_ms",      "fp16_ms",
+                    "int8_ms",   "alone_db", "together_db", "cosine", "max_abs", "why_not_lower"};
+  for (const PrecisionRow& row : precisionRows(snapshot)) {
+    table->rows.push_back({row.name, row.kind, row.module, row.now, orUnknown(ms(row.time_ns[0])),
+                           orUnknown(ms(row.time_ns[1])), orUnknown(ms(row.time_ns[2])), orUnknown(ms(row.time_ns[3])),
+                           row.alone_db, row.together_db, row.cosine, row.max_abs, row.why});
+  }
+  table->more.push_back(triedTable(snapshot));
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makePrecisionPanel(const Ui& ui) { return std::make_unique<PrecisionPanel>(ui); }
+extern const PanelEntry kPrecisionPanel;
+const PanelEntry kPrecisionPanel{
+    "precision",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PrecisionPanel>(ui); },
+    fillPrecision, "Precision of each operation",
+    "9",           {"override.", "scope.", "point."}};
 
 }  // namespace ipex_studio

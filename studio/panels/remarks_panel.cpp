@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -159,8 +160,20 @@ class RemarksPanel : public Panel {
   std::array<char, 128> filter_{};
 };
 
+void fillRemarks(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"pass", "kind", "reason", "text", "origins"};
+  for (const Remark& remark : snapshot.job->remarks) {
+    table->rows.push_back({remark.pass, std::string(remark.kind == RemarkKind::kMissed ? "missed" : "done"),
+                           remark.reason, remark.text, originsText(remark.origins)});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeRemarksPanel(const Ui& ui) { return std::make_unique<RemarksPanel>(ui); }
+extern const PanelEntry kRemarksPanel;
+const PanelEntry kRemarksPanel{
+    "remarks",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RemarksPanel>(ui); },
+    fillRemarks, "Remarks: what was not done and why",
+    "0",         {"remarks."}};
 
 }  // namespace ipex_studio

@@ -8,7 +8,8 @@
 
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -262,8 +263,27 @@ class RooflinePanel : public Panel {
   int moving_ = 0;
 };
 
+void fillRoofline(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"operation", "precision", "flop", "bytes", "flop_per_byte", "gflop_per_s", "roof_gflop_per_s"};
+  const RunIndex& run = snapshot.index->optimized;
+  const MachinePeaks& peaks = snapshot.peaks;
+  for (const OperationRow& row : run.rows) {
+    if (row.step < 0 || row.time.p50_ns <= 0) continue;
+    const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
+    if (step.flops <= 0 || step.bytes <= 0) continue;
+    const double intensity = whole(step.flops) / whole(step.bytes);
+    const double roof =
+        peaks.known() ? std::min(peaks.roof(row.precision), intensity * peaks.memory_gb_s) : kNotMeasured;
+    table->rows.push_back({row.name, row.precision, whole(step.flops), whole(step.bytes), intensity,
+                           whole(step.flops) / row.time.p50_ns, roof});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeRooflinePanel(const Ui& ui) { return std::make_unique<RooflinePanel>(ui); }
+extern const PanelEntry kRooflinePanel;
+const PanelEntry kRooflinePanel{
+    "roofline", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RooflinePanel>(ui); },
+    fillRoofline, "Roofline", "5"};
 
 }  // namespace ipex_studio

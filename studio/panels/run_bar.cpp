@@ -7,8 +7,9 @@
 #include "studio/panels/dialogs/export_dialog.h"
 #include "studio/panels/dialogs/flags_dialog.h"
 #include "studio/panels/dialogs/inputs_dialog.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
 #include "studio/panels/run_result.h"
+#include "studio/panels/table_cells.h"
 #include "studio/panels/welcome.h"
 #include "studio/ui/imgui_compat.h"
 
@@ -338,8 +339,28 @@ class RunBar : public Panel {
   FlagsDialog flags_;
 };
 
+void fillRun(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"variant", "precision",      "threads",         "instances", "p50_ms",  "half_width_ms",
+                    "speedup", "speedup_low_95", "speedup_high_95", "sqnr_db",   "accurate"};
+  for (const auto& [variant, run] : runsOf(*snapshot.index)) {
+    const RunRecord& record = *run->run;
+    const Interval& speedup = snapshot.index->speedup;
+    const bool optimized = run == &snapshot.index->optimized;
+    const bool known = optimized && speedup.value > 0;
+    table->rows.push_back({std::string(variant), record.precision, whole(record.threads), whole(record.instances),
+                           ms(run->latency.p50_ns), ms(run->latency.half_width_ns),
+                           known ? speedup.value : kNotMeasured, known ? speedup.low : kNotMeasured,
+                           known ? speedup.high : kNotMeasured, optimized ? record.accuracy.sqnr_db : kNotMeasured,
+                           std::string(!optimized             ? ""
+                                       : record.accuracy.pass ? "yes"
+                                                              : "no")});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeRunBar(const Ui& ui) { return std::make_unique<RunBar>(ui); }
+extern const PanelEntry kRunBar;
+const PanelEntry kRunBar{"run", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RunBar>(ui); },
+                         fillRun};
 
 }  // namespace ipex_studio

@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 #include "studio/snapshot/text_diff.h"
 
 namespace ipex_studio {
@@ -95,8 +96,26 @@ class TextPanel : public Panel {
   std::vector<DiffRow> rows_;
 };
 
+void fillText(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"line", "text"};
+  const JobIndex& index = *snapshot.index;
+  const std::int32_t g =
+      index.default_stage < 0 ? -1 : index.stages[static_cast<std::size_t>(index.default_stage)].graph;
+  if (g < 0) return;
+  const std::string& text = index.graphs[static_cast<std::size_t>(g)].graph->text;
+  double line = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    table->rows.push_back({++line, text.substr(at, end - at)});
+    at = end + 1;
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeTextPanel(const Ui& ui) { return std::make_unique<TextPanel>(ui); }
+extern const PanelEntry kTextPanel;
+const PanelEntry kTextPanel{"text",
+                            [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<TextPanel>(ui); },
+                            fillText, "IR text and what changed in it", "Shift+I"};
 
 }  // namespace ipex_studio

@@ -9,7 +9,8 @@
 #include "studio/canvas/graph_canvas.h"
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
@@ -329,8 +330,25 @@ class TimelinePanel : public Panel {
   double span_ns_ = 1;
 };
 
+void fillTimeline(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"variant", "instance", "operation", "begin_us", "time_us"};
+  for (const auto& [variant, run] : runsOf(*snapshot.index)) {
+    for (const TimelineTrack& track : run->tracks) {
+      for (const TimeSlice& slice : track.slices) {
+        table->rows.push_back({std::string(variant), whole(track.thread),
+                               run->rows[static_cast<std::size_t>(slice.row)].name, whole(slice.begin_ns) / 1e3,
+                               whole(slice.end_ns - slice.begin_ns) / 1e3});
+      }
+    }
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeTimelinePanel(const Ui& ui) { return std::make_unique<TimelinePanel>(ui); }
+extern const PanelEntry kTimelinePanel;
+const PanelEntry kTimelinePanel{
+    "timeline",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<TimelinePanel>(ui); },
+    fillTimeline, "Timeline",
+    "3",          {"timeline."}};
 
 }  // namespace ipex_studio

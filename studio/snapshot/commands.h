@@ -13,6 +13,8 @@
 
 namespace ipex_studio {
 
+struct PanelTable;
+
 // Open a model (.pt) or a database of recorded runs (.db).
 struct OpenCommand {
   std::string path;
@@ -77,14 +79,14 @@ struct Picture {
 // Write what is on the screen; the path's end says how: .png or .html.
 struct ReportCommand {
   std::string path;
-  std::string panel;                  // the tab in front
-  std::vector<std::string> selected;  // names of what is selected
+  std::shared_ptr<const PanelTable> table;  // of the tab in front; null: none
+  std::vector<std::string> selected;        // names of what is selected
   std::shared_ptr<const Picture> picture;
 };
 
-// Write what a panel shows to `path`; its end says how: .csv or .json.
+// Write a panel's table to `path`; its end says how: .csv or .json.
 struct SaveTableCommand {
-  std::string panel;
+  std::shared_ptr<const PanelTable> table;
   std::string path;
 };
 

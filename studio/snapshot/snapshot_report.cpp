@@ -90,7 +90,7 @@ std::string screenReportHtml(const StudioSnapshot& snapshot, const ScreenReport&
     text += "</p>\n";
   }
   text += adviceHtml(*snapshot.index);
-  if (!report.panel.empty()) text += tableHtml(panelTable(report.panel, snapshot));
+  if (report.table != nullptr) text += tableHtml(*report.table);
   return text + "</main></body></html>\n";
 }
 

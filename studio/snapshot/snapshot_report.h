@@ -8,8 +8,10 @@
 
 namespace ipex_studio {
 
+struct PanelTable;
+
 struct ScreenReport {
-  std::string panel;                  // the tab in front, as in --panel; its table goes in
+  const PanelTable* table = nullptr;  // of the tab in front; null: none
   std::vector<std::string> selected;  // names of what is selected
   std::string png;                    // the bytes of the picture; empty: none
 };

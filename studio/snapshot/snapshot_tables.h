@@ -1,4 +1,4 @@
-// The content of each panel as a table: for CSV, JSON and scripts.
+// Tables of panels (studio/panels): their cells, and their text as CSV and JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -26,9 +26,6 @@ struct PanelTable {
   std::vector<std::vector<TableCell>> rows;
   std::vector<PanelTable> more{};  // what else the panel shows, each under its name
 };
-
-// `panel` as in --panel. Throws Error(kUsage) naming all panels for an unknown one. Empty tables are fine.
-PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot);
 
 // RFC 4180, header first. Text that a spreadsheet would take for a formula gets a leading apostrophe. What else the panel
 // shows follows after an empty line, with a header of its own.

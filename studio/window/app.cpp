@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "studio/panels/graph/scene_service.h"
+#include "studio/panels/panel_list.h"
 #include "studio/snapshot/snapshot_tables.h"
 #include "studio/ui/imgui_compat.h"
 #include "studio/window/app_actions.h"
@@ -39,15 +40,7 @@ float wanted(float dragged, float preferred, float window, float share, float le
 
 void App::check(const AppOptions& options) {
   themeByName(options.theme);
-  if (options.panel.empty()) return;
-  const Ui ui;
-  std::string names;
-  for (const auto& panel : makePanels(ui)) {
-    if (options.panel == panel->name()) return;
-    names += (names.empty() ? "" : ", ") + std::string(panel->name());
-  }
-  throw Error(ExitCode::kUsage,
-              "There is no panel '" + displayText(options.panel, 40) + "'; choose one of: " + names + ".");
+  if (!options.panel.empty()) panelNamed(options.panel);
 }
 
 App::App(const AppOptions& options, std::function<void()> wake)
@@ -115,14 +108,12 @@ void App::act(const StudioSnapshot& snapshot) {
   resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kMinRight);
   resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kMinBottom);
   // Actions that only one tab can do bring it to the front.
-  constexpr std::pair<const char*, const char*> kOfTabs[] = {
-      {"override.", "precision"}, {"scope.", "precision"},  {"point.", "precision"},
-      {"kernel.", "kernels"},     {"group.", "operations"}, {"timeline.", "timeline"},
-      {"runs.", "compare"},       {"remarks.", "remarks"},  {"operations.", "operations"}};
-  for (const auto& [beginning, tab] : kOfTabs) {
-    if (!selection_.wants(beginning)) continue;
-    selection_.front_panel = tab;
-    settings_.hide_bottom = false;
+  for (const PanelEntry* panel : allPanels()) {
+    for (const char* beginning : panel->owned_actions) {
+      if (!selection_.wants(beginning)) continue;
+      selection_.front_panel = panel->name;
+      settings_.hide_bottom = false;
+    }
   }
   for (const auto& panel : panels_) {
     if (panel->place() != PanelPlace::kBottomTab || !selection_.take(std::string("tab.") + panel->name())) continue;
@@ -148,7 +139,8 @@ ReportCommand App::reportOf(const StudioSnapshot& snapshot, const std::string& p
   constexpr std::size_t kMaxNames = 50;
   ReportCommand command;
   command.path = path;
-  command.panel = alone_ != nullptr ? alone_->name() : tab_;
+  const std::string panel = alone_ != nullptr ? alone_->name() : tab_;
+  if (!panel.empty()) command.table = std::make_shared<const PanelTable>(panelTable(panel, snapshot));
   const RunIndex& run = snapshot.index->optimized;
   for (const std::int32_t r : rowsOf(run, selection_.origins())) {
     if (command.selected.size() < kMaxNames) command.selected.push_back(run.rows[static_cast<std::size_t>(r)].name);
@@ -378,7 +370,8 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
 // At the right of the tabs: what the front one shows, as a file beside the model's name in the current folder.
 void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands) {
   const auto save = [&](const char* ending) {
-    commands.post(SaveTableCommand{front.name(), tableFileName(snapshot, front.name()) + ending});
+    commands.post(SaveTableCommand{std::make_shared<const PanelTable>(panelTable(front.name(), snapshot)),
+                                   tableFileName(snapshot, front.name()) + ending});
   };
   const bool csv = selection_.take("tab.save-csv");
   const bool json = selection_.take("tab.save-json");

@@ -2,7 +2,11 @@
 #include "studio/window/app_actions.h"
 
 #include <algorithm>
+#include <deque>
+#include <initializer_list>
+#include <string>
 
+#include "studio/panels/panel_list.h"
 #include "studio/snapshot/snapshot_index.h"
 #include "studio/ui/imgui_compat.h"
 
@@ -39,8 +43,33 @@ bool chordIsPressed(std::string keys, bool typing) {
 
 }  // namespace
 
+namespace {
+
+// "tab.NAME" of every tab, in their order.
+const std::vector<Action>& tabActions() {
+  static std::deque<std::string> names;  // a deque moves nothing
+  static const std::vector<Action> actions = [] {
+    std::vector<Action> tabs;
+    for (const PanelEntry* panel : allPanels()) {
+      if (*panel->opens == '\0') continue;
+      names.push_back(std::string("tab.") + panel->name);
+      tabs.push_back({names.back().c_str(), panel->opens, panel->keys});
+    }
+    return tabs;
+  }();
+  return actions;
+}
+
+std::vector<Action> joined(std::initializer_list<std::vector<Action>> parts) {
+  std::vector<Action> all;
+  for (const std::vector<Action>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace
+
 const std::vector<Action>& allActions() {
-  static const std::vector<Action> actions = {
+  static const std::vector<Action> before_tabs = {
       {"run.optimize", "Optimize the model", "F5"},
       {"run.fp32", "Choose FP32 for the next run", ""},
       {"run.bf16", "Choose BF16 for the next run", ""},
@@ -112,17 +141,8 @@ const std::vector<Action>& allActions() {
       {"inspector.page-down", "Inspector: a page down", "Shift+PageDown"},
       {"tab.next", "Next tab", "Ctrl+Right"},
       {"tab.previous", "Tab before", "Ctrl+Left"},
-      {"tab.operations", "Operations", "2"},
-      {"tab.timeline", "Timeline", "3"},
-      {"tab.memory", "Memory over time", "4"},
-      {"tab.roofline", "Roofline", "5"},
-      {"tab.latency", "Latency: how single runs differ", "6"},
-      {"tab.kernels", "Kernels: what else could compute a step", "7"},
-      {"tab.compare", "Compare recorded runs", "8"},
-      {"tab.precision", "Precision of each operation", "9"},
-      {"tab.remarks", "Remarks: what was not done and why", "0"},
-      {"tab.text", "IR text and what changed in it", "Shift+I"},
-      {"tab.log", "Log", "Shift+L"},
+  };
+  static const std::vector<Action> after_tabs = {
       {"tab.save-csv", "Save what the tab shows as CSV", "Ctrl+Shift+S"},
       {"tab.save-json", "Save what the tab shows as JSON", "Ctrl+Shift+J"},
       {"tab.page-up", "A page up in the tab", "PageUp"},
@@ -174,6 +194,7 @@ const std::vector<Action>& allActions() {
       {"scale.smaller", "Smaller text", "Ctrl+-"},
       {"scale.reset", "Text as large as the display asks", "Ctrl+0"},
   };
+  static const std::vector<Action> actions = joined({before_tabs, tabActions(), after_tabs});
   return actions;
 }
 

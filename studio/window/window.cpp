@@ -1,5 +1,6 @@
 // See window.h.
 #include "studio/window/window.h"
+#include "studio/panels/panel_list.h"
 
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
@@ -261,7 +262,7 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
   if (options.report_path.empty()) return;
   const ReportCommand report = app.reportOf(runner.shown(), options.report_path);
   std::ofstream file(options.report_path, std::ios::binary | std::ios::trunc);
-  file << screenReportHtml(runner.shown(), {report.panel, report.selected, runner.png()});
+  file << screenReportHtml(runner.shown(), {report.table.get(), report.selected, runner.png()});
   if (!file.flush()) {
     throw Error(ExitCode::kFailure, "The report could not be written to '" + options.report_path +
                                         "'; choose a folder that can be written.");
@@ -302,9 +303,8 @@ void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
 }  // namespace
 
 std::vector<std::string> panelNames() {
-  const Ui ui;
   std::vector<std::string> names;
-  for (const auto& panel : makePanels(ui)) names.emplace_back(panel->name());
+  for (const PanelEntry* panel : allPanels()) names.emplace_back(panel->name);
   return names;
 }
 

@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "studio/panels/graph/graph_pane.h"
-#include "studio/panels/panel_list.h"
+#include "studio/panels/panel.h"
+#include "studio/panels/table_cells.h"
 #include "studio/panels/welcome.h"
 #include "studio/snapshot/graph_search.h"
 
@@ -385,8 +386,26 @@ class GraphPanel : public Panel {
   bool settled_ = true;
 };
 
+void fillGraph(const StudioSnapshot& snapshot, PanelTable* table) {
+  table->columns = {"node", "name", "kind", "module", "inputs", "outputs", "time_ms", "origins"};
+  const JobIndex& index = *snapshot.index;
+  const std::int32_t g =
+      index.default_stage < 0 ? -1 : index.stages[static_cast<std::size_t>(index.default_stage)].graph;
+  if (g < 0) return;
+  for (const GraphNode& node : index.graphs[static_cast<std::size_t>(g)].graph->nodes) {
+    double ns = 0;
+    for (const std::int32_t r : rowsOf(index.optimized, node.origins))
+      ns += index.optimized.rows[static_cast<std::size_t>(r)].time.p50_ns;
+    table->rows.push_back(
+        {whole(node.id), node.name, node.kind, node.scope, whole(static_cast<std::int64_t>(node.inputs.size())),
+         whole(static_cast<std::int64_t>(node.outputs.size())), orUnknown(ms(ns)), originsText(node.origins)});
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Panel> makeGraphPanel(const Ui& ui) { return std::make_unique<GraphPanel>(ui); }
+extern const PanelEntry kGraphPanel;
+const PanelEntry kGraphPanel{
+    "graph", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<GraphPanel>(ui); }, fillGraph};
 
 }  // namespace ipex_studio

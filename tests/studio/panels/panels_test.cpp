@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "studio/panels/graph/graph_scene.h"
+#include "studio/panels/panel_list.h"
 #include "studio/window/app.h"
 #include "studio/window/window.h"
 #include "tests/goal.h"
@@ -51,6 +52,15 @@ SnapshotPtr inState(JobState state, const std::shared_ptr<const JobRecord>& job)
   parts.status.eta_s = 12;
   parts.status.message = state == JobState::kFailed ? "The engine ran out of memory; use fewer threads." : "";
   return makeSnapshot(job, parts, nullptr);
+}
+
+TEST(PanelList, EntriesArePanelsUnderTheirNames) {
+  const Ui ui;
+  for (const PanelEntry* entry : allPanels()) {
+    const std::unique_ptr<Panel> panel = entry->make(ui);
+    EXPECT_STREQ(panel->name(), entry->name);
+    EXPECT_EQ(panel->place() == PanelPlace::kBottomTab, *entry->opens != '\0') << entry->name;
+  }
 }
 
 TEST_F(StudioTest, DrawsEveryStateInEveryTheme) {

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/record/tuning_store.h"
 #include "studio/panels/operations_table.h"
+#include "studio/panels/panel_list.h"
 #include "studio/snapshot/overrides.h"
 #include "studio/snapshot/snapshot_memory.h"
 #include "studio/snapshot/snapshot_precision.h"

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "studio/panels/dialogs/file_dialog.h"
 #include "studio/panels/dialogs/tuning_dialog.h"
+#include "studio/panels/panel_list.h"
 #include "studio/panels/pareto_plot.h"
 #include "studio/snapshot/snapshot_precision.h"
 #include "studio/snapshot/snapshot_tables.h"
@@ -271,7 +272,7 @@ TEST_F(DialogsTest, ReportsAreAskedForWithWhatIsSelected) {
   const auto report = app_.takeReport();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->path, "resnet50-report.html");
-  EXPECT_EQ(report->panel, "operations");
+  EXPECT_EQ(report->table->panel, "operations");
   EXPECT_THAT(report->selected, Not(::testing::IsEmpty()));
   EXPECT_FALSE(app_.takeReport());
 }
@@ -284,7 +285,7 @@ TEST_F(DialogsTest, LinksBesideTheTabsSaveWhatTheTabShows) {
     for (float x = 1470; x < 1600; x += 12) {
       ui_.click(x, y, [&] { app_.frame(*snapshot_, commands_); });
       for (const SaveTableCommand& save : posted<SaveTableCommand>()) {
-        EXPECT_EQ(save.panel, "operations");
+        EXPECT_EQ(save.table->panel, "operations");
         paths.insert(save.path);
       }
     }
