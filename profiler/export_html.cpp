@@ -160,11 +160,11 @@ std::string costTable(const Report& r) {
 
 std::string latency(const Report& r) {
   if (!r.shown) return {};
-  const char* turns = r.baseline && r.optimized && !r.optimized->turn.empty() ? ", the two variants took turns" : "";
+  const char* rounds = r.baseline && r.optimized && !r.optimized->turn.empty() ? ", the two variants took turns" : "";
   return fmt::format(
       "<h2>Latency<small>each iteration{}</small></h2><div class=\"scroll plot\">{}</div><div class=\"scroll\">{}</div>"
       "<div class=\"scroll\" style=\"margin-top:18px\">{}</div>\n",
-      turns,
+      rounds,
       histogramSvg(r.baseline, r.optimized  ? r.optimized
                                : r.baseline ? nullptr
                                             : r.shown),

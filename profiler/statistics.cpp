@@ -34,12 +34,12 @@ struct Clusters {
   std::size_t count = 0;
 };
 
-Clusters clustersOf(const TurnSamples& samples) {
+Clusters clustersOf(const RoundSamples& samples) {
   const std::size_t n = samples.latency_ns.size();
-  std::vector<std::int32_t> turns = samples.turn;
-  std::sort(turns.begin(), turns.end());
-  turns.erase(std::unique(turns.begin(), turns.end()), turns.end());
-  const bool by_turn = samples.turn.size() == n && turns.size() > 1;
+  std::vector<std::int32_t> rounds = samples.turn;
+  std::sort(rounds.begin(), rounds.end());
+  rounds.erase(std::unique(rounds.begin(), rounds.end()), rounds.end());
+  const bool by_turn = samples.turn.size() == n && rounds.size() > 1;
 
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -47,12 +47,12 @@ Clusters clustersOf(const TurnSamples& samples) {
     return samples.latency_ns[x] != samples.latency_ns[y] ? samples.latency_ns[x] < samples.latency_ns[y] : x < y;
   });
   Clusters result;
-  result.count = by_turn ? turns.size() : n;
+  result.count = by_turn ? rounds.size() : n;
   result.sorted.reserve(n);
   result.cluster.reserve(n);
   for (const std::size_t i : order) {
     result.sorted.push_back(samples.latency_ns[i]);
-    const auto cluster = by_turn ? std::lower_bound(turns.begin(), turns.end(), samples.turn[i]) - turns.begin()
+    const auto cluster = by_turn ? std::lower_bound(rounds.begin(), rounds.end(), samples.turn[i]) - rounds.begin()
                                  : static_cast<std::ptrdiff_t>(i);
     result.cluster.push_back(static_cast<std::int32_t>(cluster));
   }
@@ -107,7 +107,7 @@ LatencyStats latencyStats(std::vector<std::int64_t> samples_ns) {
   return stats;
 }
 
-Interval medianRatio(const TurnSamples& a, const TurnSamples& b, bool paired, std::uint64_t seed) {
+Interval medianRatio(const RoundSamples& a, const RoundSamples& b, bool paired, std::uint64_t seed) {
   const std::int64_t median_b = median(b.latency_ns);
   if (a.latency_ns.empty() || median_b == 0) return {};
   const Clusters clusters_a = clustersOf(a);

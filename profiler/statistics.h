@@ -37,16 +37,16 @@ LatencyStats latencyStats(std::vector<std::int64_t> samples_ns);
 
 // Samples of one variant. `turn` says which turn of the interleaving each sample belongs to; it is as long as
 // `latency_ns`, or empty.
-struct TurnSamples {
+struct RoundSamples {
   const std::vector<std::int64_t>& latency_ns;
   const std::vector<std::int32_t>& turn;
 };
 
 // median(a) / median(b), that is the speed-up of b over a, with a percentile-bootstrap interval.
-// Noise on a busy machine lasts longer than one sample, so whole turns are resampled. Where both have equally many
-// turns, the i-th turn of a is resampled together with the i-th of b (`paired`), since neighbours in time share their
-// noise. Fewer than two turns: single samples are resampled. Deterministic for a given seed. All zero when a side is
+// Noise on a busy machine lasts longer than one sample, so whole rounds are resampled. Where both have equally many
+// rounds, the i-th turn of a is resampled together with the i-th of b (`paired`), since neighbours in time share their
+// noise. Fewer than two rounds: single samples are resampled. Deterministic for a given seed. All zero when a side is
 // empty.
-Interval medianRatio(const TurnSamples& a, const TurnSamples& b, bool paired = true, std::uint64_t seed = 0);
+Interval medianRatio(const RoundSamples& a, const RoundSamples& b, bool paired = true, std::uint64_t seed = 0);
 
 }  // namespace ipex_studio

@@ -51,7 +51,7 @@ std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps);
 // The first run of a variant; null when there is none. The pointer lives as long as the job.
 const RunRecord* findRun(const JobRecord& job, std::string_view variant);
 
-// Median of "baseline" over median of "optimized" with its interval, turns paired. All zero unless both were measured.
+// Median of "baseline" over median of "optimized" with its interval, rounds paired. All zero unless both were measured.
 Interval speedupOf(const JobRecord& job);
 
 // Missed remarks grouped by reason, most frequent first.

@@ -18,7 +18,7 @@
 namespace ipex_studio {
 namespace {
 
-// `again`: the value was seen before, in another turn of a loop. What differs between turns is no fact.
+// `again`: the value was seen before, in another turn of a loop. What differs between rounds is no fact.
 void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, bool again = false) {
   if (!seen.isTensor() || !seen.toTensor().defined()) return;
   // An optional that was given may be None the next time.

@@ -150,30 +150,23 @@ class Step {
   }
   // The samples' axis in the result of a view; -1: they are not on one.
   int axisOfView() const {
-    switch (op_.kind) {
-      case OpKind::kReshape:
-        return axis_ == 0 ? 0 : -1;  // whole samples follow each other before and after
-      case OpKind::kPermute: {
-        const std::vector<std::int64_t> order = op_.ints("order");
-        for (std::size_t to = 0; to < order.size(); ++to) {
-          if (wrappedAxis(order[to], src_[0].dims.rank) == axis_) return static_cast<int>(to);
-        }
-        return -1;
+    const auto axis = [&](int rank) { return wrappedAxis(op_.intOr("axis", 0), rank); };
+    // Whole samples follow each other before and after.
+    if (op_.kind == OpKind::kReshape) return axis_ == 0 ? 0 : -1;
+    if (op_.kind == OpKind::kPermute) {
+      const std::vector<std::int64_t> order = op_.ints("order");
+      for (std::size_t to = 0; to < order.size(); ++to) {
+        if (wrappedAxis(order[to], src_[0].dims.rank) == axis_) return static_cast<int>(to);
       }
-      case OpKind::kSlice:
-        return isElsewhere("axis") ? axis_ : -1;
-      case OpKind::kSelect:
-        return isElsewhere("axis") ? axis_ - (wrappedAxis(op_.intOr("axis", 0), src_[0].dims.rank) < axis_ ? 1 : 0)
-                                   : -1;
-      case OpKind::kUnsqueeze:
-        return axis_ + (wrappedAxis(op_.intOr("axis", 0), dst_.dims.rank) <= axis_ ? 1 : 0);
-      case OpKind::kSqueeze:
-        return squeezedAxis();
-      case OpKind::kExpand:
-        return axis_ == 0 && src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0] ? 0 : -1;
-      default:
-        return -1;
     }
+    if (op_.kind == OpKind::kSlice) return isElsewhere("axis") ? axis_ : -1;
+    if (op_.kind == OpKind::kSelect)
+      return isElsewhere("axis") ? axis_ - (axis(src_[0].dims.rank) < axis_ ? 1 : 0) : -1;
+    if (op_.kind == OpKind::kUnsqueeze) return axis_ + (axis(dst_.dims.rank) <= axis_ ? 1 : 0);
+    if (op_.kind == OpKind::kSqueeze) return squeezedAxis();
+    if (op_.kind == OpKind::kExpand)
+      return axis_ == 0 && src_[0].dims.rank == dst_.dims.rank && src_[0].dims[0] == dst_.dims[0] ? 0 : -1;
+    return -1;
   }
   int squeezedAxis() const {
     if (isAmong("axes", axis_)) return -1;

@@ -85,7 +85,7 @@ std::vector<std::vector<int>> splitCpus(const std::vector<CpuPlace>& cpus, int i
   std::map<int, std::vector<int>> nodes;
   for (const auto& [node, sibling, cpu] : order) nodes[node].push_back(cpu);
 
-  // Taking turns, so that few instances spread over the nodes' memory channels.
+  // Round-robin, so that few instances spread over the nodes' memory channels.
   std::vector<std::vector<int>> sets;
   std::map<int, std::size_t> used;
   for (bool placed = true; placed && static_cast<int>(sets.size()) < instances;) {

@@ -45,7 +45,7 @@ class BenchData {
 };
 
 // Fills elapsed_ns (the least of all rounds), max_error (against the first candidate) and reason ("inexact") of every
-// candidate's record. Candidates take turns.
+// candidate's record. Candidates run interleaved.
 void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, double tolerance,
                        const BenchLimits& limits);
 

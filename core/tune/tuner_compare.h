@@ -50,7 +50,7 @@ struct PlanTimes {
   double chosen_ns = 0;
 };
 
-// Prepares both and lets them take turns on inputs that are zero. `weights` gets the packed constants of the chosen plan;
+// Prepares both and lets them run interleaved on inputs that are zero. `weights` gets the packed constants of the chosen plan;
 // the default one borrows what it can, so what it computes means nothing.
 PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
                        WeightCache& weights, const std::shared_ptr<const PlanChoices>& choices,

@@ -90,10 +90,10 @@ class SliceBench {
   }
 
   // Successive micro-batches find in the caches what the one before left there, as they do within a batch. A fresh
-  // contender takes two turns, since its first run also pays for page faults; the last one counts.
-  void measure(Contender& contender, int turns) {
+  // contender takes two rounds, since its first run also pays for page faults; the last one counts.
+  void measure(Contender& contender, int rounds) {
     const MicroBatches& micro_batches = *contender.micro_batches;
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int turn = 0; turn < rounds; ++turn) {
       const std::int64_t sample = micro_batches.firstSample(contender.next);
       contender.next = (contender.next + 1) % micro_batches.count();
       std::vector<const void*> inputs(inputs_.begin(), inputs_.end());

@@ -156,7 +156,7 @@ bool PairTuner::offer(const Bench& bench, const ChosenSteps& chosen, const Conve
       both.src[0] = *read;
       both.candidate = static_cast<std::int32_t>(c);
       both.joined = Joined::kWithReader;
-      // Both ways ran in turns: what one takes less counts, not what each takes in this run. A pinned choice costs nothing.
+      // Both ways ran interleaved: what one takes less counts, not what each takes in this run. A pinned choice costs nothing.
       const double gain =
           static_cast<double>(apart.elapsed_ns) - static_cast<double>(joined.elapsed_ns) / (1 - bench.least_gain);
       both.cost_ns = apart.reason.empty() ? std::max(0.0, apart_ns - gain) : 0;

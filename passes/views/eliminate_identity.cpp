@@ -6,7 +6,7 @@
 // contiguous where every reader packs its operand anyway.
 // Only what holds for every input shape: the sizes of the example run are not used. Its dtypes are, except for
 // arguments of the model, which a caller may pass otherwise. Declines: value-may-be-aliased-or-written,
-// value-is-graph-output (a copy that leaves the graph). Runs after fold-constants. Numerics: none changed (x+0 turns -0
+// value-is-graph-output (a copy that leaves the graph). Runs after fold-constants. Numerics: none changed (x+0 rounds -0
 // into 0, its elimination keeps it).
 #include <algorithm>
 

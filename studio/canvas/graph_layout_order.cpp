@@ -294,10 +294,10 @@ void restore(LayeredGraph* graph, const BestOrder& best) {
 void putPathsElsewhere(LayeredGraph* graph, const std::vector<LayeredPath>& paths, std::int64_t* work,
                        const std::atomic<bool>* cancel, BestOrder* best) {
   restore(graph, *best);
-  constexpr Ties kTurns[] = {Ties::kStay, Ties::kLeft, Ties::kStay, Ties::kRight};
+  constexpr Ties kTimingRounds[] = {Ties::kStay, Ties::kLeft, Ties::kStay, Ties::kRight};
   int idle = 0;
   for (int round = 0; round < kMaxRounds && idle < kIdleRounds && best->crossings > 0 && *work > 0; ++round) {
-    const std::int64_t saved = reinsertPaths(graph, paths, kTurns[round % 4], work, cancel);
+    const std::int64_t saved = reinsertPaths(graph, paths, kTimingRounds[round % 4], work, cancel);
     idle = saved > 0 ? 0 : idle + 1;
     best->crossings -= saved;
   }

@@ -4,7 +4,7 @@
 #include "core/record/records_json.h"
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
-#include "studio/engine/job_turns.h"
+#include "studio/engine/job_rounds.h"
 #include "studio/engine/jobs.h"
 
 namespace ipex_studio {
@@ -30,7 +30,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
                 {"threads", job.measure.threads},
                 {"instances", job.measure.instances},
                 {"coverage_nodes", 0.0}});
-  const FinishRequest request = Turns(module, inputs.example(), job.measure, channel).takeAll();
+  const FinishRequest request = Rounds(module, inputs.example(), job.measure, channel).takeAll();
   const std::int64_t peak_rss_bytes = peakRssBytes();
   RunRecord run;
   if (request.evaluate && data) {

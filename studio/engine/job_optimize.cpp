@@ -1,4 +1,4 @@
-// The optimized variant: rewrite, plan, run, take turns, profile, verify, export.
+// The optimized variant: rewrite, plan, run, run interleaved, profile, verify, export.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <ext/stdio_filebuf.h>
@@ -23,7 +23,7 @@
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_recipe.h"
-#include "studio/engine/job_turns.h"
+#include "studio/engine/job_rounds.h"
 #include "studio/engine/job_verify.h"
 #include "studio/engine/jobs.h"
 #include "studio/engine/split_choice.h"
@@ -198,11 +198,11 @@ MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, Optimi
 void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& begun, OptimizedModel& optimized,
            Channel& channel) {
   const JobInputs& inputs = *begun.inputs;
-  Turns turns(optimized.module, inputs.example(), measure, channel);
+  Rounds rounds(optimized.module, inputs.example(), measure, channel);
   bool verified = false;
   AccuracyRecord accuracy;
   while (true) {
-    const FinishRequest request = turns.takeAll();
+    const FinishRequest request = rounds.takeAll();
     RunRecord run;
     // Work done ahead took memory that a run would not need.
     const std::int64_t peak_rss_bytes = begun.references.empty() ? peakRssBytes() : 0;

@@ -1,5 +1,5 @@
 // The search over precisions: how much each operation's INT8 and BF16 cost and disturb, the assignments that are worth a
-// try, each of them built, timed and judged on the data; the fastest within the budget that beats FP32 again, in turns, wins.
+// try, each of them built, timed and judged on the data; the fastest within the budget that beats FP32 again, interleaved, wins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ constexpr double kTiming_s = 0.5;
 constexpr double kSensitivityShare = 0.5;  // of the time budget
 constexpr double kCastBytesPerNs = 8;      // from memory to memory on one core
 constexpr double kWorthIt = 0.98;          // a lower precision has to be so much faster
-constexpr int kConfirmed = 4;              // assignments that may lose against FP32 in turns
+constexpr int kConfirmed = 4;              // assignments that may lose against FP32 interleaved
 
 class Search {
  public:
@@ -228,7 +228,7 @@ class Search {
   struct Trial {
     Assignment assignment;
     TradeoffRecord record;
-    bool beaten = false;  // by FP32, in turns
+    bool beaten = false;  // by FP32, interleaved
   };
 
   // Within the budget, compared with FP32?
@@ -246,11 +246,11 @@ class Search {
     return *fp32_;
   }
 
-  // FP32's time; all others take turns with it and count by their share of it, since a machine's speed drifts meanwhile.
+  // FP32's time; all others run interleaved with it and count by their share of it, since a machine's speed drifts meanwhile.
   std::int64_t timeOf(BuiltModel& built, const Assignment& assignment) {
     if (assignment == all(kInFp32))
       return static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
-    const double ratio = ratioInTurns(built.module(), fp32().module(), inputs_.example(), kWorthIt).value;
+    const double ratio = interleavedRatio(built.module(), fp32().module(), inputs_.example(), kWorthIt).value;
     return static_cast<std::int64_t>(ratio * static_cast<double>(trials_.front().record.elapsed_ns));
   }
 
@@ -348,7 +348,7 @@ class Search {
         best->record.allowed = false;
         continue;
       }
-      const TurnRatio ratio = ratioToFp32(low, best->record.name);
+      const InterleavedRatio ratio = ratioToFp32(low, best->record.name);
       if (ratio.value <= kWorthIt && ratio.high < 1) return best;
       channel_.log(
           fmt::format("'{}' takes {:.2f} [{:.2f}, {:.2f}] of FP32's time in turns with it, so it is not chosen.",
@@ -360,9 +360,9 @@ class Search {
     return &trials_.front();
   }
 
-  TurnRatio ratioToFp32(BuiltModel& low, const std::string& name) {
+  InterleavedRatio ratioToFp32(BuiltModel& low, const std::string& name) {
     channel_.progress(fmt::format("compare {} with FP32 in turns", name), 0.97, true);
-    return ratioInTurns(low.module(), fp32().module(), inputs_.example(), kWorthIt);
+    return interleavedRatio(low.module(), fp32().module(), inputs_.example(), kWorthIt);
   }
 
   void sendResult() {

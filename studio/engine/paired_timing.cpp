@@ -9,11 +9,11 @@
 namespace ipex_studio {
 namespace {
 
-constexpr int kMinTurns = 9, kMaxTurns = 27;
+constexpr int kMinTimingRounds = 9, kMaxTimingRounds = 27;
 constexpr double kTurn_s = 0.12;
 
-// Ratios of turns need not follow any distribution: order statistics around the median.
-TurnRatio medianWithInterval(std::vector<double> ratios) {
+// Ratios of rounds need not follow any distribution: order statistics around the median.
+InterleavedRatio medianWithInterval(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
   const auto count = static_cast<double>(ratios.size());
   const auto outside =
@@ -30,13 +30,14 @@ double medianForward(torch::jit::Module& module, const Inputs& inputs, double se
   return static_cast<double>(*middle);
 }
 
-TurnRatio ratioInTurns(torch::jit::Module& candidate, torch::jit::Module& base, const Inputs& inputs, double bound) {
+InterleavedRatio interleavedRatio(torch::jit::Module& candidate, torch::jit::Module& base, const Inputs& inputs,
+                                  double bound) {
   std::vector<double> ratios;
-  TurnRatio ratio;
-  for (int turn = 0; turn < kMaxTurns; ++turn) {
+  InterleavedRatio ratio;
+  for (int turn = 0; turn < kMaxTimingRounds; ++turn) {
     const double base_ns = medianForward(base, inputs, kTurn_s);
     ratios.push_back(medianForward(candidate, inputs, kTurn_s) / base_ns);
-    if (turn + 1 < kMinTurns) continue;
+    if (turn + 1 < kMinTimingRounds) continue;
     ratio = medianWithInterval(ratios);
     if (ratio.high < bound || ratio.low > bound) break;
   }

@@ -3,7 +3,7 @@
 #include "core/lower/region_object.h"
 #include "core/model/model_memory.h"
 #include "core/record/records_json.h"
-#include "studio/engine/job_turns.h"
+#include "studio/engine/job_rounds.h"
 
 namespace ipex_studio {
 

@@ -6,13 +6,13 @@
 
 #include "core/base/clock.h"
 #include "core/model/instance_pool.h"
-#include "studio/engine/job_turns.h"
+#include "studio/engine/job_rounds.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr double kSplitTurn_s = 0.25;
-constexpr int kSplitTurns = 2;
+constexpr int kSplitRounds = 2;
 constexpr double kAlike = 0.01;
 
 void measure(torch::jit::Module& module, const Inputs& inputs, Split* split) {
@@ -24,7 +24,7 @@ void measure(torch::jit::Module& module, const Inputs& inputs, Split* split) {
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), middle, samples.end());
   const double latency_ms = static_cast<double>(*middle) * 1e-6;
-  // The better of the turns: other work on the machine only slows down.
+  // The better of the rounds: other work on the machine only slows down.
   split->latency_ms = split->latency_ms == 0 ? latency_ms : std::min(split->latency_ms, latency_ms);
   split->requests_per_s = std::max(split->requests_per_s, static_cast<double>(samples.size()) / seconds);
 }
@@ -69,7 +69,7 @@ Split bestSplit(const std::vector<Split>& measured, Hint hint) {
 Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint,
                   std::string* sentence) {
   std::vector<Split> splits = splitsOf(cores, hint);
-  for (int turn = 0; turn < kSplitTurns; ++turn) {
+  for (int turn = 0; turn < kSplitRounds; ++turn) {
     for (Split& split : splits) measure(module, inputs, &split);
     std::reverse(splits.begin(), splits.end());
   }

@@ -22,7 +22,7 @@ std::vector<Split> splitsOf(std::int32_t cores, Hint hint);
 // with fewer instances (kThroughput) or threads (kLatency), which leaves more to others.
 Split bestSplit(const std::vector<Split>& measured, Hint hint);
 
-// Measures every split twice, in turns, and returns the best. `say` gets one sentence with all figures.
+// Measures every split twice, interleaved, and returns the best. `say` gets one sentence with all figures.
 Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint,
                   std::string* sentence);
 

@@ -29,7 +29,7 @@ constexpr int kMaxProfileIterations = 50;
 constexpr double kProfile_s = 1.0;
 
 // Positions of a job's stages on the progress bar.
-constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = kTurnsBegin, kMeasureEnd = kTurnsEnd;
+constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = kRoundsBegin, kMeasureEnd = kRoundsEnd;
 
 std::int64_t unixNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -271,7 +271,7 @@ void ModelJob::measure() {
   std::vector<Side*> sides{optimized_.get()};
   for (const auto& other : others_) sides.push_back(other.get());
   if (baseline_) sides.push_back(baseline_.get());
-  takeTurns(std::move(sides));
+  runInterleaved(std::move(sides));
   std::vector<Side*> judged{baseline_.get()};
   for (const auto& other : others_) judged.push_back(other.get());
   judged.push_back(optimized_.get());

@@ -1,4 +1,4 @@
-// One job on one model: engines are started, optimize, take turns, export. Shared by the command line and the window.
+// One job on one model: engines are started, optimize, run interleaved, export. Shared by the command line and the window.
 #pragma once
 
 #include <memory>
@@ -90,7 +90,7 @@ class ModelJob {
 
   // Rewrites, plans and runs once. `only_rewrite`: stops after the passes.
   void optimize(bool only_rewrite = false);
-  // All engines in turns; then per-step times and accuracy.
+  // All engines interleaved; then per-step times and accuracy.
   void measure();
   // Instead of measure(): accuracy alone.
   void verify();
@@ -115,9 +115,9 @@ class ModelJob {
   std::unique_ptr<Side> sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const;
   void startOthers();
   void loadBeside();
-  void takeTurns(std::vector<Side*> sides);
-  bool turnsAreEnough(int turns) const;
-  std::vector<std::int64_t> undisturbed(const TurnResult& result);
+  void runInterleaved(std::vector<Side*> sides);
+  bool roundsAreEnough(int rounds) const;
+  std::vector<std::int64_t> undisturbed(const RoundResult& result);
   bool isOther(const Side& side) const;
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);

@@ -11,7 +11,7 @@
 namespace ipex_studio {
 
 // Position of the timing rounds on the progress bar of a job.
-constexpr double kTurnsBegin = 0.40, kTurnsEnd = 0.85;
+constexpr double kRoundsBegin = 0.40, kRoundsEnd = 0.85;
 
 struct ModelJob::Side {
   Side(std::unique_ptr<EngineProcess> engine, const char* variant) : process(std::move(engine)) {

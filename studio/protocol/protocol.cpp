@@ -239,14 +239,14 @@ Turn turnFromJson(const json& source) {
   return turn;
 }
 
-json toJson(const TurnResult& result) {
+json toJson(const RoundResult& result) {
   return {{"type", "samples"},           {"index", result.index},     {"latency_ns", result.latency_ns},
           {"begin_ns", result.begin_ns}, {"wall_ns", result.wall_ns}, {"cpu_ns", result.cpu_ns}};
 }
 
-TurnResult turnResultFromJson(const json& source) {
+RoundResult turnResultFromJson(const json& source) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  TurnResult result;
+  RoundResult result;
   result.index =
       static_cast<std::int32_t>(messageInteger(source, "index", -1, std::numeric_limits<std::int32_t>::max()));
   result.begin_ns = messageInteger(source, "begin_ns", 0, std::numeric_limits<std::int64_t>::max());

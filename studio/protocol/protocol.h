@@ -1,7 +1,7 @@
 // The language between ipex-studio and its engine process: frames over a pair of sockets.
 //
 // A frame is a 4-byte little-endian length and so many bytes of JSON: one object with a "type". The first frame to the
-// engine is the job; what follows are turns. The engine answers with messages and ends with a result or an error.
+// engine is the job; what follows are rounds. The engine answers with messages and ends with a result or an error.
 //
 //   to the engine      job      EngineJob; a second one where the first says to wait for it
 //                      turn     Turn: run forward for a while, then answer with samples
@@ -12,7 +12,7 @@
 //                      input, origins, frozen, pass, remark       records of core/record/records.h
 //                      tuning   what was measured to choose kernels, as MemoryTuningStore writes it
 //                      prepared an engine that waits has the model ready; the job follows
-//                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for turns
+//                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for rounds
 //                      samples  raw times of one turn
 //                      state    how far a calibration or search is, to go on from when it is interrupted
 //                      result   depends on the job: the run record, a text, accuracy records
@@ -102,7 +102,7 @@ struct Turn {
   std::int64_t iterations = 0;  // > 0: exactly so many, `seconds` is ignored
 };
 
-struct TurnResult {
+struct RoundResult {
   std::int32_t index = 0;
   std::vector<std::int64_t> latency_ns;
   std::int64_t begin_ns = 0;  // of the first, on this machine's steady clock
@@ -121,12 +121,12 @@ struct FinishRequest {
 
 nlohmann::json toJson(const EngineJob& job);
 nlohmann::json toJson(const Turn& turn);
-nlohmann::json toJson(const TurnResult& result);
+nlohmann::json toJson(const RoundResult& result);
 nlohmann::json toJson(const FinishRequest& request);
 // Throw Error(kFailure) when malformed.
 EngineJob engineJobFromJson(const nlohmann::json& json);
 Turn turnFromJson(const nlohmann::json& json);
-TurnResult turnResultFromJson(const nlohmann::json& json);
+RoundResult turnResultFromJson(const nlohmann::json& json);
 FinishRequest finishRequestFromJson(const nlohmann::json& json);
 
 const char* precisionName(Precision precision);  // "fp32"

@@ -269,7 +269,7 @@ void Session::showJob(const Database& database, std::int64_t id) {
   if (::access(job.model.path.c_str(), R_OK) == 0) parts_.work.recorded_model = job.model.path;
   readHistory(database, id);
   if (job.command == "what-if" && job.runs.size() == 2 && parts_.comparison && parts_.comparison->runs.size() == 2) {
-    // The verdict is that of the turns both took.
+    // The verdict is that of the rounds both took.
     auto set = std::make_shared<RunSet>(*parts_.comparison);
     set->ratio.back() =
         medianRatio({job.runs[0].latency_ns, job.runs[0].turn}, {job.runs[1].latency_ns, job.runs[1].turn});

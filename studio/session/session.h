@@ -68,7 +68,7 @@ class Session : public SnapshotSource, private JobEvents {
   // True where the open model must not run before its user has said so.
   bool askTrust();
   void answerTrust(TrustAnswer answer);
-  // Measures what is decided now against what was in force, both in turns; the result takes its place.
+  // Measures what is decided now against what was in force, both by interleaved timing; the result takes its place.
   void tryOverrides();
   // The request of tryOverrides(). `previous`: the job that it is measured against.
   JobRequest tryRequest(const JobRecord& previous, JobDatabase& database) const;

@@ -153,7 +153,7 @@ void Session::tryOverrides() {
   measured_overrides_ = overrides_.now();
   const auto id = database.record(tried, false);
   if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
-  // Operations beside those of the job before, which were timed; the verdict is that of the turns taken now.
+  // Operations beside those of the job before, which were timed; the verdict is that of the rounds taken now.
   auto set =
       std::make_shared<RunSet>(compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}));
   set->ratio.back() = medianRatio({old_run.latency_ns, old_run.turn}, {new_run.latency_ns, new_run.turn});

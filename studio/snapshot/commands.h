@@ -100,7 +100,7 @@ struct CompareCommand {
   std::vector<std::int64_t> runs;
 };
 
-// Decide against the optimizer; `measure`: at once against what was decided before, both in turns.
+// Decide against the optimizer; `measure`: at once against what was decided before, by interleaved timing.
 struct OverrideCommand {
   Overrides next;
   bool measure = false;

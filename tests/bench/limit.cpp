@@ -10,7 +10,7 @@
 //
 // All layers run one after the other, as in the network but with nothing between them: weights are those of each layer
 // alone and so as cold as in the network, activations live in two buffers that all layers reuse. Every candidate
-// (algorithm, layout) has a sequence of its own, the sequences take turns, and each layer's time is the least median.
+// (algorithm, layout) has a sequence of its own, the sequences run interleaved, and each layer's time is the least median.
 #include <omp.h>
 #include <dnnl.hpp>
 

@@ -2,7 +2,7 @@
 //   kernel_tests --gtest_also_run_disabled_tests --gtest_filter=KernelBench.DISABLED_Layers   (network layers), or _All,
 //   or _Int8 (the same layers in u8 and s8, against the library's FP32)
 // Per case and number of threads one line for each kernel and layout that it works in: time (the fastest of runs that take
-// turns, on operands in the layouts that the operation asked for), speed, share of the FMA peak measured here, and how many
+// rounds, on operands in the layouts that the operation asked for), speed, share of the FMA peak measured here, and how many
 // times as fast as the library's best.
 #include <gtest/gtest.h>
 

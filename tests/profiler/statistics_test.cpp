@@ -7,7 +7,7 @@ namespace ipex_studio {
 namespace {
 
 using Samples = std::vector<std::int64_t>;
-using Turns = std::vector<std::int32_t>;
+using Rounds = std::vector<std::int32_t>;
 
 TEST(Statistics, PercentilesByNearestRank) {
   const Samples five = {15, 20, 35, 40, 50};
@@ -54,7 +54,7 @@ TEST(Statistics, RatioOfNothingIsZero) {
 TEST(Statistics, SameSeedSameInterval) {
   const Samples a = {11, 12, 13, 14, 15, 16};
   const Samples b = {5, 6, 7, 8, 9, 10};
-  const Turns none;
+  const Rounds none;
   const Interval first = medianRatio({a, none}, {b, none}, true, 42);
   const Interval second = medianRatio({a, none}, {b, none}, true, 42);
   EXPECT_EQ(first.low, second.low);
@@ -64,10 +64,10 @@ TEST(Statistics, SameSeedSameInterval) {
 }
 
 // The machine is twice as slow in every other turn. Both variants suffer alike, so the paired ratio is exact while the
-// unpaired one is not. Turns may be numbered per variant or across both.
-TEST(Statistics, PairedTurnsShareTheirNoise) {
+// unpaired one is not. Rounds may be numbered per variant or across both.
+TEST(Statistics, PairedRoundsShareTheirNoise) {
   Samples a, b;
-  Turns even, odd;
+  Rounds even, odd;
   for (std::int32_t turn = 0; turn < 9; ++turn) {
     const std::int64_t slow = turn % 2 == 0 ? 1 : 2;
     for (int i = 0; i < 5; ++i) {
@@ -85,16 +85,16 @@ TEST(Statistics, PairedTurnsShareTheirNoise) {
   EXPECT_GT(independent.high, 5.0);
 }
 
-// Two turns that disagree: resampling single samples would claim a certainty that is not there.
-TEST(Statistics, TurnsWidenTheInterval) {
+// Two rounds that disagree: resampling single samples would claim a certainty that is not there.
+TEST(Statistics, RoundsWidenTheInterval) {
   Samples a(20, 100);
   Samples b(20, 100);
-  Turns turns(20, 0);
+  Rounds rounds(20, 0);
   for (std::size_t i = 10; i < 20; ++i) {
-    turns[i] = 1;
+    rounds[i] = 1;
     b[i] = 50;
   }
-  const Interval interval = medianRatio({a, turns}, {b, turns});
+  const Interval interval = medianRatio({a, rounds}, {b, rounds});
   EXPECT_DOUBLE_EQ(interval.low, 1.0);
   EXPECT_DOUBLE_EQ(interval.high, 2.0);
 }

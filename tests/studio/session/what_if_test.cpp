@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "profiler/statistics.h"
+#include "studio/job/interleaved_timing.h"
 #include "studio/job/session_prepared.h"
-#include "studio/job/session_turns.h"
 #include "studio/session/session.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/session/quick_session.h"
@@ -28,11 +28,11 @@ constexpr std::chrono::seconds kLongestWait{300};
 
 double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-// Same numbers again and again: turns of versions that differ by `factor`, give or take `noise` of every second turn.
-std::vector<std::int64_t> turnsOf(double ns, double noise, int turns, std::vector<std::int32_t>* turn) {
+// Same numbers again and again: rounds of versions that differ by `factor`, give or take `noise` of every second turn.
+std::vector<std::int64_t> roundsOf(double ns, double noise, int rounds, std::vector<std::int32_t>* turn) {
   std::vector<std::int64_t> samples;
   turn->clear();
-  for (int t = 0; t < turns; ++t) {
+  for (int t = 0; t < rounds; ++t) {
     for (int s = 0; s < 2; ++s) {
       samples.push_back(static_cast<std::int64_t>(ns * (1 + (t % 2 == 0 ? noise : -noise) * (1 + s))));
       turn->push_back(t);
@@ -41,19 +41,19 @@ std::vector<std::int64_t> turnsOf(double ns, double noise, int turns, std::vecto
   return samples;
 }
 
-bool decided(double ratio, double noise, int turns) {
-  std::vector<std::int32_t> turn_a, turn_b;
-  const auto before = turnsOf(1e6, 0.001, turns, &turn_a);
-  const auto after = turnsOf(ratio * 1e6, noise, turns, &turn_b);
-  return isDecided({before, turn_a}, {after, turn_b});
+bool decided(double ratio, double noise, int rounds) {
+  std::vector<std::int32_t> round_a, round_b;
+  const auto before = roundsOf(1e6, 0.001, rounds, &round_a);
+  const auto after = roundsOf(ratio * 1e6, noise, rounds, &round_b);
+  return isDecided({before, round_a}, {after, round_b});
 }
 
-TEST(Turns, EndWhereAllOfThemAgreeOrNothingDiffers) {
-  EXPECT_TRUE(decided(0.9, 0.01, kMinTurnsToDecide));
-  EXPECT_TRUE(decided(1.1, 0.01, kMinTurnsToDecide));
-  EXPECT_FALSE(decided(0.9, 0.01, kMinTurnsToDecide - 1)) << "too few to tell";
-  EXPECT_FALSE(decided(0.99, 0.1, 2 * kMinTurnsToDecide)) << "the turns contradict each other";
-  EXPECT_TRUE(decided(1, 0.001, kMinTurnsToDecide)) << "a difference of a thousandth is none";
+TEST(Rounds, EndWhereAllOfThemAgreeOrNothingDiffers) {
+  EXPECT_TRUE(decided(0.9, 0.01, kMinRoundsToDecide));
+  EXPECT_TRUE(decided(1.1, 0.01, kMinRoundsToDecide));
+  EXPECT_FALSE(decided(0.9, 0.01, kMinRoundsToDecide - 1)) << "too few to tell";
+  EXPECT_FALSE(decided(0.99, 0.1, 2 * kMinRoundsToDecide)) << "the turns contradict each other";
+  EXPECT_TRUE(decided(1, 0.001, kMinRoundsToDecide)) << "a difference of a thousandth is none";
 }
 
 class WhatIfTest : public ::testing::Test {

@@ -1,4 +1,4 @@
-// Turns: the engines of a job are timed one after the other, again and again, so that a slow drift of the machine favours none.
+// Rounds: the engines of a job are timed one after the other, again and again, so that a slow drift of the machine favours none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,15 +6,15 @@
 #include <cmath>
 #include <thread>
 
+#include "studio/job/interleaved_timing.h"
 #include "studio/job/session_job_side.h"
 #include "studio/job/session_request.h"
-#include "studio/job/session_turns.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr int kTurns = 10;  // per variant, at least; the interval resamples turns
-constexpr int kMaxTurns = 40;
+constexpr int kTimingRounds = 10;  // per variant, at least; the interval resamples rounds
+constexpr int kMaxTimingRounds = 40;
 constexpr double kLongestTurn_s = 0.3;
 constexpr int kMaxRepeats = 2;  // of a turn that the window was drawn over
 // Longer than OpenMP threads spin after their last parallel region, so that the next turn has the cores for itself.
@@ -29,7 +29,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
     std::this_thread::sleep_for(kPause);
     events_.onTimed(true);
     side.process->send(toJson(Turn{index, seconds, iterations}));
-    const TurnResult result = turnResultFromJson(expect(side, "samples"));
+    const RoundResult result = turnResultFromJson(expect(side, "samples"));
     events_.onTimed(false);
     if (result.latency_ns.empty()) unexpectedMessage("samples");
     if (index < 0) {
@@ -50,7 +50,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
 }
 
 // Samples of a turn that nothing of this program ran beside.
-std::vector<std::int64_t> ModelJob::undisturbed(const TurnResult& result) {
+std::vector<std::int64_t> ModelJob::undisturbed(const RoundResult& result) {
   const auto begin = static_cast<double>(result.begin_ns);
   if (!model_.worker.empty() || !events_.disturbed(begin, begin + static_cast<double>(result.wall_ns)))
     return result.latency_ns;
@@ -64,32 +64,33 @@ std::vector<std::int64_t> ModelJob::undisturbed(const TurnResult& result) {
   return kept;
 }
 
-void ModelJob::takeTurns(std::vector<Side*> sides) {
+void ModelJob::runInterleaved(std::vector<Side*> sides) {
   const MeasureOptions& options = request_.measure;
   for (Side* side : sides) {
-    progress("warm up " + side->run.variant, kTurnsBegin);
+    progress("warm up " + side->run.variant, kRoundsBegin);
     if (options.warmup_s > 0) takeTurn(*side, -1, options.warmup_s, 0);
   }
   const bool decides = request_.decide_within_s > 0 && before_ && options.iterations == 0;
-  double turn_s = std::min(kLongestTurn_s, options.duration_s / kTurns);
-  auto turns = options.iterations > 0
-                   ? static_cast<int>(std::min<std::int64_t>(kTurns, options.iterations))
-                   : std::max(kTurns, static_cast<int>(std::lround(options.duration_s / std::max(turn_s, 1e-9))));
+  double round_s = std::min(kLongestTurn_s, options.duration_s / kTimingRounds);
+  auto rounds =
+      options.iterations > 0
+          ? static_cast<int>(std::min<std::int64_t>(kTimingRounds, options.iterations))
+          : std::max(kTimingRounds, static_cast<int>(std::lround(options.duration_s / std::max(round_s, 1e-9))));
   if (decides) {
     // Short ones where there is little time left: the interval lives of their number.
     const double left_s = request_.decide_within_s - kVerdict_s - elapsed_s();
-    turn_s = std::clamp(
-        left_s / (kTurns * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(), 0.001,
-        turn_s);
-    turns = kMaxTurns;
+    round_s = std::clamp(
+        left_s / (kTimingRounds * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(),
+        0.001, round_s);
+    rounds = kMaxTimingRounds;
   }
   std::int64_t iterations_left = options.iterations;
-  for (int turn = 0; turn < turns; ++turn) {
-    if (decides && turnsAreEnough(turn)) break;
-    progress("measure", kTurnsBegin + (kTurnsEnd - kTurnsBegin) * turn / turns);
-    const std::int64_t iterations = iterations_left / (turns - turn);
+  for (int turn = 0; turn < rounds; ++turn) {
+    if (decides && roundsAreEnough(turn)) break;
+    progress("measure", kRoundsBegin + (kRoundsEnd - kRoundsBegin) * turn / rounds);
+    const std::int64_t iterations = iterations_left / (rounds - turn);
     iterations_left -= iterations;
-    for (Side* side : sides) takeTurn(*side, turn, turn_s, iterations);
+    for (Side* side : sides) takeTurn(*side, turn, round_s, iterations);
     // The order changes each round, so that a slow drift of the machine favours neither side.
     std::reverse(sides.begin(), sides.end());
   }
@@ -99,8 +100,8 @@ void ModelJob::takeTurns(std::vector<Side*> sides) {
   disturbed_ = 0;
 }
 
-bool ModelJob::turnsAreEnough(int turns) const {
-  if (turns < kMinTurnsToDecide) return false;
+bool ModelJob::roundsAreEnough(int rounds) const {
+  if (rounds < kMinRoundsToDecide) return false;
   const RunRecord& before = baseline_->run;
   const RunRecord& after = optimized_->run;
   if (elapsed_s() > request_.decide_within_s - kVerdict_s) return true;

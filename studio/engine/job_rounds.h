@@ -8,11 +8,11 @@
 
 namespace ipex_studio {
 
-// Runs forward when the studio asks for a turn; with several instances through a pool of them, which stays between turns.
-class Turns {
+// Runs forward when the studio asks for a turn; with several instances through a pool of them, which stays between rounds.
+class Rounds {
  public:
-  Turns(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel);
-  // Answers turns until a finish request comes, and returns that.
+  Rounds(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel);
+  // Answers rounds until a finish request comes, and returns that.
   FinishRequest takeAll();
 
  private:

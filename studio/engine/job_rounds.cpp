@@ -1,4 +1,4 @@
-#include "studio/engine/job_turns.h"
+#include "studio/engine/job_rounds.h"
 
 #include <ctime>
 #include <exception>
@@ -19,13 +19,13 @@ std::int64_t processCpuNs() {
 
 }  // namespace
 
-Turns::Turns(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel)
+Rounds::Rounds(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel)
     : module_(module), inputs_(inputs), channel_(channel) {
   if (options.instances > 1) pool_ = std::make_unique<InstancePool>(module, options.instances, options.threads);
 }
 
-void Turns::take(const Turn& turn) {
-  TurnResult result;
+void Rounds::take(const Turn& turn) {
+  RoundResult result;
   result.index = turn.index;
   const std::int64_t wall = result.begin_ns = nowNs();
   const std::int64_t cpu = processCpuNs();
@@ -36,7 +36,7 @@ void Turns::take(const Turn& turn) {
   channel_.send(toJson(result));
 }
 
-FinishRequest Turns::takeAll() {
+FinishRequest Rounds::takeAll() {
   while (true) {
     const nlohmann::json message = channel_.receive();
     if (messageText(message, "type") == "finish") return finishRequestFromJson(message);
