@@ -1,4 +1,4 @@
-// What tests of times share.
+// Helpers of tests that measure times.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace ipex_studio {
 
-// Of this thread: what one core needs, however many others share it.
+// CPU time of this thread, which does not depend on what shares the core.
 inline double cpuMs() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -1,4 +1,5 @@
-// What passes, region finding and planning cost per node as graphs grow: prints ns per node, sizes side by side, and the
+// Measures the cost per node of passes, region finding and planning as graphs grow: prints ns per node, sizes side by
+// side, and the
 // growth from the smallest to the largest. libtorch's own lint, alias analysis, printing and parsing are timed apart, and
 // so is what it needs to make and destroy as many nodes as our passes did, which is a part of theirs. Whatever touches its
 // nodes waits for memory once they no longer fit the caches: a bare walk along them says how long at least. Of small graphs
@@ -208,7 +209,7 @@ class Table {
  public:
   explicit Table(int nodes_per_round) : nodes_per_round_(nodes_per_round) {}
 
-  // How many graphs of this size a round measures.
+  // Number of graphs of this size that a round measures.
   int graphs(int size) const { return std::max(1, nodes_per_round_ / size); }
 
   void add(const std::string& row, int size, double ns) {
@@ -295,8 +296,8 @@ ValueCounts countValues(Graph& graph) {
   return counts;
 }
 
-// What libtorch needs to make so many nodes with their values one by one along a graph of this size, and to destroy so
-// many, each of those it made taking the place of another.
+// Times libtorch alone: makes `made` nodes with their values one by one along a graph of this size, and destroys
+// `destroyed`, each new one taking the place of another.
 void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t made, std::size_t destroyed) {
   const std::shared_ptr<Graph> copy = const_cast<Graph&>(graph).copy();
   ValueUses uses;
@@ -368,7 +369,7 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
   libtorchAlone(table, size, !one_plan, *graph);
   OriginTable origins;
   timed(table, "ours: origins", size, [&] { origins.assign(*graph); });
-  // As the pipeline does it, one after the other.
+  // The same steps as the pipeline's, one after the other.
   const OptimizeOptions options;
   const std::shared_ptr<Graph> before = graph->copy();
   std::size_t made = 0, destroyed = 0;

@@ -1,4 +1,5 @@
-// How fast could it be? Times the best raw oneDNN primitive for each layer of a network, and the machine's own limits.
+// Finds the limit of speed: times the best raw oneDNN primitive for each layer of a network, and the machine's own
+// limits.
 //
 //   bench_limit < LAYERS > RESULT.json        threads: OMP_NUM_THREADS
 //
@@ -187,7 +188,7 @@ class Network {
     offer(list, "matmul", [&] { return matmul(a, memory::desc({k, n}, kF32, Tag::any), c); });
     offer(list, "matmul plain", [&] { return matmul(a, memory::desc({k, n}, kF32, Tag::ab), c); });
     for (const bool flat : {true, false}) {
-      // As a 1x1 convolution, over rows as pixels.
+      // A 1x1 convolution over rows as pixels.
       convolution(list, false, {1, k, flat ? 1 : m, flat ? m : 1, n, 1, 1, 1, 1, 0, 0, 0, 0, 1});
     }
   }

@@ -1,4 +1,5 @@
-// What our code costs around each step of a warm plan: steps that do nothing, and a small oneDNN reorder beside the bare
+// Measures the cost of our code around each step of a warm plan: steps that do nothing, and a small oneDNN reorder
+// beside the bare
 // primitive. Prints ns per step; nothing is judged here.
 #include <fmt/format.h>
 

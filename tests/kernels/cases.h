@@ -10,7 +10,7 @@
 
 namespace ipex_studio::kernel_test {
 
-// What fills a source.
+// The values that fill a source.
 // kBytes: all integers of u8 or s8. kExtreme: their lowest and highest (or
 // ±limit), in runs. kSmall: around 0.004, as scales are. kRows: bytes, then scale and offset of the row as f32.
 enum class Fill { kNormal, kPositive, kIndex, kOffsets, kBytes, kExtreme, kSmall, kRows };
@@ -89,7 +89,7 @@ struct Case {
   bool bench = false;       // large enough to be timed
 };
 
-// How GoogleTest names a case.
+// The text by which GoogleTest names a case.
 inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
 
 const std::vector<Case>& convolutionCases();

@@ -1,4 +1,5 @@
-// What plans count on beyond numbers: accumulation in place, packed constants shared through the cache, strided sources
+// Promises that plans rely on beyond numbers: accumulation in place, packed constants shared through the cache, strided
+// sources
 // read where they lie, reasons for declining, and that executing allocates nothing of ours.
 #include <gtest/gtest.h>
 
@@ -24,7 +25,8 @@ const KernelList& kernels() {
   return *list;
 }
 
-// By the first kernel that takes the case, the reference aside; otherwise with the reason of the last one for its dtypes.
+// Prepares by the first kernel that takes the case, except the reference; otherwise keeps the reason of the last one
+// for its dtypes.
 void prepareFirst(const Case& test, Prepared* p) {
   p->problem = makeProblem(test);
   p->args = makeArgs(test, p->problem, Conditions(), &p->cache, &p->constants);

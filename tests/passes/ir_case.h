@@ -34,7 +34,7 @@
 
 namespace ipex_studio {
 
-// What tells constants apart without printing them.
+// A fingerprint that tells constants apart without printing them.
 struct Fingerprint {
   at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> sizes;

@@ -26,13 +26,13 @@ struct CanonicalGraph {
 };
 CanonicalGraph canonicalGraph(const torch::jit::Graph& graph, const std::map<std::string, Fingerprint>& known = {});
 
-// As it stands in a file: constants of the case by their name, others by a fingerprint line before the graph.
+// The text of an expectation: constants of the case by their name, others by a fingerprint line before the graph.
 std::string printExpectation(torch::jit::Graph& graph, const NamedTensors& constants);
 
 // Runs a copy of the graph in the interpreter, unoptimized. `inputs` may be changed by the graph.
 std::vector<torch::jit::IValue> runGraph(const torch::jit::Graph& graph, std::vector<torch::jit::IValue>& inputs);
 
-// Are all operators of the graph known to this process?
+// True if all operators of the graph are known to this process.
 bool operatorsKnown(torch::jit::Graph& graph);
 
 }  // namespace ipex_studio

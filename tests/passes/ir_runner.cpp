@@ -98,7 +98,7 @@ std::string compareTensor(const at::Tensor& actual, const at::Tensor& expected, 
   return fmt::format("{}: differs by {:.3g} of {:.3g}\n", what, difference, largest);
 }
 
-// Which of the tensors share memory: a pass must not change what a caller may write to.
+// Names the tensors that share memory: a pass must not change what a caller may write to.
 std::string sharing(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
   std::string text;
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -190,7 +190,7 @@ TEST(Optimize, Writes) {
   }
 }
 
-// As scripted transformers pack padded batches: such a tensor has no sizes that could be asked for.
+// Scripted transformers pack padded batches so: such a tensor has no sizes that could be asked for.
 TEST(Optimize, NestedTensors) {
   Module model = scriptModule(R"(
 def forward(self, x, given):
@@ -282,7 +282,7 @@ TEST(Optimize, CoincidencesOfTheExample) {
               {at::randn({3, 4}), at::randn({3, 4})}});
 }
 
-// What was fused at equal sizes is computed apart where one side is larger now.
+// Operations fused at equal sizes are computed apart if one side is larger now.
 TEST(Optimize, FusedOperandsThatBroadcastLater) {
   const Weights weights{{"w", weight({4, 4})}, {"c", weight({3, 4, 1, 1})}, {"g", at::rand({4})}, {"b", weight({4})}};
   const auto sequence = [](std::int64_t n, std::int64_t m) {
@@ -429,7 +429,8 @@ def forward(self, x):
              {{x4()}});
 }
 
-// What only the region behind an interpreter's node reads is computed there: the cache's view is never copied to cross.
+// A value that only the region behind an interpreter's node reads is computed there: the cache's view is never copied
+// to cross.
 TEST(Optimize, LateReadersKeepTheirViews) {
   const OptimizedModel result = expectSame(scriptModule(R"(
 def forward(self, x, cache):

@@ -297,7 +297,7 @@ class Generator {
         {x.name}, x.sizes);
   }
 
-  // What depends on order or on places, as far as rounding cannot choose another result.
+  // Operations that depend on order or on places, as far as rounding cannot choose another result.
   void ordered() {
     const Known x = *find([](const Known& value) { return value.sizes.size() >= 2; });
     static const std::vector<const char*> kSame = {"torch.sort({0}, -1)[0]",

@@ -1,4 +1,4 @@
-// What --dump writes is read back as the graph it was, by the runner of .ir cases, and without the model.
+// Files of --dump are read back as the graphs they were, by the runner of .ir cases, and without the model.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -167,7 +167,7 @@ graph(%x : Float(1, 3, 8, 8)):
   EXPECT_NE(runCase(reproducer[0]).find("not the expected one"), std::string::npos) << "nothing was folded";
 }
 
-// What IPEX_BLESS writes must read back, also where constants are small, equal or unused.
+// Expectations that IPEX_BLESS writes must read back, also with small, equal or unused constants.
 TEST_F(Replay, BlessedExpectationsReadBack) {
   Graph graph;
   Value* x = graph.addInput("x");

@@ -83,7 +83,7 @@ TEST(LargeDatabase, OpensAndComparesInTimeWhateverIsInEveryRun) {
   const auto begin = Clock::now();
   multiplyJob(path, 500);
   Connection reader(path, false);
-  // Of plans, and nodes of the model as it is.
+  // Steps of plans, and nodes of the original model.
   const std::int64_t step_rows = reader.integer("SELECT count(*) FROM step_time");
   std::printf("%lld timed steps of %lld runs, %.1f GB, written in %.0f s\n", static_cast<long long>(step_rows),
               static_cast<long long>(reader.integer("SELECT count(*) FROM run")),
@@ -95,7 +95,7 @@ TEST(LargeDatabase, OpensAndComparesInTimeWhateverIsInEveryRun) {
     double at = cpuMs();
     jobs = Database::open(path, OpenMode::kReadOnly).jobs(1000);
     open = std::min(open, cpuMs() - at);
-    // Of different jobs, far apart in the file.
+    // Two runs of different jobs, far apart in the file.
     at = cpuMs();
     const auto at_wall = Clock::now();
     const Database database = Database::open(path, OpenMode::kReadOnly);
@@ -122,7 +122,7 @@ TEST(LargeDatabase, OpensAndComparesInTime) {
   {
     Database database = Database::open(path, OpenMode::kReadWrite);
     JobRecord small = testing::syntheticJob(1, {1, 5});
-    // What is asked for costs the same however long the steps of the other runs are.
+    // A question costs the same however many steps the other runs have.
     for (int j = 0; j < 498; ++j) {
       small.started_unix_ns += 1000;
       database.record(small);

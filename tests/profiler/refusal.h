@@ -1,4 +1,4 @@
-// What a refusal says.
+// The message of a refusal.
 #pragma once
 
 #include <gtest/gtest.h>

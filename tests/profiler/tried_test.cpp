@@ -1,4 +1,4 @@
-// What was tried on a model: written with a job, found again by whoever opens the model, and left alone by older files.
+// Trials on a model are written with a job, found again when the model is opened, and absent from older files.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

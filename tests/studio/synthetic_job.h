@@ -35,7 +35,7 @@ class FixedSource : public SnapshotSource {
   void setWakeup(std::function<void()> wake) override { wake_ = std::move(wake); }
   void post(Command command) override { posted.push_back(std::move(command)); }
 
-  // As a session does when it has news; from any thread while a window is open.
+  // Wakes the window as a session with news does; from any thread while a window is open.
   void wake() {
     if (wake_) wake_();
   }

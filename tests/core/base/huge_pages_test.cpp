@@ -8,7 +8,7 @@
 namespace ipex_studio {
 namespace {
 
-// Whether pages moved is up to the kernel; contents and addresses stay, whatever part of the memory is asked for.
+// The kernel decides whether pages move; contents and addresses stay, whatever part of the memory is asked for.
 TEST(HugePages, CollapsingKeepsContents) {
   std::vector<std::uint32_t> values(3 * kHugePage / sizeof(std::uint32_t) + 777);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint32_t>(i * 2654435761u);

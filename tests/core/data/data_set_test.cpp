@@ -204,7 +204,7 @@ TEST(DataSets, ReadTensors) {
   EXPECT_NO_THROW(broken.batch(0));
   EXPECT_THAT(messageOf([&] { broken.batch(1); }), HasSubstr("Sample 1 of"));
   EXPECT_THAT(messageOf([&] { broken.batch(1); }), HasSubstr("NaN or infinity"));
-  // What numpy writes unasked, for a model of FP32: too large a number is infinite there.
+  // numpy writes doubles by default; in FP32 a number that is too large is infinite.
   writeBytes(folder / "wide.npy", npyBytes("<f8", "(2, 2)", bytesOf<double>({1, 2, 3, 1e300})));
   DataSetOptions options = batchesOf(1);
   EXPECT_EQ(DataSet(folder / "wide.npy", options).batch(0).inputs[0].toTensor().scalar_type(), at::kDouble);

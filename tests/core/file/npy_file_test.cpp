@@ -105,7 +105,7 @@ TEST(NpyFile, ReadsArchivesInOrder) {
   EXPECT_EQ(arrays[1].second.dtype, "bool");
 }
 
-// As numpy.savez and numpy.savez_compressed write: ZIP64 sizes in the local headers only.
+// Archives as numpy.savez and numpy.savez_compressed write them: ZIP64 sizes in the local headers only.
 TEST(NpyFile, ReadsNumpysOwnArchives) {
   for (const bool compress : {false, true}) {
     const std::string data = npy("<f4", "False", "(2, 3)", std::string(24, 'a'));

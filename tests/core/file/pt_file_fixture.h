@@ -79,7 +79,7 @@ inline const char* netCode() {
          "    return torch.mul(_0, ops.prim.NumToTensor(2))\n";
 }
 
-// What goes into a file; tests change a part and write it.
+// The parts of a file; tests change one and write it.
 struct Net {
   std::string data_pkl = modulePickle(tensorOf("0", 6, 0, {2, 3}, {3, 1}));
   std::string code = netCode();

@@ -101,9 +101,9 @@ TEST(PtFile, RefusesEverySingleFlippedBitThatMatters) {
         continue;
       }
       ASSERT_FALSE(inside) << "accepted a flip in the data of " << place.name;
-      // Of the local header only the padding may change unseen.
+      // In the local header only the padding may change unseen.
       ASSERT_FALSE(bit / 8 >= place.header && bit / 8 < place.header + 30) << "accepted a flip in a header";
-      // Of the directory entry: the writer's version (2 bytes), internal and external attributes (6).
+      // In the directory entry: the writer's version (2 bytes), internal and external attributes (6).
       const std::size_t in_entry = bit / 8 - place.central;
       const bool unused = in_entry == 4 || in_entry == 5 || (in_entry >= 36 && in_entry < 42);
       ASSERT_TRUE(bit / 8 < place.central || in_entry >= 46 || unused) << "accepted a flip in the directory";

@@ -40,7 +40,7 @@ class ZipWriter {
   bool zip64_end = true;    // ZIP64 end record and locator
   bool padding = true;      // "FB" extra field that aligns data to 64 bytes
 
-  // Where things came to lie, for tests that change them.
+  // The places of a member's parts, for tests that change them.
   struct Place {
     std::string name;
     std::size_t header = 0, data = 0, data_end = 0, central = 0;

@@ -1,4 +1,4 @@
-// What only a process of its own shows: compiled forms loaded anew, one thread on one core.
+// Properties that need a process of their own: compiled forms loaded anew, one thread on one core.
 #include <gtest/gtest.h>
 
 #include <ATen/Parallel.h>

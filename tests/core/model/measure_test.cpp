@@ -1,4 +1,4 @@
-// What recording costs, and that every sample finds its step.
+// The cost of recording, and that every sample finds its step.
 #include "core/model/measure.h"
 
 #include <gtest/gtest.h>

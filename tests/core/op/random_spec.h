@@ -27,7 +27,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// How often campaigns repeat what a normal run does once.
+// Number of times that campaigns repeat what a normal run does once.
 inline int campaignFactor() { return std::getenv("IPEX_CAMPAIGN") != nullptr ? 50 : 1; }
 
 inline AttrValue randomAttribute(Random& random) {

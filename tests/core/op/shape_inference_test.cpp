@@ -27,7 +27,7 @@ Dims resultOf(const std::string& text, const std::vector<TensorDesc>& src) {
 }
 bool refused(const std::string& text, const std::vector<TensorDesc>& src) { return resultOf(text, src).rank == -1; }
 
-// How often a window of `span` fits when it moves by `stride`; with ceil_mode one more that hangs over the end but begins
+// Number of windows of `span` that fit at steps of `stride`; with ceil_mode one more that hangs over the end but begins
 // before it.
 std::int64_t windows(std::int64_t size, std::int64_t pad_begin, std::int64_t pad_end, std::int64_t span,
                      std::int64_t stride, bool ceil_mode) {

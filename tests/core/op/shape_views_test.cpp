@@ -38,7 +38,7 @@ std::vector<Ints> indices(const Dims& dims) {
   return all;
 }
 
-// Where each element of the result, in row-major order, lies in the source.
+// The place in the source of each element of the result, in row-major order.
 std::vector<Ints> sourceIndices(const OpSpec& spec, const Dims& x, const Dims& y) {
   std::vector<Ints> from;
   const std::vector<Ints> row_major = indices(x);
@@ -162,7 +162,7 @@ OpSpec randomView(const Dims& x, Random& random) {
   return spec;
 }
 
-// Can memory be walked in this order with constant strides at all?
+// True if memory can be walked in this order with constant strides.
 bool hasStrides(const std::vector<std::int64_t>& offsets, const Dims& dims) {
   if (offsets.empty()) return true;
   const TensorDesc dense = contiguousDesc(DType::kF32, dims);
@@ -238,7 +238,7 @@ TEST(Views, BlockedSourcesAreSlicedBetweenBlocks) {
     std::size_t element = 0;
     for (const Ints& at : indices(view.dims))
       ASSERT_EQ(offset + offsetOf(view, at), offsetOf(src, from[element++])) << spec.text();
-    // What is padding in the view must be padding in the source: kernels rely on zeros there.
+    // Padding of the view must be padding of the source: kernels rely on zeros there.
     if (view.block > 0 && view.dims[1] % view.block != 0) {
       ASSERT_EQ(spec.intOr("begin", 0) * (spec.intOr("axis", 0) == 1) + view.dims[1], dims[1]);
     }

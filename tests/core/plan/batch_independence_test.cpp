@@ -1,4 +1,4 @@
-// Which specs keep the samples of a batch apart; what is proven holds for random plans whose further rows are NaN.
+// Specs that keep the samples of a batch apart; the proof holds for random plans whose further rows are NaN.
 #include "core/plan/batch_independence.h"
 
 #include <gtest/gtest.h>

@@ -207,7 +207,7 @@ TEST(PlanConcat, RowMajorTokens) {
   EXPECT_EQ(countOf(steps, "reorder"), 1);  // the second time
 }
 
-// What must be copied after all.
+// Sources that must be copied after all.
 TEST(PlanConcat, InputsConstantsOutputsViewsAndTwice) {
   for (const char* axis : {"concat{axis=0}", "concat{axis=1}", "concat{axis=2}"}) {
     Network network(Dims{1, 16, 4, 4});

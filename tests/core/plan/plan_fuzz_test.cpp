@@ -19,7 +19,8 @@ namespace {
 using testing::Random;
 using testing::RandomPlan;
 
-// As engines run: hostile sizes meet a limit. The sanitizer needs all addresses and has a limit of its own.
+// A memory limit like that of engines: hostile sizes meet it. The sanitizer needs all addresses and has a limit of its
+// own.
 class MemoryLimit {
  public:
   MemoryLimit() {

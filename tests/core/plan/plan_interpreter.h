@@ -22,13 +22,14 @@ std::optional<std::vector<Tensor>> interpret(const PlanSpec& spec, const std::ve
                                              const std::vector<Tensor>& constants, const KernelList& kernels,
                                              const Noise& noise = {});
 
-// What a plan for these inputs is asked for; `channels_last`: those of four dimensions lie so.
+// The request of a plan for these inputs; `channels_last`: the layout of those with four dimensions.
 PlanRequest requestFor(const RandomPlan& plan, const std::vector<Tensor>& inputs, bool channels_last, int threads);
 
 // Empty, or what differs by more than 2e-4 of a result's largest value.
 std::string difference(const std::vector<std::vector<float>>& actual, const std::vector<Tensor>& expected);
 
-// Does rounding explain how far `actual` is from `expected`? A step whose sums of some hundred terms are added in another
+// True if rounding explains the distance of `actual` from `expected`. A step whose sums of some hundred terms are added
+// in another
 // order is off by about 2^-20 of its largest value, and what follows may magnify that (a normalization of nearly equal
 // values tenfold); so each result may be off by eight times as much as noise of that size in every step moves it.
 bool withinRounding(const RandomPlan& plan, const std::vector<Tensor>& inputs, const KernelList& kernels,

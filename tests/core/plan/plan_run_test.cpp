@@ -196,7 +196,7 @@ TEST(PlanRun, OneValueTwiceInOneOperation) {
             "");
 }
 
-// What depends on the constant alone is computed once; the plan keeps only what reads the inputs.
+// Values that depend on constants alone are computed once; the plan keeps only steps that read the inputs.
 TEST(PlanRun, WhatDependsOnConstantsOnlyIsNoStep) {
   const std::string chain = node("pointwise{}|tanh", "[2]", 3) + "," + node("permute{order=[1,0]}", "[3]", 4) + "," +
                             node("matmul{}", "[4,2]", 5);
@@ -298,7 +298,7 @@ TEST(PlanRun, TwoInstancesInTwoThreads) {
   }
 }
 
-// As eager does: a sentence instead of numbers from elsewhere; the instance can go on.
+// The run fails with a sentence, as eager does, instead of reading elsewhere; the instance can go on.
 TEST(PlanRun, AnIndexOutsideOfItsTableFailsTheRun) {
   const std::string three = R"({"dtype":"f32","sizes":[3,2]})", scaled = R"({"dtype":"u8","sizes":[3,10]})";
   const std::vector<float> table{0, 1, 10, 11, 20, 21};

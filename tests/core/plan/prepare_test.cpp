@@ -1,4 +1,4 @@
-// What plans ask of kernels before they take what these made.
+// Checks that plans make on prepared operations before they take them.
 #include "core/op/prepare.h"
 
 #include <gtest/gtest.h>

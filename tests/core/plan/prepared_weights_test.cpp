@@ -229,7 +229,7 @@ TEST_F(PreparedFile, RegionsOfOneNameStandTogether) {
   EXPECT_NE((*places)[0].constant_crc, (*places)[1].constant_crc);
 }
 
-// What a file says it has is not believed: a kernel reads as many bytes as it asked for.
+// The size that a file claims is not trusted: a kernel reads as many bytes as it asked for.
 TEST(WeightCachePut, IsFoundOnlyAtTheSizeThatIsAskedFor) {
   WeightCache cache;
   const char source = 0;

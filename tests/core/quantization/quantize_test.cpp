@@ -107,7 +107,7 @@ bool hasOurOperators(const Module& module) {
   });
 }
 
-// What a program with nothing of ours computes; weights stay as small as they are.
+// Results of a program without our library; weights stay as small as they are.
 TEST_P(NetworkTest, PortableExportsHoldWoqWeightsForStockOperators) {
   const Case& test = GetParam();
   Module network = test.network();

@@ -135,7 +135,7 @@ TEST(IpexConfigurationTest, ReadsTheDictionary) {
   EXPECT_EQ(recipe.value("a:aten::conv2d#0"), nullptr);
   ASSERT_NE(recipe.value("b:aten::conv2d#0"), nullptr);
   EXPECT_EQ(recipe.value("b:aten::conv2d#0")->zero_point, 125) << "signed integers are moved by 128";
-  // What it means survives our own recipe text.
+  // The meaning survives our own recipe text.
   EXPECT_EQ(recipeFromText(recipeToText(recipe)).value("input:0")->scale, 0.25);
 }
 

@@ -74,7 +74,7 @@ TEST(WoqTest, GroupsOfWeightsComeBackWithinHalfAStep) {
       EXPECT_EQ(grouped.integers.size(1), bits == 4 ? nibbleRowBytes(77) : 77);
       const at::Tensor back = widenGroups(grouped.integers, grouped.scales, bits, group, 77);
       EXPECT_GT(sqnrOf(back, weights), bits == 4 ? 18 : 40) << bits << " " << group;
-      // What is clipped may be further off; everything else is not.
+      // Only clipped weights may be further off.
       const at::Tensor steps = grouped.scales.abs().repeat_interleave(group, 1).slice(1, 0, 77);
       const at::Tensor off = ((back - weights).abs() > steps * 0.501).to(at::kDouble);
       EXPECT_LT(off.mean().item<double>(), 0.05) << bits << " " << group;

@@ -1,4 +1,4 @@
-// What libtorch's messages become.
+// Short messages made of libtorch's.
 #include <gtest/gtest.h>
 
 #include <stdexcept>

@@ -18,7 +18,7 @@ using testing::Tensor;
 
 using SliceResults = std::vector<std::vector<float>>;
 
-// By `run(instance, inputs, outputs)`.
+// Runs the plan by `run(instance, inputs, outputs)`.
 template <class Run>
 SliceResults runMicroBatches(const Plan& plan, const std::vector<Tensor>& inputs, const Run& run) {
   Plan::Instance instance(plan);

@@ -42,7 +42,7 @@ Results run(const Plan& plan, const RandomPlan& random) {
   return results;
 }
 
-// Of the largest value; infinite where one is NaN and the other is not.
+// Largest error relative to the largest value; infinite if one is NaN and the other is not.
 double largestError(const Results& actual, const std::vector<Tensor>& expected) {
   double worst = 0;
   for (std::size_t o = 0; o < actual.size(); ++o) {
@@ -365,7 +365,7 @@ TEST(Tuner, ComputesAsManySamplesAtATimeAsIsFastest) {
   // Three percent are no reason.
   EXPECT_EQ(slicesOf({{1, 2000}, {2, 2250}, {4, 4400}, {8, 9000}}, close), "1 of 8x4x4x4");
   EXPECT_EQ(slicesOf({{1, 2000}, {2, 2000}, {4, 4000}, {8, 1000}}, whole), "1 of 8x4x4x4");
-  // What was measured is known to another process.
+  // Another process knows the measurements.
   MemoryTuningStore read;
   read.readText(store.toJson(true).dump());
   EXPECT_EQ(slicesOf({}, read, TuneMode::kOff), "4 of 2x4x4x4");

@@ -1,4 +1,4 @@
-// What attention gives where scores are infinite, huge or not numbers: as softmax over the whole row would; and in shapes
+// Attention with scores that are infinite, huge or not numbers gives what softmax over the whole row would; and shapes
 // drawn at random. With products in FP32 and in BF16.
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST_P(AttentionExtremes, LargeScoresDoNotOverflow) {
       600, [](auto query, auto key) { return query == 0 ? 500.0 * (key % 3) : -500.0 * (key % 5); }, false, 2e-4);
 }
 
-// Of many and of few queries: two ways to compute it.
+// Few and many queries are computed in two ways.
 INSTANTIATE_TEST_SUITE_P(Queries, AttentionExtremes, testing::Combine(testing::Values(3, 20), testing::Bool()));
 
 class AttentionShapes : public testing::TestWithParam<bool> {};

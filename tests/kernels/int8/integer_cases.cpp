@@ -26,7 +26,7 @@ Source small(Source source) {
   return source;
 }
 
-// Which kernel of ours must take a product that names none.
+// Names the kernel of ours that must take a product, in cases that name none.
 std::vector<Case> takenByOurs(std::vector<Case> cases) {
   for (Case& test : cases) {
     const Dims &x = test.src[0].dims, &w = test.src[1].dims;

@@ -18,7 +18,7 @@ constexpr const char* kLimit = "ONEDNN_MAX_CPU_ISA";
 
 class IsaTiers : public testing::TestWithParam<const char*> {};
 
-// What a process of this program under the limit says of the extreme cases.
+// A process of this program under the limit judges the extreme cases.
 TEST_P(IsaTiers, ExtremesAreExact) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

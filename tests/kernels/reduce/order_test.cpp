@@ -1,4 +1,4 @@
-// What the order of values is where numbers do not say it: NaN, both zeros, infinities, equal values. And look-ups that
+// The order of values that numbers do not define: NaN, both zeros, infinities, equal values. And look-ups that
 // point nowhere, and divisions by zero.
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(Order, LongLines) {
   EXPECT_EQ(runLine("sort{axis=0,k=2}", rising).places, (Places{0, 1}));
 }
 
-// What an execution says of its data.
+// The failure that an execution reports about its data.
 const char* failureOf(const char* text, const std::vector<TensorDesc>& src, const std::vector<const void*>& from) {
   static const std::unique_ptr<KernelList> kernels = makeKernelList();
   PrepareArgs args;

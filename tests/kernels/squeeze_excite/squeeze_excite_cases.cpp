@@ -51,7 +51,7 @@ const std::vector<Case>& squeezeExciteCases() {
       squeezeExcite(hard, {1, 480, 14, 14}, 120),
       squeezeExcite(relu, {3, 250, 9, 9}, 130),
       squeezeExcite(silu, {4, 96, 16, 16}, 6),
-      // What follows.
+      // Chains behind the block.
       followed(squeezeExcite(relu, {2, 36, 5, 5}, 9), "|add(0)|relu", {Source::dying({2, 36, 5, 5})}),
       followed(squeezeExcite(relu, {1, 70, 9, 11}, 9), "|mul(0)|tanh|add(1,0.5)",
                {Source::of({1, 70, 9, 11}), Source::of({1, 70, 9, 11})}),

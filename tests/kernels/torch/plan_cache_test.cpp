@@ -106,7 +106,7 @@ TEST(PlanCache, ResultsHeldAcrossCallsStay) {
   for (int i = 0; i < 10; ++i) EXPECT_LT(worst(held[i], convolutionsEager(inputs[i], plans.constants())), 1e-5) << i;
 }
 
-// What a call costs beside its steps.
+// The cost of a call beside its steps.
 TEST(PlanCache, OverheadPerCall) {
   const Threads one(1);
   const auto region = c10::make_intrusive<Region>(R"~({"plan":1,"inputs":[["f32",1]],"constants":[],"nodes":[
@@ -271,7 +271,7 @@ TEST(PlanCache, EachMemoryNodeHasItsWeights) {
   EXPECT_EQ(plans.packedBytes(), 3 * weights);
 }
 
-// What measuring chose for a cache that runs `batch` images.
+// The measured choices of a cache that runs `batch` images.
 nlohmann::json measuredFor(std::int64_t batch, const std::vector<at::Tensor>& weights) {
   PlanCache plans(planSpecFromText(kConvolutions), weights);
   const auto tuning = c10::make_intrusive<Tuning>("quick", true, "");
@@ -353,7 +353,7 @@ TEST(PlanCache, BucketsServeManyThreads) {
   setPlanBudget(kDefaultPlanBudgetBytes);
 }
 
-// What a call left behind in a plan's padding is gone with the next.
+// Values that a call leaves in a plan's padding are gone with the next call.
 TEST(PlanCache, PaddingForgetsTheCallBefore) {
   const char kLookup[] = R"~({"plan":1,"inputs":[["s64",2]],"constants":[{"dtype":"f32","sizes":[5,4]}],"nodes":[
     {"op":"embedding{}","src":[0,1],"dst":[2],"name":"e","origins":[]}],"outputs":[2]})~";

@@ -1,4 +1,4 @@
-// How fast the canvas is, with no window: layout, folding, frames, search, and the first picture of a graph. Prints what
+// Speed of the canvas without a window: layout, folding, frames, search, and the first picture of a graph. Prints what
 // it measures; the bounds are generous because machines are shared.
 #include <gtest/gtest.h>
 #include <time.h>

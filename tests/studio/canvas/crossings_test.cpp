@@ -107,7 +107,7 @@ std::vector<Line> dotLines(const LayoutGraph& graph) {
   return lines;
 }
 
-// As networks are: mostly chains, some branches, some skips.
+// A graph like a network: mostly chains, some branches, some skips.
 LayoutGraph networkGraph(std::uint32_t seed, std::int32_t nodes, int branch_percent, int reach) {
   std::mt19937 random(seed);
   LayoutGraph graph;

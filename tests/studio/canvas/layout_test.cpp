@@ -40,7 +40,7 @@ LayoutGraph residual(std::int32_t nodes) {
   return graph;
 }
 
-// By layer, so that large graphs are checked too.
+// Counts layer by layer, so that large graphs are checked too.
 std::int64_t countOverlaps(const LayoutGraph& graph, const Layout& layout) {
   std::vector<std::int32_t> order(graph.nodes.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = static_cast<std::int32_t>(n);

@@ -1,4 +1,4 @@
-// What goes wrong for users, with its exact message and exit code. Nothing may be lost or left behind.
+// Errors that users meet, with their exact messages and exit codes. Nothing may be lost or left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a model is run on: values by flags and from files, ranges of sizes, state.
+// Inputs of a model: values by flags and from files, ranges of sizes, state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class InputsOfRuns : public ::testing::Test {
 
 TEST_F(InputsOfRuns, FilesOfEveryForm) {
   EXPECT_THAT(graph("small.pt", {"--inputs", modelFile("inputs.pt")}), HasSubstr("Float(1, 3, 16, 16,"));
-  // By position from a tuple, by name from archives and dicts, the rest from flags.
+  // Arguments come by position from a tuple, by name from archives and dicts, the rest from flags.
   EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("tuple_of_two.pt")}),
               ::testing::AllOf(HasSubstr("Float(5, 6,"), HasSubstr("Long(5,")));
   EXPECT_THAT(graph("two.pt", {"--inputs", modelFile("two.npz")}),

@@ -130,7 +130,8 @@ TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
   for (const json& each : tried) EXPECT_FALSE(each["decisions"].get<std::string>().empty()) << each["name"];
 }
 
-// What the budget lets pass on the data, but the results do not hold: a search that ends with nothing would be of no use.
+// Assignments that pass the budget on the data but fail verification are not chosen: a search that ends with nothing
+// would be of no use.
 TEST_F(PrecisionTest, TuneChoosesNothingThatCannotBeExported) {
   const Outcome tuned = pit_.run({"tune", modelFile("small.pt"), "--data", data(16), "--min-sqnr", "1", "--min-cosine",
                                   "1", "--time-budget", "20", "--threads", "1", "--json", "-o", pit_.path("t.pt")});
@@ -198,7 +199,7 @@ TEST_F(PrecisionTest, RecipesThatCannotBeUsedAreSaid) {
   refused({"quantize", model, "--recipe", pit_.path("foreign.json"), "-o", out}, 2, "another model");
 }
 
-// Nothing to scale by, and still no wrong number.
+// There is nothing to scale by, and still no wrong number.
 TEST_F(PrecisionTest, ConstantActivationsAreCalibrated) {
   const std::string recipe = pit_.path("recipe.json");
   const Outcome calibrated = pit_.run({"calibrate", modelFile("small.pt"), "--data", data(8, 0), "-o", recipe});
@@ -243,7 +244,7 @@ TEST_F(PrecisionTest, WeightsThatAreNotFiniteKeepFP32) {
 
 TEST_F(PrecisionTest, ConfigurationsOfOtherModelsAreRefused) {
   const std::string out = pit_.path("out.pt");
-  // As Intel Extension for PyTorch writes it, for a network with other modules.
+  // A file as Intel Extension for PyTorch writes it, for a network with other modules.
   std::ofstream(pit_.path("int8_conf.json"))
       << R"({"encoder": {"q_op_infos": {"0": {"op_type": "<class 'torch.nn.modules.linear.Linear'>",
       "op_type_is_module": true, "fqn": "encoder.dense",
@@ -277,7 +278,7 @@ TEST_F(PrecisionTest, AKilledSearchGoesOn) {
   EXPECT_FALSE(fs::exists(state));
 }
 
-// What PyTorch's own quantization wrote, static and dynamic, is computed by the same integers.
+// Models of PyTorch's own quantization, static and dynamic, are computed by the same integers.
 TEST_F(PrecisionTest, ModelsThatAreQuantizedAlreadyRun) {
   for (const char* name : {"rounded_onednn.pt", "rounded_qnnpack.pt", "fake_rounded.pt"}) {
     SCOPED_TRACE(name);

@@ -1,4 +1,4 @@
-// What needs no engine answers at once.
+// Commands that need no engine answer at once.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 

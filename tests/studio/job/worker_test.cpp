@@ -82,7 +82,7 @@ TEST(Worker, WhatGoesWrongThereIsASentenceHere) {
 
 constexpr char kAbleWorker[] = IPEX_SOURCE_DIR "/tests/studio/job/able_worker.py";
 
-// What a precision costs is the other machine's affair, whatever this one has.
+// The other machine decides which precisions it offers, whatever this one has.
 TEST(Worker, SaysWhatItsMachineCan) {
   const Sandpit pit;
   const auto asked = [&](const std::string& abilities, const std::string& precision) {

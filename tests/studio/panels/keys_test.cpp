@@ -54,7 +54,7 @@ class KeysTest : public ::testing::Test {
     }
   }
   const std::vector<OriginId>& selected() const { return app_->selection().origins(); }
-  // Of the step that is selected.
+  // The row of the selected step.
   const OperationRow& row() const {
     const RunIndex& run = snapshot_->index->optimized;
     return run.rows.at(static_cast<std::size_t>(rowsOf(run, selected()).at(0)));

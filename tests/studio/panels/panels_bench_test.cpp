@@ -1,4 +1,4 @@
-// How fast tables and charts are drawn, with no window: frames over 100,000 rows and 1,000,000 slices. Prints what it
+// Speed of drawing tables and charts without a window: frames over 100,000 rows and 1,000,000 slices. Prints what it
 // measures.
 #include <gtest/gtest.h>
 #include <time.h>

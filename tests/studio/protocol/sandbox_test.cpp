@@ -1,4 +1,4 @@
-// What a sandboxed process can and cannot do, and the two known attacks by model files.
+// The abilities of a sandboxed process and their limits, and the two known attacks by model files.
 #include "studio/protocol/sandbox.h"
 
 #include <fcntl.h>

@@ -163,7 +163,7 @@ TEST_F(WhatIfTest, SamplesThatOverlapDrawingDoNotCount) {
   EXPECT_GT(always.blocks_, quiet.blocks_ + 10);
 }
 
-// How long a verdict takes, from pressing to the snapshot that shows it. IPEX_WHAT_IF_MODEL names a ResNet-50 (or another
+// Times a verdict, from pressing to the snapshot that shows it. IPEX_WHAT_IF_MODEL names a ResNet-50 (or another
 // model, with IPEX_WHAT_IF="layer1=bf16 kind:convolution=bf16 …"); IPEX_WHAT_IF_THREADS, default 1. Prints, judges nothing.
 TEST_F(WhatIfTest, TimesToTheVerdict) {
   const char* model = std::getenv("IPEX_WHAT_IF_MODEL");

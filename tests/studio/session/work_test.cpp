@@ -1,4 +1,5 @@
-// What the window does with a model and the real engine: trust, tune, pin, take over a point, export and verify, report. Driven
+// The window's work with a model and the real engine: trust, tune, pin, take over a point, export and verify, report.
+// Driven
 // by scripts as people would, off-screen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ using ::testing::HasSubstr;
 
 class WindowTestWork : public ::testing::Test {
  protected:
-  // What the script's last `expect` complains of; empty: it went through.
+  // The complaint of the script's last `expect`; empty if it went through.
   std::string walk(const std::string& model, const std::string& script,
                    const std::function<void(CommandLine&)>& change = {}) const {
     const Display display;
@@ -110,7 +111,7 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
            "load int8\nwait settled\nexpect decisions 2\ndo override.try\nwait settled\nexpect tries 2\nexpect "
            "tradeoffs 2\n"),
       "");
-  // So does whoever asks without one.
+  // A command without a window gives the same.
   const Outcome table = pit_.run({pit_.path("studio.db"), "--panel", "precision", "--json"});
   ASSERT_EQ(table.code, 0) << table.err;
   int searched = 0, by_hand = 0;
@@ -267,7 +268,7 @@ class WatchedWindow : public JobEvents {
   bool timed_ = false;
 };
 
-// How far the tuning is is told while kernels are timed, and waits until they are: one frame says that it begins, none follows.
+// Progress of tuning waits while kernels are timed: one frame says that it begins, none follows.
 TEST_F(WorkTest, TuningOfKernelsDrawsNothingByItself) {
   JobRequest request = quickRequest();
   request.inputs = {"x:1x3x512x512"};  // so that it takes a while

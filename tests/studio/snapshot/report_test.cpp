@@ -1,4 +1,4 @@
-// What reports hold.
+// The content of reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

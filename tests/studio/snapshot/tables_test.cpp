@@ -1,4 +1,4 @@
-// What tables and charts are made of: lists of operations, tracks, arenas, precisions, and all of it as CSV and JSON.
+// The data of tables and charts: lists of operations, tracks, arenas, precisions, and all of it as CSV and JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-// How soon the window is there, against a bare Dear ImGui window; and that it costs nothing while nothing happens.
+// Time until the window is there, against a bare Dear ImGui window; and that it costs nothing while nothing happens.
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kWidth = 1600;
 constexpr int kHeight = 900;
 
-// What the least program that uses Dear ImGui does until its first frame is on the screen.
+// The least program that uses Dear ImGui, until its first frame is on the screen.
 void bareWindow() {
   glfwInit();
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
