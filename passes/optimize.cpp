@@ -52,7 +52,7 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   record.summary = kLowerToPlanSummary;
   record.hash_before = graphHash(*graph);
   const std::int64_t begin = nowNs();
-  // Calibration is told which value a step writes by the numbers that its plan was made with.
+  // Calibration identifies the value that a step writes by the numbers that its plan was made with.
   OriginTable numbers;
   if (options.calibrate)
     result.calibration = std::make_shared<const CalibrationPlan>(planCalibration(*graph, origins, &numbers));

@@ -22,7 +22,7 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeSizes,
       // Before the arithmetic on sizes, which is constant where they are.
       &kFoldSize,
-      // Before fold-constants, which merges what is constant of the integers it brings back.
+      // Before fold-constants, which merges constant ones of the integers that it brings back.
       &kCanonicalizeSizeArithmetic,
       // Before fold-constants, which takes the branch that the answer leaves.
       &kFoldIsQuantized,
@@ -53,14 +53,16 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeConvolution,
       &kCanonicalizeBatchNorm,
       &kCanonicalizeLinear,
-      // Before fold-mul-add: what is scaled or added behind a normalization reaches the weights only once it is gone.
+      // Before fold-mul-add: a factor or sum behind a normalization reaches the weights only once the normalization is
+      // gone.
       &kFoldBatchNorm,
       &kFoldMulAdd,
       // After the folds into weights: unequal sides turn a convolution into one of ours.
       &kFoldPad,
       // Parallel branches of one source are one node before anything is fused into either.
       &kEliminateCommonSubexpressions,
-      // Only for INT8: after the folds into weights, which it levels, and before activations are part of what is before them.
+      // Only for INT8: after the folds into weights, which it levels, and before activations are fused onto the layers
+      // before them.
       &kEqualizeLayers,
       // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by now.
       &kCanonicalizeGelu,
@@ -75,9 +77,10 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeWindowMask,
       // Before fuse-residual-add, which would make the mask a post-operation of the scores' product.
       &kFuseSoftmax,
-      // After the two, whose results it is written for.
+      // After the two passes above, whose results it matches.
       &kFuseAttention,
-      // After it, which moves factors of the scores to what is normalized; before what adds residuals to normalizations.
+      // After fuse-attention, which moves factors of the scores; before the pass that fuses residuals onto
+      // normalizations.
       &kFuseRmsNorm,
       // Before the two-tensor fusions, so that a sum of activations finds operations that carry their activations.
       &kFuseActivation,
@@ -91,12 +94,12 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseConcatLinear,
       // Takes the elementwise operations that no other one absorbed.
       &kFusePointwise,
-      // After all that gives its products their activations and makes a chain of what follows its gate.
+      // After all passes that fuse activations onto its products and make a chain of the operations behind its gate.
       &kFuseSqueezeExcite,
       // After all fusions, which know FP32 only: from here on there are integers.
       &kCanonicalizeQuantized,
       &kCanonicalizeFakeQuantize,
-      // After quantized tensors are integers: what is read in between may be, too.
+      // After quantized tensors are integers: values that are read in between may become integers, too.
       &kFuseDequantize,
       // After all fusions, which know FP32 only; before the casts, which take what stays above INT8.
       &kInsertQuantize,

@@ -71,7 +71,7 @@ std::vector<RunSetRow> joinedRows(const std::vector<DigestedRun>& runs) {
   }
   std::map<std::size_t, RunSetRow> rows;
   std::unordered_map<std::size_t, std::size_t> named;  // by which run
-  // The last run names what is in it, the one before what is not, and so on.
+  // The last run names its own rows, the run before it names those that only it has, and so on.
   for (std::size_t r = runs.size(); r-- > 0;) {
     for (std::size_t i = 0; i < runs[r].digest.steps.size(); ++i) {
       const StepSummary& step = runs[r].digest.steps[i];

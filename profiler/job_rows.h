@@ -11,7 +11,7 @@ namespace ipex_studio {
 // Inserts a job; must run inside a transaction. Returns job.id.
 std::int64_t insertJob(Connection& connection, const JobRecord& job);
 
-// Checks what it reads like a record from the engine: the file may come from somebody else.
+// Checks its rows like records from the engine, since the file may come from anywhere.
 // `only_run`: steps and times of other runs are left out; 0: none.
 JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts, std::int64_t only_run = 0);
 

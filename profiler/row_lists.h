@@ -1,4 +1,5 @@
-// Lists that rows hold as JSON arrays of numbers, and what is said of rows that hold none. Private to profiler/.
+// Lists that rows hold as JSON arrays of numbers, and the message about rows whose lists cannot be read. Private to
+// profiler/.
 #pragma once
 
 #include <fmt/format.h>

@@ -152,7 +152,7 @@ std::string Statement::text(int column) const { return std::string(view(column))
 Transaction::Transaction(Connection& connection) : connection_(connection) { connection_.execute("BEGIN IMMEDIATE"); }
 
 Transaction::~Transaction() {
-  // After a full disk SQLite may have rolled back by itself; then there is nothing to do.
+  // SQLite may have rolled back by itself after a full disk; then there is nothing to do.
   if (!sqlite3_get_autocommit(connection_.handle_)) {
     sqlite3_exec(connection_.handle_, "ROLLBACK", nullptr, nullptr, nullptr);
   }

@@ -15,7 +15,7 @@ std::string printable(std::string_view text);
 // printable(), with & < > " ' as entities: safe in HTML text and in quoted attributes.
 std::string htmlText(std::string_view text);
 
-// Code points, which is what a terminal column holds for the texts shown here.
+// Number of code points, which equals terminal columns for the texts shown here.
 std::size_t displayWidth(std::string_view text);
 // At most `width` columns, the cut marked by "…".
 std::string ellipsized(std::string_view text, std::size_t width);

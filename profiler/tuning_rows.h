@@ -15,7 +15,8 @@ constexpr std::int64_t kTuningSchemaVersion = 2;
 
 using Tunings = std::vector<std::pair<TuningKey, TuningEntry>>;
 
-// Inside the caller's transaction. `replace`: over what is there for the same key and spec, which otherwise stays.
+// Writes inside the caller's transaction. `replace`: entries of the same key and spec are replaced; otherwise they
+// stay.
 void writeTunings(Connection& connection, const Tunings& entries, bool replace);
 
 // The newest `limit`, oldest of them first; an empty device or ISA stands for all.

@@ -106,7 +106,7 @@ class PbqpSolver {
     order_.push_back(node);
   }
 
-  // R0, R1, R2: what the node would cost at its best becomes a cost of its neighbours.
+  // Reductions R0, R1, R2: the least cost of the node becomes a cost of its neighbours.
   void reduce(int node) {
     remove(node);
     const std::vector<Side>& sides = neighbours_[node];

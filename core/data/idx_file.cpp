@@ -63,7 +63,7 @@ at::Tensor readIdx(const std::string& path) {
     sizes.push_back(size);
     elements *= size;
   }
-  // Grows with what is really there, whatever the header claims.
+  // Grows with the bytes that are really there, whatever the header claims.
   std::vector<at::Tensor> parts;
   for (std::int64_t left = elements; left > 0;) {
     const std::int64_t count = std::min<std::int64_t>(left, std::int64_t{64} << 20);

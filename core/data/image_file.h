@@ -8,8 +8,9 @@
 
 namespace ipex_studio {
 
-// uint8 (C, H, W), C 1 for grey and 3 for colour; transparency is laid on black, 16 bits become 8. What the file is, its
-// first bytes tell. At most 16,384 pixels per side and 64 million in all. Throws Error(kUsage) with one sentence.
+// Reads an image as uint8 (C, H, W), C 1 for grey and 3 for colour; transparency is laid on black, 16 bits become 8.
+// The first bytes tell the format. At most 16,384 pixels per side and 64 million in all. Throws Error(kUsage) with one
+// sentence.
 // Thread-safe.
 at::Tensor readImage(const std::string& path);
 

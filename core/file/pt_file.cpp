@@ -173,7 +173,7 @@ class Inspector {
     for (ListedTensor& tensor : tensors_) report_->tensors.push_back(std::move(tensor.entry));
   }
 
-  // PyTorch does not write its version; what it writes tells the oldest that could have.
+  // PyTorch does not write its version; the features of the file tell the oldest version that could have written it.
   void tellProducer() {
     const auto has = [&](const char* name) { return zip_.find(folder_ + name) != nullptr; };
     report_->producer = has(".format_version") || has(".storage_alignment") ? "PyTorch 2.7 or later"

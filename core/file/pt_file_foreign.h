@@ -1,4 +1,4 @@
-// Tells what a file is that is no TorchScript model, so that the refusal can say how to make one.
+// Recognizes files that are no TorchScript models, so that the refusal can say how to make one.
 #pragma once
 
 #include <string>

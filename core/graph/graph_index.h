@@ -1,5 +1,5 @@
-// GraphIndex: the nodes of a graph by kind, and its hash. One walk serves all passes until one of them changes something: in
-// a large graph the nodes lie anywhere in memory, so that whoever walks along them waits for each.
+// GraphIndex: the nodes of a graph by kind, and its hash. One walk serves all passes until one of them changes
+// something: the nodes of a large graph are scattered in memory, so that each walk waits for each node.
 #pragma once
 
 #include <array>

@@ -40,7 +40,7 @@ class NodeWalk {
       : nodes_(std::move(nodes)),
         rewriter_(rewriter),
         fetched_(rewriter == nullptr ? Fetched::kNodes : Fetched::kNeighbours) {}
-  // Along all nodes of a block, while nobody changes them: their operands and results are fetched too.
+  // Walks all nodes of a block that does not change meanwhile: their operands and results are prefetched, too.
   static NodeWalk reading(const torch::jit::Block& block);
   Iterator begin() const { return {*this, 0}; }
   Iterator end() const { return {*this, nodes_.size()}; }

@@ -1,4 +1,4 @@
-// PassContext: what a pass may ask about the graph it works on.
+// PassContext: questions that a pass may ask about the graph it works on.
 #include "core/graph/pass.h"
 
 #include <algorithm>

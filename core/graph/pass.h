@@ -84,8 +84,8 @@ struct Pass {
   const char* summary;  // one sentence for `ipex-studio passes`
   // Returns whether it changed the graph; the pipeline checks that with a hash.
   bool (*run)(torch::jit::Graph& graph, PassContext& context);
-  // Kinds of nodes: in a graph that has none of them the pass does nothing and says nothing, so it need not walk through
-  // it. Empty: it may always do something.
+  // Kinds of nodes that the pass works on: in a graph without any of them it does nothing and leaves no remark, so it
+  // need not run. Empty: it may always do something.
   std::vector<const char*> needs = {};
 };
 

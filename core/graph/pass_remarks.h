@@ -1,4 +1,5 @@
-// PassRemarks: what a pass said, in few bytes. A pass over a large graph says the same sentence tens of thousands of times.
+// PassRemarks: the remarks of a pass in few bytes. A pass over a large graph leaves the same sentence tens of thousands
+// of times.
 #pragma once
 
 #include <cstdint>

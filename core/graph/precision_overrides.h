@@ -8,8 +8,8 @@
 
 namespace ipex_studio {
 
-// "fp32", "bf16", "int8", or "" where nothing was decided. `kind`: opKindName() of the operation. A module's name
-// stands for all that is in it. What cannot be read decides nothing.
+// The decided precision: "fp32", "bf16", "int8", or "" if there is no decision. `kind`: opKindName() of the operation.
+// A module's name stands for everything in it. Overrides that cannot be parsed are ignored.
 std::string decidedPrecision(const std::vector<std::string>& overrides, const OriginTable& origins,
                              const torch::jit::Node* node, const std::string& kind);
 

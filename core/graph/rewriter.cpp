@@ -30,7 +30,7 @@ bool isOpaque(c10::Symbol kind) {
 
 bool typeIsDefault(const Value* value) { return *value->type() == *c10::TensorType::get(); }
 
-// A consumer inherits what was known of the value it takes over.
+// The replacing value inherits the type and name of the value it replaces.
 void inheritIdentity(Value* from, Value* to) {
   const bool tensor = from->type()->kind() == c10::TypeKind::TensorType;  // not an optional one
   if (tensor && typeIsDefault(to)) to->setType(from->type());

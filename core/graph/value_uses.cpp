@@ -23,7 +23,8 @@ constexpr std::size_t kFewMoved = 32;  // by Value::replaceAllUsesWith(), which 
 // Value hands its uses out as constant although neither it nor they are: the only way to work on a part of them.
 use_list& usesOf(Value* value) { return const_cast<use_list&>(value->uses()); }
 
-// Nodes are farther apart in memory than they have operands, or nearly always are: what is found is compared.
+// Nodes are nearly always farther apart in memory than they have operands, so the sum is nearly unique; hits are
+// compared.
 std::uintptr_t keyOf(const Use& use) { return reinterpret_cast<std::uintptr_t>(use.user) + use.offset; }
 
 bool isSame(const Use& a, const Use& b) { return a.user == b.user && a.offset == b.offset; }

@@ -1,4 +1,4 @@
-// Lowering: what a graph node is in terms of OpSpecs, or why it is nothing a plan can do.
+// Lowering: translates a graph node into OpSpecs, or says why a plan cannot do it.
 #pragma once
 
 #include <string>

@@ -130,7 +130,7 @@ LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::
 bool isCountable(const torch::jit::Value* value);
 // An FP32 tensor, or the values of integers in FP32, as libtorch takes them beside floats.
 LoweredOperand asFloat(Steps& steps, torch::jit::Value* value);
-// Arithmetic whose result is of integers (lowering_integers.cpp); nullopt: it is not.
+// Lowers arithmetic with an integer result (lowering_integers.cpp); nullopt for other nodes.
 std::optional<LoweredNode> lowerIntegerMath(torch::jit::Node* node);
 // A tensor of floats and an integer that is known when the sizes are: sums, differences, products, quotients
 // (lowering_integers.cpp); nullopt: it is not.

@@ -286,7 +286,7 @@ OpSpec sliceOf(std::int64_t axis, std::int64_t begin, std::int64_t end) {
   return spec;
 }
 
-// `part` in the place of x[begin, end): what is before it, it, what is behind it.
+// `part` in the place of x[begin, end): the concatenation of the elements before it, `part`, and the elements after it.
 LoweredNode replaced(Node* node, std::int64_t axis, std::int64_t begin, std::int64_t end, bool is_select) {
   constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
   const LoweredOperand x = use(node->input(0));

@@ -162,7 +162,7 @@ LoweredNode lowerTo(Node* node) {
   const bool from_float = *from == at::kFloat || isLowPrecisionFloat(*from),
              to_float = *to == at::kFloat || isLowPrecisionFloat(*to);
   const bool from_integer = isCountable(node->input(0)) || *from == at::kChar, to_integer = isCountable(node->output());
-  // Integers and low-precision floats meet by way of FP32 in libtorch, too, but nobody asks for it.
+  // libtorch also combines integers and low-precision floats by way of FP32, but models do not use it.
   const bool known =
       from_float ? to_float || (to_integer && *from == at::kFloat) : from_integer && (to_integer || *to == at::kFloat);
   if (!known) decline(reasons::kUnsupportedDtype, "A cast between these types stays in the interpreter.");

@@ -1,5 +1,5 @@
-// Lowering of tensors that a model makes from sizes and a number: a constant, seen in that size. Plans compute what
-// follows from them once.
+// Lowering of tensors that a model makes from sizes and a number: a constant expanded to that size. Plans compute
+// values that depend on them once.
 #include "core/lower/lowering_builder.h"
 
 namespace ipex_studio::lowering {

@@ -1,4 +1,5 @@
-// Lowering of look-ups by index: rows, elements, grids of places; of counted-up indices themselves, and of what they decide.
+// Lowering of look-ups by index (rows, elements, grids of places), of indices that count up, and of masks made from
+// them.
 #include <limits>
 
 #include "core/lower/lowering_builder.h"
@@ -221,7 +222,7 @@ LoweredOperand countedAlong(Steps& steps, const LoweredOperand& x, int axis, int
   return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {onesAlong(steps, x, {axis}, rank)});
 }
 
-// aten::triu / tril(x, diagonal): what is not `side` (kGe, kLe) of the diagonal becomes zero.
+// aten::triu / tril(x, diagonal): elements that are not on `side` (kGe, kLe) of the diagonal become zero.
 LoweredNode triangle(Node* node, PostOpKind side) {
   Value* const x = node->input(0);
   const int rank = needRank(x);
@@ -268,7 +269,7 @@ LoweredNode lowerLinspace(Node* node) {
   return steps.finish(node);
 }
 
-// Line `i` of aten::meshgrid spread over what the others span: what is zero all over takes part, for its sizes.
+// Line `i` of aten::meshgrid spread over the grid of the others; tensors of zeros take part for their sizes.
 void spreadLine(Steps& steps, const std::vector<Value*>& lines, std::size_t i, bool crossed) {
   const auto placed = [&](std::size_t l) {
     const std::size_t own = crossed && l < 2 ? 1 - l : l;

@@ -94,7 +94,7 @@ int RegionLevels::outside(const Value* value) const {
   return placed == nullptr ? 0 : placed->level;
 }
 
-// The same for what the blocks of `node` read.
+// The same for values that the blocks of `node` read.
 int RegionLevels::captured(const Node* node) const {
   int level = 0;
   std::vector<const torch::jit::Block*> open(node->blocks().begin(), node->blocks().end());
@@ -165,8 +165,8 @@ void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
   }
 }
 
-// The first level that reads a result of `node`, through whatever carries it; kInterpreter where the interpreter, a block
-// or the caller reads it too, kNobody where nobody does. `readers` tells the same of the transparent nodes behind it.
+// The first level that reads a result of `node`, also through carriers; kInterpreter if the interpreter, a block or the
+// caller reads it too, kNobody if it has no reader. `readers` holds the same for the transparent nodes after it.
 int RegionLevels::firstReader(const Node* node, const std::vector<int>& readers) const {
   int first = kNobody;
   for (const Value* output : node->outputs()) {

@@ -24,11 +24,11 @@ torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, 
 // Batches between these sizes run on the plan of the next larger one (kernels/torch/plans/plan_cache.h). Throws c10::Error.
 void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets);
 
-// From now on measuring takes no longer than about so long; what it does not come to keeps what is known or the default.
+// Limits the time of measuring from now on; steps that it does not reach keep the known choice or the default.
 void setTuningBudget(const torch::jit::IValue& tuning, double budget_s);
 
-// Writes what the regions of a module that has run have packed, from byte `begin` of a file on (core/plan/prepared_weights.h);
-// returns where it ends. Throws Error(kFailure).
+// Writes the weights that the regions of a module have packed in its runs, from byte `begin` of a file on
+// (core/plan/prepared_weights.h); returns the offset of their end. Throws Error(kFailure).
 std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::int64_t begin);
 
 struct TuningProgress {

@@ -91,9 +91,9 @@ class RegionBuilder {
     }
   }
 
-  // Brings the block into the order that RegionLevels promises: by level, the region first. What the interpreter runs keeps
-  // its order within a level: it needs the lists and sizes in between. What regions replace stays where it is, to be
-  // destroyed.
+  // Brings the block into the order that RegionLevels promises: by level, the region first. Nodes of the interpreter
+  // keep their order within a level, because they need the lists and sizes in between. Nodes that regions replace stay
+  // in place until they are destroyed.
   void schedule(const Level& level) {
     if (!level.lowered.empty()) makeRegion(level.lowered);
     for (const std::size_t place : level.outside) {
@@ -205,8 +205,8 @@ class RegionBuilder {
 
 constexpr std::size_t kMaxBranches = 32;
 
-// Branches that may hold regions, inner ones first. Those in loops may not: what has another size in each round would be
-// compiled in each.
+// Branches that may hold regions, inner ones first. Branches in loops may not: a plan would be compiled in each round
+// whose sizes differ.
 std::vector<Block*> branchesOf(Graph& graph) {
   std::vector<Block*> found, open{graph.block()};
   while (!open.empty()) {

@@ -1,4 +1,4 @@
-// Model: a TorchScript file, loaded, and what is known and made of its inputs.
+// Model: a loaded TorchScript file, and the specs and values of its inputs.
 //
 // Errors are core/base/error.h's unless something else is said. Different models may be used from
 // several threads at once; calls on one Model, or on modules that share its parameters and state, may not.

@@ -87,7 +87,7 @@ void WeightCache::releaseUnused() {
     if (!used && at->second) freed.emplace_back(static_cast<const char*>(at->second->data()), at->second->bytes());
     at = used ? std::next(at) : packed_.erase(at);
   }
-  // Nor is what was packed from them found again: their addresses will be something else's.
+  // Buffers packed from them must not be found again either, because their addresses will be reused.
   for (const auto& [begin, bytes] : freed) {
     packed_.erase(packed_.lower_bound({begin, std::string()}), packed_.lower_bound({begin + bytes, std::string()}));
   }

@@ -103,11 +103,11 @@ class ExecState {
  public:
   virtual ~ExecState() = default;
 
-  // The next step that knows what it will read first: an operation may fetch that while it computes. May be null.
+  // The next step that knows the memory it reads first: an operation may prefetch that while it computes. May be null.
   const PreparedOp* next = nullptr;
 
-  // An execution that met data it cannot do (an index outside of its table) says so here, from any of its threads, and
-  // still writes only its own memory. The running plan then throws. The text is a static one: half a sentence.
+  // Reports data that an execution cannot process (an index outside of its table), from any of its threads; the
+  // execution still writes only its own memory. The running plan then throws. `why` is a static text: half a sentence.
   void fail(const char* why) { failure_.store(why, std::memory_order_relaxed); }
   // The failure recorded since the last call; null if there was none.
   const char* takeFailure() {

@@ -1,4 +1,4 @@
-// Floats of two bytes: what they have in common. Sums of their products are f32 wherever they are computed.
+// Properties of two-byte floats. Sums of their products are f32 wherever they are computed.
 #pragma once
 
 #include "core/op/tensor_view.h"

@@ -91,7 +91,7 @@ class Step {
     }
     return true;
   }
-  // Samples come with source 0, weights with the other fixed operands, sums and the like with what follows.
+  // Samples come with source 0, weights with the other fixed operands, and the operands of the chain are aligned.
   bool isWeighted() const {
     const auto fixed = static_cast<std::size_t>(std::max(1, baseSourceCount(op_.kind)));
     return isBatch(0) && areFixed(1, std::min(fixed, src_.size())) && areAligned(fixed);

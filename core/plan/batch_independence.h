@@ -27,7 +27,7 @@ BatchIndependence proveBatchIndependence(const PlanSpec& spec, const PlanRequest
                                          const std::vector<bool>& is_batch, std::int64_t samples, std::int64_t padded);
 
 // The batch of `request` (axis 0 of its first tensor input, and of all inputs with as many rows) computed `samples` at a time.
-// Null where there is none so large, or where the micro_batches are not proven to give what the whole batch gives.
+// Null if the batch is not larger, or if micro-batches are not proven to give the results of the whole batch.
 std::shared_ptr<const MicroBatches> proveMicroBatches(const PlanSpec& spec, const PlanRequest& request,
                                                       std::int64_t samples);
 

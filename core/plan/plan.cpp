@@ -54,7 +54,7 @@ Plan::Instance::Instance(const Plan& plan)
   for (std::size_t s = states_.size(); s-- > 0;) {
     if (states_[s]) states_[s]->next = next;
     const PreparedOp& op = *plan.steps_[s].op;
-    // Weights that nobody tells of drive out what would be fetched for a later step.
+    // Weights that are read without a prefetch range evict memory that is prefetched for a later step.
     if (std::find(op.packed.begin(), op.packed.end(), true) != op.packed.end())
       next = op.firstReads(0).bytes > 0 ? &op : nullptr;
   }

@@ -17,7 +17,7 @@
 namespace ipex_studio {
 namespace {
 
-// Models pad by what is missing to a multiple; often nothing is.
+// Models pad up to a multiple, which often adds nothing.
 bool padsNothing(const OpSpec& op) {
   if (op.kind != OpKind::kPad) return false;
   for (const char* side : {"begin", "end"}) {
@@ -186,7 +186,7 @@ PrepareArgs PlanCompiler::prepareArgs(const OpSpec& op, const std::vector<std::i
   for (std::int32_t index : src) {
     const Value* value = index < 0 ? nullptr : &values_[index];
     args.src.push_back(value ? value->desc : TensorDesc());
-    // Packed weights outlive the plan, so they are never made from what it computed itself.
+    // Packed weights outlive the plan, so they are never made from values that it computed itself.
     args.constant.push_back(value && !value->computed ? value->constant : nullptr);
     bool dies = false;
     if (value != nullptr && last_use_[value->group] <= node_ && fillsItsBuffer(*value)) {

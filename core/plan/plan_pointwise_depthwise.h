@@ -15,7 +15,7 @@ namespace ipex_studio {
 // most one unary post-operation.
 std::vector<std::int32_t> joinableReaders(const PlanSpec& spec);
 
-// The operation that computes both, its sources and what it is called.
+// The operation that computes both nodes, with its sources and its name.
 struct JoinedNodes {
   OpSpec op;
   std::vector<std::int32_t> src;

@@ -89,8 +89,8 @@ void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vect
   emitBefore(halves.head, halves.head_src, middle, halves.tail, halves.tail_src, dst, label);
 }
 
-// An operand was fused where it had the size of the result, and now the result would have to grow. False: that is not
-// what is wrong.
+// Handles an operand that was fused when it had the size of the result, which would have to grow now. False if the
+// operation failed for another reason.
 bool PlanCompiler::emitApart(const OpSpec& op, const std::vector<std::int32_t>& src,
                              const std::vector<std::int32_t>& dst, const Label& label) {
   if (op.kind == OpKind::kLayerNorm) return emitSumApart(op, src, dst, label);

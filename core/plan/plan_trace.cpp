@@ -26,7 +26,7 @@ std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& reque
   return PlanCompiler(spec, request, kernels, weights).trace(fold);
 }
 
-// A step that is emitted apart shares its node with others: then none of them can be chosen for.
+// A step that is emitted apart shares its node with others, so no kernel can be chosen for any of them.
 void PlanCompiler::traceStep(const OpSpec& op, const std::vector<std::int32_t>& src,
                              const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims) {
   TracedStep step{node_, op, src, dst, prepareArgs(op, src, dims), true};

@@ -61,7 +61,7 @@ bool readAt(int fd, void* data, std::size_t bytes, std::uint64_t at) {
   return true;
 }
 
-// Nobody but the user of this process and root can change it.
+// True if only the user of this process and root can change the file.
 bool belongsToUs(const struct stat& status) {
   return (status.st_uid == 0 || status.st_uid == ::geteuid()) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }

@@ -40,12 +40,12 @@ struct PreparedRegion {
   std::vector<Weight> weights;
 };
 
-// Names a region by its operations and the sizes of its constants. What the constants hold, the CRCs of those that are packed
-// say: large tables that are not need not be read.
+// Names a region by its operations and the sizes of its constants. The contents of packed constants are checked by
+// their CRCs, so large tables that are not packed need not be read.
 std::string preparedRegionId(const PlanSpec& spec);
 
-// Writes the file from byte `begin` of `fd` on; returns where it ends. `machine`: all that packed bytes depend on besides
-// what they are made of. Throws Error(kFailure).
+// Writes the file from byte `begin` of `fd` on; returns the offset of its end. `machine`: everything that packed bytes
+// depend on besides their source. Throws Error(kFailure).
 std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string& machine,
                                   const std::vector<PreparedRegion>& regions);
 

@@ -1,4 +1,4 @@
-// Whoever runs plans and can show their values.
+// The interface of objects that run plans and can show their values.
 #pragma once
 
 #include "core/plan/plan.h"

@@ -354,7 +354,7 @@ AffineParameters affineParameters(ValueRange range, int levels) {
   const double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);
   AffineParameters parameters;
   const double scale = (high - low) / (levels - 1);
-  // A scale must survive as a float, and so must what it is the reciprocal of.
+  // A scale and its reciprocal must both be finite floats.
   parameters.scale = scale > 1e-30 && std::isfinite(scale) ? scale : 1;
   if (scale > 1e-30 && std::isfinite(scale)) {
     parameters.zero_point =

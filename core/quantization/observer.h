@@ -20,8 +20,8 @@
 
 namespace ipex_studio {
 
-// kAuto: MSE, but what linear layers, products of activations and sums read is not clipped: their few great values carry what
-// the network has to say (T. Dettmers et al.: LLM.int8(), 2022).
+// kAuto: MSE, but operands of linear layers, products of activations and sums are not clipped: their few large values
+// carry most of the information (T. Dettmers et al.: LLM.int8(), 2022).
 enum class ObserverKind { kAuto, kMinMax, kPercentile, kKl, kMse };
 const char* observerName(ObserverKind kind);  // "auto", "min-max", "percentile", "kl", "mse"
 // Throws Error(kUsage) naming the choices.
@@ -113,7 +113,7 @@ class ValueObserver {
 ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, double percentile);
 ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels);
 ValueRange mseRange(const Histogram& histogram, ValueRange extremes, int levels);
-// Mean squared error of quantizing what the histogram holds in `range` to `levels` steps.
+// Mean squared error of quantizing the histogram's values in `range` to `levels` steps.
 double quantizationError(const Histogram& histogram, ValueRange range, int levels);
 
 // Affine u8: real = scale · (q - zero_point), 0 exactly representable.

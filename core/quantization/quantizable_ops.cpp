@@ -60,7 +60,7 @@ std::optional<QuantizableRole> roleOf(Node* node, const LoweredOp& op) {
   return std::nullopt;
 }
 
-// Their result's type is what they are for.
+// True for products.
 bool isProductKind(OpKind kind) {
   return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul;
 }

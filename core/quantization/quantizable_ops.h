@@ -39,7 +39,7 @@ struct QuantizableOp {
 // The node as a quantizable op; nullopt if INT8 does not concern it. Expects FP32 values.
 std::optional<QuantizableOp> quantizableOpOf(torch::jit::Node* node);
 
-// The values whose ranges tell what `value` holds: through views, paddings and other operations that move elements.
+// The values whose ranges cover `value`, found through views, paddings and other operations that move elements.
 std::vector<torch::jit::Value*> sourcesOf(torch::jit::Value* value);
 
 // Names of the float values at the top level of a graph, "" where one has none. Only values that are read count.

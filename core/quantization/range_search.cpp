@@ -17,8 +17,8 @@ ValueRange scaled(ValueRange extremes, double low_share, double high_share) {
 
 double shareOf(int candidate) { return std::max(kMinShare, static_cast<double>(candidate + 1) / kCandidates); }
 
-// KL(P || Q): P what was seen, its tails in the outermost bins; Q the same after quantization, which spreads a level's
-// count evenly over the bins that held something.
+// KL(P || Q): P is the observed distribution with its tails in the outermost bins; Q is P after quantization, which
+// spreads a level's count evenly over the bins that were not empty.
 double divergence(const Histogram& histogram, ValueRange range, int levels) {
   const auto& counts = histogram.counts();
   const AffineParameters affine = affineParameters(range, levels);

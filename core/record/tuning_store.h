@@ -41,7 +41,7 @@ struct TuningCandidate {
   std::string reason;            // why it cannot be chosen; empty: it can
 };
 
-// Effort of an entry that a person narrowed down: what is chosen from it stays even where the whole plan is not faster.
+// Effort of an entry that a person narrowed down: the choice from it stays even if the whole plan is not faster.
 constexpr std::int32_t kPinnedEffort = 3;
 
 struct TuningEntry {
@@ -68,7 +68,8 @@ class MemoryTuningStore final : public TuningStore {
   std::vector<std::pair<TuningKey, TuningEntry>> entries(bool fresh) const;
   // The same as {"tuning": [{"spec", "device", "isa", "libraries", "threads", "effort", "candidates": […]}]}.
   nlohmann::json toJson(bool fresh) const;
-  // Adds what can be read; what is malformed is left out, for it is only a hint. Never throws on any text.
+  // Adds the entries that can be read; malformed ones are left out, since entries are only hints. Never throws on any
+  // text.
   void read(const nlohmann::json& json);
   void readText(const std::string& text);
   bool empty() const;

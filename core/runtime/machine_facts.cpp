@@ -104,7 +104,7 @@ std::vector<std::string> cpuFeatures() { return {}; }
 std::string cpuBrand() { return {}; }
 #endif
 
-// The highest tier, named as oneDNN names them, all of whose instructions are there.
+// The highest tier, by oneDNN's names, whose instructions are all available.
 std::string isaTier(const std::vector<std::string>& features) {
   const auto has = [&](std::initializer_list<const char*> names) {
     return std::all_of(names.begin(), names.end(), [&](const char* name) {

@@ -149,7 +149,7 @@ class Tuner {
     }
     // The most expensive steps come first, while there is time.
     std::stable_sort(open.begin(), open.end(), [](const Distinct* a, const Distinct* b) { return a->work > b->work; });
-    // A part of the time is for what comes after them.
+    // A part of the time is kept for the work after them.
     const std::int64_t now_ns = options_.clock_ns(),
                        kept_ns = std::min(pairs_->distinctPairs() * 2 * kPairBudget_ns, (deadline_ns_ - now_ns) / 5);
     limits_.deadline_ns = deadline_ns_ - kept_ns;

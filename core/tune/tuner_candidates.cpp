@@ -106,7 +106,7 @@ class Enumerator {
     candidate->parts.push_back({std::move(op), sources, args.src_dies});
   }
 
-  // The other post-operations, by the first kernel that takes them on what the head wrote.
+  // Adds the other post-operations, by the first kernel that takes them on the head's result.
   bool addTail(const SplitOp& split, std::vector<TensorDesc> src, Candidate* candidate) const {
     const TensorDesc middle = candidate->parts[0].op->dst[0];
     // Operands of the result's size are read in its layout.

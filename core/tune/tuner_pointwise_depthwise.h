@@ -28,8 +28,8 @@ class PairTuner {
 
   PairTuner(const PlanSpec& spec, const std::vector<TracedStep>& steps);
 
-  // Measures what the store does not know, and adds to the alternatives of both steps of each pair what computes them
-  // together, as exact as the tolerance asks. True: there is any.
+  // Measures pairs that the store does not know, and adds the kernels that compute both steps, within the tolerance, to
+  // the alternatives of each pair. True if there is any.
   bool offer(const Bench& bench, const ChosenSteps& chosen, const ConversionCost& conversion,
              std::vector<std::vector<StepAlternative>>* alternatives);
 

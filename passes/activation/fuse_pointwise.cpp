@@ -86,8 +86,8 @@ std::optional<LinkMatch> matchLink(PassContext& context, Node* node, Decline* de
   return std::nullopt;
 }
 
-// Appends the only reader of `node`, whose result `op` is to give, where it is the next link and no other chain comes first
-// there. Null: it is not, or matchLink() says why not when the walk gets there.
+// Appends the only reader of `node` to `op` if it is the next link and no other chain comes first there. Null if it is
+// not, or if matchLink() will decline it when the walk gets there.
 Node* takeNextLink(PassContext& context, FusedOp* op, Node* node) {
   Value* result = node->output();
   if (result->uses().size() != 1) return nullptr;

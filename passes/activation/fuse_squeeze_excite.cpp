@@ -142,7 +142,7 @@ bool readPixelMean(Node* node, ExciteMatch* match) {
   return true;
 }
 
-// A product, or a chain that begins with one, as what follows the product of x with a gate.
+// Reads a product, or a chain that begins with one, as the product of x with a gate; stores the chain behind it.
 std::optional<Value*> readGated(Node* node, std::size_t side, ExciteMatch* match) {
   if (isKind(node, "aten::mul")) {
     const auto elementwise = readElementwise(node, side);

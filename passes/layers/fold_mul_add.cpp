@@ -38,7 +38,7 @@ Decline readConstant(const Value* value, const Value* data, const WeightedNode& 
   const auto dtype = weighted.weight.scalar_type();
   const bool widens = tensor.dim() == 0 ? tensor.is_complex() : c10::promoteTypes(tensor.scalar_type(), dtype) != dtype;
   if (widens) return {reasons::kMixedDtype, "The constant has a wider dtype than the weights."};
-  // Rank of what the constant is applied to: a convolution's follows from its weights.
+  // Rank of the tensor that the constant is applied to: a convolution's follows from its weights.
   std::int64_t rank = weighted.weight.dim();
   if (weighted.isLinear()) {
     const auto sizes = knownSizes(data);

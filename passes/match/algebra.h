@@ -44,7 +44,7 @@ struct Sum {
 };
 std::optional<Sum> readSum(torch::jit::Value* value);
 
-// Equal up to what people lose who write a constant with five digits.
+// True if the two are equal within the error of a constant written with five digits.
 bool isAbout(double value, double expected);
 
 // The nodes of a match may be replaced: all but the root are read inside the match alone and stand in its block.

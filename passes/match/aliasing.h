@@ -1,4 +1,4 @@
-// When one value may stand for another although memory is shared: what the eliminating passes ask.
+// Decides when one value may stand for another although memory is shared, for the passes that eliminate nodes.
 #pragma once
 
 #include "core/graph/pass.h"

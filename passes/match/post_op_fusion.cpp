@@ -43,8 +43,8 @@ std::optional<Elementwise> readUnary(Node* node) {
   return std::nullopt;
 }
 
-// Appends the only reader of `node`, whose result `op` is to give, where it is an operation on that one tensor. Null: it
-// is something else, or readProducer() would decline.
+// Appends the only reader of `node` to `op` if it is an operation on that one tensor. Null if it is something else, or
+// if readProducer() would decline.
 Node* takeFollower(FusedOp* op, Node* node) {
   const Value* result = node->output();
   if (result->uses().size() != 1) return nullptr;

@@ -11,7 +11,7 @@
 
 namespace ipex_studio {
 
-// An operation whose result nobody but one node reads, so that this node may become its post-op.
+// An operation whose result only one node reads, so that this node may become its post-op.
 struct Producer {
   torch::jit::Node* node = nullptr;
   FusedOp op;

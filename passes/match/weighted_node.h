@@ -1,5 +1,5 @@
-// Convolution, transposed convolution and linear with constant weights, seen as y[c] = w[c]·x + b[c]: what the passes
-// that fold something into weights share.
+// Convolution, transposed convolution and linear with constant weights, seen as y[c] = w[c]·x + b[c]. Shared by the
+// passes that fold something into weights.
 #pragma once
 
 #include <optional>

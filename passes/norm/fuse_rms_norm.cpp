@@ -52,7 +52,8 @@ std::optional<RowNormMatch> matchRootMeanSquare(Node* root) {
   return std::nullopt;
 }
 
-// Sizes that are those of x, as far as the graph tells: asked of it, left as they are, or what the example had.
+// True if the list holds the sizes of x, as far as the graph tells: read from x, kept (-1), or equal to those of the
+// example run.
 bool areSizesOf(const Value* list, const Value* x) {
   const auto sizes = knownSizes(x);
   if (list->node()->kind() == torch::jit::prim::Constant) return sizes && constantInts(list) == sizes;

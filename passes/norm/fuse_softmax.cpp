@@ -52,7 +52,7 @@ std::optional<Elementwise> readMaskedScores(PassContext& context, Node* node, De
   return best;
 }
 
-// The scores as far as they can be taken apart; what cannot is said.
+// Takes the scores apart into factor, mask and product as far as possible; leaves a remark where it stops.
 SoftmaxMatch matchScores(PassContext& context, Node* softmax) {
   SoftmaxMatch match;
   match.x = softmax->input(0);

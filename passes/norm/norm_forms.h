@@ -21,7 +21,7 @@ struct Deviation {
   torch::jit::Value* variance = nullptr;
   double eps = 0;
 };
-// Appends what was read through to `nodes`, also where nullopt is returned.
+// Appends the nodes that it read through to `nodes`, also if it returns nullopt.
 std::optional<Deviation> readDeviation(torch::jit::Value* value, bool inverse, std::vector<torch::jit::Node*>* nodes);
 
 // True if `value` is x·x; appends the nodes that compute it to `nodes`.
@@ -34,7 +34,7 @@ std::optional<at::Tensor> takeAffine(const char* kind, torch::jit::Node** last, 
 // True if the axes are the last ones of a tensor of this rank.
 bool areTrailing(std::vector<std::int64_t> axes, std::size_t rank);
 
-// gamma or beta with the normalized sizes only; false when it has others. `rank` is that of what is normalized.
+// Trims gamma or beta to the normalized sizes; false if it has other sizes. `rank` is that of the normalized tensor.
 bool trimAffine(std::optional<at::Tensor>* tensor, const std::vector<std::int64_t>& sizes, std::size_t rank);
 
 }  // namespace ipex_studio

@@ -9,8 +9,8 @@
 
 namespace ipex_studio {
 
-// The operations of a node that is attention, fused or PyTorch's own: the last of them is it, what is before it prepares the
-// mask. nullopt for other nodes, and where the precision of its products was chosen before.
+// The operations of an attention node, fused or PyTorch's own: the last one is the attention, the ones before it
+// prepare the mask. nullopt for other nodes, and if the precision of its products is chosen already.
 std::optional<LoweredNode> readAttention(torch::jit::Node* node);
 
 // The node (chunk, split, unbind) that makes the list of pieces that `unpack` alone unpacks: views of its first

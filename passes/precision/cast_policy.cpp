@@ -100,7 +100,7 @@ bool isFloatProduct(OpKind kind) {
 CastPolicy castPolicy(Node* node, const LoweredNode& lowered, const LowPrecisionFloat& narrow) {
   CastPolicy policy;
   const auto& ops = lowered.ops;
-  // Their result's type is what they are for.
+  // Conversions keep the type that they convert to.
   if (node->outputs().size() != 1 || !isFloat(node->output()) || convertsDtype(node)) return policy;
   if (!ops.empty() && (ops.back().spec.has("products") || std::none_of(ops.begin(), ops.end(), readsFloats)))
     return policy;

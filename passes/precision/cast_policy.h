@@ -32,7 +32,7 @@ struct CastPolicy {
   const char* why = "";  // a sentence; empty: nothing that a person would ask about
 };
 
-// `lowered`: what `node`, whose result is FP32, is for plans.
+// `lowered`: the operations of `node`, whose result is FP32.
 CastPolicy castPolicy(torch::jit::Node* node, const LoweredNode& lowered, const LowPrecisionFloat& narrow);
 
 // Convolution, linear or matmul.

@@ -187,7 +187,7 @@ class CastInserter {
     return !isWritten(node, *operation) && !operation->activations.empty();
   }
 
-  // A cast made once for all readers would keep what was there before the write.
+  // True if an operand is written to: one cast for all readers would keep the value from before the write.
   bool isWritten(Node* node, const Operation& operation) {
     const auto& operands = operation.activations;
     const bool written = context_.mayBeWritten(node->output()) ||

@@ -79,7 +79,7 @@ Decline checkLayers(const EqualizedPair& pair) {
   return {};
 }
 
-// The layer before `second` and what lies between. False: there is none, or what was said declines.
+// Finds the layer before `second` and the nodes between them. False if there is none or if it declined with a remark.
 bool findPair(Node* second, PassContext& context, EqualizedPair* pair) {
   const Node* user = second;
   Value* value = second->input(0);

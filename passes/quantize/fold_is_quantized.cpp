@@ -13,7 +13,7 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
-// Through operators that give what they are given; nullopt: not known.
+// True if the value is quantized, found through operators that hand their input on; nullopt if it is not known.
 std::optional<bool> isQuantizedValue(const Value* value) {
   for (int depth = 0; depth < 1000; ++depth) {
     const Node* node = value->node();

@@ -185,7 +185,7 @@ class DequantizeFuser {
     changed_ = true;
   }
 
-  // The node stays; what it reads and gives are integers.
+  // The node stays; its operands and results become integers.
   void move(const QuantizableOp& quantizable) {
     const auto first = dequantized(quantizable.activations[0]);
     const auto fits = [&](Value* value) {

@@ -193,7 +193,7 @@ class Quantizer {
     return {};
   }
 
-  // Products are what the recipe is for: one that names none of them was made for something else.
+  // Refuses a recipe that names none of the model's products: it was made for another model.
   void requireSameModel() const {
     if (recipe_.nodes.empty() || known_nodes_ > 0 || products_ == 0) return;
     throw Error(ExitCode::kUsage,

@@ -1,4 +1,5 @@
-// Values that were quantized tensors and are plain integers by now, with what they mean. Private to canonicalize-quantized.
+// Values that were quantized tensors and are plain integers now, with scale and zero point. Private to
+// canonicalize-quantized.
 #pragma once
 
 #include <unordered_map>

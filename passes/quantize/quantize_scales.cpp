@@ -27,7 +27,7 @@ const Value* QuantizationScales::group(const Value* value) {
   return root;
 }
 
-// Widens the group's range by what the value may hold.
+// Widens the group's range by the range of the value.
 void QuantizationScales::include(const Value* group_of, Value* value) {
   const Value* root = group(group_of);
   for (const Value* source : sourcesOf(value)) {

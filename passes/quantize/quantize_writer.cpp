@@ -218,7 +218,7 @@ void QuantizeWriter::writeAttention(const QuantizedOp& quantized) {
   replace(quantized, std::move(op), "writes INT8 for the products behind it");
 }
 
-// The node stays; what it reads and gives are integers, or for means numbers in their unit.
+// The node stays; its operands and results become integers, or for means numbers in units of the scale.
 void QuantizeWriter::writeMove(const QuantizedOp& quantized) {
   const QuantizableOp& quantizable = quantized.quantizable;
   Node* node = quantizable.node;

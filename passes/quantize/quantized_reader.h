@@ -61,7 +61,7 @@ class QuantizedReader {
   // The chain starts at an operand that has the sizes of the result.
   static bool startsAt(const Node* node, std::size_t side);
   Decline add(Node* node);
-  // Integers whose zero is 0 are factors as they are; others are made real before.
+  // Integers with zero point 0 are multiplied as they are; others are dequantized first.
   Decline multiply(Node* node);
   // quantized::cat(Tensor[] x, dim, scale?, zero_point?)
   Decline concatenate(Node* node);

@@ -46,8 +46,8 @@ Value* listed(Rewriter& rewriter, const std::vector<Value*>& sizes, Node* before
   return made->output();
 }
 
-// From where to where aten::slice(list, start?, end?, step) goes by constants; nullopt: it is none. Whoever asks for the list
-// may write to the one it gets only.
+// Constant bounds of aten::slice(list, start?, end?, step); nullopt if it is no such slice. A reader of the slice may
+// write to its own list only.
 std::optional<std::pair<std::int64_t, std::int64_t>> slicedBy(const Node* user, std::int64_t rank) {
   if (user->kind() != aten::slice || user->inputs().size() != 4) return std::nullopt;
   const auto step = constantInt(user->input(3));

@@ -19,7 +19,7 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
-// Nobody writes to the list, so it holds for ever what it was made of.
+// True if nothing writes to the list, so that it keeps the entries that it was made of.
 bool isFixedList(const Value* value, PassContext& context) {
   return isKind(value->node(), "prim::ListConstruct") && !context.mayBeWritten(value);
 }

@@ -58,7 +58,7 @@ bool holdsTensors(const Value* value) {
                      [](const auto& inner) { return inner->kind() == c10::TypeKind::TensorType; });
 }
 
-// Could someone write to the value? Numbers, strings and None stay what they are.
+// True if the value could be written to; numbers, strings and None cannot.
 bool isMutable(const Value* value) {
   static const std::vector<c10::TypeKind> fixed = {
       c10::TypeKind::IntType,    c10::TypeKind::FloatType, c10::TypeKind::BoolType,     c10::TypeKind::NumberType,
@@ -137,7 +137,7 @@ bool fits(const Node* node, double* bytes) {
   return *bytes <= kTrialBytes;
 }
 
-// Nodes that depend on constants only, and whose results nobody may write to or hand out. Decided before anything
+// Nodes that depend on constants only, and whose results are neither written to nor returned. Decided before anything
 // changes, on one alias analysis.
 std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses) {
   std::unordered_set<const Node*> constant;
@@ -253,7 +253,7 @@ void answerAgain(Graph& graph, PassContext& context) {
 bool foldConstants(Graph& graph, PassContext& context) {
   bool changed = false;
   Misses misses;
-  // A branch that is taken brings new constants in reach, and what is made of those new answers.
+  // A branch that is taken brings new constants within reach, and values made of those decide further branches.
   bool took_before = false;
   for (bool took_branch = false; foldOnce(graph, context, misses, &took_branch); took_branch = false) {
     if (took_branch || took_before) answerAgain(graph, context);

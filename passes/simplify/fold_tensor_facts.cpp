@@ -35,7 +35,7 @@ bool isSameSize(const Value* a, const Value* b) {
   return left->input(0) == right->input(0) && axis && axis == constantInt(right->input(1));
 }
 
-// Lists of integers with the same entries, which nobody else reads or writes to.
+// True for lists of integers with the same entries, which nothing else reads or writes to.
 bool areSameSizes(const Value* a, const Value* b) {
   if (a->type()->kind() != c10::TypeKind::ListType || b->type()->kind() != c10::TypeKind::ListType) return false;
   const Node *left = a->node(), *right = b->node();
@@ -58,7 +58,8 @@ bool isNewTensor(const Value* value) {
   return a && b && *a != *b && (*a < 0) == (*b < 0);
 }
 
-// A tensor is one made here or one that was there before; of two that were, nobody knows: the caller may give one twice.
+// True if the two are certainly different tensors: at least one is made here. Two that came from outside may be the
+// same, since a caller may give one twice.
 bool areOtherTensors(const Value* a, const Value* b, PassContext& context) {
   if (!isTensor(a) || !isTensor(b)) return false;
   const auto isArgument = [](const Value* value) { return value->node() == value->owningGraph()->param_node(); };

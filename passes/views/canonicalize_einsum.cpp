@@ -85,7 +85,7 @@ class EinsumWriter {
     b = withoutOthers(b, wanted + a.labels);
     std::string order = equation_.result;
     if (!last) order = a.labels + selectLabels(b.labels, [&](char label) { return !hasLabel(a.labels, label); });
-    // The rows are what the result has first.
+    // The first labels of the result are the rows.
     const std::string of_one =
         selectLabels(order, [&](char label) { return hasLabel(a.labels, label) != hasLabel(b.labels, label); });
     if (last && !of_one.empty() && hasLabel(b.labels, of_one[0])) std::swap(a, b);

@@ -20,7 +20,7 @@ std::string withEllipsis(std::string labels, std::size_t dimensions) {
   return labels.replace(at, 3, digits.substr(digits.size() - std::min(dimensions, digits.size())));
 }
 
-// Labels that appear once, in their order: what a missing "->" means.
+// The result that a missing "->" implies: labels that appear once, in their order.
 std::string impliedResult(const std::string& operands) {
   std::string once = selectLabels(operands, [&](char label) {
     return std::isalpha(static_cast<unsigned char>(label)) != 0 &&

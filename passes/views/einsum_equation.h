@@ -1,4 +1,4 @@
-// The equation of an einsum: labels of dimensions, what they mean at the operands at hand. Private to passes/.
+// The equation of an einsum: labels of dimensions, and their sizes for the given operands. Private to passes/.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ bool isSlice(const Node* node) {
          (node->kind() == aten::select && node->inputs().size() == 3);
 }
 
-// The slices from what is written up to, and without, what they were cut from.
+// The slices from the written one up to, but without, the tensor that they were cut from.
 std::vector<Node*> slicesOf(const Node* write) {
   std::vector<Node*> slices;
   for (Node* node = write->input(0)->node(); isSlice(node) && slices.size() < kMaxViews; node = node->input(0)->node())
