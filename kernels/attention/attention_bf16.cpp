@@ -118,7 +118,7 @@ class PairBlocks {
     for (std::int64_t begin = 0; begin < keys; begin += job_.key_block) {
       const std::int64_t size = std::min(job_.key_block, keys - begin);
       const std::int64_t computed = score(begin, size, count);
-      // Two passes: what is found along one row waits for nothing that is done to another.
+      // Two passes, so that the search along one row does not wait for the work on another.
       for (std::int64_t row = 0; row < count; ++row) findHighest(at, first + row, row, begin, size, computed);
       for (std::int64_t row = 0; row < count; ++row) weigh(row, computed);
       accumulate(begin, size, count);
@@ -198,7 +198,7 @@ class PairBlocks {
     return computed;
   }
 
-  // The highest score of a row so far, its mask applied; what was summed up before is to be scaled by factor_.
+  // Finds the highest score of a row so far, its mask applied; earlier sums must be scaled by factor_.
   void findHighest(const AttentionOperands& at, std::int64_t query, std::int64_t row, std::int64_t begin,
                    std::int64_t size, std::int64_t computed) {
     float* const scores = scores_ + row * job_.key_block;

@@ -1,5 +1,5 @@
-// Attention of one query with vectors along depth, keys and width, once per Highway target: what a step of a decoder
-// asks for. Bound by reading k and v once.
+// Attention of one query, as a step of a decoder needs it, with vectors along depth, keys and width, once per Highway
+// target. Bound by reading k and v once.
 #if defined(IPEX_KERNELS_ATTENTION_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_ATTENTION_ROWS_INL_H
 #undef IPEX_KERNELS_ATTENTION_ROWS_INL_H

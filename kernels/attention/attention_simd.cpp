@@ -115,7 +115,7 @@ class QueryBlock {
 
   VF queryIndex(int v) const { return hn::Iota(F32(), static_cast<float>(first_ + v * lanes_)); }
 
-  // Scores become their exponentials; what was summed up before is scaled to the new maximum.
+  // Replaces scores by their exponentials; earlier sums are scaled to the new maximum.
   void exponentials(bool is_first, std::int64_t count) {
     const F32 d;
     VF top[kVectors];

@@ -1,5 +1,5 @@
-// The chain of a product of integers as kernels compute it: the scales of weights, the bias, and what follows them up to
-// the first operation that does not commute become one multiplication and addition per channel, one operand of the
+// The chain of a product of integers as kernels compute it: the scales of weights, the bias, and the operations after
+// them up to the first one that does not commute become one multiplication and addition per channel, one operand of the
 // result's size and a clamp. relu|linear(a,b) needs no more than mul(0)|add(1) alone does.
 #pragma once
 

@@ -1,5 +1,5 @@
-// An operation on narrow values (bytes, BF16, FP16) by the one for FP32: what is narrow is upconverted at each execution, and the
-// result is rounded back. Sources and result are narrow where their dtypes differ from those of `wide`.
+// An operation on bytes, BF16 or FP16 by the one for FP32: sources are upconverted at each execution, and the result is
+// rounded back. Sources and result are converted if their dtypes differ from those of `wide`.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class UpconvertedOp final : public PreparedOp {
  public:
   static constexpr std::size_t kMaxSources = 66;
 
-  // args: what was asked for; `fast`: the same in FP32, at most kMaxSources sources.
+  // args: the operation as requested; `fast`: the same in FP32, at most kMaxSources sources.
   UpconvertedOp(std::unique_ptr<PreparedOp> fast, const PrepareArgs& args)
       : wide(std::move(fast)), conversion_(valueConversion(args.target.isa)), threads_(args.target.threads) {
     src = wide->src;
@@ -31,7 +31,7 @@ class UpconvertedOp final : public PreparedOp {
   const std::unique_ptr<PreparedOp> wide;
   std::vector<WeightCache::Packed> constants;  // per source: upconverted when this was prepared, or null
 
-  // Once it is known what is packed.
+  // To be called once it is known which sources are packed.
   void setScratch() {
     scratch_bytes = wide->scratch_bytes + (narrows() ? lines(wide->dst[0]) : 0);
     for (std::size_t s = 0; s < src.size(); ++s) scratch_bytes += widens(s) ? lines(wide->src[s]) : 0;

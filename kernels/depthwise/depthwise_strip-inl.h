@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Code for whole windows of the job's taps, for vectors of so many channels: 1, 4, 8 or 16, up to what the target has.
-// Compiled once, in depthwise_strip.cpp, for all that slides windows over lines.
+// Compiled once, in depthwise_strip.cpp, for all kernels that slide windows over lines.
 const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes);
 
 // The part of `job`'s chain that is computed in registers.

@@ -186,7 +186,7 @@ void packExpansion(std::int64_t channels, std::int64_t depth, const TensorDesc& 
   }
 }
 
-// Bands of lines for each vector of channels: what the slowest of the threads has to make is least.
+// Number of bands of lines for each vector of channels that minimizes the work of the slowest thread.
 std::int64_t bandsFor(const DepthwiseJob& job, std::int64_t threads) {
   std::int64_t best = 1, least = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t bands = 1; bands <= std::min(2 * threads, job.out[0]); ++bands) {

@@ -31,7 +31,7 @@ using NarrowIndices = hn::Vec<hn::RebindToUnsigned<NarrowF32>>;
 
 enum class Narrow { kFloats, kBytes, kScaledBytes, kScaledNibbles };
 
-// Sums of kRows · kStreams fit the registers beside what they are made of: 32 with AVX-512, otherwise 16.
+// Sums of kRows · kStreams fit the registers beside their operands: 32 registers with AVX-512, otherwise 16.
 constexpr int narrowStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
 
 // The weights of one row of a group.

@@ -94,7 +94,7 @@ struct GemmJob {
   std::int64_t length = 0;
   std::int64_t window_lines = 0, window_width = 0, pixel_stride = 0;  // kWindow: of one plane or channel plane
   std::int64_t row_shares = 1, column_shares = 1;                     // tasks: their product
-  // Post-operations: what the tile does in registers, then the rest of the chain.
+  // Post-operations: those that the tile computes in registers, then the rest of the chain.
   int addend = -1;  // index into operands
   GemmActivation activation = GemmActivation::kClamp;
   float low = 0, high = 0;

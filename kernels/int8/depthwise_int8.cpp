@@ -312,7 +312,7 @@ class DepthwiseInt8 final : public Kernel {
     job->words = (job->kernel[1] + kWordBytes - 1) / kWordBytes;
   }
 
-  // The addend is read as vectors; what cannot be stays with the tail.
+  // The addend is read as vectors; an operand that cannot be read so stays with the tail.
   static bool planChain(const PrepareArgs& args, const TensorDesc& dst, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
     if (!describeOperands(args, dst, &op->src, &job.operands)) return false;

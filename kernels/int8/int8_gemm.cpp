@@ -197,8 +197,8 @@ void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t
 }
 #endif
 
-// The last panels of a task, whose tiles fetch what the next operation reads: so many as it takes, so that it does not lie in
-// the cache for long.
+// The number of last panels of a task whose tiles prefetch the next operation's memory: as few as possible, so that it
+// does not lie in the cache for long.
 std::int64_t panelsThatFetch(const GemmJob& job, const FetchRange& range, std::int64_t rows) {
   if (range.done()) return 0;
   constexpr std::int64_t kTileRows = 6;  // of the widest panels

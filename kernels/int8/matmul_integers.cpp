@@ -19,7 +19,7 @@ constexpr std::size_t kA = 0, kB = 1;
 
 std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The inner operation on copies of some sources. Only what it reads and writes differs.
+// The inner operation on copies of some sources. Only its pointers differ.
 class ChangedMatmul : public PreparedOp {
  public:
   std::unique_ptr<PreparedOp> inner;

@@ -11,8 +11,8 @@ std::string onednnVersion();
 // The instruction sets it may generate code for, as its number for them: "oneDNN instructions 0x3ff".
 std::string onednnInstructions();
 
-// oneDNN keeps primitives for whoever asks for an equal one, 1024 of them unless told otherwise, each with its generated
-// code. Lowers that number to `primitives`; a number from the environment (ONEDNN_PRIMITIVE_CACHE_CAPACITY) stays.
+// oneDNN caches primitives for later equal requests, 1024 of them by default, each with its generated code. Lowers that
+// number to `primitives`; a number from the environment (ONEDNN_PRIMITIVE_CACHE_CAPACITY) stays.
 void limitPrimitiveCache(int primitives);
 
 }  // namespace ipex_studio

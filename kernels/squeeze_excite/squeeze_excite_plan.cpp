@@ -1,4 +1,4 @@
-// The kernel of squeeze-and-excitation blocks (squeeze_excite_simd.cpp): what it takes, packed weights, units of work.
+// The kernel of squeeze-and-excitation blocks (squeeze_excite_simd.cpp): requirements, packed weights, units of work.
 //
 // Declines: dtype, empty, weights-not-constant, post-ops (operands of another size than the result).
 #include <fmt/format.h>

@@ -118,7 +118,7 @@ void GraphCanvas::drawNodes(const View& view, const std::vector<std::int32_t>& s
   }
 }
 
-// One small box per cell of a raster that holds any node: the first one's colour, or that of what is selected.
+// One small box per cell of a raster that holds any node, in the colour of the first one or of the selection.
 void GraphCanvas::drawFarNodes(const View& view, const std::vector<std::int32_t>& selected) {
   const float cell = kFarCell * view.scale;
   const auto columns = static_cast<std::size_t>(view.size.x / cell) + 1;
@@ -286,7 +286,7 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
   if (view.detail() < kFullDetail) return;
   ImFont* font = view.fonts.small_mono;
   const float pixels = font->FontSize * view.detail();
-  // Labels of one row of gaps, so that a later one knows what is taken.
+  // Places taken by labels of one row of gaps, so that later labels avoid them.
   std::vector<SpatialIndex::Box> taken = texts_taken_;
   const auto behind = [&](ImVec2 at) {
     const bool framed = std::any_of(frame_boxes_.begin(), frame_boxes_.end(), [&](const SpatialIndex::Box& box) {

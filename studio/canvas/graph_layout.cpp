@@ -174,7 +174,7 @@ std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wir
   return layer;
 }
 
-// Short edges get their dummies first; what is over the budget or the span becomes a portal.
+// Short edges get their dummies first; edges over the budget or the span become portals.
 std::int32_t spendDummies(const std::vector<std::int32_t>& layer, std::int32_t portal_span, std::vector<Wire>* wires) {
   const auto nodes = static_cast<std::int32_t>(layer.size());
   std::vector<std::int32_t> by_span;

@@ -123,7 +123,7 @@ class Uniter {
     }
   }
 
-  // Edges of one graph, through what is not drawn.
+  // Adds the edges of one graph, through nodes that are not drawn.
   void connect(std::size_t g) {
     const GraphSnapshot& shown = graph(g);
     UnionStage& stage = result_.stages[g];
@@ -275,7 +275,7 @@ class Uniter {
 
 bool isConversion(const GraphSnapshot& graph, const GraphNode& node) {
   if (node.outputs.size() != 1 || kindGroup(node.kind) != KindGroup::kReorder) return false;
-  // A value that nobody makes cannot pay for it on its way; then it is a node like others.
+  // A value without a producer has no edge to carry the reorder; then the reorder is a node like others.
   const auto carried = std::count_if(node.inputs.begin(), node.inputs.end(), [&](std::int32_t id) {
     const GraphValue* value = valueOf(graph, id);
     return value != nullptr && value->constant.empty() &&

@@ -1,4 +1,4 @@
-// Dispatch of commands, and what is common to them.
+// Dispatch of commands, and code that they share.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>

@@ -35,7 +35,7 @@ int runCommandLine(int argc, char** argv, const WindowRunner& window);
 std::string bashCompletion(const CLI::App& app);
 std::string zshCompletion(const CLI::App& app);
 
-// On stderr, what was written where.
+// Reports on stderr which files were written.
 void sayExport(const CommandLine& line);
 
 // Writes to stdout; a reader that went away is no error.

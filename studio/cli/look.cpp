@@ -64,7 +64,7 @@ int showGraph(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
   JobRequest request = jobRequest(line, "show");
-  // One node per plan is not what a person wants to see, unless that is asked for.
+  // A graph with one node per plan is shown only if that stage is asked for.
   request.optimize.plan_regions = line.after == kPlanPass || line.before == kPlanPass;
   checkRequest(request);
   const CheckedModel model = checkModel(line.model);

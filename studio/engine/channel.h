@@ -16,7 +16,7 @@ class Channel {
   explicit Channel(int fd) : fd_(fd) {}
 
   void send(const nlohmann::json& message);
-  // `timed`: what follows is timed, so that the studio should do nothing meanwhile.
+  // `timed`: the next stage is timed, so the studio should do nothing meanwhile.
   void progress(const std::string& stage, double fraction, bool timed = false);
   void log(const std::string& text, bool warning = false);
   template <class Record>
@@ -29,7 +29,7 @@ class Channel {
   FrameReader reader_;
 };
 
-// Forwards what the library reports while it works.
+// Forwards the library's reports while it works.
 class ChannelObserver : public Observer {
  public:
   ChannelObserver(Channel& channel, int passes) : channel_(channel), passes_(passes) {}

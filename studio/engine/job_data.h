@@ -18,7 +18,8 @@ class JobInputs;
 // empty without either.
 std::string jobPreprocess(const EngineJob& job);
 
-// Opens what the job names; null when it names none. Without a preprocessing the channels are those that the model's first
+// Opens the data set that the job names; null if it names none. Without a preprocessing the channels are those that the
+// model's first
 // argument is guessed to have. Throws Error(kUsage).
 std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job);
 

@@ -130,7 +130,7 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
   }
 }
 
-// Counts what is written.
+// Counts the bytes written.
 class CountingBuffer : public std::streambuf {
  public:
   std::int64_t bytes() const { return bytes_; }

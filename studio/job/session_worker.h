@@ -29,7 +29,8 @@ std::vector<std::string> splitCommand(const std::string& text);
 CheckedModel openModel(const std::string& path, const std::vector<std::string>& worker,
                        const Cancellation& cancellation);
 
-// The far end: serves one model to whoever writes frames to `in`, until that end closes. Returns the exit code.
+// The far end of a worker connection: serves one model to the program that writes frames to `in`, until that end
+// closes. Returns the exit code.
 int serveWorker(int in, int out);
 
 }  // namespace ipex_studio

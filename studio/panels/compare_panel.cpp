@@ -20,7 +20,7 @@ constexpr float kTrendPoints = 76;
 constexpr std::size_t kMaxRuns = 6;  // side by side
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
 
-// A run of the history with what is shown of it.
+// A run of the history with its shown texts.
 struct HistoryRow {
   const RunSummary* run = nullptr;
   double speedup = 0;  // over the baseline of its job; 0: unknown

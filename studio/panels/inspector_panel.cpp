@@ -248,7 +248,7 @@ class InspectorPanel : public Panel {
       for (const DispatchRecord& dispatch : run.dispatches) {
         if (dispatch.step == run.steps[step].index) considered.push_back(&dispatch);
       }
-      // The chosen one first, then what was timed, then what was refused.
+      // The chosen kernel first, then timed ones, then those that declined.
       const auto rank = [](const DispatchRecord* d) {
         return std::make_tuple(!d->chosen, d->elapsed_ns <= 0, d->elapsed_ns);
       };

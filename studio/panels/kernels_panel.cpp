@@ -248,7 +248,7 @@ class KernelsPanel : public Panel {
             selection.select(row.origins, true);
           steps_.number(1, ui_.theme.dim, std::to_string(choices.candidates.size()));
           steps_.number(2, ui_.theme.text, fmt::format("{:.3f}", row.time.p50_ns / 1e6));
-          // Below 1: alone it is faster, but what it needs around it is not.
+          // Below 1: the kernel alone is faster, but not with the reorders that it needs.
           steps_.number(3, choices.next_best > 0 && choices.next_best < 1 ? ui_.theme.warning : ui_.theme.dim,
                         choices.next_best > 0 ? fmt::format("{:.2f}×", choices.next_best) : "–");
         });

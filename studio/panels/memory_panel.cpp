@@ -1,5 +1,5 @@
-// Bottom tab: the arena of a plan over time, a box per tensor from its birth to its last use, and what is alive at the
-// cursor.
+// Bottom tab: the arena of a plan over time, a box per tensor from its birth to its last use, and the tensors alive at
+// the cursor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -143,7 +143,7 @@ class MemoryPanel : public Panel {
     return under;
   }
 
-  // The sum of what is alive, as a stepped line over the boxes.
+  // The sum of all live tensors, as a stepped line over the boxes.
   void drawLive(const ChartScale& x, const ChartScale& y) const {
     ImDrawList* list = ImGui::GetWindowDrawList();
     ImVec2 before = {x.begin, y.begin};

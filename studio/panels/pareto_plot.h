@@ -19,7 +19,7 @@ struct ParetoPoint {
   std::optional<Overrides> decisions;  // that make it; nothing: not known any more
 };
 
-// Assignments of a search, or the shown run, and what was tried by hand. `quality`: what the points are judged by.
+// Assignments of a search, or the shown run, and trials by hand. `quality`: the measure that the points are judged by.
 std::vector<ParetoPoint> paretoPoints(const StudioSnapshot& snapshot, std::string* quality);
 
 class ParetoPlot {

@@ -1,4 +1,4 @@
-// Bottom tab: how close each step comes to what the machine can do, and where most could be gained.
+// Bottom tab: the distance of each step from the machine's peaks, and the steps with the most to gain.
 #include <fmt/format.h>
 
 #include <algorithm>

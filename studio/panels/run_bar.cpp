@@ -113,7 +113,7 @@ class RunBar : public Panel {
     }
   }
 
-  // The file's name, and behind it what else can be opened.
+  // The file's name, and a menu of other files to open.
   void drawModel(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     const std::string name =
         fileName(!snapshot.job->model.path.empty() ? snapshot.job->model.path : snapshot.work.file);
@@ -296,7 +296,7 @@ class RunBar : public Panel {
     advance(10);
   }
 
-  // Instead of what cannot be done with recorded runs.
+  // The text that replaces the controls while only recorded runs are open.
   void drawRecorded(const StudioSnapshot& snapshot) {
     const float room = result_left_ - x_ - ui_.px(16);
     const std::string text = "recorded " + displayText(snapshot.work.recorded_at, 40);

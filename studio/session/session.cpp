@@ -35,8 +35,8 @@ struct ReplacesJob {
 
 using Clock = std::chrono::steady_clock;
 
-// Indexing a record costs tens of milliseconds, and a frame of the window has to wait for what is timed; more often than this
-// nobody can look.
+// Shortest time between two published records: indexing one costs tens of milliseconds, and nobody can follow more of
+// them.
 constexpr auto kRecordInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxLogLines = 2000;
 constexpr std::int64_t kMaxLookedAt = 100;  // jobs of a database, for the one to show first

@@ -63,21 +63,21 @@ class Session : public SnapshotSource, private JobEvents {
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);
   void closeModel();
-  // `found`: what a search chose, for the record.
+  // `found`: the choice of a search, for the record.
   void startJob(PrecisionSearchResult* found = nullptr);
   // True where the open model must not run before its user has said so.
   bool askTrust();
   void answerTrust(TrustAnswer answer);
-  // Measures what is decided now against what was in force, both by interleaved timing; the result takes its place.
+  // Measures the current decisions against those in force by interleaved timing; the result takes their place.
   void tryOverrides();
   // The request of tryOverrides(). `previous`: the job that it is measured against.
   JobRequest tryRequest(const JobRecord& previous, JobDatabase& database) const;
-  // An engine begins what the next try will need, whatever is decided.
+  // Starts an engine that prepares the next try, whatever will be decided.
   void prepareTry(JobDatabase& database);
   // The request with decisions added.
   JobRequest requestWith(const Overrides& overrides, JobDatabase& database) const;
   void exportModel(const ExportCommand& command);
-  // Optimizes anew where something else is to be exported than what was measured.
+  // Optimizes again if the export asks for something else than was measured.
   void prepareExport(const ExportCommand& command);
   void verifyExport();
   // Calibrate, quantize, search, tune kernels.

@@ -112,7 +112,7 @@ void Session::exportModel(const ExportCommand& command) {
 void Session::verifyExport() {
   ExportResult& result = parts_.work.exported;
   if (!model_->worker.empty()) {
-    // The original is not here: the worker has judged what it wrote this file from.
+    // The original is not on this machine: the worker has verified the model that it wrote this file from.
     result.accuracy = job_->job().runs.back().accuracy;
     result.state = ExportResult::State::kDone;
     return;

@@ -1,5 +1,5 @@
-// Looking must not change the numbers: while something is timed the window draws on input alone, and what was timed while it
-// drew does not count.
+// Drawing must not change the numbers: while something is timed the window draws on input alone, and samples taken
+// while it drew do not count.
 #include <algorithm>
 #include <chrono>
 

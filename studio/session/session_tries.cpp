@@ -10,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// A what-if is asked to be quick: what is not told apart in so long is "no difference".
+// A what-if must be quick: versions that cannot be told apart within this time count as "no difference".
 constexpr double kTrySeconds = 0.7;
 constexpr double kTryWarmupSeconds = 0.1;
 constexpr double kVerdictSeconds = 4.5;
@@ -32,8 +32,8 @@ Precision commonPrecision(Precision base, const std::vector<PrecisionOverride>& 
   return base;
 }
 
-// Kernels are chosen as they were for `previous`: by what was measured where that was taken, which is not timed once more as a
-// whole, else by rules of thumb.
+// Kernels are chosen as they were for `previous`: by its measurements if it used them, without timing the whole plan
+// again, else by rules of thumb.
 void tuneLike(const RunRecord& previous, OptimizeOptions* optimize) {
   if (optimize->tune == TuneMode::kOff) return;
   const auto& dispatches = previous.dispatches;
@@ -158,7 +158,7 @@ void Session::tryOverrides() {
       std::make_shared<RunSet>(compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}));
   set->ratio.back() = medianRatio({old_run.latency_ns, old_run.turn}, {new_run.latency_ns, new_run.turn});
   parts_.comparison = std::move(set);
-  // The window goes on comparing with the model as it is, and showing what a search has found.
+  // The window keeps comparing with the original model, and keeps showing the findings of a search.
   JobRecord shown = tried;
   shown.sensitivities = shown_before->sensitivities;
   shown.tradeoffs = shown_before->tradeoffs;

@@ -27,7 +27,7 @@ struct OptimizeCommand {
   std::vector<std::string> inputs;  // texts of --input; empty: as given or guessed before
 };
 
-// End the running job; what was recorded is kept.
+// End the running job; its records are kept.
 struct CancelCommand {};
 
 // Answer to the question how to run a model that can touch files or run code of others.
@@ -53,7 +53,7 @@ enum class TuneGoal {
   kKernels,    // measure kernels and layouts at length
 };
 
-// Goes on with what was interrupted unless `restart`.
+// Resumes an interrupted job unless `restart`.
 struct TuneCommand {
   TuneGoal goal = TuneGoal::kCalibrate;
   std::string data;         // file or folder; kKernels needs none
@@ -76,7 +76,7 @@ struct Picture {
   std::vector<std::uint8_t> rgba;
 };
 
-// Write what is on the screen; the path's end says how: .png or .html.
+// Write the screen to a file; the path's end says how: .png or .html.
 struct ReportCommand {
   std::string path;
   std::shared_ptr<const PanelTable> table;  // of the tab in front; null: none
@@ -100,7 +100,7 @@ struct CompareCommand {
   std::vector<std::int64_t> runs;
 };
 
-// Decide against the optimizer; `measure`: at once against what was decided before, by interleaved timing.
+// Decide against the optimizer; `measure`: measure the decision at once against the one before, by interleaved timing.
 struct OverrideCommand {
   Overrides next;
   bool measure = false;

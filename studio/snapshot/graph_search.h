@@ -1,4 +1,4 @@
-// Finds nodes of a graph by what is written on them, fast enough for every keystroke.
+// Finds nodes of a graph by their texts, fast enough for every keystroke.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,8 @@ struct Overrides {
   bool empty() const { return pins.empty() && precisions.empty(); }
   bool operator==(const Overrides& other) const { return pins == other.pins && precisions == other.precisions; }
 
-  // The same with one more; what it contradicts goes. A pin or override that is there already is taken back.
+  // The same overrides with one more, without those that contradict it. A pin or override that is already there is
+  // removed.
   Overrides with(const KernelPin& pin) const;
   Overrides with(const PrecisionOverride& override) const;
   // With all of `more`, none of it taken back.
@@ -100,7 +101,7 @@ bool isTuningOf(const std::string& text, const std::string& spec, const std::str
 // A tuning record whose measurements are taken as they are: the plan that they give is not timed against the default once more.
 std::string trustedTuning(const std::string& record);
 
-// A tuning record (MemoryTuningStore's text) in which measuring can only choose what is pinned; plans are chosen anew.
+// A tuning record (MemoryTuningStore's text) in which measuring can only choose pinned kernels; plans are chosen anew.
 std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins);
 
 }  // namespace ipex_studio

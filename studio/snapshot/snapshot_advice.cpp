@@ -43,7 +43,7 @@ void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
       {Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
 }
 
-// Something else ran meanwhile: what follows is worth less.
+// Warns if other work ran meanwhile, which makes all figures less certain.
 void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
   const TimeStatistics& latency = index.optimized.latency;
   if (latency.samples < 2 || latency.p50_ns <= 0) return;
@@ -131,7 +131,7 @@ Advice pinAdvice(const StepCandidates& at, const DispatchRecord& other, std::str
   return advice;
 }
 
-// The costliest reorder whose reader has a kernel that takes what is there, for less than the two cost now.
+// The costliest reorder whose reader has a kernel for the existing layout that costs less than both together.
 void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
   const RunIndex& run = index.optimized;
   if (run.run == nullptr || run.latency.p50_ns <= 0) return;

@@ -1,4 +1,4 @@
-// "What to do next": sentences with a number and a link, derived from what was recorded.
+// "What to do next": sentences with a number and a link, derived from the records.
 #pragma once
 
 #include <vector>

@@ -105,8 +105,8 @@ std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<Ori
 std::string formatTime(double ns, int decimals = 2);
 // "2.17 ± 0.01 ms": a median and half of its interval in one unit.
 std::string formatSpread(const TimeStatistics& time);
-// "0.8 ms unattributed (1.2 %)": what no operation explains of `of_ns`. Timing each operation costs a little, so that together
-// they may take longer than a run; then that is said.
+// "0.8 ms unattributed (1.2 %)": the part of `of_ns` that no operation explains. Timing each operation costs a little,
+// so that together they may take longer than a run; then the text says so.
 std::string unattributedText(double ns, double of_ns);
 // The reason why a kernel was not taken, in words: "no-fast-implementation" as "the library has no fast one for this".
 // Codes that are not

@@ -38,7 +38,8 @@ bool isShown(const StudioSnapshot& snapshot, const std::vector<PrecisionRow>& ro
 // In order of execution. Works on the snapshot's own indexes; milliseconds for thousands of rows.
 std::vector<PrecisionRow> precisionRows(const StudioSnapshot& snapshot);
 
-// The decisions that make JobRecord::tradeoffs[place] of what is in force now; nothing where its assignment is not known.
+// The decisions that turn the overrides in force into JobRecord::tradeoffs[place]; nullopt if its assignment is not
+// known.
 std::optional<Overrides> overridesOf(const StudioSnapshot& snapshot, std::size_t place);
 
 }  // namespace ipex_studio

@@ -34,7 +34,7 @@ std::string tableCsv(const PanelTable& table);
 // model's names hold.
 nlohmann::json tableJson(const PanelTable& table);
 
-// "resnet50-operations": what a panel's table is called as a file, without its end.
+// File name of a panel's table without its end: "resnet50-operations".
 std::string tableFileName(const StudioSnapshot& snapshot, const std::string& panel);
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// Two texts line by line: what is in both, what only in the first, what only in the second.
+// Difference of two texts line by line: lines in both, lines only in the first, lines only in the second.
 #pragma once
 
 #include <cstdint>

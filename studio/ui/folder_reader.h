@@ -1,4 +1,4 @@
-// Reads what is in a folder on a thread of its own: a slow disk or a dead network share never stops the window.
+// Lists folders on a thread of its own: a slow disk or a dead network share never stops the window.
 #pragma once
 
 #include <cstdint>

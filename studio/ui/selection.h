@@ -43,7 +43,7 @@ class Selection {
   // Something that begins so was asked for and not taken yet.
   bool wants(const std::string& beginning) const;
   bool hasRequests() const { return !requests_.empty(); }
-  // Drops what nobody took; called at the end of each frame.
+  // Drops requests that no panel took; called at the end of each frame.
   void ageRequests();
 
  private:

@@ -1,4 +1,5 @@
-// The few widgets all panels are made of, and what they need to draw. Text always goes in as data, never as a format.
+// The widgets that all panels are made of, and the data that they need to draw. Text always goes in as data, never as a
+// format.
 #pragma once
 
 #include <imgui.h>

@@ -207,7 +207,7 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   };
   WindowSettings& set = settings_;
   if (!selection_.front_panel.empty()) set.hide_bottom = false;
-  // A small window starts with the graph, what is slow and what to do about it; the rest is a click away.
+  // A small window starts with the graph, the slow operations and the advice; the rest is a click away.
   if (!drawn_) folded_right_ = points_wide < kMinForAll;
   drawn_ = true;
   bool hide_right = set.hide_right || folded_right_;
@@ -367,7 +367,7 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
   endArea();
 }
 
-// At the right of the tabs: what the front one shows, as a file beside the model's name in the current folder.
+// Links at the right of the tabs that save the front tab's table as a file in the current folder.
 void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands) {
   const auto save = [&](const char* ending) {
     commands.post(SaveTableCommand{std::make_shared<const PanelTable>(panelTable(front.name(), snapshot)),

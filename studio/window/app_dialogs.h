@@ -9,7 +9,7 @@ namespace ipex_studio {
 class AppDialogs {
  public:
   explicit AppDialogs(const Ui& ui) : ui_(ui), files_(ui), tuning_(ui) {}
-  // Draws what is open over everything else; opens on "file.open", "tune.…", and when the snapshot asks for trust.
+  // Draws the open dialog over everything else; opens on "file.open", "tune.…", and when the snapshot asks for trust.
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
   bool settled() const { return files_.settled() && tuning_.settled(); }
 

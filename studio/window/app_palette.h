@@ -11,7 +11,7 @@ namespace ipex_studio {
 class Palette {
  public:
   explicit Palette(const Ui& ui) : ui_(ui) {}
-  // Draws what is open over everything else; opens on "palette" and "shortcuts". What is chosen is requested.
+  // Draws the open list over everything else; opens on "palette" and "shortcuts". The chosen action is requested.
   void draw(Selection& selection);
   bool open() const { return open_; }
 

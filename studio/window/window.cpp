@@ -202,7 +202,7 @@ class OffscreenRunner {
 
   // Draws one frame; then `settled()` tells whether the last ones looked the same.
   void frame() {
-    // Nobody gives it input, so while something is timed it draws nothing; not for ever, as a script may want to cancel.
+    // It gets no input, so it draws nothing while something is timed; not for ever, since a script may want to cancel.
     const std::int64_t longest_ns = nowNs() + kLongestTimed_ns;
     while (source_.timed() && nowNs() < longest_ns) glfwWaitEventsTimeout(kWait_s);
     const bool working = shown_ && shown_->status.state == JobState::kWorking && !app_.selection().hasRequests();

@@ -90,8 +90,8 @@ PlanCache::Entry* PlanCache::find(const Signature& signature) const {
   return nullptr;
 }
 
-// Readers announce themselves before they look at the table and until they hold the entry; what a writer took out of
-// the table is freed only when it has since seen no reader. Sequentially consistent on purpose: a reader that the
+// Readers announce themselves before they look at the table and until they hold the entry; a writer frees entries that
+// it took out of the table only after it has seen no reader. Sequentially consistent on purpose: a reader that the
 // writer did not see comes after the new table.
 PlanCache::Entry* PlanCache::hold(const Signature& signature) const {
   readers_.fetch_add(1);

@@ -121,8 +121,8 @@ struct PlanCache::Running {
       : instance(plan), inputs(input_count, nullptr), outputs(plan.outputs().size(), nullptr) {}
   Plan::Instance instance;
 
-  // The rows of `tensor` in memory of `desc`, which holds more. What stands in the others are numbers, none of a call before
-  // that may have been refused for them.
+  // Copies the rows of `tensor` into memory of `desc`, which holds more. The other rows are filled with valid numbers,
+  // not with values of an earlier call, for which this one might be refused.
   const void* pad(std::size_t input, const TensorDesc& desc, const at::Tensor& tensor) {
     padded.resize(inputs.size());
     Padded& own = padded[input];

@@ -9,7 +9,7 @@
 
 namespace ipex_studio {
 
-// All that packed weights depend on here besides what they are made of: instruction sets and versions of libraries.
+// Everything that packed weights depend on besides their source: instruction sets and versions of libraries.
 std::string preparedMachine();
 
 // Those beside the archives that this process has open right now: while torch::jit::load reads a file, that is one of them,

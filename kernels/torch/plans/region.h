@@ -13,8 +13,8 @@
 
 namespace ipex_studio {
 
-// Saved as (plan text, constants, library version, what was chosen by measuring, batch buckets). Prepared state is never saved: it is
-// made for the machine that loads; choices that were measured elsewhere are left aside there.
+// Saved as (plan text, constants, library version, tuning record, batch buckets). Prepared state is never saved: it is
+// made for the machine that loads, which ignores choices measured on other machines.
 class Region : public torch::CustomClassHolder, public ValueSource {
  public:
   using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>>;

@@ -17,17 +17,17 @@ std::string tuningLibraries();
 // Thread-safe.
 class Tuning : public torch::CustomClassHolder {
  public:
-  // mode: "off", "quick", "full"; record: what was measured before, as MemoryTuningStore writes it. Anything else in
-  // either reads as "off" and as nothing.
+  // mode: "off", "quick", "full"; record: earlier measurements, as MemoryTuningStore writes them. Other modes read as
+  // "off", other records as empty.
   Tuning(const std::string& mode, bool allow_winograd, const std::string& record);
 
   // All measuring together takes no longer than about so long (s).
   void setBudget(double budget_s) { budget_s_ = budget_s; }
-  // `may_measure`: false for sizes that come later, which take what is known. All regions share the time there is.
+  // `may_measure`: false for later sizes, which take known choices. All regions share one time budget.
   TunedPlan choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
                    bool may_measure);
 
-  // All that is known, or only what was measured here.
+  // The record of everything known, or only of what this process measured.
   std::string record(bool fresh) const;
   // Steps measured, steps in all, time spent (ns).
   std::vector<std::int64_t> progress() const;

@@ -1,4 +1,4 @@
-// The dialog for what has no widget of its own: flags of the command line, for the next run.
+// The dialog for options without a widget of their own: flags of the command line, for the next run.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace ipex_studio {
 class FlagsDialog {
  public:
   explicit FlagsDialog(const Ui& ui) : ui_(ui) {}
-  // To be called in the window that draws it. Begins with what is in force.
+  // To be called in the window that draws it. Begins with the flags in force.
   void open(const StudioSnapshot& snapshot);
   void draw(const StudioSnapshot& snapshot, Commands& commands);
 

@@ -1,4 +1,4 @@
-// The dialog in which a person says what to run the model with: what was given or guessed is filled in.
+// The dialog for the model's inputs; the given or guessed ones are filled in.
 #pragma once
 
 #include <array>

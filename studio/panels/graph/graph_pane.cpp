@@ -20,7 +20,7 @@ bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
       followAnchor(*scene, wanted);
     }
   }
-  // Its first picture: what the view was taken over from may have been another layout.
+  // The pane's first scene: the view may have been taken over from another layout.
   if (!scene_ && canvas_.atStart()) canvas_.requestStart();
   canvas_.trace(-1);
   scene_ = std::move(scene);
@@ -179,7 +179,7 @@ void GraphPane::step(Selection& selection, bool to_users) const {
     const CanvasEdge& edge = canvas.edges[canvas.edges_of[i]];
     const std::int32_t other = to_users ? edge.to : edge.from;
     if ((to_users ? edge.from : edge.to) != from) continue;
-    // Inputs and outputs are nobody's origin, so they cannot be selected.
+    // Inputs and outputs have no origin, so they cannot be selected.
     if (scene_->graph_node[other] < 0 && scene_->module[other] < 0) continue;
     if (best < 0) best = other;
   }

@@ -39,7 +39,7 @@ class GraphPanel : public Panel {
       return;
     }
     const float width = ImGui::GetWindowWidth();
-    // Side by side needs room; what was chosen by hand stays.
+    // Side by side needs room; an arrangement chosen by hand stays.
     if (!arrangement_chosen_) {
       arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit
                      : index.stages.size() < 2     ? Arrangement::kBefore
@@ -335,7 +335,7 @@ class GraphPanel : public Panel {
     }
   }
 
-  // One line below the canvases: what the colours and signs mean.
+  // The legend: one line below the canvases that explains colours and signs.
   void drawLegend() {
     const float top = ImGui::GetWindowHeight() - std::floor(ui_.px(kLegendPoints));
     const float right = ImGui::GetWindowWidth() - ui_.px(13);

@@ -68,7 +68,7 @@ std::shared_ptr<const GraphScene> makeGraphScene(const JobRecord& job, const Job
                                                  std::shared_ptr<const GraphUnion> all, const UnionLayout& placed,
                                                  const ScenePicture& picture, const std::atomic<bool>* cancel);
 
-// "3×3 s2 64→128", "1×64×56×56": what a person wants to know of a node in one line.
+// The most important facts of a node in one line: "3×3 s2 64→128", "1×64×56×56".
 std::string nodeFacts(const GraphSnapshot& graph, const GraphNode& node);
 // "layer1.0.conv3 + relu", or the kind where a node has no name.
 std::string nodeTitle(const GraphNode& node);

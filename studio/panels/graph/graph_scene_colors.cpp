@@ -175,7 +175,7 @@ void SceneBuilder::colorByPrecision() {
     if (row != nullptr) texts[n] = row->precision;
     const std::int32_t node = scene_->graph_node[n];
     if (!texts[n].empty() || node < 0 || graph_.nodes[node].outputs.empty()) continue;
-    // Not measured: what the graph says.
+    // Without a measurement the graph's type is shown.
     const GraphValue* output = value(graph_.nodes[node].outputs.front());
     if (output != nullptr) texts[n] = dtypeOf(output->type);
     if (texts[n] == "f32") texts[n] = "fp32";
