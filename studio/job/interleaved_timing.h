@@ -5,12 +5,12 @@
 
 namespace ipex_studio {
 
-// With fewer the interval means little.
+// With fewer rounds the interval means little.
 constexpr int kMinRoundsToDecide = 7;
 
-// True when every turn has the same version ahead, and the 95 % interval too: of two equal versions that happens once in 64
-// times, however often it is looked at, so that looking does not make chance a difference. Also true when the interval is so
-// narrow that there is no difference worth telling. Both have the same rounds, at least kMinTurnsToDecide.
+// True if the same version is ahead in every round and in the 95 % interval: two equal versions reach that once in 64 times,
+// however often it is checked, so that checking early does not turn chance into a difference. Also true if the interval is
+// too narrow to hold a difference worth reporting. Both have the same rounds, at least kMinRoundsToDecide.
 bool isDecided(const RoundSamples& before, const RoundSamples& after);
 
 }  // namespace ipex_studio

@@ -16,8 +16,8 @@ namespace {
 constexpr int kTimingRounds = 10;  // per variant, at least; the interval resamples rounds
 constexpr int kMaxTimingRounds = 40;
 constexpr double kLongestTurn_s = 0.3;
-constexpr int kMaxRepeats = 2;  // of a turn that the window was drawn over
-// Longer than OpenMP threads spin after their last parallel region, so that the next turn has the cores for itself.
+constexpr int kMaxRepeats = 2;  // of a round that the window was drawn over
+// Longer than OpenMP threads spin after their last parallel region, so that the next round has the cores for itself.
 constexpr auto kPause = std::chrono::milliseconds(20);
 // Time kept back for comparing results after the last round.
 constexpr double kVerdict_s = 0.3;
@@ -49,7 +49,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
   }
 }
 
-// Samples of a turn that nothing of this program ran beside.
+// Samples of a round during which nothing of this program ran.
 std::vector<std::int64_t> ModelJob::undisturbed(const RoundResult& result) {
   const auto begin = static_cast<double>(result.begin_ns);
   if (!model_.worker.empty() || !events_.disturbed(begin, begin + static_cast<double>(result.wall_ns)))

@@ -126,7 +126,7 @@ class Session : public SnapshotSource, private JobEvents {
   bool trusted_ = false;                      // the open model runs without the sandbox, as its user said
   std::string history_path_;                  // of the database the history came from
   std::chrono::steady_clock::time_point try_begin_{};
-  std::string tried_key_;                               // the conditions that what follows is of
+  std::string tried_key_;                               // the conditions that the trials below were made under
   std::vector<SensitivityRecord> tried_sensitivities_;  // of the newest search
   std::vector<TradeoffRecord> tried_tradeoffs_;
   OverrideHistory overrides_;
@@ -136,7 +136,7 @@ class Session : public SnapshotSource, private JobEvents {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   Cancellation cancellation_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable posted_;
   std::deque<Command> commands_;
   bool stopping_ = false;
