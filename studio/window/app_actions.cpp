@@ -41,10 +41,6 @@ bool chordIsPressed(std::string keys, bool typing) {
   return (ctrl || !typing) && keyIsPressed(keys);
 }
 
-}  // namespace
-
-namespace {
-
 // "tab.NAME" of every tab, in their order.
 const std::vector<Action>& tabActions() {
   static std::deque<std::string> names;  // a deque moves nothing
