@@ -53,11 +53,10 @@ const PanelEntry& panelNamed(const std::string& name) {
               fmt::format("There is no panel '{}'; choose one of: {}.", displayText(name, 40), names));
 }
 
+TableSource tableSource(const std::string& panel) { return {panel, panelNamed(panel).fill}; }
+
 PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot) {
-  PanelTable table;
-  table.panel = panel;
-  panelNamed(panel).fill(snapshot, &table);
-  return table;
+  return filledTable(tableSource(panel), snapshot);
 }
 
 }  // namespace ipex_studio

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "studio/panels/panel.h"
+#include "studio/snapshot/snapshot_tables.h"
 
 namespace ipex_studio {
 
@@ -17,6 +18,9 @@ std::vector<std::unique_ptr<Panel>> makePanels(const Ui& ui);
 
 // `name` as in --panel. Throws Error(kUsage) naming all panels for an unknown one.
 const PanelEntry& panelNamed(const std::string& name);
+
+// Throws as above.
+TableSource tableSource(const std::string& panel);
 
 // The table of a panel; it may be empty. Throws as above.
 PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot);

@@ -66,7 +66,7 @@ void Session::handle(const StepOverridesCommand& command) {
 }
 
 void Session::saveTable(const SaveTableCommand& command) {
-  const PanelTable& table = *command.table;
+  const PanelTable table = filledTable(command.table, *latest());
   const std::string text = endsWith(command.path, ".json") ? dumpJson(tableJson(table)) + "\n" : tableCsv(table);
   std::ofstream file(command.path, std::ios::binary | std::ios::trunc);
   file << text;
@@ -83,8 +83,7 @@ void Session::saveReport(const ReportCommand& command) {
   const std::string png = picture.rgba.empty() ? "" : encodePng(picture.width, picture.height, picture.rgba);
   const bool html = endsWith(command.path, ".html");
   checkOutputPath(command.path);
-  writeFileAtomically(command.path,
-                      html ? screenReportHtml(*latest(), {command.table.get(), command.selected, png}) : png);
+  writeFileAtomically(command.path, html ? screenReportHtml(*latest(), {command.table, command.selected, png}) : png);
   parts_.status.message = fmt::format("Wrote what is on the screen to {}.", command.path);
   log(LogLevel::kInfo, parts_.status.message);
 }

@@ -14,6 +14,7 @@
 namespace ipex_studio {
 
 struct PanelTable;
+struct StudioSnapshot;
 
 // Open a model (.pt) or a database of recorded runs (.db).
 struct OpenCommand {
@@ -36,8 +37,8 @@ struct TrustCommand {
   TrustAnswer answer = TrustAnswer::kRefuse;
 };
 
-// Write the optimized model to `path` and compare the file's results with the model's. What is wished for and is not what
-// was measured last is optimized and measured first.
+// Write the optimized model to `path` and compare the file's results with the model's. If precision or kernels differ
+// from those measured last, the model is optimized and measured with them first.
 struct ExportCommand {
   std::string path;
   ExportForm form = ExportForm::kCompiled;
@@ -76,17 +77,23 @@ struct Picture {
   std::vector<std::uint8_t> rgba;
 };
 
+// A panel's table that is yet to be filled, so that a command can leave the work to the thread that writes the file.
+struct TableSource {
+  std::string panel;
+  void (*fill)(const StudioSnapshot& snapshot, PanelTable* table) = nullptr;  // null: no table
+};
+
 // Write the screen to a file; the path's end says how: .png or .html.
 struct ReportCommand {
   std::string path;
-  std::shared_ptr<const PanelTable> table;  // of the tab in front; null: none
-  std::vector<std::string> selected;        // names of what is selected
+  TableSource table;                  // of the tab in front, if any
+  std::vector<std::string> selected;  // names of what is selected
   std::shared_ptr<const Picture> picture;
 };
 
 // Write a panel's table to `path`; its end says how: .csv or .json.
 struct SaveTableCommand {
-  std::shared_ptr<const PanelTable> table;
+  TableSource table;
   std::string path;
 };
 

@@ -90,7 +90,7 @@ std::string screenReportHtml(const StudioSnapshot& snapshot, const ScreenReport&
     text += "</p>\n";
   }
   text += adviceHtml(*snapshot.index);
-  if (report.table != nullptr) text += tableHtml(*report.table);
+  if (report.table.fill != nullptr) text += tableHtml(filledTable(report.table, snapshot));
   return text + "</main></body></html>\n";
 }
 

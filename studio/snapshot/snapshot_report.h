@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "studio/snapshot/snapshot.h"
+#include "studio/snapshot/snapshot_tables.h"
 
 namespace ipex_studio {
 
-struct PanelTable;
-
 struct ScreenReport {
-  const PanelTable* table = nullptr;  // of the tab in front; null: none
+  TableSource table;                  // of the tab in front, if any
   std::vector<std::string> selected;  // names of what is selected
   std::string png;                    // the bytes of the picture; empty: none
 };

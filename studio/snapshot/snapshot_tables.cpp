@@ -22,6 +22,13 @@ std::string csvText(const std::string& raw) {
 
 }  // namespace
 
+PanelTable filledTable(const TableSource& source, const StudioSnapshot& snapshot) {
+  PanelTable table;
+  table.panel = source.panel;
+  source.fill(snapshot, &table);
+  return table;
+}
+
 std::string tableCsv(const PanelTable& table) {
   std::string text;
   for (std::size_t c = 0; c < table.columns.size(); ++c) text += (c > 0 ? "," : "") + table.columns[c];

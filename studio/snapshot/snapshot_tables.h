@@ -27,6 +27,9 @@ struct PanelTable {
   std::vector<PanelTable> more{};  // what else the panel shows, each under its name
 };
 
+// `source.fill` must be set.
+PanelTable filledTable(const TableSource& source, const StudioSnapshot& snapshot);
+
 // RFC 4180, header first. Text that a spreadsheet would take for a formula gets a leading apostrophe. What else the panel
 // shows follows after an empty line, with a header of its own.
 std::string tableCsv(const PanelTable& table);

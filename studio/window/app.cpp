@@ -140,7 +140,7 @@ ReportCommand App::reportOf(const StudioSnapshot& snapshot, const std::string& p
   ReportCommand command;
   command.path = path;
   const std::string panel = alone_ != nullptr ? alone_->name() : tab_;
-  if (!panel.empty()) command.table = std::make_shared<const PanelTable>(panelTable(panel, snapshot));
+  if (!panel.empty()) command.table = tableSource(panel);
   const RunIndex& run = snapshot.index->optimized;
   for (const std::int32_t r : rowsOf(run, selection_.origins())) {
     if (command.selected.size() < kMaxNames) command.selected.push_back(run.rows[static_cast<std::size_t>(r)].name);
@@ -370,8 +370,7 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
 // Links at the right of the tabs that save the front tab's table as a file in the current folder.
 void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands) {
   const auto save = [&](const char* ending) {
-    commands.post(SaveTableCommand{std::make_shared<const PanelTable>(panelTable(front.name(), snapshot)),
-                                   tableFileName(snapshot, front.name()) + ending});
+    commands.post(SaveTableCommand{tableSource(front.name()), tableFileName(snapshot, front.name()) + ending});
   };
   const bool csv = selection_.take("tab.save-csv");
   const bool json = selection_.take("tab.save-json");

@@ -262,7 +262,7 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
   if (options.report_path.empty()) return;
   const ReportCommand report = app.reportOf(runner.shown(), options.report_path);
   std::ofstream file(options.report_path, std::ios::binary | std::ios::trunc);
-  file << screenReportHtml(runner.shown(), {report.table.get(), report.selected, runner.png()});
+  file << screenReportHtml(runner.shown(), {report.table, report.selected, runner.png()});
   if (!file.flush()) {
     throw Error(ExitCode::kFailure, "The report could not be written to '" + options.report_path +
                                         "'; choose a folder that can be written.");

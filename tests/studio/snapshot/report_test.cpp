@@ -25,10 +25,9 @@ TEST(Report, HoldsNothingThatIsNotText) {
   for (StepRecord& step : evil->runs.back().steps) step.name = "</td><iframe src='http://evil'>" + step.name;
   const SnapshotPtr snapshot = makeSnapshot(evil, testing::donePartsOf(*evil), nullptr);
   for (const char* panel : {"operations", "remarks", "text", "log", "kernels", ""}) {
-    const PanelTable table = panelTable(*panel == '\0' ? "run" : panel, *snapshot);
-    const std::string html = screenReportHtml(
-        *snapshot,
-        {*panel == '\0' ? nullptr : &table, {"<b>selected</b>"}, std::string("\x89PNG\r\n\x1a\n\0\x01", 10)});
+    const std::string html = screenReportHtml(*snapshot, {*panel == '\0' ? TableSource{} : tableSource(panel),
+                                                          {"<b>selected</b>"},
+                                                          std::string("\x89PNG\r\n\x1a\n\0\x01", 10)});
     EXPECT_THAT(html, Not(HasSubstr("<script"))) << panel;
     EXPECT_THAT(html, Not(HasSubstr("<iframe"))) << panel;
     EXPECT_THAT(html, Not(HasSubstr("<img src"))) << panel;

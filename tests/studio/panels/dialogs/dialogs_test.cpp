@@ -272,7 +272,7 @@ TEST_F(DialogsTest, ReportsAreAskedForWithWhatIsSelected) {
   const auto report = app_.takeReport();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->path, "resnet50-report.html");
-  EXPECT_EQ(report->table->panel, "operations");
+  EXPECT_EQ(report->table.panel, "operations");
   EXPECT_THAT(report->selected, Not(::testing::IsEmpty()));
   EXPECT_FALSE(app_.takeReport());
 }
@@ -285,7 +285,7 @@ TEST_F(DialogsTest, LinksBesideTheTabsSaveWhatTheTabShows) {
     for (float x = 1470; x < 1600; x += 12) {
       ui_.click(x, y, [&] { app_.frame(*snapshot_, commands_); });
       for (const SaveTableCommand& save : posted<SaveTableCommand>()) {
-        EXPECT_EQ(save.table->panel, "operations");
+        EXPECT_EQ(save.table.panel, "operations");
         paths.insert(save.path);
       }
     }
