@@ -10,10 +10,11 @@ import argparse
 import os
 import random
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
+
+import ratios
 
 COLUMNS = ("region, step, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, precision, "
            "arena_begin, arena_size, last_use")
@@ -52,15 +53,10 @@ def bench(build, model, precision, database, options):
     return p50, rows
 
 
-def interval(pairs, seed=0):
-    """Median of the first over median of the second, and the 95 % interval by drawing rounds."""
-    generator = random.Random(seed)
-
-    def ratio(chosen):
-        return statistics.median(a for a, _ in chosen) / statistics.median(b for _, b in chosen)
-
-    drawn = sorted(ratio([generator.choice(pairs) for _ in pairs]) for _ in range(1000))
-    return ratio(pairs), drawn[25], drawn[974]
+def interval(pairs):
+    """Median of the first over median of the second with its 95 % interval; each pair is one round."""
+    rounds = range(len(pairs))
+    return ratios.median_ratio(([a for a, _ in pairs], rounds), ([b for _, b in pairs], rounds))
 
 
 def differences(old, new, renamed):
