@@ -61,7 +61,7 @@ struct TriedBefore {
   std::int64_t started_unix_ns = 0;  // of that search
   std::vector<SensitivityRecord> sensitivities;
   std::vector<TradeoffRecord> tradeoffs;
-  // What-ifs, oldest first: their decisions and two runs, "before" and "optimized", with latencies, rounds and accuracy alone.
+  // The what-ifs, oldest first: their decisions and two runs, "before" and "optimized", with latencies, rounds and accuracy alone.
   std::vector<JobRecord> what_ifs;
 };
 

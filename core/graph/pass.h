@@ -16,7 +16,8 @@
 
 namespace ipex_studio {
 
-// Why a pass left a match alone. False (no reason) if it did not, or if nothing matched and no remark is due.
+// Why a pass left a match alone. It holds no reason, and is false, where the pass took the match, or where nothing
+// matched and no remark is due.
 struct Decline {
   const char* reason = nullptr;  // of reasons.h
   std::string text;              // a sentence
@@ -25,7 +26,7 @@ struct Decline {
 
 class PassContext {
  public:
-  // `graph index` is of the graph as it is now.
+  // The graph index describes the graph as it is now.
   PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options,
               const GraphIndex& graph_index)
       : rewriter(rewriter),

@@ -74,8 +74,8 @@ class Rewriter {
   // called only if the answer is not known: a no stays a no until a rewrite makes such a node or a pass of libtorch has
   // run.
   bool graphWrites(const std::function<const GraphIndex&()>& graph_index);
-  // Nodes of `graph index` whose kind and number of operands are those of an operator that writes to memory, and calls. Only those
-  // need be matched with their schemas, which takes long.
+  // Nodes of the graph index whose kind and number of operands are those of an operator that writes to memory, and
+  // calls. Only those need be matched with their schemas, which takes long.
   NodeWalk nodesThatMayWrite(const GraphIndex& graph_index);
 
   // Counts and remarks so far, for the pipeline.

@@ -140,7 +140,7 @@ ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, doub
 
 ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels) {
   if (histogram.empty() || extremes.low == extremes.high) return extremes;
-  // As in Migacz, no range has fewer bins than levels: a histogram cannot show what quantization changes there, and
+  // Candidate ranges follow Migacz: no range has fewer bins than levels: a histogram cannot show what quantization changes there, and
   // only the tail of the range would count.
   const double least = levels * histogram.width();
   return search(extremes, [&](ValueRange range) {

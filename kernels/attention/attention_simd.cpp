@@ -3,7 +3,7 @@
 // Queries are the lanes of vectors: scores stand as [key][query], so q is transposed once per block of queries, k and v
 // are read as scalars where they lie, in any strides, and maxima and sums need no exchange between lanes. Few queries
 // go one by one along depth and width instead. A mask that stays, or that several heads share, is asked for with its
-// queries side by side; any other is turned for each block.
+// queries side by side; any other is transposed for each block.
 //
 // y is written with the two innermost batch-like axes exchanged where spec says heads_last: [N, H, S, D] lies in memory
 // as [N, S, H, D], as the projection behind it wants to read it.

@@ -1,7 +1,7 @@
 // Reads the elements of a tuple where they came from.
 //   before  %t = prim::TupleConstruct(%a, %b)   %c = prim::TupleIndex(%t, 1)   %d, %e = prim::TupleUnpack(%t)
 //   after   %b, %a, %b
-// What a module gives along with its result, the weights of attention for one, is read by nobody then. Declines: nothing
+// Nothing reads a module's secondary results, such as the weights of attention, after this. Declines: nothing
 // with a remark (an index that is not constant). Runs before fold-constants, which runs it again behind every branch it
 // takes. Numerics: none.
 #include "core/graph/node_facts.h"

@@ -61,7 +61,7 @@ Begun begin(const EngineJob& job, Channel& channel) {
   return begun;
 }
 
-// Does the work that no decision changes ahead, then takes the job that it waited for.
+// The work that no decision changes is done here, ahead of the job; then the job is taken from the channel.
 EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
   channel.progress("prepare", 0.1);
   begun.frozen = freezeModel(begun.model->module(), begun.inputs->example(), job.optimize.preserved_methods);

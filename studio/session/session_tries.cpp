@@ -1,4 +1,4 @@
-// What-ifs of a session: decisions measured against those before, and trials on this model in other sessions.
+// The what-ifs of a session: decisions measured against those before, and trials on this model in other sessions.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -60,10 +60,10 @@ class PlanCache {
   void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
 
   // Sets batch sizes that share plans. A call whose batch (axis 0 of the first input, and of all that have as many
-  // rows) lies between two of them runs on the
-  // plan of the next larger one, on copies of the inputs with rows of zeros behind, and gets the first rows of the results:
-  // few plans then serve all sizes. Only where this is proven not to change a result (core/plan/batch_independence.h); others get
-  // plans of their own. Ascending, each >= 1 and at most kMaxBatch; empty: off. Not while runs are under way.
+  // rows) lies between two of them runs on the plan of the next larger one, on copies of the inputs with rows of zeros
+  // behind, and gets the first rows of the results: few plans then serve all sizes. Only where this is proven not to
+  // change a result (core/plan/batch_independence.h); others get plans of their own. Ascending, each >= 1 and
+  // at most kMaxBatch; empty: off. Not while runs are under way.
   static constexpr std::int64_t kMaxBatch = 1 << 16;
   void setBatchBuckets(std::vector<std::int64_t> buckets);
   const std::vector<std::int64_t>& batchBuckets() const { return buckets_; }
