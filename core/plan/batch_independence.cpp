@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/plan/plan_compiler.h"
+#include "core/plan/plan_trace.h"
 
 namespace ipex_studio {
 namespace {

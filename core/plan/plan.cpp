@@ -12,29 +12,33 @@
 namespace ipex_studio {
 std::unique_ptr<Plan> Plan::compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
                                     WeightCache& weights) {
-  if (!request.micro_batches) return PlanCompiler(spec, request, kernels, weights).compile();
+  const auto compiled = [&](const PlanRequest& sized) {
+    return std::unique_ptr<Plan>(new Plan(PlanCompiler(spec, sized, kernels, weights).compile()));
+  };
+  if (!request.micro_batches) return compiled(request);
   const PlanRequest micro_batch = withSamples(request, request.micro_batches->inputs, request.micro_batches->samples);
-  std::unique_ptr<Plan> plan = PlanCompiler(spec, micro_batch, kernels, weights).compile();
+  std::unique_ptr<Plan> plan = compiled(micro_batch);
   plan->repeat(*request.micro_batches, request.tensor_inputs);
   return plan;
 }
 
 void Plan::repeat(const MicroBatches& micro_batches, const std::vector<TensorDesc>& inputs) {
-  IPEX_CHECK(micro_batches.output_rows.size() == outputs_.size(), "micro_batches of another plan");
+  IPEX_CHECK(micro_batches.output_rows.size() == parts_.outputs.size(), "micro_batches of another plan");
   micro_batches_ = micro_batches;
-  inputs_ = inputs;
-  for (const std::int32_t pointer : io_pointers_) {
-    Slot& slot = slots_[static_cast<std::size_t>(pointer)];
+  parts_.inputs = inputs;
+  for (const std::int32_t pointer : parts_.io_pointers) {
+    PlanSlot& slot = parts_.slots[static_cast<std::size_t>(pointer)];
     const auto index = static_cast<std::size_t>(slot.index);
-    if (slot.home == Home::kOutput) slot.sample_bytes = micro_batches.output_rows[index] * outputs_[index].rowBytes();
-    if (slot.home == Home::kInput && micro_batches.inputs[index]) slot.sample_bytes = inputs[index].rowBytes();
+    if (slot.home == SlotHome::kOutput)
+      slot.sample_bytes = micro_batches.output_rows[index] * parts_.outputs[index].rowBytes();
+    if (slot.home == SlotHome::kInput && micro_batches.inputs[index]) slot.sample_bytes = inputs[index].rowBytes();
   }
-  for (std::size_t o = 0; o < outputs_.size(); ++o) {
-    Dims dims = outputs_[o].dims;
+  for (std::size_t o = 0; o < parts_.outputs.size(); ++o) {
+    Dims dims = parts_.outputs[o].dims;
     dims[0] = micro_batches.output_rows[o] * micro_batches.batch;
-    outputs_[o] = contiguousDesc(outputs_[o].dtype, dims);
+    parts_.outputs[o] = contiguousDesc(parts_.outputs[o].dtype, dims);
   }
-  for (StepRecord& record : step_records_) {
+  for (StepRecord& record : parts_.step_records) {
     record.micro_batches = static_cast<std::int32_t>(micro_batches.count());
     record.flops *= micro_batches.count();
     record.bytes *= micro_batches.count();
@@ -42,18 +46,18 @@ void Plan::repeat(const MicroBatches& micro_batches, const std::vector<TensorDes
 }
 
 Plan::Instance::Instance(const Plan& plan)
-    : plan_(plan), arena_(plan.arena_bytes_), pointers_(plan.slots_.size(), nullptr) {
+    : plan_(plan), arena_(plan.parts_.arena_bytes), pointers_(plan.parts_.slots.size(), nullptr) {
   for (std::size_t p = 0; p < pointers_.size(); ++p) {
-    const Slot& slot = plan.slots_[p];
-    if (slot.home == Home::kArena) pointers_[p] = static_cast<char*>(arena_.data()) + slot.offset;
+    const PlanSlot& slot = plan.parts_.slots[p];
+    if (slot.home == SlotHome::kArena) pointers_[p] = static_cast<char*>(arena_.data()) + slot.offset;
     // Kernels read sources only; the table is shared by sources and destinations.
-    if (slot.home == Home::kConstant) pointers_[p] = const_cast<void*>(slot.constant);
+    if (slot.home == SlotHome::kConstant) pointers_[p] = const_cast<void*>(slot.constant);
   }
-  for (const Step& step : plan.steps_) states_.push_back(step.op->newState());
+  for (const PlanStep& step : plan.parts_.steps) states_.push_back(step.op->newState());
   const PreparedOp* next = nullptr;
   for (std::size_t s = states_.size(); s-- > 0;) {
     if (states_[s]) states_[s]->next = next;
-    const PreparedOp& op = *plan.steps_[s].op;
+    const PreparedOp& op = *plan.parts_.steps[s].op;
     // Weights that are read without a prefetch range evict memory that is prefetched for a later step.
     if (std::find(op.packed.begin(), op.packed.end(), true) != op.packed.end())
       next = op.firstReads(0).bytes > 0 ? &op : nullptr;
@@ -62,24 +66,24 @@ Plan::Instance::Instance(const Plan& plan)
 
 void Plan::Instance::bind(const void* const* inputs, void* const* outputs, std::int64_t micro_batch) {
   const std::int64_t sample = plan_.micro_batches_.firstSample(micro_batch);
-  for (std::int32_t pointer : plan_.io_pointers_) {
-    const Slot& slot = plan_.slots_[static_cast<std::size_t>(pointer)];
-    char* base = slot.home == Home::kOutput ? static_cast<char*>(outputs[slot.index])
-                                            : const_cast<char*>(static_cast<const char*>(inputs[slot.index]));
+  for (std::int32_t pointer : plan_.parts_.io_pointers) {
+    const PlanSlot& slot = plan_.parts_.slots[static_cast<std::size_t>(pointer)];
+    char* base = slot.home == SlotHome::kOutput ? static_cast<char*>(outputs[slot.index])
+                                                : const_cast<char*>(static_cast<const char*>(inputs[slot.index]));
     pointers_[static_cast<std::size_t>(pointer)] = base + slot.offset + sample * slot.sample_bytes;
   }
 }
 
 void Plan::Instance::execute(std::size_t index) {
-  const Step& step = plan_.steps_[index];
+  const PlanStep& step = plan_.parts_.steps[index];
   void** first = pointers_.data() + step.first_pointer;
   step.op->execute(states_[index].get(), first, first + step.src_count,
-                   static_cast<char*>(arena_.data()) + plan_.scratch_offset_);
+                   static_cast<char*>(arena_.data()) + plan_.parts_.scratch_offset);
   if (ExecState* state = states_[index].get()) {
     if (const char* why = state->takeFailure()) {
       throw Error(ExitCode::kFailure,
                   fmt::format("The model cannot run on these inputs: '{}': {}; give it other inputs.",
-                              plan_.step_records_[index].name, why));
+                              plan_.parts_.step_records[index].name, why));
     }
   }
 }
@@ -87,19 +91,20 @@ void Plan::Instance::execute(std::size_t index) {
 void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
     bind(inputs, outputs, micro_batch);
-    for (std::size_t step = 0; step < plan_.steps_.size(); ++step) execute(step);
+    for (std::size_t step = 0; step < plan_.parts_.steps.size(); ++step) execute(step);
   }
 }
 
 void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook) {
-  for (std::size_t input = 0; input < plan_.inputs_.size(); ++input) {
-    if (!plan_.inputs_[input].absent()) hook(static_cast<std::int32_t>(input), plan_.inputs_[input], inputs[input]);
+  for (std::size_t input = 0; input < plan_.parts_.inputs.size(); ++input) {
+    if (!plan_.parts_.inputs[input].absent())
+      hook(static_cast<std::int32_t>(input), plan_.parts_.inputs[input], inputs[input]);
   }
   if (plan_.micro_batches_.count() > 1) return run(inputs, outputs);
   bind(inputs, outputs, 0);
-  for (std::size_t index = 0; index < plan_.steps_.size(); ++index) {
+  for (std::size_t index = 0; index < plan_.parts_.steps.size(); ++index) {
     execute(index);
-    const Step& step = plan_.steps_[index];
+    const PlanStep& step = plan_.parts_.steps[index];
     for (std::size_t d = 0; d < step.values.size(); ++d) {
       const auto pointer = static_cast<std::size_t>(step.first_pointer + step.src_count) + d;
       if (step.values[d] >= 0) hook(step.values[d], step.op->dst[d], pointers_[pointer]);
@@ -112,7 +117,7 @@ void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, s
   const auto now = [&] { return clock_ns ? clock_ns() : nowNs(); };
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
     bind(inputs, outputs, micro_batch);
-    for (std::size_t step = 0; step < plan_.steps_.size(); ++step) {
+    for (std::size_t step = 0; step < plan_.parts_.steps.size(); ++step) {
       const std::int64_t begin = now();
       execute(step);
       const std::int64_t elapsed = now() - begin;
@@ -121,7 +126,7 @@ void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, s
     }
   }
   if (plan_.micro_batches_.count() == 1) return;
-  for (std::size_t step = 1; step < plan_.steps_.size(); ++step)
+  for (std::size_t step = 1; step < plan_.parts_.steps.size(); ++step)
     begin_ns[step] = begin_ns[step - 1] + elapsed_ns[step - 1];
 }
 

@@ -11,10 +11,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/op/kernel.h"
 #include "core/op/plan_spec.h"
+#include "core/plan/plan_parts.h"
 #include "core/record/records.h"
 
 namespace ipex_studio {
@@ -60,11 +62,11 @@ class Plan {
   static std::unique_ptr<Plan> compile(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
                                        WeightCache& weights);
 
-  const std::vector<TensorDesc>& outputs() const { return outputs_; }     // row-major
-  const std::vector<StepRecord>& steps() const { return step_records_; }  // same order as executed
-  const std::vector<DispatchRecord>& dispatches() const { return dispatch_records_; }
-  std::size_t arenaBytes() const { return arena_bytes_; }        // incl. scratch
-  std::size_t computedBytes() const { return computed_bytes_; }  // what depends on constants only, computed once
+  const std::vector<TensorDesc>& outputs() const { return parts_.outputs; }     // row-major
+  const std::vector<StepRecord>& steps() const { return parts_.step_records; }  // same order as executed
+  const std::vector<DispatchRecord>& dispatches() const { return parts_.dispatch_records; }
+  std::size_t arenaBytes() const { return parts_.arena_bytes; }        // incl. scratch
+  std::size_t computedBytes() const { return parts_.computed_bytes; }  // what depends on constants only, computed once
 
   // One running instance: its arena, states and pointer table. Use from one thread at a time.
   class Instance {
@@ -94,38 +96,13 @@ class Plan {
   };
 
  private:
-  friend class PlanCompiler;
-
-  enum class Home : std::uint8_t { kAbsent, kArena, kInput, kOutput, kConstant };
-  struct Slot {
-    Home home = Home::kAbsent;
-    std::int32_t index = 0;   // input or output number
-    std::int64_t offset = 0;  // bytes into the home
-    const void* constant = nullptr;
-    std::int64_t sample_bytes = 0;  // from one sample to the next; 0: the same for all
-  };
-  struct Step {
-    std::shared_ptr<const PreparedOp> op;
-    std::int32_t first_pointer = 0;  // sources, then destinations
-    std::int32_t src_count = 0;
-    std::vector<std::int32_t> values;  // of the spec, per destination; -1: made by the planner
-  };
+  explicit Plan(PlanParts parts) : parts_(std::move(parts)) {}
 
   // Makes this, the plan of one micro_batch, the plan of them all. `inputs`: of the batch.
   void repeat(const MicroBatches& micro_batches, const std::vector<TensorDesc>& inputs);
 
-  std::vector<Step> steps_;
-  std::vector<Slot> slots_;                // per pointer
-  std::vector<std::int32_t> io_pointers_;  // pointers to patch on each run
-  std::vector<TensorDesc> inputs_;         // as requested; absent for integers
-  std::vector<TensorDesc> outputs_;
+  PlanParts parts_;
   MicroBatches micro_batches_{1, 1, {}, {}};
-  std::vector<WeightCache::Packed> kept_;  // constants reordered or computed at build
-  std::size_t computed_bytes_ = 0;
-  std::size_t arena_bytes_ = 0;
-  std::size_t scratch_offset_ = 0;
-  std::vector<StepRecord> step_records_;
-  std::vector<DispatchRecord> dispatch_records_;
 };
 
 }  // namespace ipex_studio

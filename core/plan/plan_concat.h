@@ -1,4 +1,4 @@
-// Places of a concatenation's sources in its result. Private to core/plan.
+// Concatenation without copying, and the places of its sources in its result. Private to core/plan.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "core/op/op_spec.h"
 #include "core/op/tensor_view.h"
+#include "core/plan/plan_layouts.h"
 
 namespace ipex_studio {
 
@@ -17,7 +18,11 @@ struct ConcatSlice {
 // Empty where two sources share a channel block. Specs are checked before: sources fit each other and `whole`.
 std::vector<ConcatSlice> concatSlices(const OpSpec& op, const TensorDesc& whole, const std::vector<TensorDesc>& src);
 
-// Could every source be written into its slice as it is? Then the concatenation costs nothing.
+// True if every source can be written into its slice as it is, so that the concatenation costs nothing.
 bool fillSlices(const OpSpec& op, const TensorDesc& whole, const std::vector<TensorDesc>& src);
+
+// Makes the result out of its sources' buffers, where that saves a copy; false, and nothing changed, where it does not.
+// `prepared`: the concatenation as the chosen kernel would do it.
+bool placeInSlices(const PreparedOp& prepared, const SizedOp& concat, PlanValues& values, PlanLayouts& layouts);
 
 }  // namespace ipex_studio

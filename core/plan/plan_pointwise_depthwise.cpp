@@ -1,10 +1,6 @@
-// Finds pairs of convolutions that may become one step, and emits that step if the plan's choices ask for it.
 #include "core/plan/plan_pointwise_depthwise.h"
 
 #include <algorithm>
-
-#include "core/op/shape_inference.h"
-#include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
 namespace {
@@ -89,27 +85,6 @@ JoinedNodes joinNodes(const PlanNode& expand, const PlanNode& depthwise) {
 bool computesBoth(const KernelList& kernels, DeviceKind device, const std::string& kernel) {
   const auto& joined = kernels.candidates(OpKind::kPointwiseDepthwise, device);
   return std::any_of(joined.begin(), joined.end(), [&](const Kernel* each) { return kernel == each->name(); });
-}
-
-// False, and nothing emitted, when the choice for this node is no joined one, or does not fit: it may come from a file.
-// The step stands where the first of its nodes does: everything that the second reads besides is constant.
-bool PlanCompiler::emitJoined(const PlanNode& node) {
-  if (!request_.choices || traced_ != nullptr) return false;
-  const auto found = request_.choices->find(node_);
-  if (found == request_.choices->end() || !computesBoth(kernels_, request_.target.device.kind, found->second.kernel))
-    return false;
-  if (joinable_.empty()) joinable_ = joinableReaders(spec_);
-  const std::int32_t reader = joinable_[static_cast<std::size_t>(node_)];
-  if (reader < 0) return false;
-  const PlanNode& second = spec_.nodes[static_cast<std::size_t>(reader)];
-  const JoinedNodes both = joinNodes(node, second);
-  std::vector<TensorDesc> dims;
-  const bool constant = isConstant(values_[static_cast<std::size_t>(node.src[0])]);
-  if (constant || !infer(both.op, both.src, &dims) ||
-      !emitMeasured(found->second, both.op, both.src, second.dst, dims, {both.name, both.origins}))
-    return false;
-  computed_before_.insert(reader);
-  return true;
 }
 
 }  // namespace ipex_studio

@@ -1,11 +1,10 @@
-// One operation of a spec as two steps: where no kernel takes its post-operations, and where an operand that was fused
-// onto it broadcasts the other way at these sizes.
+#include "core/plan/plan_split.h"
+
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/op/shape_inference.h"
-#include "core/plan/plan_compiler.h"
-#include "core/plan/plan_split.h"
 
 namespace ipex_studio {
 namespace {
@@ -25,6 +24,70 @@ bool namesOperands(const OpSpec& op, std::size_t sources) {
            return !isBinary(post.kind) ||
                   (post.operand >= 0 && static_cast<std::size_t>(base + post.operand) < sources);
          });
+}
+
+// Two operations, both of which were inferred, with the value between them.
+struct Halves {
+  OpSpec first;
+  std::vector<std::int32_t> first_src;
+  std::int32_t middle = -1;
+  OpSpec second;
+  std::vector<std::int32_t> second_src;
+};
+
+// Operands of the second half are still needed after the first: while that is placed they must not count as dying.
+void computeBoth(Halves halves, const std::vector<std::int32_t>& dst, const StepLabel& label,
+                 const StepChoice* measured, PlanValues& values, OperationSink& sink) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> held;
+  for (std::int32_t value : halves.second_src) {
+    if (value < 0 || value == halves.middle) continue;
+    held.emplace_back(value, values.lastUse(value));
+    values.setLastUse(value, std::numeric_limits<std::int32_t>::max());
+  }
+  std::vector<TensorDesc> dims;
+  values.infer(halves.first, halves.first_src, &dims);
+  sink.compute({std::move(halves.first), std::move(halves.first_src), {halves.middle}, dims, label}, measured);
+  for (auto entry = held.rbegin(); entry != held.rend(); ++entry) values.setLastUse(entry->first, entry->second);
+  values.infer(halves.second, halves.second_src, &dims);
+  sink.compute({std::move(halves.second), std::move(halves.second_src), dst, dims, label}, nullptr);
+}
+
+// layer_norm(x + residual) as a sum and a normalization.
+bool computeSumApart(const SizedOp& op, PlanValues& values, OperationSink& sink) {
+  OpSpec norm = op.op;
+  const std::vector<std::int32_t>& src = op.src;
+  const bool sum_output = norm.intOr("sum_output", 0) != 0;
+  if (src.size() != 4 || src[0] < 0 || src[3] < 0 || !norm.post_ops.empty() || op.dst.size() != (sum_output ? 2u : 1u))
+    return false;
+  const OpSpec sum = pointwise({binaryPostOp(PostOpKind::kAdd, 0)});
+  std::vector<TensorDesc> dims, ignored;
+  if (!values.infer(sum, {src[0], src[3]}, &dims)) return false;
+  norm.attributes.erase("sum_output");
+  std::vector<TensorDesc> descs = values.descsOf({-1, src[1], src[2], -1});
+  descs[0] = dims[0];
+  if (!inferShapes(norm, descs, &ignored).ok) return false;
+  const std::int32_t middle = sum_output ? op.dst[1] : values.newValue(dims[0], -1);
+  computeBoth({sum, {src[0], src[3]}, middle, std::move(norm), {middle, src[1], src[2], -1}}, {op.dst[0]}, op.label,
+              nullptr, values, sink);
+  return true;
+}
+
+// softmax(scale · x + mask) as a chain and a softmax.
+bool computeMaskApart(const SizedOp& op, PlanValues& values, OperationSink& sink) {
+  OpSpec softmax = op.op;
+  const std::vector<std::int32_t>& src = op.src;
+  if (src.size() != 2 || src[0] < 0 || src[1] < 0 || !softmax.post_ops.empty() || op.dst.size() != 1) return false;
+  const OpSpec masked =
+      pointwise({unaryPostOp(PostOpKind::kLinear, softmax.floatOr("scale", 1), 0), binaryPostOp(PostOpKind::kAdd, 0)});
+  std::vector<TensorDesc> dims, ignored;
+  if (!values.infer(masked, src, &dims)) return false;
+  // A mask with more dimensions would shift the axis.
+  if (dims[0].dims.rank != values[src[0]].desc.dims.rank) return false;
+  softmax.attributes.erase("scale");
+  if (!inferShapes(softmax, {dims[0], TensorDesc()}, &ignored).ok) return false;
+  const std::int32_t middle = values.newValue(dims[0], -1);
+  computeBoth({masked, src, middle, std::move(softmax), {middle, -1}}, op.dst, op.label, nullptr, values, sink);
+  return true;
 }
 
 }  // namespace
@@ -53,92 +116,31 @@ SplitOp splitOp(const OpSpec& op, std::size_t kept, const std::vector<std::int32
   return halves;
 }
 
-bool PlanCompiler::infer(const OpSpec& op, const std::vector<std::int32_t>& src, std::vector<TensorDesc>* dims) const {
-  std::vector<TensorDesc> descs;
-  for (std::int32_t value : src) descs.push_back(value < 0 ? TensorDesc() : values_[value].desc);
-  return inferShapes(op, descs, dims).ok;
-}
-
-// Two steps; both were inferred. Operands of the second are still needed after the first: while that is placed they must
-// not count as dying.
-void PlanCompiler::emitBefore(const OpSpec& first, const std::vector<std::int32_t>& first_src, std::int32_t middle,
-                              const OpSpec& second, const std::vector<std::int32_t>& second_src,
-                              const std::vector<std::int32_t>& dst, const Label& label) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> held;
-  for (std::int32_t value : second_src) {
-    if (value < 0 || value == middle) continue;
-    const std::int32_t group = values_[value].group;
-    held.emplace_back(group, last_use_[group]);
-    last_use_[group] = std::numeric_limits<std::int32_t>::max();
-  }
+void computeSplit(const SizedOp& op, std::size_t kept, const StepChoice* measured, PlanValues& values,
+                  OperationSink& sink) {
+  SplitOp halves = splitOp(op.op, kept, op.src);
   std::vector<TensorDesc> dims;
-  infer(first, first_src, &dims);
-  emitCompute(first, first_src, {middle}, dims, label);
-  for (auto entry = held.rbegin(); entry != held.rend(); ++entry) last_use_[entry->first] = entry->second;
-  infer(second, second_src, &dims);
-  emitCompute(second, second_src, dst, dims, label);
-}
-
-void PlanCompiler::emitSplit(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src,
-                             const std::vector<std::int32_t>& dst, const Label& label) {
-  SplitOp halves = splitOp(op, kept, src);
-  std::vector<TensorDesc> dims;
-  infer(halves.head, halves.head_src, &dims);
-  const std::int32_t middle = newValue(dims[0], -1);
+  values.infer(halves.head, halves.head_src, &dims);
+  const std::int32_t middle = values.newValue(dims[0], -1);
   halves.tail_src.insert(halves.tail_src.begin(), middle);
-  emitBefore(halves.head, halves.head_src, middle, halves.tail, halves.tail_src, dst, label);
+  computeBoth(
+      {std::move(halves.head), std::move(halves.head_src), middle, std::move(halves.tail), std::move(halves.tail_src)},
+      op.dst, op.label, measured, values, sink);
 }
 
-// Handles an operand that was fused when it had the size of the result, which would have to grow now. False if the
-// operation failed for another reason.
-bool PlanCompiler::emitApart(const OpSpec& op, const std::vector<std::int32_t>& src,
-                             const std::vector<std::int32_t>& dst, const Label& label) {
-  if (op.kind == OpKind::kLayerNorm) return emitSumApart(op, src, dst, label);
-  if (op.kind == OpKind::kSoftmax) return emitMaskApart(op, src, dst, label);
-  const bool chained = op.kind != OpKind::kPointwise && !isView(op.kind) && dst.size() == 1 && !op.post_ops.empty();
-  if (!chained || !namesOperands(op, src.size())) return false;
-  const SplitOp halves = splitOp(op, 0, src);
+bool computeApart(const SizedOp& op, PlanValues& values, OperationSink& sink) {
+  if (op.op.kind == OpKind::kLayerNorm) return computeSumApart(op, values, sink);
+  if (op.op.kind == OpKind::kSoftmax) return computeMaskApart(op, values, sink);
+  const bool chained =
+      op.op.kind != OpKind::kPointwise && !isView(op.op.kind) && op.dst.size() == 1 && !op.op.post_ops.empty();
+  if (!chained || !namesOperands(op.op, op.src.size())) return false;
+  const SplitOp halves = splitOp(op.op, 0, op.src);
   std::vector<TensorDesc> dims;
-  if (!infer(halves.head, halves.head_src, &dims) || dims.size() != 1) return false;
-  std::vector<TensorDesc> descs{dims[0]};
-  for (std::int32_t value : halves.tail_src) descs.push_back(value < 0 ? TensorDesc() : values_[value].desc);
+  if (!values.infer(halves.head, halves.head_src, &dims) || dims.size() != 1) return false;
+  std::vector<TensorDesc> descs = values.descsOf(halves.tail_src);
+  descs.insert(descs.begin(), dims[0]);
   if (!inferShapes(halves.tail, descs, &dims).ok) return false;
-  emitSplit(op, 0, src, dst, label);
-  return true;
-}
-
-// layer_norm(x + residual) as a sum and a normalization.
-bool PlanCompiler::emitSumApart(OpSpec norm, const std::vector<std::int32_t>& src, const std::vector<std::int32_t>& dst,
-                                const Label& label) {
-  const bool sum_output = norm.intOr("sum_output", 0) != 0;
-  if (src.size() != 4 || src[0] < 0 || src[3] < 0 || !norm.post_ops.empty() || dst.size() != (sum_output ? 2u : 1u))
-    return false;
-  const OpSpec sum = pointwise({binaryPostOp(PostOpKind::kAdd, 0)});
-  std::vector<TensorDesc> dims, ignored;
-  if (!infer(sum, {src[0], src[3]}, &dims)) return false;
-  norm.attributes.erase("sum_output");
-  std::vector<TensorDesc> descs{dims[0], src[1] < 0 ? TensorDesc() : values_[src[1]].desc,
-                                src[2] < 0 ? TensorDesc() : values_[src[2]].desc, TensorDesc()};
-  if (!inferShapes(norm, descs, &ignored).ok) return false;
-  const std::int32_t middle = sum_output ? dst[1] : newValue(dims[0], -1);
-  emitBefore(sum, {src[0], src[3]}, middle, norm, {middle, src[1], src[2], -1}, {dst[0]}, label);
-  return true;
-}
-
-// softmax(scale · x + mask) as a chain and a softmax.
-bool PlanCompiler::emitMaskApart(OpSpec softmax, const std::vector<std::int32_t>& src,
-                                 const std::vector<std::int32_t>& dst, const Label& label) {
-  if (src.size() != 2 || src[0] < 0 || src[1] < 0 || !softmax.post_ops.empty() || dst.size() != 1) return false;
-  const OpSpec masked =
-      pointwise({unaryPostOp(PostOpKind::kLinear, softmax.floatOr("scale", 1), 0), binaryPostOp(PostOpKind::kAdd, 0)});
-  std::vector<TensorDesc> dims, ignored;
-  if (!infer(masked, src, &dims)) return false;
-  // A mask with more dimensions would shift the axis.
-  if (dims[0].dims.rank != values_[src[0]].desc.dims.rank) return false;
-  softmax.attributes.erase("scale");
-  if (!inferShapes(softmax, {dims[0], TensorDesc()}, &ignored).ok) return false;
-  const std::int32_t middle = newValue(dims[0], -1);
-  emitBefore(masked, src, middle, softmax, {middle, -1}, dst, label);
+  computeSplit(op, 0, nullptr, values, sink);
   return true;
 }
 

@@ -1,46 +1,69 @@
-// PlanCompiler without kernels: which operations a plan will have, at which sizes.
+#include "core/plan/plan_trace.h"
+
 #include <utility>
 
-#include "core/plan/plan_compiler.h"
+#include "core/plan/constant_folding.h"
+#include "core/plan/plan_walk.h"
 
 namespace ipex_studio {
+namespace {
 
-std::vector<TracedStep> PlanCompiler::trace(bool fold) {
-  std::vector<TracedStep> steps;
-  traced_ = &steps;
-  folds_ = fold;
-  emitNodes();
-  return steps;
-}
+class PlanTracer final : public OperationSink {
+ public:
+  PlanTracer(const PlanRequest& request, PlanValues& values, bool fold)
+      : request_(request), values_(values), fold_(fold) {}
+
+  std::vector<TracedStep> take() { return std::move(steps_); }
+
+  bool computesJoined(const PlanNode&) override { return false; }
+
+  void compute(const SizedOp& op, const StepChoice*) override {
+    if (fold_ && dependsOnConstants(values_, op)) {
+      for (std::size_t d = 0; d < op.dst.size(); ++d) {
+        values_[op.dst[d]].desc = op.dims[d];
+        values_[op.dst[d]].computed = true;
+      }
+      return;
+    }
+    TracedStep step{values_.node(), op.op, op.src, op.dst, values_.argsOf(op.op, op.src, op.dims), true};
+    step.args.target = request_.target;
+    for (const std::int32_t value : op.dst) step.whole = step.whole && values_.isOfSpec(value);
+    // A step that is computed apart shares its node with others, so no kernel can be chosen for any of them.
+    if (!steps_.empty() && steps_.back().node == step.node) step.whole = steps_.back().whole = false;
+    for (std::size_t d = 0; d < op.dst.size(); ++d) values_.allocate(op.dst[d], op.dims[d]);
+    steps_.push_back(std::move(step));
+  }
+
+  void noteView(const SizedOp& view) override {
+    PrepareArgs args;
+    args.src = values_.descsOf(view.src);
+    args.dst = view.dims;
+    steps_.push_back({values_.node(), view.op, view.src, view.dst, std::move(args), true});
+  }
+
+  // Stands for the copy that a plan would make.
+  std::int32_t rowMajor(std::int32_t value, const StepLabel&) override {
+    const TensorDesc plain = contiguousDesc(values_[value].desc.dtype, values_[value].desc.dims);
+    const std::int32_t made = values_.newValue(plain, values_[value].group);
+    values_[made].computed = values_[value].isConstant();
+    if (!values_[made].computed) values_.allocate(made, plain);
+    return made;
+  }
+
+ private:
+  const PlanRequest& request_;
+  PlanValues& values_;
+  const bool fold_;
+  std::vector<TracedStep> steps_;
+};
+
+}  // namespace
 
 std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request, bool fold) {
-  class NoKernels final : public KernelList {
-   public:
-    const std::vector<const Kernel*>& candidates(OpKind, DeviceKind) const override { return none_; }
-
-   private:
-    std::vector<const Kernel*> none_;
-  };
-  const NoKernels kernels;
-  WeightCache weights;
-  return PlanCompiler(spec, request, kernels, weights).trace(fold);
-}
-
-// A step that is emitted apart shares its node with others, so no kernel can be chosen for any of them.
-void PlanCompiler::traceStep(const OpSpec& op, const std::vector<std::int32_t>& src,
-                             const std::vector<std::int32_t>& dst, const std::vector<TensorDesc>& dims) {
-  TracedStep step{node_, op, src, dst, prepareArgs(op, src, dims), true};
-  step.args.weights = nullptr;
-  for (std::int32_t value : dst) step.whole = step.whole && value < spec_values_;
-  if (!traced_->empty() && traced_->back().node == node_) step.whole = traced_->back().whole = false;
-  for (std::size_t d = 0; d < dst.size(); ++d) {
-    Value& value = values_[dst[d]];
-    value.desc = dims[d];
-    value.offset = 0;
-    const std::int32_t buffer = newBuffer(dims[d].bytes());
-    values_[dst[d]].buffer = buffer;
-  }
-  traced_->push_back(std::move(step));
+  PlanValues values(spec, request);
+  PlanTracer tracer(request, values, fold);
+  walkPlan(spec, request, values, tracer);
+  return tracer.take();
 }
 
 }  // namespace ipex_studio

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/plan/plan_compiler.h"
+#include "core/plan/plan_trace.h"
 #include "core/record/tuning_store.h"
 
 namespace ipex_studio {

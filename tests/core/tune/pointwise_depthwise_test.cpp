@@ -7,8 +7,8 @@
 #include <functional>
 #include <tuple>
 
-#include "core/plan/plan_compiler.h"
 #include "core/plan/plan_pointwise_depthwise.h"
+#include "core/plan/plan_trace.h"
 #include "core/tune/tuner.h"
 #include "tests/core/plan/plan_interpreter.h"
 #include "tests/core/tune/timed_kernels.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/plan/plan_compiler.h"
+#include "core/plan/plan_trace.h"
 #include "tests/core/plan/all_kernels.h"
 #include "tests/core/plan/plan_interpreter.h"
 #include "tests/core/plan/random_plan.h"

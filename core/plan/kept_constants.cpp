@@ -1,0 +1,18 @@
+#include "core/plan/kept_constants.h"
+
+#include <memory>
+#include <utility>
+
+namespace ipex_studio {
+
+const void* KeptConstants::keep(AlignedBuffer buffer) {
+  computed_bytes_ += buffer.bytes();
+  return share(std::make_shared<const AlignedBuffer>(std::move(buffer)));
+}
+
+const void* KeptConstants::share(WeightCache::Packed packed) {
+  kept_.push_back(std::move(packed));
+  return kept_.back()->data();
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,14 @@
+// From the values and steps of a compiled plan to one arena and a table of pointers. Private to core/plan.
+#pragma once
+
+#include "core/plan/plan_parts.h"
+#include "core/plan/plan_steps.h"
+#include "core/plan/plan_values.h"
+
+namespace ipex_studio {
+
+// Gives every buffer that steps touch its offset in the arena, and every pointer of a step its slot. Moves the steps'
+// records out of `steps`.
+void layOutPlan(const PlanValues& values, PlanSteps& steps, PlanParts* parts);
+
+}  // namespace ipex_studio

@@ -1,0 +1,47 @@
+// PlanParts: steps, pointers and memory of a compiled plan. PlanCompiler fills it, Plan runs it. Private to core/plan.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/op/kernel.h"
+#include "core/record/records.h"
+
+namespace ipex_studio {
+
+// The memory that a pointer of a step points into.
+enum class SlotHome : std::uint8_t { kAbsent, kArena, kInput, kOutput, kConstant };
+
+// One pointer of a step.
+struct PlanSlot {
+  SlotHome home = SlotHome::kAbsent;
+  std::int32_t index = 0;   // input or output number
+  std::int64_t offset = 0;  // bytes into the home
+  const void* constant = nullptr;
+  std::int64_t sample_bytes = 0;  // from one sample to the next; 0: the same for all
+};
+
+struct PlanStep {
+  std::shared_ptr<const PreparedOp> op;
+  std::int32_t first_pointer = 0;  // sources, then destinations
+  std::int32_t src_count = 0;
+  std::vector<std::int32_t> values;  // of the spec, per destination; -1: made by the planner
+};
+
+struct PlanParts {
+  std::vector<PlanStep> steps;
+  std::vector<PlanSlot> slots;            // per pointer
+  std::vector<std::int32_t> io_pointers;  // pointers to patch on each run
+  std::vector<TensorDesc> inputs;         // as requested; absent for integers
+  std::vector<TensorDesc> outputs;        // row-major
+  std::vector<WeightCache::Packed> kept;  // constants reordered or computed when the plan was made
+  std::size_t computed_bytes = 0;         // of constants that the plan computed itself
+  std::size_t arena_bytes = 0;            // with scratch
+  std::size_t scratch_offset = 0;
+  std::vector<StepRecord> step_records;
+  std::vector<DispatchRecord> dispatch_records;
+};
+
+}  // namespace ipex_studio

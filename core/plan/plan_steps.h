@@ -1,0 +1,39 @@
+// PlanSteps: the steps of a plan that is being compiled, in order, with what is recorded of each. Private to core/plan.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/plan/kernel_choice.h"
+#include "core/plan/plan_values.h"
+#include "core/plan/sized_op.h"
+
+namespace ipex_studio {
+
+class PlanSteps {
+ public:
+  struct Step {
+    std::shared_ptr<const PreparedOp> op;
+    std::vector<std::int32_t> src, dst;  // values; -1: absent or packed
+    StepRecord record;
+  };
+
+  explicit PlanSteps(PlanValues& values) : values_(values) {}
+
+  // Appends a step and gives its results their places: the memory of a source where the kernel writes in place, or may
+  // and that source dies. `ready`: the values that the step reads, in the layouts it reads; -1: absent or packed.
+  // `dies`: per source of `op`.
+  void append(const KernelChoice& choice, const SizedOp& op, const std::vector<std::int32_t>& ready,
+              const std::vector<bool>& dies);
+
+  std::vector<Step>& all() { return steps_; }
+  std::vector<DispatchRecord>& dispatches() { return dispatches_; }
+
+ private:
+  PlanValues& values_;
+  std::vector<Step> steps_;
+  std::vector<DispatchRecord> dispatches_;
+};
+
+}  // namespace ipex_studio
