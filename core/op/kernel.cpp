@@ -1,69 +1,29 @@
 #include "core/op/kernel.h"
 
-#include <sys/mman.h>
+#include <fmt/format.h>
 
-#include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
-#include "core/base/huge_pages.h"
-
 namespace ipex_studio {
-namespace {
-
-constexpr std::size_t kPage = 4096;
-// From here on memory comes from the system and goes back to it. Buffers of this size are made by the hundred while kernels
-// are tried; on the heap what stays between them would keep all of it.
-// Smaller ones stay there: arenas of many sizes come and go, and the process would grow and shrink with each.
-constexpr std::size_t kMapped = 2 * kHugePage;
-
-}  // namespace
-
-AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
-  if (bytes == 0) return;
-  if (bytes >= kMapped) {
-    data_ = mapPages(roundedUp(bytes, kPage), kHugePage);
-    if (data_ == nullptr) throw std::bad_alloc();
-  } else if (::posix_memalign(&data_, bytes >= kHugePage ? kHugePage : 64, roundedUp(bytes, 64)) != 0) {
-    throw std::bad_alloc();
-  }
-  wantHugePages(data_, bytes);
-}
-
-AlignedBuffer::AlignedBuffer(std::shared_ptr<const void> owner, const void* data, std::size_t bytes)
-    : data_(const_cast<void*>(data)), bytes_(bytes), owner_(std::move(owner)) {}
-
-AlignedBuffer::~AlignedBuffer() {
-  if (owner_) return;
-  if (bytes_ >= kMapped) {
-    ::munmap(data_, roundedUp(bytes_, kPage));
-  } else {
-    std::free(data_);
-  }
-}
-
-AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
-    : data_(other.data_), bytes_(other.bytes_), owner_(std::move(other.owner_)) {
-  other.data_ = nullptr;
-  other.bytes_ = 0;
-}
-
-AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(owner_, other.owner_);
-  return *this;
-}
 
 WeightCache::Packed WeightCache::getOrPack(const void* source, const std::string& form, std::size_t bytes,
                                            const std::function<void(void* packed)>& pack) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Packed& entry = packed_[{source, form}];
   if (entry && entry->bytes() == bytes) return entry;
-  AlignedBuffer buffer(bytes);
+  Buffer buffer(bytes);
   pack(buffer.data());
-  entry = std::make_shared<const AlignedBuffer>(std::move(buffer));
+  entry = std::make_shared<const Buffer>(std::move(buffer));
+  return entry;
+}
+
+WeightCache::Packed WeightCache::copyTo(Device& device, const void* source, std::size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Packed& entry = packed_[{source, fmt::format("copy on {}", device.id().str())}];
+  if (entry && entry->bytes() == bytes) return entry;
+  Buffer buffer(bytes, device);
+  device.newQueue()->copy(buffer.data(), source, bytes);
+  entry = std::make_shared<const Buffer>(std::move(buffer));
   return entry;
 }
 
@@ -93,10 +53,10 @@ void WeightCache::releaseUnused() {
   }
 }
 
-void WeightCache::forEach(const std::function<void(const AlignedBuffer&)>& visit) const {
+void WeightCache::forEach(const std::function<void(const Buffer&)>& visit) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [key, buffer] : packed_) {
-    if (buffer) visit(*buffer);
+    if (buffer && buffer->isOnHost()) visit(*buffer);
   }
 }
 
@@ -104,7 +64,7 @@ std::vector<WeightCache::Entry> WeightCache::entries() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Entry> all;
   for (const auto& [key, buffer] : packed_) {
-    if (buffer) all.push_back({key.first, key.second, buffer});
+    if (buffer && buffer->isOnHost()) all.push_back({key.first, key.second, buffer});
   }
   return all;
 }

@@ -13,12 +13,13 @@
 
 #include "core/op/op_spec.h"
 #include "core/op/tensor_view.h"
+#include "core/runtime/device.h"
 
 namespace ipex_studio {
 
 // The machine that a kernel is prepared for.
 struct Target {
-  Device device;
+  Device* device = &hostDevice();
   std::string isa = "avx512_core";  // machine_facts tier, possibly capped
   std::int32_t threads = 1;         // OpenMP threads at execution
 };
@@ -31,48 +32,31 @@ struct Verdict {
   static Verdict no(std::string reason) { return {false, std::move(reason)}; }
 };
 
-// 64-byte aligned memory.
-class AlignedBuffer {
- public:
-  AlignedBuffer() = default;
-  explicit AlignedBuffer(std::size_t bytes);  // contents undefined; throws std::bad_alloc
-  // Memory that `owner` keeps, such as a mapped file: aligned as above, and only read.
-  AlignedBuffer(std::shared_ptr<const void> owner, const void* data, std::size_t bytes);
-  ~AlignedBuffer();
-  AlignedBuffer(AlignedBuffer&& other) noexcept;
-  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
-  void* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::shared_ptr<const void> owner_;  // null: the memory is this buffer's own
-};
-
 // Constants packed for kernels, shared by all plans and instances of a model. Thread-safe.
 class WeightCache {
  public:
-  using Packed = std::shared_ptr<const AlignedBuffer>;
+  using Packed = std::shared_ptr<const Buffer>;
   virtual ~WeightCache() = default;
   // Returns the buffer of `bytes` under a key (source pointer plus a text that names the packed form); `pack` fills it on
   // first use. Equal sources and equal texts make equal bytes, in this process and in others on machines of this kind.
   virtual Packed getOrPack(const void* source, const std::string& form, std::size_t bytes,
                            const std::function<void(void* packed)>& pack);
+  // A copy of host data in the memory of another device, made on first use.
+  Packed copyTo(Device& device, const void* source, std::size_t bytes);
   // Sets the buffer that getOrPack returns for this key, if it has the size asked for.
   void put(const void* source, const std::string& form, Packed packed);
   std::size_t bytes() const;
   // Frees what no plan holds.
   void releaseUnused();
-  // Each buffer once, in no particular order.
-  void forEach(const std::function<void(const AlignedBuffer&)>& visit) const;
+  // Each buffer on the host once, in no particular order.
+  void forEach(const std::function<void(const Buffer&)>& visit) const;
 
   struct Entry {
     const void* source = nullptr;
     std::string form;
     Packed buffer;
   };
-  std::vector<Entry> entries() const;  // sorted by source and form
+  std::vector<Entry> entries() const;  // those on the host, sorted by source and form
 
  private:
   mutable std::mutex mutex_;
@@ -81,11 +65,13 @@ class WeightCache {
 
 struct PrepareArgs {
   OpSpec spec;
-  std::vector<TensorDesc> src;        // layouts as the producers made them; absent operands have dtype kNone
-  std::vector<const void*> constant;  // per source: its data when it is a constant of the model, else nullptr
-  std::vector<bool> src_dies;         // per source: this step is its last reader and may overwrite it
-  std::vector<TensorDesc> dst;        // inferred: dims and dtype; layout row-major, the kernel may choose another.
-                                      // reorder: exactly the layout that is wanted
+  std::vector<TensorDesc> src;  // layouts as the producers made them, on the target's device; absent operands
+                                // have dtype kNone
+  std::vector<const void*>
+      constant;                 // per source: its data on the host when it is a constant of the model, else nullptr
+  std::vector<bool> src_dies;   // per source: this step is its last reader and may overwrite it
+  std::vector<TensorDesc> dst;  // inferred: dims and dtype; layout row-major, the kernel may choose another.
+                                // reorder: exactly the layout that is wanted
   Target target;
   WeightCache* weights = nullptr;  // never null when any constant is set
 };
@@ -102,6 +88,9 @@ class PreparedOp;
 class ExecState {
  public:
   virtual ~ExecState() = default;
+
+  // Where an operation of another device puts its work; null on the host.
+  DeviceQueue* queue = nullptr;
 
   // The next step that knows the memory it reads first: an operation may prefetch that while it computes. May be null.
   const PreparedOp* next = nullptr;
@@ -137,13 +126,14 @@ class PreparedOp {
     return {};
   }
 
-  // Would dst[0] fill the memory of this source exactly, element by element?
+  // True if dst[0] would fill the memory of this source exactly, element by element.
   bool fitsInto(std::size_t source) const {
     return dst[0].dtype == src[source].dtype && dst[0].sameLayout(src[source]) && dst[0].bytes() == src[source].bytes();
   }
 
-  std::vector<TensorDesc> src;     // layouts it reads; where they differ from PrepareArgs::src the plan reorders
-  std::vector<TensorDesc> dst;     // layouts it writes
+  // Layouts it reads and writes, all on the target's device (prepareBy sees to that). Where a source differs from
+  // PrepareArgs::src the plan reorders.
+  std::vector<TensorDesc> src, dst;
   std::vector<bool> packed;        // per source: constant was packed, pointer is not read at execution
   std::int32_t in_place_src = -1;  // dst[0] must share memory with this source (accumulating into it)
   bool may_alias = false;          // dst[0] may share memory with any dying source of the same layout and size

@@ -23,16 +23,21 @@ std::shared_ptr<const PreparedOp> prepareBy(const Kernel& kernel, const PrepareA
   const Verdict verdict = kernel.supports(args);
   *reason = verdict.reason;
   if (!verdict.ok) return nullptr;
-  std::shared_ptr<const PreparedOp> op = kernel.prepare(args, reason);
+  std::unique_ptr<PreparedOp> op = kernel.prepare(args, reason);
   if (op && !isBounded(*op) && !isReference(kernel.name())) {
     *reason = "scratch";
     return nullptr;
+  }
+  if (op) {
+    for (std::vector<TensorDesc>* side : {&op->src, &op->dst}) {
+      for (TensorDesc& desc : *side) desc.device = args.target.device->id();
+    }
   }
   return op;
 }
 
 bool executeOnce(const PreparedOp& op, const void* const* src, void* const* dst) {
-  const AlignedBuffer scratch(op.scratch_bytes);
+  const Buffer scratch(op.scratch_bytes);
   const std::unique_ptr<ExecState> state = op.newState();
   op.execute(state.get(), src, dst, scratch.data());
   return !state || state->takeFailure() == nullptr;

@@ -15,7 +15,7 @@ bool isReference(const std::string& kernel_name);
 // its operands: shapes that only a damaged or hostile plan has, such as a padding of a million around one pixel.
 std::shared_ptr<const PreparedOp> prepareBy(const Kernel& kernel, const PrepareArgs& args, std::string* reason);
 
-// Executes with a state and scratch memory of its own. False where the operation says that it cannot do this data.
+// Executes on the host, with a state and scratch memory of its own. False where the operation says that it cannot do this data.
 bool executeOnce(const PreparedOp& op, const void* const* src, void* const* dst);
 
 }  // namespace ipex_studio

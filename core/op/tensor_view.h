@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/runtime/device_id.h"
+
 namespace ipex_studio {
 
 enum class DType : std::uint8_t { kNone, kF32, kF64, kBf16, kF16, kS8, kU8, kS32, kS64, kBool };
@@ -14,13 +16,6 @@ enum class DType : std::uint8_t { kNone, kF32, kF64, kBf16, kF16, kS8, kU8, kS32
 std::size_t elementBytes(DType dtype);         // kNone: 0
 const char* dtypeName(DType dtype);            // "f32", "bf16", "s64", "bool", "none"
 DType dtypeFromName(const std::string& name);  // kNone when unknown
-
-enum class DeviceKind : std::uint8_t { kCpu, kXpu };
-struct Device {
-  DeviceKind kind = DeviceKind::kCpu;
-  std::int32_t index = 0;
-  bool operator==(const Device& other) const { return kind == other.kind && index == other.index; }
-};
 
 constexpr int kMaxRank = 8;
 // Logical sizes or strides of up to kMaxRank dimensions; no allocation.
@@ -53,7 +48,7 @@ struct TensorDesc {
   Dims dims;
   Dims strides;  // in elements
   std::int32_t block = 0;
-  Device device;
+  DeviceId device;
 
   bool absent() const { return dtype == DType::kNone; }
   bool sameLayout(const TensorDesc& other) const;  // strides (of dims > 1) and block agree

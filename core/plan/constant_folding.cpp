@@ -30,7 +30,7 @@ bool ConstantFolding::fold(const SizedOp& op) {
   if (!dependsOnConstants(values_, op) || !kept_.mayKeep(bytesOf(op.dims))) return false;
   PrepareArgs args = values_.argsOf(op.op, op.src, op.dims);
   args.constant.assign(op.src.size(), nullptr);  // nothing is packed for one execution
-  const KernelChoice choice = chooser_.choose(std::move(args), true);
+  const KernelChoice choice = chooser_.choose(std::move(args), hostDevice(), true);
   if (!choice || choice.op->in_place_src >= 0) return false;
   const PreparedOp& prepared = *choice.op;
   for (std::size_t s = 0; s < op.src.size(); ++s) {
@@ -44,7 +44,7 @@ bool ConstantFolding::fold(const SizedOp& op) {
     const std::int32_t src = op.src[s];
     from.push_back(src < 0 ? nullptr : values_[layouts_.inLayout(src, prepared.src[s], op.label)].constant);
   }
-  std::vector<AlignedBuffer> results;
+  std::vector<Buffer> results;
   std::vector<void*> to;
   for (const TensorDesc& desc : prepared.dst) {
     results.emplace_back(desc.bytes());

@@ -1,5 +1,5 @@
 // Values that depend on constants only are computed once, when the plan is made: masks, tables of positions and the like
-// that a model builds from the sizes of its inputs. Private to core/plan.
+// that a model builds from the sizes of its inputs. They are computed on the host. Private to core/plan.
 #pragma once
 
 #include "core/plan/plan_layouts.h"

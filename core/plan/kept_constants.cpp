@@ -5,9 +5,9 @@
 
 namespace ipex_studio {
 
-const void* KeptConstants::keep(AlignedBuffer buffer) {
+const void* KeptConstants::keep(Buffer buffer) {
   computed_bytes_ += buffer.bytes();
-  return share(std::make_shared<const AlignedBuffer>(std::move(buffer)));
+  return share(std::make_shared<const Buffer>(std::move(buffer)));
 }
 
 const void* KeptConstants::share(WeightCache::Packed packed) {

@@ -23,7 +23,7 @@ class KeptConstants {
     return bytes <= kMaxComputedBytesEach && computed_bytes_ + bytes <= kMaxComputedBytesPerPlan;
   }
   // The plan's own from now on; returns its data.
-  const void* keep(AlignedBuffer buffer);
+  const void* keep(Buffer buffer);
   // Shared with the weight cache; returns its data.
   const void* share(WeightCache::Packed packed);
 

@@ -1,4 +1,5 @@
-// KernelChooser: the kernel that computes one operation, by its place in the kernel list or by name. Private to core/plan.
+// KernelChooser: the kernel that computes one operation, by its place in the kernel list or by name, and the device that
+// it runs on. Private to core/plan.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,8 @@ namespace ipex_studio {
 
 struct KernelChoice {
   std::shared_ptr<const PreparedOp> op;    // null: no kernel takes the operation
-  const Kernel* kernel = nullptr;          // null with `op`
+  std::string kernel;                      // its name
+  Device* device = &hostDevice();          // where it runs
   std::vector<DispatchRecord> candidates;  // asked in this order, with their reasons; `step` is not filled
 
   explicit operator bool() const { return op != nullptr; }
@@ -24,17 +26,25 @@ class KernelChooser {
   KernelChooser(const KernelList& kernels, const Target& target, WeightCache& weights)
       : kernels_(kernels), target_(target), weights_(weights) {}
 
-  // The first candidate that takes the operation. Alternatives that only a measurement may choose are not asked, nor is
-  // the reference unless it is allowed. `args`: target and weights are filled in here.
-  KernelChoice choose(PrepareArgs args, bool ref_allowed) const;
-  // The kernel of this name; null where there is none or it declines. `candidates` stays empty.
-  KernelChoice chooseNamed(PrepareArgs args, const std::string& kernel) const;
+  // The devices that steps may run on, the target first. The host has a kernel for everything.
+  std::vector<Device*> devices() const;
+  Device& device(const DeviceId& id) const;
+  // True if kernels of this kind are listed for the device.
+  bool hasKernels(OpKind kind, const Device& device) const;
+
+  // The first candidate on this device that takes the operation. Alternatives that only a measurement may choose are not
+  // asked, nor is the reference unless it is allowed. `args`: target, devices and weights are filled in here.
+  KernelChoice choose(PrepareArgs args, Device& device, bool ref_allowed) const;
+  // The kernel of this name, on any of the devices; null where there is none or it declines. `candidates` stays empty.
+  KernelChoice chooseNamed(const PrepareArgs& args, const std::string& kernel) const;
 
   const KernelList& kernels() const { return kernels_; }
-  const Target& target() const { return target_; }
 
  private:
-  PrepareArgs completed(PrepareArgs args) const;
+  const std::vector<const Kernel*>& candidates(OpKind kind, const Device& device) const {
+    return kernels_.candidates(kind, device.id().kind);
+  }
+  PrepareArgs argsOn(Device& device, PrepareArgs args) const;
 
   const KernelList& kernels_;
   const Target& target_;

@@ -45,15 +45,32 @@ void Plan::repeat(const MicroBatches& micro_batches, const std::vector<TensorDes
   }
 }
 
-Plan::Instance::Instance(const Plan& plan)
-    : plan_(plan), arena_(plan.parts_.arena_bytes), pointers_(plan.parts_.slots.size(), nullptr) {
+std::size_t Plan::arenaBytes() const {
+  std::size_t bytes = 0;
+  for (const PlanArena& arena : parts_.arenas) bytes += arena.bytes;
+  return bytes;
+}
+
+Plan::Instance::Instance(const Plan& plan) : plan_(plan), pointers_(plan.parts_.slots.size(), nullptr) {
+  for (const PlanArena& arena : plan.parts_.arenas) {
+    Arena own{Buffer(arena.bytes, *arena.device), nullptr, arena.device, nullptr};
+    own.scratch = static_cast<char*>(own.memory.data()) + arena.scratch_offset;
+    if (!arena.device->isHost()) own.queue = arena.device->newQueue();
+    arenas_.push_back(std::move(own));
+  }
   for (std::size_t p = 0; p < pointers_.size(); ++p) {
     const PlanSlot& slot = plan.parts_.slots[p];
-    if (slot.home == SlotHome::kArena) pointers_[p] = static_cast<char*>(arena_.data()) + slot.offset;
+    if (slot.home == SlotHome::kArena) {
+      const Arena& arena = arenas_[static_cast<std::size_t>(slot.index)];
+      pointers_[p] = static_cast<char*>(arena.memory.data()) + slot.offset;
+    }
     // Kernels read sources only; the table is shared by sources and destinations.
     if (slot.home == SlotHome::kConstant) pointers_[p] = const_cast<void*>(slot.constant);
   }
-  for (const PlanStep& step : plan.parts_.steps) states_.push_back(step.op->newState());
+  for (const PlanStep& step : plan.parts_.steps) {
+    states_.push_back(step.op->newState());
+    if (states_.back()) states_.back()->queue = arenas_[static_cast<std::size_t>(step.arena)].queue.get();
+  }
   const PreparedOp* next = nullptr;
   for (std::size_t s = states_.size(); s-- > 0;) {
     if (states_[s]) states_[s]->next = next;
@@ -78,7 +95,7 @@ void Plan::Instance::execute(std::size_t index) {
   const PlanStep& step = plan_.parts_.steps[index];
   void** first = pointers_.data() + step.first_pointer;
   step.op->execute(states_[index].get(), first, first + step.src_count,
-                   static_cast<char*>(arena_.data()) + plan_.parts_.scratch_offset);
+                   arenas_[static_cast<std::size_t>(step.arena)].scratch);
   if (ExecState* state = states_[index].get()) {
     if (const char* why = state->takeFailure()) {
       throw Error(ExitCode::kFailure,
@@ -88,17 +105,37 @@ void Plan::Instance::execute(std::size_t index) {
   }
 }
 
+void Plan::Instance::finish() {
+  for (const Arena& arena : arenas_) {
+    if (arena.queue) arena.queue->finish();
+  }
+}
+
 void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
     bind(inputs, outputs, micro_batch);
     for (std::size_t step = 0; step < plan_.parts_.steps.size(); ++step) execute(step);
+  }
+  finish();
+}
+
+// Shows data of another device as a copy on the host.
+void Plan::Instance::show(std::int32_t value, const TensorDesc& desc, const void* data, const ValueHook& hook) {
+  if (desc.device.isHost()) return hook(value, desc, data);
+  for (const Arena& arena : arenas_) {
+    if (arena.device->id() != desc.device) continue;
+    TensorDesc shown = desc;
+    shown.device = {};
+    const Buffer copy(desc.bytes());
+    arena.queue->copy(copy.data(), data, desc.bytes());
+    hook(value, shown, copy.data());
   }
 }
 
 void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook) {
   for (std::size_t input = 0; input < plan_.parts_.inputs.size(); ++input) {
     if (!plan_.parts_.inputs[input].absent())
-      hook(static_cast<std::int32_t>(input), plan_.parts_.inputs[input], inputs[input]);
+      show(static_cast<std::int32_t>(input), plan_.parts_.inputs[input], inputs[input], hook);
   }
   if (plan_.micro_batches_.count() > 1) return run(inputs, outputs);
   bind(inputs, outputs, 0);
@@ -107,9 +144,10 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
     const PlanStep& step = plan_.parts_.steps[index];
     for (std::size_t d = 0; d < step.values.size(); ++d) {
       const auto pointer = static_cast<std::size_t>(step.first_pointer + step.src_count) + d;
-      if (step.values[d] >= 0) hook(step.values[d], step.op->dst[d], pointers_[pointer]);
+      if (step.values[d] >= 0) show(step.values[d], step.op->dst[d], pointers_[pointer], hook);
     }
   }
+  finish();
 }
 
 void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns,
@@ -120,6 +158,8 @@ void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, s
     for (std::size_t step = 0; step < plan_.parts_.steps.size(); ++step) {
       const std::int64_t begin = now();
       execute(step);
+      DeviceQueue* queue = arenas_[static_cast<std::size_t>(plan_.parts_.steps[step].arena)].queue.get();
+      if (queue != nullptr) queue->finish();
       const std::int64_t elapsed = now() - begin;
       begin_ns[step] = micro_batch == 0 ? begin : begin_ns[step];
       elapsed_ns[step] = micro_batch == 0 ? elapsed : elapsed_ns[step] + elapsed;

@@ -65,16 +65,19 @@ class Plan {
   const std::vector<TensorDesc>& outputs() const { return parts_.outputs; }     // row-major
   const std::vector<StepRecord>& steps() const { return parts_.step_records; }  // same order as executed
   const std::vector<DispatchRecord>& dispatches() const { return parts_.dispatch_records; }
-  std::size_t arenaBytes() const { return parts_.arena_bytes; }        // incl. scratch
+  std::size_t arenaBytes() const;  // with scratch, on all devices
+  // What copies between devices are expected to take in one run; 0 where all steps run on the host.
+  double copyNs() const { return parts_.copy_ns; }
   std::size_t computedBytes() const { return parts_.computed_bytes; }  // what depends on constants only, computed once
 
-  // One running instance: its arena, states and pointer table. Use from one thread at a time.
+  // One running instance: its arenas, queues, states and pointer table. Use from one thread at a time.
   class Instance {
    public:
     explicit Instance(const Plan& plan);
-    // inputs: per PlanSpec input (ignored for integers); outputs: per output, sizes as outputs() says, 64-byte aligned
-    // where possible. Inputs and outputs must not overlap. Throws Error(kFailure) when a step meets data it cannot do,
-    // such as an index outside of its table; results are then undefined, the instance stays usable.
+    // inputs: per PlanSpec input (ignored for integers), on the device that PlanRequest says; outputs: per output, on the
+    // host, sizes as outputs() says. 64-byte aligned where possible. Inputs and outputs must not overlap. Throws
+    // Error(kFailure) when a step meets data it cannot do, such as an index outside of its table, or a device fails;
+    // results are then undefined, the instance stays usable.
     void run(const void* const* inputs, void* const* outputs);
     // The same; begin_ns[i], elapsed_ns[i] get the time of step i: of all micro_batches together, as if it did them one after
     // another. Where no clock is given, the steady clock.
@@ -88,9 +91,20 @@ class Plan {
     // `micro_batch`: its number.
     void bind(const void* const* inputs, void* const* outputs, std::int64_t micro_batch);
     void execute(std::size_t step);
+    // Waits for what other devices still do.
+    void finish();
+    void show(std::int32_t value, const TensorDesc& desc, const void* data, const ValueHook& hook);
+
+    // One device's part.
+    struct Arena {
+      Buffer memory;
+      char* scratch = nullptr;
+      Device* device = nullptr;
+      std::unique_ptr<DeviceQueue> queue;  // null: the host's
+    };
 
     const Plan& plan_;
-    AlignedBuffer arena_;
+    std::vector<Arena> arenas_;
     std::vector<void*> pointers_;                     // all steps' operands, back to back
     std::vector<std::unique_ptr<ExecState>> states_;  // per step
   };

@@ -17,7 +17,8 @@ class ArenaLayout {
 
   void run() {
     findLifetimes();
-    placeBuffers();
+    addArenas();
+    for (PlanArena& arena : parts_.arenas) placeBuffers(&arena);
     for (PlanSteps::Step& step : steps_) recordPlace(&step);
     moveConstants();
     for (PlanSteps::Step& step : steps_) addStep(&step);
@@ -46,11 +47,36 @@ class ArenaLayout {
     }
   }
 
-  void placeBuffers() {
-    parts_.scratch_offset = planMemory(lifetimes_);
+  void addArenas() {
+    parts_.arenas.push_back({&hostDevice()});
+    for (const PlanSteps::Step& step : steps_) {
+      if (arenaOf(step.device->id()) < 0) parts_.arenas.push_back({step.device});
+    }
+  }
+
+  // Its number; -1: there is none yet.
+  std::int32_t arenaOf(const DeviceId& device) const {
+    for (std::size_t a = 0; a < parts_.arenas.size(); ++a) {
+      if (parts_.arenas[a].device->id() == device) return static_cast<std::int32_t>(a);
+    }
+    return -1;
+  }
+
+  // Each arena holds the buffers of its device, and behind them the scratch memory of its most demanding step.
+  void placeBuffers(PlanArena* arena) {
+    std::vector<BufferLifetime> own = lifetimes_;
+    for (std::size_t b = 0; b < own.size(); ++b) {
+      if (values_.buffer(static_cast<std::int32_t>(b)).device != arena->device->id()) own[b].bytes = 0;
+    }
+    arena->scratch_offset = planMemory(own);
+    for (std::size_t b = 0; b < own.size(); ++b) {
+      if (own[b].bytes > 0 || lifetimes_[b].bytes == 0) lifetimes_[b].offset = own[b].offset;
+    }
     std::size_t scratch = 0;
-    for (const PlanSteps::Step& step : steps_) scratch = std::max(scratch, step.op->scratch_bytes);
-    parts_.arena_bytes = parts_.scratch_offset + scratch;
+    for (const PlanSteps::Step& step : steps_) {
+      if (step.device == arena->device) scratch = std::max(scratch, step.op->scratch_bytes);
+    }
+    arena->bytes = arena->scratch_offset + scratch;
   }
 
   std::int64_t offsetOf(const PlanValues::Place& place) const {
@@ -66,12 +92,12 @@ class ArenaLayout {
     step->record.last_use = lifetimes_[static_cast<std::size_t>(place.buffer)].last_step;
   }
 
-  // Constants that steps read where they lie.
+  // Moves constants that steps of the host read where they lie.
   void moveConstants() const {
     std::map<const void*, std::size_t> constants;
     for (const PlanSteps::Step& step : steps_) {
       for (const std::int32_t value : step.src) {
-        if (value >= 0 && values_[value].constant != nullptr) {
+        if (value >= 0 && values_[value].constant != nullptr && values_[value].desc.device.isHost()) {
           std::size_t& bytes = constants[values_[value].constant];
           bytes = std::max(bytes, values_[value].desc.bytes());
         }
@@ -85,7 +111,7 @@ class ArenaLayout {
     if (values_[index].constant != nullptr) return {SlotHome::kConstant, 0, 0, values_[index].constant};
     const PlanValues::Place place = values_.placeOf(index);
     const PlanValues::Buffer& buffer = bufferOf(place);
-    if (buffer.home == SlotHome::kArena) return {SlotHome::kArena, 0, offsetOf(place), nullptr};
+    if (buffer.home == SlotHome::kArena) return {SlotHome::kArena, arenaOf(buffer.device), offsetOf(place), nullptr};
     return {buffer.home, buffer.index, place.offset, nullptr};
   }
 
@@ -94,6 +120,7 @@ class ArenaLayout {
     step.op = pending->op;
     step.first_pointer = static_cast<std::int32_t>(parts_.slots.size());
     step.src_count = static_cast<std::int32_t>(pending->src.size());
+    step.arena = arenaOf(pending->device->id());
     for (const auto* side : {&pending->src, &pending->dst}) {
       for (std::int32_t value : *side) {
         const PlanSlot slot = slotOf(value);

@@ -42,43 +42,55 @@ PlanParts PlanCompiler::compile() {
   bindOutputs(&parts);
   layOutPlan(values_, steps_, &parts);
   parts.inputs = request_.tensor_inputs;
+  parts.copy_ns = steps_.copyNs();
   parts.computed_bytes = kept_.computedBytes();
   parts.kept = kept_.take();
   return parts;
 }
 
 std::int32_t PlanCompiler::rowMajor(std::int32_t value, const StepLabel& label) {
-  return layouts_.inLayout(value, contiguousDesc(values_[value].desc.dtype, values_[value].desc.dims), label);
+  const TensorDesc& desc = values_[value].desc;
+  TensorDesc wanted = contiguousDesc(desc.dtype, desc.dims);
+  if (chooser_.hasKernels(OpKind::kReorder, chooser_.device(desc.device))) wanted.device = desc.device;
+  return layouts_.inLayout(value, wanted, label);
 }
 
 void PlanCompiler::compute(const SizedOp& op, const StepChoice* measured) {
   if (folding_.fold(op)) return;
   if (measured != nullptr && computeMeasured(op, *measured)) return;
-  // A post-op that no kernel takes is split off into a step of its own, never sent to ref.
-  const bool splittable = !op.op.post_ops.empty() && op.op.kind != OpKind::kPointwise && op.dst.size() == 1;
-  const PrepareArgs args = values_.argsOf(op.op, op.src, op.dims);
-  const KernelChoice choice = chooser_.choose(args, !splittable);
-  if (choice) {
-    const bool plain_concat = op.op.kind == OpKind::kConcat && op.op.post_ops.empty();
-    if (!plain_concat || !placeInSlices(*choice.op, op, values_, layouts_)) addStep(choice, op, args.src_dies);
-  } else if (splittable) {
-    computeSplitOff(op);
-  } else {
-    refuseInputs(op.label, choice.candidates.empty() ? "no kernel knows this operation"
-                                                     : "no kernel takes it: " + choice.candidates.back().reason);
+  std::vector<DispatchRecord> declined;
+  for (Device* device : chooser_.devices()) {
+    if (computeOn(*device, op, &declined)) return;
   }
+  refuseInputs(op.label,
+               declined.empty() ? "no kernel knows this operation" : "no kernel takes it: " + declined.back().reason);
 }
 
-// Keeps as many post-operations with the operation as some kernel takes.
-void PlanCompiler::computeSplitOff(const SizedOp& op) {
-  for (std::size_t kept = op.op.post_ops.size() - 1;; --kept) {
+// False, with the candidates' reasons, where no kernel of this device takes the operation, nor its head without some of
+// its post-operations. A post-operation that no kernel takes is split off into a step of its own, never sent to ref; as
+// many as some kernel takes stay with the operation.
+bool PlanCompiler::computeOn(Device& device, const SizedOp& op, std::vector<DispatchRecord>* declined) {
+  const bool splittable = !op.op.post_ops.empty() && op.op.kind != OpKind::kPointwise && op.dst.size() == 1;
+  const PrepareArgs args = values_.argsOf(op.op, op.src, op.dims);
+  KernelChoice choice = chooser_.choose(args, device, !splittable);
+  declined->insert(declined->end(), choice.candidates.begin(), choice.candidates.end());
+  if (choice) {
+    choice.candidates = std::move(*declined);
+    const bool plain_concat = op.op.kind == OpKind::kConcat && op.op.post_ops.empty();
+    if (!plain_concat || !placeInSlices(*choice.op, op, values_, layouts_)) addStep(choice, op, args.src_dies);
+    return true;
+  }
+  if (!splittable) return false;
+  for (std::size_t kept = op.op.post_ops.size(); kept-- > 0;) {
     OpSpec shorter = op.op;
     shorter.post_ops.resize(kept);
-    if (kept == 0 || chooser_.choose(values_.argsOf(shorter, op.src, op.dims), false)) {
+    const bool surely_taken = kept == 0 && device.isHost();  // by the reference, if by no other
+    if (surely_taken || chooser_.choose(values_.argsOf(shorter, op.src, op.dims), device, false)) {
       computeSplit(op, kept, nullptr, values_, *this);
-      return;
+      return true;
     }
   }
+  return false;
 }
 
 // False, and nothing computed, when the choice does not fit: it may come from a file, and layouts around may have changed.
@@ -98,7 +110,7 @@ bool PlanCompiler::computeMeasured(const SizedOp& op, const StepChoice& measured
     if (wanted) args.src[s] = *wanted;
   }
   const std::vector<bool> dies = args.src_dies;
-  KernelChoice choice = chooser_.chooseNamed(std::move(args), measured.kernel);
+  KernelChoice choice = chooser_.chooseNamed(args, measured.kernel);
   if (!choice) return false;
   choice.candidates = measured.candidates;
   addStep(choice, op, dies);
@@ -113,7 +125,7 @@ bool PlanCompiler::computesJoined(const PlanNode& node) {
   if (!request_.choices) return false;
   const auto found = request_.choices->find(values_.node());
   if (found == request_.choices->end() ||
-      !computesBoth(chooser_.kernels(), request_.target.device.kind, found->second.kernel))
+      !computesBoth(chooser_.kernels(), request_.target.device->id().kind, found->second.kernel))
     return false;
   if (joinable_.empty()) joinable_ = joinableReaders(spec_);
   const std::int32_t reader = joinable_[static_cast<std::size_t>(values_.node())];
@@ -131,7 +143,7 @@ void PlanCompiler::addStep(const KernelChoice& choice, const SizedOp& op, const 
   steps_.append(choice, op, ready, dies);
 }
 
-// Each result is row-major in memory of its own. Where the value fills a buffer of the arena alone, that buffer simply
+// Each result is row-major in memory of its own on the host. Where the value fills a buffer of the arena alone, that buffer simply
 // becomes the caller's; otherwise it is copied out.
 void PlanCompiler::bindOutputs(PlanParts* parts) {
   const StepLabel label{"result", {}};

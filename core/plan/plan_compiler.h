@@ -1,10 +1,11 @@
 // PlanCompiler: PlanSpec + input signature → Plan. Private to core/plan.
 //
 // Walks the nodes (plan_walk.h) and makes steps of their operations. For each one: what depends on constants alone is
-// computed now (constant_folding.h); else a measured choice or the kernel list says which kernel computes it
-// (kernel_choice.h); its sources are brought into the layouts that the kernel reads (plan_layouts.h); a concatenation is
+// computed now (constant_folding.h); else a measured choice or the kernel list says which kernel computes it, on the target
+// or, where that has none, on the host (kernel_choice.h); its sources are brought to that device and into the layouts that
+// the kernel reads (plan_layouts.h); a concatenation is
 // built in place where that saves a copy (plan_concat.h); post-operations that no kernel takes become a step of their own
-// (plan_split.h). Then outputs are bound, and all buffers get their places in one arena (plan_arena.h).
+// (plan_split.h). Then outputs are bound, and all buffers get their places in one arena per device (plan_arena.h).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class PlanCompiler final : private OperationSink {
   std::int32_t rowMajor(std::int32_t value, const StepLabel& label) override;
 
   bool computeMeasured(const SizedOp& op, const StepChoice& measured);
-  void computeSplitOff(const SizedOp& op);
+  bool computeOn(Device& device, const SizedOp& op, std::vector<DispatchRecord>* declined);
   void addStep(const KernelChoice& choice, const SizedOp& op, const std::vector<bool>& dies);
   void bindOutputs(PlanParts* parts);
 

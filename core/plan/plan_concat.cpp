@@ -68,12 +68,13 @@ bool placeInSlices(const PreparedOp& prepared, const SizedOp& concat, PlanValues
     ready.push_back(values.knownInLayout(src[s], slices[s].desc));
     const bool reordered = values.knownInLayout(src[s], prepared.src[s]) < 0;
     if (reordered && !isWritable(slices[s].desc)) return false;
+    if (ready[s] < 0 && !layouts.canWrite(src[s], slices[s].desc)) return false;
     saves = saves || reordered;
   }
   for (std::size_t s = 0; s < src.size() && !saves; ++s) saves = endOfRun(values, ready, slices, s) > s;
   if (!saves) return false;
 
-  const std::int32_t buffer = values.newBuffer(whole.bytes());
+  const std::int32_t buffer = values.newBuffer(whole.bytes(), whole.device);
   std::int32_t needed_until = values.lastUse(dst);
   for (std::size_t s = 0; s < src.size();) {
     const std::size_t end = endOfRun(values, ready, slices, s);

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/op/prepare.h"
+#include "core/plan/device_copy.h"
 
 namespace ipex_studio {
 namespace {
@@ -14,6 +15,11 @@ OpSpec reorderOp() {
   OpSpec op;
   op.kind = OpKind::kReorder;
   return op;
+}
+
+TensorDesc movedTo(TensorDesc desc, const DeviceId& device) {
+  desc.device = device;
+  return desc;
 }
 
 }  // namespace
@@ -25,18 +31,31 @@ bool PlanLayouts::staysWithWeights(std::int32_t index, const TensorDesc& wanted)
 }
 
 bool PlanLayouts::isConvertedOnce(std::int32_t index, const TensorDesc& wanted) const {
-  return staysWithWeights(index, wanted) || (values_[index].isConstant() && kept_.mayKeep(wanted.bytes()));
+  const bool on_host = values_[index].desc.device.isHost() && wanted.device.isHost();
+  return on_host && (staysWithWeights(index, wanted) || (values_[index].isConstant() && kept_.mayKeep(wanted.bytes())));
 }
 
 std::int32_t PlanLayouts::inLayout(std::int32_t index, const TensorDesc& wanted, const StepLabel& label) {
   const std::int32_t known = values_.knownInLayout(index, wanted);
   if (known >= 0) return known;
+  const TensorDesc desc = values_[index].desc;
   std::int32_t made = values_.sameMemoryView(index, wanted);
   if (made < 0) {
-    made = isConvertedOnce(index, wanted) ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
+    const bool leaves_host = desc.device.isHost() && !wanted.device.isHost();
+    if (leaves_host && values_[index].isConstant()) {
+      made = constantOnDevice(index, wanted, label);
+    } else if (desc.device != wanted.device && desc.sameLayout(wanted)) {
+      made = copyStep(index, wanted.device, label);
+    } else {
+      made = isConvertedOnce(index, wanted) ? reorderConstant(index, wanted, label) : reorderStep(index, wanted, label);
+    }
   }
   values_[index].copies.push_back(made);
   return made;
+}
+
+std::int32_t PlanLayouts::onDevice(std::int32_t index, const DeviceId& device, const StepLabel& label) {
+  return inLayout(index, movedTo(values_[index].desc, device), label);
 }
 
 std::vector<std::int32_t> PlanLayouts::sourcesFor(const PreparedOp& prepared, const std::vector<std::int32_t>& src,
@@ -54,36 +73,92 @@ std::vector<std::int32_t> PlanLayouts::sourcesFor(const PreparedOp& prepared, co
   return ready;
 }
 
-KernelChoice PlanLayouts::chooseReorder(std::int32_t index, const TensorDesc& wanted, const StepLabel& label) const {
+// A constant is converted on the host where that costs runs nothing, and copied once.
+std::int32_t PlanLayouts::constantOnDevice(std::int32_t index, const TensorDesc& wanted, const StepLabel& label) {
+  const TensorDesc on_host = movedTo(wanted, {});
+  const bool converted_once = values_.knownInLayout(index, on_host) >= 0 || isConvertedOnce(index, on_host);
+  const std::int32_t source = converted_once ? inLayout(index, on_host, label) : index;
+  const TensorDesc copied = movedTo(values_[source].desc, wanted.device);
+  const std::int32_t made = values_.newValue(copied, values_[source].group);
+  Device& device = chooser_.device(wanted.device);
+  if (values_[source].computed) {
+    Buffer buffer(copied.bytes(), device);
+    device.newQueue()->copy(buffer.data(), values_[source].constant, copied.bytes());
+    values_[made].constant = kept_.keep(std::move(buffer));
+    values_[made].computed = true;
+  } else {
+    values_[made].constant = kept_.share(weights_.copyTo(device, values_[source].constant, copied.bytes()));
+  }
+  return copied.sameLayout(wanted) ? made : reorderStep(made, wanted, label);
+}
+
+KernelChoice PlanLayouts::chooseReorder(Device& device, std::int32_t index, const TensorDesc& wanted) const {
   PrepareArgs args = values_.argsOf(reorderOp(), {index}, {wanted});
   args.constant = {nullptr};  // its data is read at execution, never packed
-  KernelChoice choice = chooser_.choose(std::move(args), true);
-  if (!choice) refuseInputs(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
-  return choice;
+  return chooser_.choose(std::move(args), device, true);
+}
+
+// The device that converts the layout: the one that makes the copy between the two smaller, of those that can; else the
+// host, which can always.
+Device& PlanLayouts::reorderSide(std::int32_t index, const TensorDesc& wanted) const {
+  Device& source = chooser_.device(values_[index].desc.device);
+  Device& target = chooser_.device(wanted.device);
+  const bool at_target = chooser_.hasKernels(OpKind::kReorder, target) && chooseReorder(target, index, wanted);
+  if (&source == &target) return at_target ? target : hostDevice();
+  const bool at_source =
+      chooser_.hasKernels(OpKind::kReorder, source) && fillsItsExtent(wanted) && chooseReorder(source, index, wanted);
+  if (at_source && at_target) return wanted.bytes() < values_[index].desc.bytes() ? source : target;
+  return at_source ? source : at_target ? target : hostDevice();
+}
+
+bool PlanLayouts::canWrite(std::int32_t index, const TensorDesc& wanted) const {
+  return wanted.device.isHost() || fillsItsExtent(wanted) || reorderSide(index, wanted).id() == wanted.device;
 }
 
 std::int32_t PlanLayouts::reorderStep(std::int32_t index, const TensorDesc& wanted, const StepLabel& label) {
-  const KernelChoice choice = chooseReorder(index, wanted, label);
-  const std::int32_t made = values_.newValue(wanted, values_[index].group);
+  const TensorDesc desc = values_[index].desc;
+  const bool stays_on_host = desc.device.isHost() && wanted.device.isHost();
+  if (stays_on_host) return reorderOn(hostDevice(), index, wanted, label);
+  if (desc.sameLayout(wanted) && fillsItsExtent(wanted)) return copyStep(index, wanted.device, label);
+  return reorderOn(reorderSide(index, wanted), index, wanted, label);
+}
+
+std::int32_t PlanLayouts::copyStep(std::int32_t index, const DeviceId& device, const StepLabel& label) {
+  const DeviceId& other = device.isHost() ? values_[index].desc.device : device;
+  return steps_.appendCopy(index, device, chooser_.device(other), label);
+}
+
+// Converts on `device`, with copies before and after where the value lies, or is wanted, elsewhere.
+std::int32_t PlanLayouts::reorderOn(Device& device, std::int32_t index, const TensorDesc& wanted,
+                                    const StepLabel& label) {
+  const std::int32_t source = onDevice(index, device.id(), label);
+  const TensorDesc result = movedTo(wanted, device.id());
+  const KernelChoice choice = chooseReorder(device, source, result);
+  if (!choice)
+    refuseInputs(label, fmt::format("no kernel converts {} to {}", values_[source].desc.str(), wanted.str()));
+  const std::int32_t made = values_.newValue(result, values_[source].group);
   const SizedOp reorder{
       reorderOp(),
-      {index},
+      {source},
       {made},
-      {wanted},
-      {fmt::format("{} → {}: {}", values_[index].desc.layoutName(), wanted.layoutName(), label.name), label.origins}};
+      {result},
+      {fmt::format("{} → {}: {}", values_[source].desc.layoutName(), wanted.layoutName(), label.name), label.origins}};
   steps_.append(choice, reorder, sourcesFor(*choice.op, reorder.src, reorder.label), {false});
-  return made;
+  if (device.id() == wanted.device) return made;
+  IPEX_CHECK(fillsItsExtent(wanted), "a copy must not write between the elements of a part");
+  return copyStep(made, wanted.device, label);
 }
 
 std::int32_t PlanLayouts::reorderConstant(std::int32_t index, const TensorDesc& wanted, const StepLabel& label) {
-  const KernelChoice choice = chooseReorder(index, wanted, label);
+  const KernelChoice choice = chooseReorder(hostDevice(), index, wanted);
+  if (!choice) refuseInputs(label, fmt::format("no kernel converts {} to {}", values_[index].desc.str(), wanted.str()));
   const void* source = values_[index].constant;
   const auto convert = [&](void* dst) {
     IPEX_CHECK(executeOnce(*choice.op, &source, &dst), "any data can be converted");
   };
   const std::int32_t made = values_.newValue(wanted, values_[index].group);
   if (!staysWithWeights(index, wanted)) {
-    AlignedBuffer own(wanted.bytes());
+    Buffer own(wanted.bytes());
     convert(own.data());
     values_[made].constant = kept_.keep(std::move(own));
     values_[made].computed = true;

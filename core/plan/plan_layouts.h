@@ -1,7 +1,7 @@
-// PlanLayouts: values in the layouts that kernels read. Private to core/plan.
+// PlanLayouts: values in the layouts, and on the devices, that kernels read. Private to core/plan.
 //
-// A value keeps its copies in other layouts, so that each is made once: by a step that every run repeats, or, of a
-// constant, when the plan is compiled.
+// A value keeps its copies, so that each is made once: by a step that every run repeats, or, of a constant, when the plan
+// is compiled. Where both layout and device change, the conversion is done on the side that makes the copy smaller.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,27 @@ class PlanLayouts {
               WeightCache& weights)
       : values_(values), chooser_(chooser), steps_(steps), kept_(kept), weights_(weights) {}
 
-  // The value in this layout: itself, another view of its memory, or a copy.
+  // The value in this layout on this device: itself, another view of its memory, or a copy.
   std::int32_t inLayout(std::int32_t value, const TensorDesc& wanted, const StepLabel& label);
-  // Its copy in a buffer of its own, made by a step.
+  // Its copy in a buffer that no other value has, made by a step that writes the elements of `wanted` alone.
   std::int32_t reorderStep(std::int32_t value, const TensorDesc& wanted, const StepLabel& label);
+  // True if reorderStep() can write this description without what lies between its elements.
+  bool canWrite(std::int32_t value, const TensorDesc& wanted) const;
   // The operation's sources as `prepared` reads them; -1: absent or packed.
   std::vector<std::int32_t> sourcesFor(const PreparedOp& prepared, const std::vector<std::int32_t>& src,
                                        const StepLabel& label);
-  // True if the conversion costs runs nothing: the value is constant and its copy may be kept.
+  // True if the conversion costs runs nothing: the value is constant and its copy on the host may be kept.
   bool isConvertedOnce(std::int32_t value, const TensorDesc& wanted) const;
 
  private:
   bool staysWithWeights(std::int32_t value, const TensorDesc& wanted) const;
+  std::int32_t onDevice(std::int32_t value, const DeviceId& device, const StepLabel& label);
+  std::int32_t constantOnDevice(std::int32_t value, const TensorDesc& wanted, const StepLabel& label);
   std::int32_t reorderConstant(std::int32_t value, const TensorDesc& wanted, const StepLabel& label);
-  KernelChoice chooseReorder(std::int32_t value, const TensorDesc& wanted, const StepLabel& label) const;
+  std::int32_t reorderOn(Device& device, std::int32_t value, const TensorDesc& wanted, const StepLabel& label);
+  std::int32_t copyStep(std::int32_t value, const DeviceId& device, const StepLabel& label);
+  Device& reorderSide(std::int32_t value, const TensorDesc& wanted) const;
+  KernelChoice chooseReorder(Device& device, std::int32_t value, const TensorDesc& wanted) const;
 
   PlanValues& values_;
   const KernelChooser& chooser_;

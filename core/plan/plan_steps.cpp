@@ -1,8 +1,11 @@
 #include "core/plan/plan_steps.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/op/low_precision_floats.h"
+#include "core/plan/device_copy.h"
 
 namespace ipex_studio {
 namespace {
@@ -33,7 +36,7 @@ StepRecord recordOf(const KernelChoice& choice, const SizedOp& op) {
   record.origins = op.label.origins;
   record.kind = opKindName(op.op.kind);
   record.spec = op.op.text();
-  record.kernel = choice.kernel->name();
+  record.kernel = choice.kernel;
   record.implementation = prepared.implementation;
   record.src_layout = prepared.src.empty() ? "" : prepared.src[0].layoutName();
   record.dst_layout = prepared.dst[0].layoutName();
@@ -65,13 +68,28 @@ void PlanSteps::append(const KernelChoice& choice, const SizedOp& op, const std:
       values_.allocate(op.dst[d], prepared.dst[d]);
     }
   }
-  Step step{choice.op, ready, op.dst, recordOf(choice, op)};
+  Step step{choice.op, choice.device, ready, op.dst, recordOf(choice, op)};
   step.record.index = static_cast<std::int32_t>(steps_.size());
   for (DispatchRecord dispatch : choice.candidates) {
     dispatch.step = step.record.index;
     dispatches_.push_back(std::move(dispatch));
   }
   steps_.push_back(std::move(step));
+}
+
+std::int32_t PlanSteps::appendCopy(std::int32_t value, const DeviceId& to, Device& other, const StepLabel& label) {
+  KernelChoice choice;
+  choice.op = makeDeviceCopy(values_[value].desc, to);
+  choice.kernel = kDeviceCopyName;
+  choice.device = &other;
+  const TensorDesc copied = choice.op->dst[0];
+  const std::int32_t made = values_.newValue(copied, values_[value].group);
+  SizedOp copy{
+      {}, {value}, {made}, {copied}, {fmt::format("{}: {}", choice.op->implementation, label.name), label.origins}};
+  copy.op.kind = OpKind::kReorder;
+  append(choice, copy, {value}, {false});
+  copy_ns_ += other.copyNs(copied.bytes());
+  return made;
 }
 
 }  // namespace ipex_studio

@@ -15,6 +15,7 @@ class PlanSteps {
  public:
   struct Step {
     std::shared_ptr<const PreparedOp> op;
+    Device* device = nullptr;            // where it runs; a copy: the one of its two that is not the host
     std::vector<std::int32_t> src, dst;  // values; -1: absent or packed
     StepRecord record;
   };
@@ -27,13 +28,18 @@ class PlanSteps {
   void append(const KernelChoice& choice, const SizedOp& op, const std::vector<std::int32_t>& ready,
               const std::vector<bool>& dies);
 
+  // Appends a copy of the value to the device `to`, and returns that. `other`: the device of the two that is not the host.
+  std::int32_t appendCopy(std::int32_t value, const DeviceId& to, Device& other, const StepLabel& label);
+
   std::vector<Step>& all() { return steps_; }
+  double copyNs() const { return copy_ns_; }
   std::vector<DispatchRecord>& dispatches() { return dispatches_; }
 
  private:
   PlanValues& values_;
   std::vector<Step> steps_;
   std::vector<DispatchRecord> dispatches_;
+  double copy_ns_ = 0;
 };
 
 }  // namespace ipex_studio

@@ -64,7 +64,7 @@ void PlanValues::defineInputs(const PlanSpec& spec, const PlanRequest& request) 
                       input.rank, dtypeName(input.dtype), value.desc.str()));
     }
     value.buffer = static_cast<std::int32_t>(buffers_.size());
-    buffers_.push_back({SlotHome::kInput, static_cast<std::int32_t>(i), value.desc.bytes()});
+    buffers_.push_back({SlotHome::kInput, static_cast<std::int32_t>(i), value.desc.bytes(), value.desc.device});
   }
   for (std::size_t c = 0; c < spec.constants.size(); ++c) {
     Value& value = (*this)[spec.constantValue(c)];
@@ -97,8 +97,8 @@ std::int32_t PlanValues::newValue(const TensorDesc& desc, std::int32_t group) {
   return index;
 }
 
-std::int32_t PlanValues::newBuffer(std::size_t bytes) {
-  buffers_.push_back({SlotHome::kArena, 0, bytes});
+std::int32_t PlanValues::newBuffer(std::size_t bytes, const DeviceId& device) {
+  buffers_.push_back({SlotHome::kArena, 0, bytes, device});
   return static_cast<std::int32_t>(buffers_.size() - 1);
 }
 
@@ -106,7 +106,7 @@ void PlanValues::allocate(std::int32_t index, const TensorDesc& desc) {
   Value& value = (*this)[index];
   value.desc = desc;
   value.offset = 0;
-  value.buffer = newBuffer(desc.bytes());
+  value.buffer = newBuffer(desc.bytes(), desc.device);
 }
 
 void PlanValues::makeView(std::int32_t index, std::int32_t source, const TensorDesc& view, std::int64_t offset) {
@@ -122,16 +122,21 @@ void PlanValues::makeView(std::int32_t index, std::int32_t source, const TensorD
 
 std::int32_t PlanValues::sameMemoryView(std::int32_t index, const TensorDesc& wanted) {
   const TensorDesc& desc = (*this)[index].desc;
-  if (!plainest(desc).sameLayout(plainest(wanted)) || desc.bytes() != wanted.bytes()) return -1;
+  const bool same_memory = desc.device == wanted.device && desc.bytes() == wanted.bytes();
+  if (!same_memory || !plainest(desc).sameLayout(plainest(wanted))) return -1;
   const std::int32_t view = newValue(wanted, (*this)[index].group);
   makeView(view, index, wanted, 0);
   return view;
 }
 
 std::int32_t PlanValues::knownInLayout(std::int32_t index, const TensorDesc& wanted) const {
-  if ((*this)[index].desc.sameLayout(wanted)) return index;
-  for (std::int32_t copy : (*this)[index].copies) {
-    if ((*this)[copy].desc.sameLayout(wanted)) return copy;
+  const auto isWanted = [&](std::int32_t value) {
+    const TensorDesc& desc = (*this)[value].desc;
+    return desc.device == wanted.device && desc.sameLayout(wanted);
+  };
+  if (isWanted(index)) return index;
+  for (const std::int32_t copy : (*this)[index].copies) {
+    if (isWanted(copy)) return copy;
   }
   return -1;
 }

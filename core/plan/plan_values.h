@@ -36,6 +36,7 @@ class PlanValues {
     SlotHome home = SlotHome::kArena;
     std::int32_t index = 0;  // input or output number
     std::size_t bytes = 0;
+    DeviceId device;
     std::int32_t parent = -1;  // the buffer that this one is a part of, from byte `offset` on
     std::int64_t offset = 0;
     std::int32_t needed_until = -1;  // last node that reads any of the values that its parts hold
@@ -59,14 +60,14 @@ class PlanValues {
 
   // A value in no buffer. group < 0: one of its own, which dies with the node that makes it.
   std::int32_t newValue(const TensorDesc& desc, std::int32_t group);
-  std::int32_t newBuffer(std::size_t bytes);
-  // Gives the value this layout and a new buffer of its size.
+  std::int32_t newBuffer(std::size_t bytes, const DeviceId& device);
+  // Gives the value this layout and a new buffer of its size on its device.
   void allocate(std::int32_t index, const TensorDesc& desc);
   // Makes `index` a view of `source`, `offset` elements into it.
   void makeView(std::int32_t index, std::int32_t source, const TensorDesc& view, std::int64_t offset);
-  // The same memory read in another layout, where both put every element in the same place; else -1.
+  // The same memory read in another layout, where both put every element in the same place on one device; else -1.
   std::int32_t sameMemoryView(std::int32_t index, const TensorDesc& wanted);
-  // The value, or a copy of it that was made before, in this layout; -1: there is none.
+  // The value, or a copy of it that was made before, in this layout on this device; -1: there is none.
   std::int32_t knownInLayout(std::int32_t index, const TensorDesc& wanted) const;
   void makePart(std::int32_t part, std::int32_t whole, std::int64_t offset);
   // Makes `value` another name for the memory of `with`.
@@ -89,7 +90,7 @@ class PlanValues {
   // The operation with its sizes filled in.
   OpSpec resolve(const PlanNode& node) const;
   void computeInteger(const PlanNode& node);
-  // Everything but `target` and `weights`.
+  // Everything but `target` and `weights`; the values' own devices.
   PrepareArgs argsOf(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const;
 
  private:

@@ -37,6 +37,7 @@ void makeView(const SizedOp& op, PlanValues& values, OperationSink& sink) {
     IPEX_CHECK(viewOf(op.op, values[from].desc, op.dims[0], &view, &offset),
                "a dense row-major tensor can always be viewed");
   }
+  view.device = values[from].desc.device;
   values.makeView(op.dst[0], from, view, offset);
 }
 

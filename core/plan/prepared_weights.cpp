@@ -226,11 +226,11 @@ WeightCache::Packed PreparedWeights::take(const Place& place) const {
   const auto bytes = static_cast<std::size_t>(place.bytes);
   WeightCache::Packed packed;
   if (isMapped()) {
-    packed = std::make_shared<const AlignedBuffer>(shared_from_this(), base_ + place.begin, bytes);
+    packed = std::make_shared<const Buffer>(shared_from_this(), base_ + place.begin, bytes);
   } else {
-    AlignedBuffer copy(bytes);
+    Buffer copy(bytes);
     if (!readAt(fd_, copy.data(), bytes, place.begin)) return nullptr;
-    packed = std::make_shared<const AlignedBuffer>(std::move(copy));
+    packed = std::make_shared<const Buffer>(std::move(copy));
   }
   return crc32Update(0, packed->data(), bytes) == place.crc ? packed : nullptr;
 }

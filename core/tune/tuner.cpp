@@ -113,7 +113,7 @@ class Tuner {
 
   // True if the entry considered every kernel that could do the step now.
   bool isComplete(const TuningEntry& entry, OpKind kind) const {
-    for (const Kernel* kernel : kernels_.candidates(kind, request_.target.device.kind)) {
+    for (const Kernel* kernel : kernels_.candidates(kind, request_.target.device->id().kind)) {
       TuningCandidate probe;
       probe.kernel = kernel->name();
       if (isReference(probe.kernel) || (!options_.allow_winograd && isWinograd(probe))) continue;
@@ -361,10 +361,11 @@ class Tuner {
       const auto found = by_node.find(step.node);
       if (found == by_node.end() || !isTuned(step)) continue;
       const TuningCandidate& record = *found->second;
-      const auto measured = store_.find(
-          key_,
-          computesBoth(kernels_, request_.target.device.kind, record.kernel) ? pairs_->textOf(s) : stepText(step.args),
-          1);
+      const auto measured =
+          store_.find(key_,
+                      computesBoth(kernels_, request_.target.device->id().kind, record.kernel) ? pairs_->textOf(s)
+                                                                                               : stepText(step.args),
+                      1);
       TuningEntry known = measured ? *measured : TuningEntry{"", 1, {record}};
       for (TuningCandidate& candidate : known.candidates) {
         const bool same =

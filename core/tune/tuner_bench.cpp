@@ -59,7 +59,7 @@ class CandidateRun {
     for (const Restored& r : restored_) std::memcpy(r.to, r.from, r.bytes);
     for (const auto& [pointer, bytes] : warm_) touch(pointer, bytes);
     if (!cold_weights) return;
-    candidate_.weights->forEach([](const AlignedBuffer& buffer) { evict(buffer.data(), buffer.bytes()); });
+    candidate_.weights->forEach([](const Buffer& buffer) { evict(buffer.data(), buffer.bytes()); });
     for (const auto& [pointer, bytes] : constants_) evict(pointer, bytes);
   }
 
@@ -158,11 +158,11 @@ BenchData::BenchData(const PrepareArgs& args, const KernelList& kernels) : args_
   std::uniform_real_distribution<float> values(-1, 1);
   for (std::size_t s = 0; s < args.src.size(); ++s) {
     if (args.src[s].absent() || args.constant[s] != nullptr) continue;
-    AlignedBuffer buffer(args.src[s].bytes());
+    Buffer buffer(args.src[s].bytes());
     if (isFloatDtype(args.src[s].dtype)) {
       TensorDesc wide = args.src[s];
       wide.dtype = DType::kF32;
-      AlignedBuffer drawn(wide.bytes());
+      Buffer drawn(wide.bytes());
       auto* floats = static_cast<float*>(drawn.data());
       for (std::size_t i = 0; i < wide.bytes() / sizeof(float); ++i) floats[i] = values(random);
       if (args.src[s].dtype == DType::kF32) {
@@ -185,7 +185,7 @@ const void* BenchData::source(std::size_t s, const TensorDesc& layout) {
   const auto wanted = std::make_pair(s, key(layout));
   auto found = buffers_.find(wanted);
   if (found == buffers_.end()) {
-    AlignedBuffer buffer(layout.bytes());
+    Buffer buffer(layout.bytes());
     convert(given, constant ? args_.constant[s] : buffers_.at({s, key(given)}).data(), layout, buffer.data());
     found = buffers_.emplace(wanted, std::move(buffer)).first;
   }
@@ -193,9 +193,9 @@ const void* BenchData::source(std::size_t s, const TensorDesc& layout) {
 }
 
 void* BenchData::workspace(std::size_t place, std::size_t bytes) {
-  AlignedBuffer& buffer = workspaces_[{place, bytes}];
+  Buffer& buffer = workspaces_[{place, bytes}];
   if (buffer.bytes() < bytes) {
-    buffer = AlignedBuffer(bytes);
+    buffer = Buffer(bytes);
     std::memset(buffer.data(), 0, bytes);
   }
   return buffer.data();
@@ -209,7 +209,7 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
     return values;
   }
   if (isLowPrecisionFloat(layout.dtype)) {
-    AlignedBuffer narrow(plain.bytes());
+    Buffer narrow(plain.bytes());
     convert(layout, data, plain, narrow.data());
     convert(plain, narrow.data(), contiguousDesc(DType::kF32, layout.dims), values.data());
     return values;
@@ -225,7 +225,7 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
 
 void BenchData::convert(const TensorDesc& from, const void* src, const TensorDesc& to, void* dst) const {
   const PrepareArgs args = conversionArgs(from, to, args_.target);
-  for (const Kernel* kernel : kernels_.candidates(OpKind::kReorder, args.target.device.kind)) {
+  for (const Kernel* kernel : kernels_.candidates(OpKind::kReorder, args.target.device->id().kind)) {
     std::string reason;
     const auto op = kernel->onlyWhenMeasured() || !kernel->supports(args).ok ? nullptr : kernel->prepare(args, &reason);
     if (!op) continue;

@@ -40,8 +40,8 @@ class BenchData {
 
   const PrepareArgs& args_;
   const KernelList& kernels_;
-  std::map<std::pair<std::size_t, std::string>, AlignedBuffer> buffers_;
-  std::map<std::pair<std::size_t, std::size_t>, AlignedBuffer> workspaces_;
+  std::map<std::pair<std::size_t, std::string>, Buffer> buffers_;
+  std::map<std::pair<std::size_t, std::size_t>, Buffer> workspaces_;
 };
 
 // Fills elapsed_ns (the least of all rounds), max_error (against the first candidate) and reason ("inexact") of every

@@ -123,7 +123,7 @@ class Enumerator {
     if (!inferShapes(tail.spec, tail.src, &tail.dst).ok) return false;
     std::vector<std::int32_t> sources{-1};
     sources.insert(sources.end(), split.tail_src.begin(), split.tail_src.end());
-    for (const Kernel* kernel : kernels_.candidates(OpKind::kPointwise, args_.target.device.kind)) {
+    for (const Kernel* kernel : kernels_.candidates(OpKind::kPointwise, args_.target.device->id().kind)) {
       if (kernel->onlyWhenMeasured()) continue;
       std::string reason;
       const std::shared_ptr<const PreparedOp> made = prepareBy(*kernel, tail, &reason);
@@ -185,7 +185,7 @@ std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList&
     if (!isActivation(args, s)) continue;
     if (const auto dense = descInLayout(record.src[s], src[s].dtype, src[s].dims)) src[s] = *dense;
   }
-  for (const Kernel* kernel : kernels.candidates(args.spec.kind, args.target.device.kind)) {
+  for (const Kernel* kernel : kernels.candidates(args.spec.kind, args.target.device->id().kind)) {
     if (record.kernel != kernel->name()) continue;
     std::string reason;
     auto candidate =
@@ -200,7 +200,7 @@ CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernel
   CandidateSet set;
   Enumerator enumerator(args, kernels);
   const auto offered = offers(args, layouts);
-  for (const Kernel* kernel : kernels.candidates(args.spec.kind, args.target.device.kind)) {
+  for (const Kernel* kernel : kernels.candidates(args.spec.kind, args.target.device->id().kind)) {
     TuningCandidate refused;
     refused.kernel = kernel->name();
     if (isReference(refused.kernel) || (!allow_winograd && isWinograd(refused))) continue;
@@ -220,7 +220,7 @@ CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernel
   std::int32_t most = -1;
   std::string first;
   const auto onlyMeasured = [&](const Candidate& c) {
-    const auto& list = kernels.candidates(args.spec.kind, args.target.device.kind);
+    const auto& list = kernels.candidates(args.spec.kind, args.target.device->id().kind);
     return std::any_of(list.begin(), list.end(), [&](const Kernel* kernel) {
       return c.record.kernel == kernel->name() && kernel->onlyWhenMeasured();
     });

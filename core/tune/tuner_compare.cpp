@@ -30,7 +30,7 @@ class BorrowedWeights final : public WeightCache {
       if (bytes >= kMinBorrowed && buffer->bytes() >= bytes) found = buffer;
     }
     if (!found) return WeightCache::getOrPack(source, form, bytes, pack);
-    return std::make_shared<const AlignedBuffer>(found, found->data(), bytes);
+    return std::make_shared<const Buffer>(found, found->data(), bytes);
   }
 
  private:

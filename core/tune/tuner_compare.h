@@ -41,7 +41,7 @@ class ZeroedMemory {
   std::vector<void*> take(const std::vector<TensorDesc>& tensors);
 
  private:
-  std::vector<AlignedBuffer> buffers_;
+  std::vector<Buffer> buffers_;
 };
 
 // TimedPlan::total_ns() of both.

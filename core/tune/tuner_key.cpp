@@ -61,7 +61,7 @@ std::string planText(const PlanSpec& spec, const PlanRequest& request, const Ker
   add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
   // Other kernels may choose otherwise.
   for (int kind = 0; kind < kOpKindCount; ++kind) {
-    for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind), request.target.device.kind))
+    for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind), request.target.device->id().kind))
       add(std::string(kernel->name()) + "\n");
   }
   if (!allow_winograd) add("no winograd");

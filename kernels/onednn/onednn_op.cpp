@@ -92,7 +92,7 @@ void OnednnOp::bindWeights(int argument, int index, const Md& given, const Md& w
 }
 
 void OnednnOp::bindValues(int argument, const Md& md, const void* values) {
-  auto copy = std::make_shared<AlignedBuffer>(md.get_size());
+  auto copy = std::make_shared<Buffer>(md.get_size());
   std::memcpy(copy->data(), values, copy->bytes());
   packed_buffers_.push_back(std::move(copy));
   bindings_.push_back({argument, From::kPacked, static_cast<std::int64_t>(packed_buffers_.size()) - 1, md});

@@ -84,7 +84,7 @@ double stepsThatDoNothing(int inputs_read) {
   WeightCache weights;
   const auto plan = Plan::compile(spec, request, kernels, weights);
   Plan::Instance instance(*plan);
-  AlignedBuffer in(request.tensor_inputs[0].bytes()), out(plan->outputs()[0].bytes());
+  Buffer in(request.tensor_inputs[0].bytes()), out(plan->outputs()[0].bytes());
   const void* from = in.data();
   void* to = out.data();
   return leastPerStep([&] { instance.run(&from, &to); });
@@ -108,7 +108,7 @@ Pair reorders() {
   for (const Kernel* kernel : kernels->candidates(OpKind::kReorder, DeviceKind::kCpu)) {
     if (std::string(kernel->name()) == "reorder_onednn") op = kernel->prepare(args, &reason);
   }
-  AlignedBuffer in(args.src[0].bytes()), out(args.dst[0].bytes());
+  Buffer in(args.src[0].bytes()), out(args.dst[0].bytes());
   const std::unique_ptr<ExecState> state = op->newState();
   const void* from = in.data();
   void* to = out.data();

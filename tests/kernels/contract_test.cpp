@@ -144,7 +144,7 @@ void expectReadsWhereItLies(const Case& test, const std::vector<TensorDesc>& lay
     writeTensor(layouts[s], problem.values[s], memory.back().data());
   }
   Buffer y(op->dst[0].bytes());
-  const AlignedBuffer scratch(op->scratch_bytes);
+  const Buffer scratch(op->scratch_bytes);
   void* dst[] = {y.data()};
   const auto state = op->newState();
   const ThreadCountScope one(1);
@@ -240,14 +240,14 @@ long allocationsOf(const Case& test) {
   prepareFirst(test, &p);
   EXPECT_TRUE(p.op) << test.spec << ": " << p.reason;
   if (!p.op) return 0;
-  std::vector<AlignedBuffer> memory;
+  std::vector<Buffer> memory;
   std::vector<const void*> src;
   for (std::size_t s = 0; s < p.args.src.size(); ++s) {
     memory.emplace_back(p.args.src[s].absent() ? 0 : p.op->src[s].bytes());
     if (!p.args.src[s].absent()) writeTensor(p.op->src[s], p.problem.values[s], memory.back().data());
     src.push_back(memory.back().data());
   }
-  const AlignedBuffer result(p.op->dst[0].bytes()), scratch(p.op->scratch_bytes);
+  const Buffer result(p.op->dst[0].bytes()), scratch(p.op->scratch_bytes);
   void* dst[] = {p.op->in_place_src >= 0 ? const_cast<void*>(src[p.op->in_place_src]) : result.data()};
   const auto state = p.op->newState();
   const ThreadCountScope one(1);

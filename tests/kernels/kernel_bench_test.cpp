@@ -32,10 +32,10 @@ struct Contender {
   std::vector<std::unique_ptr<Buffer>> constants;
   std::unique_ptr<PreparedOp> op;
   std::unique_ptr<ExecState> state;
-  std::vector<AlignedBuffer> memory;
+  std::vector<Buffer> memory;
   std::vector<const void*> src;
   std::vector<void*> dst;
-  AlignedBuffer scratch;
+  Buffer scratch;
   double bytes = 0, seconds = 1e9;
 
   void run() {
@@ -69,7 +69,7 @@ std::unique_ptr<Contender> prepareContender(const Kernel& kernel, const Case& te
     made->bytes += static_cast<double>(made->memory.back().bytes());
   }
   if (op.in_place_src >= 0) made->dst[0] = const_cast<void*>(made->src[op.in_place_src]);
-  made->scratch = AlignedBuffer(op.scratch_bytes);
+  made->scratch = Buffer(op.scratch_bytes);
   made->state = op.newState();
   return made;
 }

@@ -31,7 +31,7 @@ class PreparedCase {
 
   bool holds(const MemoryRange& range) const {
     bool found = false;
-    cache_.forEach([&](const AlignedBuffer& buffer) {
+    cache_.forEach([&](const Buffer& buffer) {
       const auto* const begin = static_cast<const char*>(buffer.data());
       const auto* const first = static_cast<const char*>(range.begin);
       found |= first >= begin && first + range.bytes <= begin + buffer.bytes();
@@ -40,14 +40,14 @@ class PreparedCase {
   }
 
   std::vector<unsigned char> result(const PreparedOp* next, std::int32_t threads) const {
-    std::vector<AlignedBuffer> memory;
+    std::vector<Buffer> memory;
     std::vector<const void*> src;
     for (std::size_t s = 0; s < op_->src.size(); ++s) {
       memory.emplace_back(op_->src[s].absent() ? 0 : op_->src[s].bytes());
       if (!op_->src[s].absent()) writeTensor(op_->src[s], problem_.values[s], memory.back().data());
       src.push_back(memory.back().data());
     }
-    const AlignedBuffer scratch(op_->scratch_bytes);
+    const Buffer scratch(op_->scratch_bytes);
     std::vector<unsigned char> bytes(op_->dst[0].bytes());
     void* dst = bytes.data();
     const auto state = op_->newState();

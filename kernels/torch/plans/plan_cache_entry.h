@@ -128,7 +128,7 @@ struct PlanCache::Running {
     Padded& own = padded[input];
     if (desc.bytes() == 0) return tensor.data_ptr();
     if (own.rows.data() == nullptr) {
-      own.rows = AlignedBuffer(desc.bytes());
+      own.rows = Buffer(desc.bytes());
       std::memset(own.rows.data(), 0, desc.bytes());
     }
     char* to = static_cast<char*>(own.rows.data());
@@ -140,7 +140,7 @@ struct PlanCache::Running {
   }
 
   struct Padded {
-    AlignedBuffer rows;
+    Buffer rows;
     std::size_t used = 0;  // bytes
   };
   std::vector<const void*> inputs;

@@ -52,7 +52,7 @@ std::vector<Tensor> runReference(const OpSpec& op, const std::vector<const Tenso
   }
   for (Tensor& result : results)
     to.push_back(result.desc.dtype == DType::kS64 ? static_cast<void*>(result.ids.data()) : result.values.data());
-  AlignedBuffer scratch(prepared->scratch_bytes);
+  Buffer scratch(prepared->scratch_bytes);
   const auto state = prepared->newState();
   prepared->execute(state.get(), from.data(), to.data(), scratch.data());
   return results;

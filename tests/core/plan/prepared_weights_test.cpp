@@ -235,7 +235,7 @@ TEST(WeightCachePut, IsFoundOnlyAtTheSizeThatIsAskedFor) {
   const char source = 0;
   static const std::string memory(64, 'p');
   const auto owner = std::make_shared<int>(0);
-  cache.put(&source, "form", std::make_shared<const AlignedBuffer>(owner, memory.data(), 64));
+  cache.put(&source, "form", std::make_shared<const Buffer>(owner, memory.data(), 64));
   int packed = 0;
   const auto pack = [&](void* to) {
     ++packed;

@@ -105,7 +105,7 @@ bool runCounted(std::uint64_t seed, const KernelList& kernels, int threads) {
   Plan::Instance instance(*plan);
   std::vector<const void*> from;
   for (const testing::Tensor& input : random.inputs) from.push_back(input.data());
-  std::vector<AlignedBuffer> results;
+  std::vector<Buffer> results;
   std::vector<void*> to;
   for (const TensorDesc& desc : plan->outputs()) {
     results.emplace_back(desc.bytes());

@@ -27,7 +27,7 @@ std::vector<float> apply(const std::string& chain, std::vector<float> x, const s
   args.target.isa = isa;
   std::string reason;
   const auto op = list->candidates(OpKind::kPointwise, DeviceKind::kCpu).front()->prepare(args, &reason);
-  const AlignedBuffer scratch(op->scratch_bytes);
+  const Buffer scratch(op->scratch_bytes);
   std::vector<float> y(x.size());
   const void* src[] = {x.data()};
   void* dst[] = {y.data()};

@@ -48,7 +48,7 @@ std::vector<float> product(const Kernel& kernel, const PrepareArgs& args, const 
   if (!op || !op->src[0].sameLayout(args.src[0]) || !op->src[1].sameLayout(args.src[1])) return {};
   std::vector<float> result(static_cast<std::size_t>(args.dst[0].dims.count()), std::nanf(""));
   void* to = result.data();
-  AlignedBuffer scratch(op->scratch_bytes);
+  Buffer scratch(op->scratch_bytes);
   const auto state = op->newState();
   op->execute(state.get(), sources.data(), &to, scratch.data());
   return result;

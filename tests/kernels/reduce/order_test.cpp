@@ -34,7 +34,7 @@ Ordered runLine(const std::string& text, const std::vector<float>& line) {
     if (!kernel->supports(args).ok) continue;
     std::string reason;
     const auto op = kernel->prepare(args, &reason);
-    const AlignedBuffer scratch(op->scratch_bytes);
+    const Buffer scratch(op->scratch_bytes);
     Ordered result{std::vector<float>(count), std::vector<std::int64_t>(count)};
     const void* const from[] = {line.data()};
     void* const to[] = {result.values.data(), result.places.data()};
@@ -100,7 +100,7 @@ const char* failureOf(const char* text, const std::vector<TensorDesc>& src, cons
   EXPECT_TRUE(inferShapes(args.spec, args.src, &args.dst).ok) << text;
   std::string reason;
   const auto op = kernels->candidates(args.spec.kind, DeviceKind::kCpu).front()->prepare(args, &reason);
-  const AlignedBuffer result(op->dst[0].bytes());
+  const Buffer result(op->dst[0].bytes());
   void* const to[] = {result.data()};
   const auto state = op->newState();
   op->execute(state.get(), from.data(), to, nullptr);

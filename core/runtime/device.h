@@ -1,0 +1,76 @@
+// Device: where tensors lie and steps run. The host is one; a plan uses it and at most one other.
+//
+// Everything that a plan needs of a device is here, so that a new one is a class of this interface, and kernels that are
+// listed for its kind. A plan reads and writes memory of another device only by copies, which its compiler places.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/runtime/device_id.h"
+
+namespace ipex_studio {
+
+struct DeviceProperties {
+  DeviceId id;
+  std::string name;              // as the driver says it
+  std::size_t memory_bytes = 0;  // 0: unknown
+  double copy_latency_ns = 0;    // of one copy to or from the host
+  double copy_bytes_per_ns = 0;  // above that; 0: copies take no longer for their size
+};
+
+// Work of one instance on one device, done in the order in which it was put there. Belongs to one thread at a time.
+class DeviceQueue {
+ public:
+  virtual ~DeviceQueue() = default;
+  // Copies between the device and the host, either way, or within the device, after all work before; `to` holds the data
+  // when the call returns. Throws Error(kFailure) where the device fails.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  // Returns once all work is done. Throws Error(kFailure) where some of it failed.
+  virtual void finish() = 0;
+};
+
+// Thread-safe. Lives as long as the process.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceProperties& properties() const = 0;
+  // Memory at a multiple of 64 bytes, contents undefined; throws std::bad_alloc. `bytes` > 0.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void free(void* data, std::size_t bytes) noexcept = 0;
+  virtual std::unique_ptr<DeviceQueue> newQueue() = 0;
+  // The clock that steps are timed by, in ns from any start.
+  virtual std::int64_t nowNs() const = 0;
+
+  const DeviceId& id() const { return properties().id; }
+  bool isHost() const { return id().isHost(); }
+  // What a copy of this size to or from the host is expected to take.
+  double copyNs(std::size_t bytes) const;
+};
+
+Device& hostDevice();
+
+// Memory of a device, 64-byte aligned.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t bytes, Device& device = hostDevice());  // contents undefined; throws std::bad_alloc
+  // Host memory that `owner` keeps, such as a mapped file: aligned as above, and only read.
+  Buffer(std::shared_ptr<const void> owner, const void* data, std::size_t bytes);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  void* data() const { return data_; }  // the host reads and writes it only where isOnHost()
+  std::size_t bytes() const { return bytes_; }
+  bool isOnHost() const { return device_ == nullptr || device_->isHost(); }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  Device* device_ = nullptr;           // null: no memory, or the owner's
+  std::shared_ptr<const void> owner_;  // null: the memory is this buffer's own
+};
+
+}  // namespace ipex_studio
