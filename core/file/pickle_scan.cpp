@@ -1,3 +1,4 @@
+// The opcodes, calls and tensor rebuilds of a scanned pickle.
 #include "core/file/pickle_scan.h"
 
 #include <fmt/format.h>
@@ -160,7 +161,7 @@ class Scanner : private PickleStack {
     return values;
   }
 
-  // The product, refused beyond 2^48.
+  // Returns the product of the sizes; refuses more than 2^48.
   std::int64_t count(const std::vector<std::int64_t>& sizes) const {
     std::int64_t product = 1;
     if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;

@@ -1,6 +1,6 @@
-// Static inspection of TorchScript `.pt` files: says what is in a file, and refuses damaged or foreign ones, without
-// loading libtorch and without running anything from the file. Everything that loads a model inspects it first,
-// through the very descriptor it then loads from.
+// Static inspection of TorchScript `.pt` files: lists what a file holds and refuses damaged or foreign files, without
+// loading libtorch and without running anything from the file. Every loader inspects a model first, through the very
+// descriptor that it then loads from.
 #pragma once
 
 #include <cstdint>
@@ -82,8 +82,8 @@ PtFileReport inspectPtFile(int fd, const std::string& path, const InspectOptions
 const char* tensorRoleName(TensorRole role);  // "parameter", "buffer", "attribute", "constant"
 
 nlohmann::json toJson(const PtFileReport& report);
-// For people: some dozen aligned lines, ending in a newline. Names from the file are printed with control characters
-// replaced.
+// Describes the report for people: some dozen aligned lines, ending in a newline. Control characters in names from the
+// file are replaced.
 std::string describe(const PtFileReport& report);
 
 }  // namespace ipex_studio
