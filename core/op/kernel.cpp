@@ -1,3 +1,4 @@
+// Aligned buffers, the cache of packed weights, and defaults of Kernel.
 #include "core/op/kernel.h"
 
 #include <sys/mman.h>
@@ -13,9 +14,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// From here on memory comes from the system and goes back to it. Buffers of this size are made by the hundred while kernels
-// are tried; on the heap what stays between them would keep all of it.
-// Smaller ones stay there: arenas of many sizes come and go, and the process would grow and shrink with each.
+// Buffers from this size on are mapped from the system and returned to it. They are made by the hundred while kernels
+// are tried; on the heap, small allocations between them would keep all that memory. Smaller buffers stay on the heap:
+// arenas of many sizes come and go, and the process would grow and shrink with each.
 constexpr std::size_t kMapped = 2 * kHugePage;
 
 }  // namespace
@@ -87,7 +88,7 @@ void WeightCache::releaseUnused() {
     if (!used && at->second) freed.emplace_back(static_cast<const char*>(at->second->data()), at->second->bytes());
     at = used ? std::next(at) : packed_.erase(at);
   }
-  // Buffers packed from them must not be found again either, because their addresses will be reused.
+  // Buffers packed from the freed ones must not be found again either, because their addresses will be reused.
   for (const auto& [begin, bytes] : freed) {
     packed_.erase(packed_.lower_bound({begin, std::string()}), packed_.lower_bound({begin + bytes, std::string()}));
   }

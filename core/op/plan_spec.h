@@ -1,6 +1,5 @@
 // PlanSpec: the computation of a region as a list of operations in static single assignment. It knows no sizes: a Plan
-// is
-// compiled from it for one input signature. Compiled exports carry it as JSON; it is untrusted input there.
+// is compiled from it for one input signature. Compiled exports carry it as JSON; it is untrusted input there.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ struct Dims {
   std::string str() const;  // "1x64x56x56"; "scalar" for rank 0
 };
 
-// -rank <= axis < rank, counted from the front.
+// Counts an axis with -rank <= axis < rank from the front.
 inline int wrappedAxis(std::int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 
 // dims are always logical (N, C, H, W). Two families of layouts:
