@@ -52,8 +52,8 @@ std::optional<at::Tensor> constantTensor(const torch::jit::Value* value);
 std::optional<std::int64_t> constantInt(const torch::jit::Value* value);
 std::optional<double> constantNumber(const torch::jit::Value* value);  // int, float or 1-element tensor
 std::optional<bool> constantBool(const torch::jit::Value* value);
-std::optional<std::vector<std::int64_t>> constantInts(
-    const torch::jit::Value* value);  // int[] constant, ListConstruct of constants, or one int
+// An int[] constant, a ListConstruct of constants, or one int.
+std::optional<std::vector<std::int64_t>> constantInts(const torch::jit::Value* value);
 bool isNone(const torch::jit::Value* value);
 
 // Shape facts that the example run left at load: complete sizes, and the dtype; nullopt if they are unknown.
