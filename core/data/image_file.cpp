@@ -1,3 +1,4 @@
+// Decoding through libjpeg and libpng within limits.
 #include "core/data/image_file.h"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ void jumpBack(j_common_ptr decoder) {
   std::longjmp(state->back, 1);
 }
 
-// Warnings mean that data is missing or wrong and was made up.
+// A warning means that data is missing or wrong and was made up.
 void refuseWarnings(j_common_ptr decoder, int level) {
   if (level < 0) jumpBack(decoder);
 }
