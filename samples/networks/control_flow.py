@@ -17,7 +17,7 @@ class StatefulLstm(nn.Module):
         self.encoder8 = nn.Conv1d(1, width, 8, stride=4)
         self.rnn = nn.LSTM(width, width)
         self.decoder = nn.Linear(width, 1)
-        # Weights large enough, and forget gates open enough, that a lost or doubled state shows in the answer.
+        # Large weights and open forget gates make a lost or doubled state show in the results.
         for name, parameter in self.rnn.named_parameters():
             nn.init.normal_(parameter, 0.0, 0.3)
             if name.startswith("bias"):

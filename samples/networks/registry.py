@@ -105,7 +105,7 @@ def register(network: Network) -> None:
     NETWORKS[network.name] = network
 
 
-# False while weights are about to be replaced anyway: settling runs the network.
+# False while weights are about to be replaced anyway, since settling runs the network.
 settling = True
 
 
