@@ -11,7 +11,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Chains of multiplications that do not wait for each other; returns their number of operations.
+// Runs multiplications in chains that do not wait for each other; returns their number of operations.
 double runChains(long rounds, float* sink) {
   const hn::ScalableTag<float> d;
   constexpr int kChains = 12;
@@ -48,7 +48,7 @@ double fmaPeak() {
   constexpr long kRounds = 100000;
   constexpr int kTries = 30;
   double best = 0;
-  [[maybe_unused]] volatile float sink = 0;  // keeps the sums
+  [[maybe_unused]] volatile float sink = 0;  // keeps the compiler from removing the sums
   for (int i = 0; i < kTries; ++i) {
     float value = 0;
     const auto start = Clock::now();
