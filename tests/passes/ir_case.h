@@ -34,7 +34,7 @@
 
 namespace ipex_studio {
 
-// A fingerprint that tells constants apart without printing them.
+// A fingerprint that distinguishes constants without printing them.
 struct Fingerprint {
   at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> sizes;
@@ -67,7 +67,7 @@ struct IrCase {
   Precision precision = Precision::kFp32;
   std::string recipe;  // as written
   bool numeric = true;
-  std::string error;  // set when the text itself is wrong
+  std::string error;  // set if the text itself is wrong
 };
 
 inline void PrintTo(const IrCase& test, std::ostream* out) { *out << test.title; }
@@ -75,10 +75,10 @@ inline void PrintTo(const IrCase& test, std::ostream* out) { *out << test.title;
 // All cases of a file; a malformed one carries `error`.
 std::vector<IrCase> readCases(const std::string& path);
 
-// Replaces what the case expects in its file.
+// Replaces the case's expectation in its file.
 void blessCase(const IrCase& test, const std::string& expectation);
 
-// The value of an expression; the same for the same name and expression.
+// Returns the value of an expression; the same for the same name and expression.
 torch::jit::IValue evaluate(const std::string& name, const std::string& expression);
 
 }  // namespace ipex_studio
