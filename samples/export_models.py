@@ -27,7 +27,7 @@ CASES = 2
 
 
 def tensors_of(values) -> List[torch.Tensor]:
-    """The tensors among the values, tuples flattened; what is not a tensor is told by --input, not recorded."""
+    """The tensors among the values, tuples flattened; other values are given by --input, not recorded."""
     if isinstance(values, torch.Tensor):
         return [values]
     if isinstance(values, (tuple, list)):

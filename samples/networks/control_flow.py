@@ -9,7 +9,7 @@ from .registry import Input, Network, Value, register
 
 
 class StatefulLstm(nn.Module):
-    """A detector of voice in little: one chunk of sound per call, and a state that survives the call."""
+    """A small voice detector: one chunk of sound per call, and a state that survives the call."""
 
     def __init__(self, width: int = 32):
         super().__init__()

@@ -10,7 +10,7 @@ from .registry import Input, Network, register
 
 
 class Conv1d(nn.Module):
-    """What GPT-2's own code calls so: a linear layer whose weight is (inputs, outputs)."""
+    """The layer that GPT-2's code calls Conv1D: a linear layer whose weight is (inputs, outputs)."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()

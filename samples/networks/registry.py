@@ -1,4 +1,4 @@
-"""What a sample network is, what its inputs are, and the table of all of them."""
+"""Sample networks and their inputs, and the table of all networks."""
 
 import dataclasses
 from typing import Callable, Dict, List, Optional, Tuple, Union
