@@ -98,7 +98,7 @@ std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps) {
 }
 
 const RunRecord* findRun(const JobRecord& job, std::string_view variant) {
-  // Of runs in several precisions, the last one has the precision that was asked for.
+  // Among runs in several precisions the last one has the precision that was asked for.
   for (auto run = job.runs.rbegin(); run != job.runs.rend(); ++run) {
     if (run->variant == variant) return &*run;
   }

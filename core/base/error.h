@@ -1,4 +1,4 @@
-// The two ways a program part says that something is wrong.
+// The two ways to report a fault.
 //
 //   Error   the user's world is not as needed (bad file, wrong shape, full disk). One sentence that says what
 //           happened and what to do. Thrown anywhere, caught only in main functions and in Session.

@@ -18,7 +18,7 @@ struct NewerOperator {
   const char* source;  // TorchScript; its function is called `written`
 };
 
-// The bodies compute what the shims compute; the shims refuse dropout. dtype 6, 7, 11: float, double, bool.
+// The bodies compute the same as the shims; the shims refuse dropout. dtype 6, 7, 11: float, double, bool.
 constexpr NewerOperator kNewerOperators[] = {{IPEX_NEEDS_SDPA_SHIM, "aten::scaled_dot_product_attention", R"(
 def additive(mask: Tensor, like: Tensor) -> Tensor:
     if mask.dtype == 11:

@@ -74,9 +74,9 @@ struct InspectOptions {
 int openModelFile(const std::string& path);
 
 // Reads the whole file behind `fd` (its position stays) and checks all of it: ZIP structure, CRC of every member,
-// pickles, code. Throws Error(kBadModel) with one sentence on anything damaged, foreign or hostile in form; what is
-// well-formed but capable of harm becomes a finding. `path` is only used in texts. Thread-safe.
-// Cost: below 0.8 ms per MB plus some ms.
+// pickles, code. Throws Error(kBadModel) with one sentence on anything damaged, foreign or hostile in form; well-formed
+// contents that can do harm become findings. `path` is only used in texts. Thread-safe. Cost: below 0.8 ms per MB plus
+// some ms.
 PtFileReport inspectPtFile(int fd, const std::string& path, const InspectOptions& options = {});
 
 const char* tensorRoleName(TensorRole role);  // "parameter", "buffer", "attribute", "constant"

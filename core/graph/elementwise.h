@@ -26,7 +26,7 @@ std::optional<Elementwise> readElementwise(torch::jit::Node* node, std::size_t d
 std::optional<double> scalarOperand(const torch::jit::Value* value, const torch::jit::Value* data);
 
 // True if a tensor of `operand` sizes broadcasts to `result` without enlarging it. Decided on ranks and on sizes that
-// are 1, which is what the example run fixes; other sizes are compared again when a plan is compiled.
+// are 1, which the example run fixes; other sizes are compared again when a plan is compiled.
 bool broadcastsTo(const std::vector<std::int64_t>& operand, const std::vector<std::int64_t>& result);
 
 }  // namespace ipex_studio

@@ -49,7 +49,7 @@ class GraphIndex {
   std::uint64_t hash_ = 0;
 };
 
-// Hash of what the graph computes: names, types and source ranges do not count; constants count by type, sizes and
+// Hash of a graph's computation: names, types and source ranges do not count; constants count by type, sizes and
 // content, large ones by samples of it. Equal in every process. Milliseconds for 10,000 nodes.
 std::uint64_t graphHash(const torch::jit::Graph& graph);
 

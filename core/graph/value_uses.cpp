@@ -17,9 +17,9 @@ namespace {
 // Up to this number of uses libtorch's own linear search is fast enough.
 constexpr std::size_t kFewUses = 64;
 constexpr std::size_t kNear = 32;             // distance from the last removed use at which the next one is looked for
-constexpr std::int64_t kSearchedPerUse = 64;  // every use found near allows a later search over so many others
-constexpr std::int64_t kListing = 4;          // listing a use takes as long as looking at so many
-// Up to this number Value::replaceAllUsesWith() moves the uses, which takes away the first one again and again.
+constexpr std::int64_t kSearchedPerUse = 64;  // uses that a later search may visit for every use found near
+constexpr std::int64_t kListing = 4;          // cost of listing a use, in visited uses
+// Up to this number of uses Value::replaceAllUsesWith() moves them, although it removes the first one again and again.
 constexpr std::size_t kFewMoved = 32;
 
 // Value hands out its uses as constant although neither is: there is no other way to change a part of them.

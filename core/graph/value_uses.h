@@ -32,7 +32,7 @@ class ValueUses {
   // checked, and the index made anew if it is wrong: other code changes uses too, and values and nodes die.
   struct Readers {
     std::array<std::size_t, 8> last{};  // by operand number, modulo the size
-    std::int64_t may_search = 0;        // so many uses may be looked at before they are listed; one search is free
+    std::int64_t may_search = 0;        // uses that searches may visit before uses are listed; one search is free
     std::unordered_map<std::uintptr_t, std::size_t> places;
     std::size_t listed = 0;
     void forgetPlaces();

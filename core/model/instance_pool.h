@@ -56,7 +56,7 @@ class InstancePool {
 
   torch::jit::Module module_;
   bool pinned_ = false;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Request> queue_;
   bool closing_ = false;

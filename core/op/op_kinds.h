@@ -1,4 +1,5 @@
-// The kinds of operations: what each computes, and one table row with what every layer asks about it.
+// The kinds of operations with their operands and attributes, and a table row per kind with the properties that layers
+// use.
 //
 // A new kind is an enumerator here, a row in op_kinds.cpp, its plain version (kernels, …_ref.cpp), a kernel, cases for
 // both (tests/kernels) and a lowering (core/lower). Another property of all kinds becomes another column, so that a

@@ -1,6 +1,6 @@
 // OpSpec: one fused operation as data. Everything that is fused onto a primitive is a PostOp in its list, never a new
-// operation name. The text form is what fused TorchScript operators carry as `spec`, what compiled exports store and
-// what tuning records are keyed by:
+// operation name. Fused TorchScript operators carry the text form as `spec`, compiled exports store it, and tuning
+// records are keyed by it:
 //
 //   convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[2,2]}|add(0)|relu
 //   pointwise{}|mul(0)|add(1)|clip(0,6)

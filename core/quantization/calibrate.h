@@ -27,7 +27,7 @@ struct CalibrationOptions {
   bool bias_correction = true;  // recorded in the recipe, applied by insert-quantize
   double smooth_alpha = 0.5;    // 0: no SmoothQuant
   bool equalization = false;    // the module was optimized with OptimizeOptions::equalize; recorded in the recipe
-  int channel_calls = 16;       // statistics per channel come from so many first calls
+  int channel_calls = 16;       // number of first calls that statistics per channel come from
 };
 
 class Calibrator {

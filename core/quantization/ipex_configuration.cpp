@@ -55,7 +55,7 @@ TensorInfo makeInfo(bool quantized, std::optional<double> scale, std::optional<d
 // One operation of a configuration file.
 struct FileOperation {
   std::string fqn;   // 2.x
-  std::string type;  // "convolution", "linear", "matmul" or what the file calls it
+  std::string type;  // "convolution", "linear", "matmul", or the word of the file
   std::vector<TensorInfo> inputs, outputs;
 };
 

@@ -26,10 +26,10 @@ struct OptimizeOptions {
   // Abilities of the device that runs the result; optimizeModel() takes this machine's if they are not given.
   std::optional<Capabilities> capabilities;
   std::vector<std::string> disabled_passes;
-  std::int64_t rewrite_limit = -1;             // stop after so many rewrites (bisection); -1: no limit
+  std::int64_t rewrite_limit = -1;             // number of rewrites to stop after (bisection); -1: no limit
   std::string dump_directory;                  // numbered IR dumps of every changing pass; empty: none
   std::vector<std::string> preserved_methods;  // methods and attributes that freezing must keep
-  bool verify_passes = true;                   // lint after each pass and compare the hash with what the pass said
+  bool verify_passes = true;                   // lint after each pass and compare the hash with the pass's answer
   bool plan_regions = true;                    // false: leave fused operators to the interpreter
   TuneMode tune = TuneMode::kOff;
   bool allow_winograd = true;  // false: no convolution whose algorithm rounds differently

@@ -1,7 +1,7 @@
-// Every plain record that leaves the engine: what a pass did, what a kernel cost, what a run measured.
+// All records that leave the engine: results of passes, costs of kernels, measurements of runs.
 //
 // Records are values without behaviour. They cross the pipe between the engine and the studio as JSON
-// (records_json.h), become rows of profile.db (profiler/database.h) and are what the panels draw. Nothing here
+// (records_json.h), become rows of profile.db (profiler/database.h) and are drawn by the panels. Nothing here
 // knows libtorch, sqlite or ImGui. Times are nanoseconds, sizes are bytes unless the name says otherwise.
 #pragma once
 

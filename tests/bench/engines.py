@@ -149,7 +149,7 @@ class OnnxRuntime(Engine):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # Its threads stop spinning when a call returns, since another engine's turn may follow.
+        # The threads stop spinning when a call returns, since another engine's turn may follow.
         options.add_session_config_entry("session.force_spinning_stop", "1")
         self.session = onnxruntime.InferenceSession(files[self.FILE], options, providers=["CPUExecutionProvider"])
         self.feed = {argument.name: array for argument, array in zip(self.session.get_inputs(), inputs)}

@@ -19,8 +19,7 @@
 //                                       latter with bits=4 group=32; equalization=1: layers are levelled
 //
 // Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn,
-// rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or
-// values(1,2,3,4; 2,2), scalar(2.5).
+// rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or values(1,2,3,4; 2,2), scalar(2.5).
 #pragma once
 
 #include <map>

@@ -29,7 +29,7 @@ double bestMs(const std::function<void()>& work) {
   return best;
 }
 
-// A job with two runs of about so many steps and few samples of each.
+// A job with two runs of about `steps` steps and few samples of each.
 JobRecord jobWithSteps(std::uint64_t seed, std::int32_t steps) { return testing::syntheticJob(seed, {steps / 3, 10}); }
 
 // Copies job 1 with all rows of its steps and their times, in one transaction.

@@ -160,7 +160,7 @@ class PreparedWeights(unittest.TestCase):
     def test_weights_of_another_training_are_noticed(self):
         shutil.copy(self.retrained + ".weights", self.weights)
         self.expect_packing("belongs to another export")
-        # Its own export takes it.
+        # The export of the same weights uses the file.
         self.assertEqual(Loader(self.retrained).end().said["maps"], 1)
 
     def test_other_instructions_are_noticed(self):

@@ -31,7 +31,7 @@ inline std::string samples(int count, float scale = 1) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
 
-// Writes a file of so many images; returns its path.
+// Writes a file of `count` images; returns its path.
 inline std::string writeSamples(const std::string& path, int count, float scale = 1) {
   writeNpy(path, "<f4", "(" + std::to_string(count) + ", 3, 8, 8)", samples(count, scale));
   return path;
