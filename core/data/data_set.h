@@ -23,6 +23,7 @@
 
 namespace ipex_studio {
 
+// Options of reading and batching.
 struct DataSetOptions {
   Preprocess preprocess;  // images only
   // In .npy, .npz, .pt: uint8 of (N, C, H, W) or (N, H, W, C), C 1 or 3, are preprocessed.
@@ -59,19 +60,21 @@ class DataSource {
 
 class DataSet {
  public:
-  // Throws Error(kUsage) with one sentence: no such path, nothing in it that can be read, no samples.
+  // Opens the data at `path` and draws the subset. Throws Error(kUsage) with one sentence: no such path, nothing in it
+  // that can be read, no samples.
   DataSet(const std::string& path, const DataSetOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(order_.size()); }  // samples of the subset
-  std::int64_t batches() const;
+  std::int64_t batches() const;                                                   // the last one may be padded
   // Names of forward's arguments that the inputs are for; empty: by order.
   std::vector<std::string> names() const { return source_->names(); }
   bool labelled() const { return !labels_.empty(); }
   // True if batches bring recorded results instead of labels.
   bool hasResults() const { return source_->batched(); }
 
-  // Throws Error(kUsage) if a file cannot be read, samples differ in size, or a value is NaN or infinite (in FP32 if
-  // `floats_as_fp32`).
+  // Reads batch `index` of 0 … batches() - 1: per input a tensor (batch, …) in the data's dtype, or FP32 as
+  // `floats_as_fp32` says; labels int64 (batch). Throws Error(kUsage) if a file cannot be read, samples differ in size,
+  // or a value is NaN or infinite (in FP32 if `floats_as_fp32`).
   DataBatch batch(std::int64_t index) const;
 
   // Throws Error(kUsage) in one sentence if an accuracy over labels would be impossible, or would say nothing.

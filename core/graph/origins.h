@@ -55,9 +55,9 @@ class NodeWalk {
   Fetched fetched_;
 };
 
-// Keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would hinder
-// common-subexpression elimination and clutter the IR. Owned by the Model, changed only through Rewriter and StockPass.
-// Not thread-safe.
+// The origins of values, keyed by torch::jit::Value::unique(), which a graph never reuses: attributes on nodes would
+// hinder common-subexpression elimination and clutter the IR. Owned by the Model, changed only through Rewriter and
+// StockPass. Not thread-safe.
 class OriginTable {
  public:
   // Gives every node of `graph` with outputs (nested blocks included, constants excluded) an id in topological order.
@@ -70,12 +70,12 @@ class OriginTable {
   std::vector<OriginId> of(const torch::jit::Node* node) const;
   // Union over several nodes' outputs.
   std::vector<OriginId> of(at::ArrayRef<torch::jit::Node*> nodes) const;
-  void set(const torch::jit::Value* value, std::vector<OriginId> ids);
+  void set(const torch::jit::Value* value, std::vector<OriginId> ids);  // ids in any order
 
   // Repairs the origins after code that bypassed the Rewriter: one of the `nodes` without origins takes those of
   // `before` that vanished from the graph and feed or follow it, else its producers'. `before` comes from liveIds().
   void reconcile(const NodeWalk& nodes, const std::vector<OriginId>& before);
-  std::vector<OriginId> liveIds(const NodeWalk& nodes) const;
+  std::vector<OriginId> liveIds(const NodeWalk& nodes) const;  // union over the nodes' outputs, sorted
 
   // Sets the divisor that a pass applied to a value of the model, in a shape that broadcasts to it; the last one
   // counts.
@@ -100,6 +100,7 @@ class OriginTable {
   std::unordered_map<OriginId, at::Tensor> divisors_;
 };
 
+// Union of two sorted lists.
 std::vector<OriginId> mergeOrigins(at::ArrayRef<OriginId> a, at::ArrayRef<OriginId> b);
 
 // Nodes of the graph in topological order, a node before those of its blocks; no constants unless asked for.

@@ -15,8 +15,9 @@ namespace ipex_studio {
 // usable cores.
 void setThreads(int threads);
 
-// Runs forward until `seconds` have passed or `iterations` > 0 calls were made; returns one sample (ns) per call.
-// Inputs are not copied; dropping the results is part of the timed call, as for any caller.
+// Runs forward until `seconds` have passed or `iterations` > 0 calls were made; returns one sample (ns) per call. Stops
+// early if `cancelled` returns true, which is asked before each call. Inputs are not copied; dropping the results is
+// part of the timed call, as for any caller.
 std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds,
                                       std::int64_t iterations, const std::function<bool()>& cancelled = {});
 

@@ -39,12 +39,13 @@ using Inputs = std::vector<torch::jit::IValue>;  // arguments of forward, withou
 // gives the first view twice), so writes through one of them no longer show in the other.
 torch::jit::IValue copyValue(const torch::jit::IValue& value);
 
+// A loaded module. Not thread-safe.
 class Model {
  public:
   // Checks the file statically (core/file/pt_file.h), loads it through the same descriptor, sets eval mode.
   // Throws Error(kBadModel).
   static Model load(const std::string& path);
-  static Model fromModule(torch::jit::Module module);
+  static Model fromModule(torch::jit::Module module);  // shares the module; without a path
 
   torch::jit::Module& module() { return module_; }
   const std::string& path() const { return path_; }

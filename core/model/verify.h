@@ -24,7 +24,9 @@ struct AccuracyRule {
   double leastCosine() const;
 };
 
-// Returns one record per tensor output, the worst first with output = -1. A NaN where the reference has none fails.
+// Compares all tensors and numbers of a result, in order: sizes and dtypes must agree, integers be equal. `fp64` (may
+// be null) is the FP64 reference. Returns one record per tensor output, the worst first with output = -1. A NaN where
+// the reference has none fails. Thread-safe.
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
                                            const torch::jit::IValue* fp64, const AccuracyRule& rule = {});
 
@@ -34,6 +36,7 @@ struct ReferenceResults {
   std::optional<std::vector<torch::jit::IValue>> fp64;  // of the model's FP64 copy, where that is possible
   bool of_integers = false;                             // the model rounds values to integers itself
 };
+// Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
 ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,
                                   const std::string& reset);
 // Returns one record per tensor output as compareOutputs does, of the worst step.

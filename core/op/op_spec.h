@@ -81,8 +81,8 @@ constexpr int kPostOpKindCount = static_cast<int>(PostOpKind::kGe) + 1;
 
 struct PostOp {
   PostOpKind kind = PostOpKind::kRelu;
-  // clip: low; leaky_relu: slope; elu: alpha; linear: factor; pow: exponent; add/sub/rsub: factor of the operand (default
-  // 1); fill/keep: the number put in.
+  // clip: low; leaky_relu: slope; elu: alpha; linear: factor; pow: exponent; add/sub/rsub: factor of the operand
+  // (default 1); fill/keep: the number put in.
   double alpha = 0;
   double beta = 0;            // clip: high; linear: offset; softplus: threshold
   std::int32_t operand = -1;  // binary kinds: post operand index; -1 otherwise

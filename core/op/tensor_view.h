@@ -1,4 +1,5 @@
 // Tensors as kernels and plans see them: a description (dtype, dims, strides, channel block, device) and a pointer.
+// Plain values; all functions are thread-safe.
 #pragma once
 
 #include <array>
@@ -66,7 +67,8 @@ struct TensorDesc {
   bool operator==(const TensorDesc& other) const;
 };
 
-TensorDesc contiguousDesc(DType dtype, const Dims& dims);
+// Dense descriptions on the CPU; sizes must not overflow (core/op/shape_inference.h).
+TensorDesc contiguousDesc(DType dtype, const Dims& dims);                   // row-major
 TensorDesc channelsLastDesc(DType dtype, const Dims& dims);                 // rank >= 3
 TensorDesc blockedDesc(DType dtype, const Dims& dims, std::int32_t block);  // rank >= 3
 

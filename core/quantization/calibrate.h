@@ -10,8 +10,8 @@
 //   quantized.precision = Precision::kInt8;
 //   quantized.quantization_recipe = recipeToText(calibrator.finish());
 //
-// Values are observed inside the running plans, in the layouts they have there, before they are overwritten: memory does
-// not grow with the data. Not thread-safe; the module must not run elsewhere meanwhile.
+// Values are observed inside the running plans, in the layouts they have there, before they are overwritten: memory
+// does not grow with the data. Not thread-safe; the module must not run elsewhere meanwhile.
 #pragma once
 
 #include <memory>
@@ -32,6 +32,7 @@ struct CalibrationOptions {
 
 class Calibrator {
  public:
+  // `module` was optimized with OptimizeOptions::calibrate, which also made `plan`.
   Calibrator(torch::jit::Module module, CalibrationPlan plan, CalibrationOptions options);
   ~Calibrator();
   Calibrator(const Calibrator&) = delete;

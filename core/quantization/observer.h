@@ -4,10 +4,10 @@
 // sample of each tensor for the histogram: at most kSamplesPerItem elements per item of the first axis, evenly spaced.
 // The histogram lies on a grid of width 2^k that becomes coarser, pairs of bins merging into one, when a value falls
 // outside. Its contents at the end depend on the values alone, not on their order, on batches or on merges, so a
-// calibration that was interrupted and restored ends exactly as one that was not.
-// Sources: R. Krishnamoorthi: Quantizing deep convolutional networks for efficient inference, 2018 (affine u8, percentile);
-// S. Migacz: 8-bit Inference with TensorRT, 2017 (KL); H. Wu et al.: Integer Quantization for Deep Learning Inference,
-// 2020 (comparison of both with MSE).
+// calibration that was interrupted and restored ends exactly as one that was not. Sources: R. Krishnamoorthi:
+// Quantizing deep convolutional networks for efficient inference, 2018 (affine u8, percentile); S. Migacz: 8-bit
+// Inference with TensorRT, 2017 (KL); H. Wu et al.: Integer Quantization for Deep Learning Inference, 2020 (comparison
+// of both with MSE).
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class Histogram {
   }
 
   nlohmann::json state() const;
-  static Histogram fromState(const nlohmann::json& json);
+  static Histogram fromState(const nlohmann::json& json);  // throws Error(kUsage) or a JSON exception for other JSON
 
  private:
   void cover(int exponent, std::int64_t first, std::int64_t last);
@@ -74,7 +74,7 @@ class ValueObserver {
   // Takes in `data` as `desc` describes it: FP32, strided or channel-blocked (padded channels are zero and may be
   // seen). `channel_axis` >= 0: also collects mean and greatest magnitude per index of that axis, from this call.
   void observe(const TensorDesc& desc, const float* data, int channel_axis = -1);
-  void merge(const ValueObserver& other);
+  void merge(const ValueObserver& other);  // as if this one had seen the values of both
 
   std::int64_t count() const { return count_; }
   std::int64_t nanCount() const { return nan_; }
@@ -90,7 +90,7 @@ class ValueObserver {
   // `levels`: 256 for u8.
   ValueRange range(const ObserverOptions& options, int levels = 256) const;
 
-  nlohmann::json state() const;
+  nlohmann::json state() const;  // all that was seen, for fromState()
   // Throws Error(kUsage) if the text is no state.
   static ValueObserver fromState(const nlohmann::json& json);
 
@@ -109,7 +109,7 @@ class ValueObserver {
   std::vector<double> channel_sum_, channel_absmax_;
 };
 
-// Range searches over a histogram, given the true extremes. Exposed for tests.
+// Range searches over a histogram, given the true extremes; sources in the head. Exposed for tests. Thread-safe.
 ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, double percentile);
 ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels);
 ValueRange mseRange(const Histogram& histogram, ValueRange extremes, int levels);
@@ -121,6 +121,7 @@ struct AffineParameters {
   double scale = 1;
   std::int64_t zero_point = 0;
 };
+// The parameters that map `range`, extended to hold 0, to 0 … levels - 1; scale 1 if the range is empty or not finite.
 AffineParameters affineParameters(ValueRange range, int levels = 256);
 
 }  // namespace ipex_studio

@@ -54,16 +54,18 @@ struct Recipe {
   std::vector<RecipeValue> values;
   std::vector<RecipeNode> nodes;
 
+  // The entry of this key; null if there is none.
   const RecipeValue* value(const std::string& key) const;
   const RecipeNode* node(const std::string& key) const;
   RecipeNode* node(const std::string& key);
 };
 
+// Writes JSON that recipeFromText() reads back.
 std::string recipeToText(const Recipe& recipe);
-// Reads a recipe; checks version, sizes, ranges. Throws Error(kUsage) with one sentence that names `name` (a path).
+// Reads JSON; checks version, sizes, ranges. Throws Error(kUsage) with one sentence that names `name` (a path).
 Recipe recipeFromText(const std::string& text, const std::string& name = "the recipe");
-Recipe readRecipe(const std::string& path);
-void writeRecipe(const Recipe& recipe, const std::string& path);  // atomically
+Recipe readRecipe(const std::string& path);  // throws Error(kUsage) for a file that is missing or no recipe
+void writeRecipe(const Recipe& recipe, const std::string& path);  // replaces the file whole; throws Error(kFailure)
 
 // Sets the precision of nodes ("fp32", "bf16", "int8", "auto") by key. Throws Error(kUsage) for unknown keys.
 void forcePrecision(Recipe& recipe, const std::vector<std::string>& keys, const std::string& precision,

@@ -187,7 +187,8 @@ struct TradeoffRecord {
   bool allowed = false;   // within the budget
   bool on_front = false;  // nothing else is both faster and better
   bool chosen = false;
-  // Precisions, one digit per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or "bf16" for all. Empty: not known.
+  // Precisions, one digit per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or "bf16" for all. Empty:
+  // unknown.
   std::string assignment;
 };
 

@@ -121,8 +121,8 @@ std::string withoutLayout(const std::string& text) {
                             "()");
 }
 
-// PyTorch 2.5 added the argument enable_gqa to attention, which must be false here: repeats is_causal, two places before
-// it, which is false as well.
+// PyTorch 2.5 added the argument enable_gqa to attention, which must be false here. Repeats is_causal, two places
+// before it, which is false as well.
 std::string withNewArguments(const std::string& text) {
   const auto schema = c10::Dispatcher::singleton().findSchema({"aten::scaled_dot_product_attention", ""});
   if (!schema || schema->schema().arguments().size() < 8) return text;

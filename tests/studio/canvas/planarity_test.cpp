@@ -88,8 +88,8 @@ TEST(Planarity, LeavesOutEdges) {
   }
 }
 
-// The smallest graphs that are not planar, and triangulations with one edge more: leaving out named edges one by one makes
-// them planar.
+// The smallest graphs that are not planar, and triangulations with one edge more: leaving out named edges one by one
+// makes them planar.
 TEST(Planarity, NamesWhatIsInTheWay) {
   const std::vector<LayoutEdge> k33 = {{0, 3}, {0, 4}, {0, 5}, {1, 3}, {1, 4}, {1, 5}, {2, 3}, {2, 4}, {2, 5}};
   std::vector<std::pair<std::int32_t, std::vector<LayoutEdge>>> graphs = {{5, complete(5)}, {6, k33}};
