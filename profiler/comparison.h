@@ -27,7 +27,7 @@ struct ComparedRow {
 struct RunComparison {
   RunSummary a;
   RunSummary b;
-  Interval ratio;                 // median of a / median of b: above 1, b is faster. Paired by turn within one job
+  Interval ratio;                 // median of a / median of b: above 1, b is faster. Rounds are paired within one job
   std::vector<ComparedRow> rows;  // largest change first
   std::int64_t a_unattributed_ns = 0;
   std::int64_t b_unattributed_ns = 0;

@@ -79,7 +79,8 @@ void beginJpeg(JpegState* state, const unsigned char* bytes, std::size_t count) 
   state->errors.error_exit = jumpBack;
   state->errors.emit_message = refuseWarnings;
   state->decoder.client_data = state;
-  // jpeg_create_decompress keeps both, and only it can fail before there is anything to destroy.
+  // jpeg_create_decompress keeps the error manager and the client data, and only it can fail before there is anything
+  // to destroy.
   jpeg_create_decompress(&state->decoder);
   state->progress.progress_monitor = countScans;
   state->decoder.progress = &state->progress;

@@ -77,7 +77,7 @@ class Scanner : private PickleStack {
     stack_.push_back(what);
   }
 
-  // libtorch parses type tags by recursion.
+  // Bounds the nesting of type tags, which libtorch parses by recursion.
   void checkTypeTag(std::string_view text) const {
     if (std::count(text.begin(), text.end(), '[') > 64) fail("has a type tag that nests too deep");
   }

@@ -12,7 +12,7 @@
 
 namespace ipex_studio {
 
-// Something the file can do, or brings along, that its user should know.
+// An ability or a content of the file that its user should know of.
 struct Finding {
   std::string kind;        // "runs-on-load", "writes-files", "maps-files", "hidden-calls", "custom-class",
                            // "foreign-operators", "sparse-tensor", "starts-threads", "newer-format"

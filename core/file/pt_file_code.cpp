@@ -92,7 +92,7 @@ class CodeReader {
     if (c == '(' || c == '[' || c == '{') ++depth_;
     if (c == ')' || c == ']' || c == '}') --depth_;
     if (depth_ > kMaxNesting) fail(fmt::format("nests brackets deeper than {} levels", kMaxNesting));
-    // Prefix operators are parsed by recursion too.
+    // Prefix operators are parsed by recursion too, so their number is bounded.
     prefixes_ = c == '-' || c == '~' ? prefixes_ + 1 : isBlank(c) ? prefixes_ : 0;
     if (prefixes_ > kMaxNesting) fail(fmt::format("chains more than {} signs", kMaxNesting));
   }

@@ -1,5 +1,5 @@
-// Pass: one rewrite of a TorchScript graph. PassContext: all it may use. Graphs and contexts belong to one thread; passes
-// themselves have no state.
+// Pass: one rewrite of a TorchScript graph. PassContext: everything that it may use. Graphs and contexts belong to one
+// thread; passes themselves have no state.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ class PassRemarks {
   // `reason` is one of core/graph/reasons.h and is not copied.
   void add(RemarkKind kind, const char* reason, const std::string& text, at::ArrayRef<OriginId> origins);
 
-  // Calls `take` with each remark, as one of `pass`, valid during the call.
+  // Calls `take` with each remark under the name `pass`; the remark is valid during the call.
   void visit(const std::string& pass, const std::function<void(const Remark&)>& take) const;
   void clear();
 

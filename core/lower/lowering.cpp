@@ -133,7 +133,7 @@ const Table& table() {
   return all;
 }
 
-// Stock operators on integers wrap around; ours treat them as numbers.
+// Integers in stock operators wrap around and are declined; our operators treat them as real numbers.
 LoweredNode lowerFused(Node* node, const FusedOp& fused) {
   const bool own = !node->kind().is_aten();
   const auto need = own ? needFloatOrInteger8 : needFloat;

@@ -78,7 +78,7 @@ class RecurrentBuilder {
       const std::int64_t units = weights.from_hidden.size(1);
       at::Tensor sum = given + hidden;
       if (!is_lstm_) {
-        // The reset gate scales the hidden bias of the new gate as well.
+        // The reset gate also scales the hidden bias of the new gate, which is therefore passed on by itself.
         sum.slice(0, 2 * units).copy_(given.slice(0, 2 * units));
         hidden_bias = use(hidden.slice(0, 2 * units).contiguous());
       }

@@ -31,7 +31,7 @@ struct Verdict {
   static Verdict no(std::string reason) { return {false, std::move(reason)}; }
 };
 
-// 64-byte aligned memory.
+// A block of memory, 64-byte aligned; movable.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
@@ -91,7 +91,7 @@ struct PrepareArgs {
   WeightCache* weights = nullptr;  // never null when any constant is set
 };
 
-// Memory that is read.
+// A range of memory that an operation reads.
 struct MemoryRange {
   const void* begin = nullptr;
   std::size_t bytes = 0;

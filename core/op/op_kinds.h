@@ -86,19 +86,20 @@ enum class OpKind : std::uint8_t {
   kSort,
   // x; axis
   kCumulativeSum,
-  // theta[N,2,3] (f32); output=[H,W], align_corners. The grid [N,H,W,2] that kGridSample reads: theta · (x, y, 1) for the
-  // centres of H·W pixels. -1 and 1 are the centres of the outer pixels (align_corners=1) or their outer edges
+  // theta[N,2,3] (f32); output=[H,W], align_corners. The grid [N,H,W,2] that kGridSample reads: theta · (x, y, 1) for
+  // the centres of H·W pixels. -1 and 1 are the centres of the outer pixels (align_corners=1) or their outer edges
   kAffineGrid,
   // x[N,C,H,W], grid[N,P,Q,2] of (x, y) from -1 to 1; mode=nearest|bilinear, padding=zeros|border, align_corners
   kGridSample,
-  // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`); op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max
-  // (s64, wraps around; mod has the sign of b, rem that of a) or eq|ne|lt|le|gt|ge (bool)
+  // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`);
+  // op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max (s64, wraps around; mod has the sign of b, rem that of a) or
+  // eq|ne|lt|le|gt|ge (bool)
   kIntegerMath,
-  // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value
+  // x; begin, end (per axis; negative ones cut with mode=constant), mode=constant|reflect|replicate, value
   kPad,
   // gates[T,N,G·H] (the inputs' part, biases included), w[G·H,H], h[N,H], [c[N,H]], [b[H]]; cell=lstm (G = 4: input,
-  // forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new gate; time_axis (1: N before
-  // T), reverse=1: from the last step on. Results y[T,N,H]; lstm: c'[N,H]
+  // forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new gate; time_axis (1: N
+  // before T), reverse=1: from the last step on. Results y[T,N,H]; lstm: c'[N,H]
   kRecurrent,
   // Views: no work if the source is strided; otherwise the plan copies.
   // x; shape (one entry may be -1), or flatten_begin, flatten_end

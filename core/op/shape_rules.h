@@ -22,7 +22,7 @@ bool isInteger8(DType dtype);
 DType resultDtype(const OpSpec& spec, DType otherwise);
 // The result's dtype of products and chains: without the attribute `result`, u8 and s8 give f32.
 DType computedDtype(const OpSpec& spec, DType source);
-// Dtypes, zero points and the absent bias of a product; `bias` may be null.
+// Checks dtypes, zero points and the absent bias of a product; `bias` may be null.
 Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias);
 // True for s64 and s32.
 bool isIndex(DType dtype);

@@ -216,7 +216,7 @@ struct RunRecord {
   std::int32_t instances = 1;
   std::int32_t warmup_iterations = 0;
   std::vector<std::int64_t> latency_ns;  // raw, in order of measurement
-  std::vector<std::int32_t> turn;        // which turn of the interleaving each sample belongs to
+  std::vector<std::int32_t> turn;        // round of the interleaving that each sample belongs to
   std::int64_t load_ns = 0;              // file to frozen module
   std::int64_t compile_ns = 0;           // passes and plan
   std::int64_t tune_ns = 0;

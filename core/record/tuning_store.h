@@ -50,7 +50,7 @@ struct TuningEntry {
   std::vector<TuningCandidate> candidates;
 };
 
-// Thread-safe.
+// A place that tuning entries are kept in. Thread-safe.
 class TuningStore {
  public:
   virtual ~TuningStore() = default;

@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "tests/kernels/fma_peak.cpp"
 #include "kernels/common/highway_targets.h"
 
-// highway_targets.h comes first.
+// highway_targets.h must be included first.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();

@@ -76,7 +76,7 @@ TEST(Networks, EachPassDisabledInTurn) {
     const Network network = readNetwork(names[n]);
     ASSERT_FALSE(network.sequences.empty());
     EXPECT_EQ(expectRight(network, {}), "fp64");
-    // Every pass with every network in a campaign, else with one of them.
+    // A campaign tries every pass with every network, a normal run with one of them.
     for (std::size_t p = 0; p < passes.size(); ++p) {
       if (!campaign && p % names.size() != n) continue;
       SCOPED_TRACE(passes[p]);

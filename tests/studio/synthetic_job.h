@@ -14,7 +14,7 @@ struct SyntheticOptions {
   bool runs = true;    // false: nothing measured
 };
 
-// Deterministic.
+// Makes the same job each time.
 std::shared_ptr<const JobRecord> resnetJob(const SyntheticOptions& options = {});
 
 // Status kDone with chips, log and threads as a session sets them.

@@ -19,7 +19,7 @@ const std::vector<Case>& convolutionCases() {
       {"convolution{groups=1,padding=[0,0],padding_end=[1,1],stride=[2,2]}",
        {S::of({1, 3, 16, 16}), S::weight({32, 3, 3, 3}), S::none()},
        "convolution_onednn"},
-      // bodies
+      // inner layers
       {"convolution{padding=[1,1]}|relu",
        {S::of({1, 64, 56, 56}), S::weight({64, 64, 3, 3}), S::weight({64})},
        "convolution_onednn",

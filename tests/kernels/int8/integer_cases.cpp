@@ -47,7 +47,7 @@ const std::vector<Case>& integerProductCases() {
   const Source none = S::none();
   const auto bias = [](Dims dims) { return S::weight(dims); };
   static const std::vector<Case> cases = takenByOurs({
-      // bodies
+      // inner layers
       {"convolution{padding=[1,1],result=u8}|mul(0)|add(1)|relu|linear(0.05,0.0)",
        {S::u8({1, 64, 14, 14}), S::s8Weight({64, 64, 3, 3}), none, S::scales({64, 1, 1}), bias({64, 1, 1})},
        "",
