@@ -1,3 +1,4 @@
+// Measures the peak of fused multiply-adds on one core.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/fma_peak.cpp"
 #include "kernels/common/highway_targets.h"
