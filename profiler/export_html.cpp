@@ -222,7 +222,7 @@ std::string passes(const Report& r) {
   return out + "</tbody></table></div>\n";
 }
 
-// Joins "layer1.0.conv3 · aten::conv2d" of the first origins of a remark.
+// The first origins of a remark as text: "layer1.0.conv3 · aten::conv2d".
 std::string originNames(const Remark& remark, const std::unordered_map<OriginId, const Origin*>& origins) {
   std::string out;
   for (std::size_t i = 0; i < std::min<std::size_t>(remark.origins.size(), 3); ++i) {

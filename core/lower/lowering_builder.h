@@ -56,7 +56,7 @@ class Steps {
     lowered_.ops.back().spec.post_ops = std::move(ops);
     return result;
   }
-  // Adds a view of the same elements, which may have a name of its own.
+  // Adds a view of all of x, so that a result that equals an operand is a value of its own.
   LoweredOperand same(LoweredOperand x) {
     return add(OpKind::kSqueeze, {{"axes", std::vector<std::int64_t>{}}}, {std::move(x)});
   }
