@@ -1,6 +1,6 @@
 # find_package(ipex_studio) gives two targets:
-#   ipex_studio::ipex_studio   the C++ interface and what it links
-#   ipex_studio::ops           what a program needs that runs `compiled` exports, beside torch
+#   ipex_studio::ipex_studio   the C++ interface and the libraries it links
+#   ipex_studio::ops           the libraries, beside torch, of a program that runs `compiled` exports
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ipex_studio)
@@ -11,7 +11,8 @@ foreach(library ipex_studio_ops ipex_studio_operators)
 endforeach()
 target_include_directories(ipex_flags INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio>)
 
-# The rooms' archives are for the linker of a static consumer; what programs load lies in the library folder itself.
+# The rooms' archives are for the linker of a static consumer; libraries that programs load lie in the library folder
+# itself.
 set(room_targets "")
 foreach(room ${IPEX_ROOMS})
   ipex_room_target(target ${room})

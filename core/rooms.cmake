@@ -25,8 +25,8 @@ function(ipex_room_target variable room)
   set(${variable} ipex_${name} PARENT_SCOPE)
 endfunction()
 
-# Files compiled together parse their headers and make their templates once; so names in unnamed namespaces differ within
-# a room.
+# Compiles files together, so that their headers are parsed and their templates made once. Names in unnamed namespaces
+# must therefore differ within a room.
 function(ipex_compile_together target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${IPEX_STUDIO_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
@@ -58,7 +58,7 @@ function(ipex_add_room room)
   foreach(below ${IPEX_ROOM_${room}})
     ipex_room_target(library ${below})
     string(FIND ${room} ${below}/ inside)
-    if(NOT inside EQUAL 0)  # a folder's root lists what stands in its rooms: they see its headers, it links them
+    if(NOT inside EQUAL 0)  # a folder's root is linked to its rooms; they see its headers
       target_link_libraries(${target} ${scope} ${library})
     endif()
   endforeach()
@@ -73,8 +73,8 @@ function(ipex_add_room room)
   endif()
 endfunction()
 
-# Compiled with the precompiled header of core/base: what most files without libtorch include, parsed once. GCC accepts it
-# only where the code model is the same.
+# Uses the precompiled header of core/base, which holds the headers that most files without libtorch include. GCC
+# accepts it only if the code model is the same.
 function(ipex_use_plain_headers)
   foreach(target ${ARGV})
     target_compile_options(${target} PRIVATE -fPIC)
@@ -87,7 +87,7 @@ function(ipex_use_plain_headers)
   endforeach()
 endfunction()
 
-# Compiled with the precompiled header of core/torch: libtorch's headers alone take 10-15 s a file. Even so each file takes
+# Uses the precompiled header of core/torch: libtorch's headers alone take 10-15 s a file. Even so each file takes
 # seconds before its own first line, for the templates that the headers' inline functions use.
 function(ipex_use_torch_headers)
   foreach(target ${ARGV})

@@ -1,3 +1,4 @@
+// Joins the steps of two or more runs through their origins and compares their times.
 #include "profiler/comparison.h"
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ class DisjointSets {
   std::vector<std::size_t> parent_;
 };
 
-// Names that hold across runs, machines and library versions.
+// Names of origins that hold across runs, machines and library versions.
 std::unordered_map<OriginId, std::string> originKeys(const ModelRecord& model) {
   std::unordered_map<OriginId, std::string> keys;
   for (const Origin& o : model.origins) keys.emplace(o.id, fmt::format("{}\n{}\n{}", o.module_path, o.kind, o.ordinal));
@@ -48,13 +49,13 @@ std::vector<std::string> joinKeys(const StepSummary& step, const std::unordered_
   return keys;
 }
 
-// One digest of a run with the model its origins belong to.
+// The digest of one run, with the model that its origins belong to.
 struct DigestedRun {
   RunDigest digest;
   const ModelRecord* model = nullptr;
 };
 
-// Steps of all runs that share an origin become one row; `offset[r]` is where the steps of run r begin among all.
+// Joins steps of all runs that share an origin to one row; `offset[r]` is the number of steps in the runs before r.
 std::vector<RunSetRow> joinedRows(const std::vector<DigestedRun>& runs) {
   std::vector<std::size_t> offset{0};
   for (const DigestedRun& run : runs) offset.push_back(offset.back() + run.digest.steps.size());
@@ -70,8 +71,8 @@ std::vector<RunSetRow> joinedRows(const std::vector<DigestedRun>& runs) {
     }
   }
   std::map<std::size_t, RunSetRow> rows;
-  std::unordered_map<std::size_t, std::size_t> named;  // by which run
-  // The last run names its own rows, the run before it names those that only it has, and so on.
+  std::unordered_map<std::size_t, std::size_t> named;  // the run that named a row
+  // The last run names its own rows, the run before it names the rows that the last one lacks, and so on.
   for (std::size_t r = runs.size(); r-- > 0;) {
     for (std::size_t i = 0; i < runs[r].digest.steps.size(); ++i) {
       const StepSummary& step = runs[r].digest.steps[i];

@@ -1,4 +1,4 @@
-// Two runs side by side: what became faster, what slower, and how sure that is.
+// Two or more runs side by side: the steps that became faster or slower, with confidence intervals. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ipex_studio {
 
-// Steps of a and of b that stem from the same nodes of the model. Steps are joined as far as they share an origin, so
+// Steps of a and of b that come from the same nodes of the model. Steps are joined as far as they share an origin, so
 // that convolution, batch norm and relu of one run stand beside the fused step of the other.
 struct ComparedRow {
   std::string name;  // of b's steps, or of a's where b has none
@@ -27,7 +27,7 @@ struct ComparedRow {
 struct RunComparison {
   RunSummary a;
   RunSummary b;
-  Interval ratio;                 // median of a / median of b: above 1, b is faster. Paired by turn within one job
+  Interval ratio;                 // median of a / median of b: above 1, b is faster. Rounds are paired within one job
   std::vector<ComparedRow> rows;  // largest change first
   std::int64_t a_unattributed_ns = 0;
   std::int64_t b_unattributed_ns = 0;
@@ -35,13 +35,13 @@ struct RunComparison {
   bool same_machine = false;  // all facts equal, library versions included
 };
 
-// The same for any number of runs; all are measured against the first.
+// A row of any number of runs, all compared with the first.
 struct RunSetRow {
   std::string name;  // of the last run that has it
   std::string kind;
   std::vector<OriginId> origins;     // ids of that run's model; sorted
   std::vector<std::int32_t> steps;   // count per run
-  std::vector<std::int64_t> p50_ns;  // sum of medians per run; 0: it has none of this
+  std::vector<std::int64_t> p50_ns;  // sum of medians per run; 0: the run has no such step
 };
 
 struct RunSet {
@@ -53,14 +53,14 @@ struct RunSet {
   bool same_machine = true;
 };
 
-// `runs`: jobs with the place of a run in them; at least one. Ids stay 0 where the database is not asked.
+// `runs`: jobs, each with the place of a run in it; at least one. Ids stay 0 without a database.
 RunSet compareRunSet(const std::vector<std::pair<const JobRecord*, std::size_t>>& runs);
 RunSet compareRunSet(const Database& database, const std::vector<std::int64_t>& run_ids);
 
-// Runs of one job, or of two. `summary` fields that only the database knows (ids) stay 0.
+// Compares runs of one job, or of two. `summary` fields that only the database knows (ids) stay 0.
 RunComparison compareRuns(const JobRecord& job_a, std::size_t run_a, const JobRecord& job_b, std::size_t run_b);
 
-// Runs of a database, by id. Throws Error(kDatabase) when one does not exist.
+// Compares runs of a database, by id. Throws Error(kDatabase) if one does not exist.
 RunComparison compareRuns(const Database& database, std::int64_t run_a, std::int64_t run_b);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Opening, migrating and querying profile.db.
 #include "profiler/database.h"
 
 #include <fmt/format.h>
@@ -24,8 +25,8 @@ constexpr std::int64_t kApplicationId = 0x49504558;  // "IPEX"
 // Version of the tables that schema.sql makes. A released migration never changes.
 constexpr std::int64_t kSchemaVersion = 1 + std::size(kMigrations);
 
-// Before 3.51.3 two connections that write in WAL mode at the same instant can corrupt the file
-// (https://sqlite.org/wal.html#walresetbug); 3.50.7 and 3.44.6 got the fix on their branches.
+// True for versions in which WAL mode is safe. Before 3.51.3 two connections that write in WAL mode at the same instant
+// can corrupt the file (https://sqlite.org/wal.html#walresetbug); 3.50.7 and 3.44.6 got the fix on their branches.
 bool walIsSafe(int version) {
   return version >= 3'051'003 || (version >= 3'050'007 && version < 3'051'000) ||
          (version >= 3'044'006 && version < 3'045'000);
@@ -48,7 +49,7 @@ void checkPath(const fs::path& path, OpenMode mode) {
                             "with --db.",
                             directory.string()));
   }
-  // Asked for now, so that a run does not measure for minutes and then cannot be recorded.
+  // The check comes now, so that a run does not measure for minutes and then cannot be recorded.
   if (access(directory.c_str(), W_OK) != 0 || (exists && access(path.c_str(), W_OK) != 0)) {
     throw Error(
         ExitCode::kDatabase,
@@ -60,7 +61,7 @@ void checkPath(const fs::path& path, OpenMode mode) {
 
 void migrate(Connection& connection) {
   Transaction transaction(connection);
-  // Another process may have been faster.
+  // Another process may have made or migrated the tables meanwhile.
   const std::int64_t version = connection.integer("PRAGMA user_version");
   if (version >= kSchemaVersion) return;
   if (version <= 0) {
@@ -95,7 +96,7 @@ std::string defaultDatabasePath() {
     return fs::path(value ? value : "");
   };
   fs::path data = variable("XDG_DATA_HOME");
-  // The XDG specification: a relative path is to be ignored.
+  // The XDG specification asks to ignore relative paths.
   if (!data.is_absolute()) data = (variable("HOME").empty() ? fs::path("/") : variable("HOME")) / ".local" / "share";
   return (data / "ipex-studio" / "profile.db").string();
 }

@@ -1,4 +1,4 @@
-// profile.db: what every run recorded, and what is remembered from run to run. Tables and units: schema.sql.
+// profile.db: the records of every run, and facts remembered from run to run. Tables and units: schema.sql.
 //
 // A Database is one connection: use it from one thread at a time, and open one per thread. Any number of processes may
 // read while one writes. Everything throws Error(kDatabase, sentence); a call that throws has changed nothing.
@@ -32,7 +32,7 @@ struct RunSummary {
   std::string command;
   std::string model_path;
   std::string sha256;
-  std::int64_t started_unix_ns = 0;  // of the job
+  std::int64_t started_unix_ns = 0;  // start of the job
   std::string cpu;
   std::string isa;
   std::string variant;
@@ -55,23 +55,24 @@ struct JobSummary {
   std::vector<RunSummary> runs;
 };
 
-// Earlier trials on a model.
+// Earlier trials on a model: a search over precisions, and what-ifs.
 struct TriedBefore {
   std::string options;               // JobRecord::options of the newest search; empty: there was none
   std::int64_t started_unix_ns = 0;  // of that search
   std::vector<SensitivityRecord> sensitivities;
   std::vector<TradeoffRecord> tradeoffs;
-  // The what-ifs, oldest first: their decisions and two runs, "before" and "optimized", with latencies, rounds and accuracy alone.
+  // What-ifs, oldest first: the decisions and two runs, "before" and "optimized", with latencies, rounds and accuracy
+  // alone.
   std::vector<JobRecord> what_ifs;
 };
 
-// Limits of what to keep; the newest jobs stay. Negative: no limit.
+// Limits of the database's size; the newest jobs stay. Negative: no limit.
 struct PruneLimits {
   std::int64_t jobs = -1;
   std::int64_t file_bytes = -1;
 };
 
-// `$XDG_DATA_HOME/ipex-studio/profile.db`, else `~/.local/share/ipex-studio/profile.db`.
+// Returns `$XDG_DATA_HOME/ipex-studio/profile.db`, or `~/.local/share/ipex-studio/profile.db` without that variable.
 std::string defaultDatabasePath();
 
 class Database {
@@ -83,7 +84,7 @@ class Database {
   Database& operator=(Database&&) noexcept;
   ~Database();
 
-  // True when opened so, and when the file was written by a newer version of this program.
+  // True if opened as kReadOnly, and if a newer version of this program wrote the file.
   bool readOnly() const { return read_only_; }
   const std::string& path() const;
 
@@ -91,13 +92,14 @@ class Database {
   // 100,000 latencies per run) are thinned evenly.
   std::int64_t record(const JobRecord& job);
   JobRecord job(std::int64_t id, JobParts parts = JobParts::kAll) const;
-  // The job that a run belongs to, without graphs and without steps and times of its other runs, and the run's place in
-  // JobRecord::runs. Throws when there is none.
+  // Returns the job that a run belongs to, without graphs and without steps and times of its other runs, and the run's
+  // place in JobRecord::runs. Throws if there is none.
   std::pair<JobRecord, std::size_t> run(std::int64_t run_id) const;
-  // Newest first. `limit` bounds the number of jobs; `sha256` keeps one model's when not empty.
+  // Newest first. `limit` bounds the number of jobs; a `sha256` that is not empty selects one model.
   std::vector<JobSummary> jobs(std::int64_t limit = 1000, const std::string& sha256 = "") const;
   std::vector<RunSummary> runs(std::int64_t limit = 1000, const std::string& sha256 = "") const;
-  // On a machine with the same CPU and ISA, and with as many threads and instances: other times cannot be set beside these.
+  // Trials on a machine with the same CPU and ISA, and with as many threads and instances: other times cannot be
+  // compared with these.
   TriedBefore tried(const std::string& sha256, const MachineFacts& machine, std::int32_t threads,
                     std::int32_t instances) const;
 
@@ -108,16 +110,15 @@ class Database {
 
   // Stores tuning records in one transaction; replaces those with the same key and spec.
   void putTunings(const std::vector<std::pair<TuningKey, TuningEntry>>& entries);
-  // Everything for one device and ISA, whatever the libraries and threads: what an engine is started with. The newest
-  // `limit` entries.
+  // The newest `limit` entries for one device and ISA, with any libraries and threads. An engine is started with them.
   std::vector<std::pair<TuningKey, TuningEntry>> tunings(const std::string& device, const std::string& isa,
                                                          std::int64_t limit = 20000) const;
 
-  // Takes over jobs that are not here yet, tuning and remembered inputs; never trust. Returns the number of jobs.
+  // Copies jobs that are not here yet, tuning records and remembered inputs; never trust. Returns the number of jobs.
   std::int64_t import(const std::string& other_path);
-  // Removes the oldest jobs and gives the space back. Returns the number of jobs removed.
+  // Removes the oldest jobs and shrinks the file. Returns the number of jobs removed.
   std::int64_t prune(const PruneLimits& limits);
-  // "ok", or what SQLite's integrity check found.
+  // Returns "ok", or the findings of SQLite's integrity check.
   std::string check() const;
 
  private:

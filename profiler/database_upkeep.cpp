@@ -10,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// Rows that no job uses any more. Tuning and remembered inputs stay.
+// Removes rows that no job uses any more. Tuning and remembered inputs stay.
 void removeUnused(Connection& connection) {
   connection.execute(
       "DELETE FROM model WHERE id NOT IN (SELECT model_id FROM job);"
@@ -29,7 +29,7 @@ std::int64_t usedBytes(Connection& connection) {
 std::int64_t Database::import(const std::string& other_path) {
   Connection& connection = writable();
   const Database other = open(other_path, OpenMode::kReadOnly);
-  // One transaction per job: readers are never locked out for long, and an interrupted import can be repeated.
+  // One transaction per job, so that readers are never locked out for long and an interrupted import can be repeated.
   std::int64_t imported = 0;
   Statement ids(*other.connection_, "SELECT id FROM job ORDER BY started_unix_ns, id");
   Statement known(connection,

@@ -1,4 +1,4 @@
-// Files of this folder that are built in as text.
+// Files of this folder that are built into the library as text.
 #pragma once
 
 namespace ipex_studio {

@@ -1,3 +1,4 @@
+// The sections of the report, one function each.
 #include "profiler/export_html.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ struct Report {
   const JobRecord& job;
   const RunRecord* baseline;
   const RunRecord* optimized;
-  const RunRecord* shown;  // whose steps are listed: optimized, else the last run; null when there is none
+  const RunRecord* shown;  // the run whose steps are listed: optimized, else the last one; null if there is none
   RunDigest baseline_digest;
   RunDigest digest;  // of `shown`
   Interval speedup;
@@ -221,7 +222,7 @@ std::string passes(const Report& r) {
   return out + "</tbody></table></div>\n";
 }
 
-// "layer1.0.conv3 · aten::conv2d", for the first origins of a remark.
+// The first origins of a remark as text: "layer1.0.conv3 · aten::conv2d".
 std::string originNames(const Remark& remark, const std::unordered_map<OriginId, const Origin*>& origins) {
   std::string out;
   for (std::size_t i = 0; i < std::min<std::size_t>(remark.origins.size(), 3); ++i) {
@@ -255,7 +256,7 @@ std::string missed(const Report& r) {
   return out + "\n";
 }
 
-// Time of the same nodes in the baseline, for steps that stand alone in their row.
+// Speed-ups against the same nodes in the baseline, for steps that are alone in their row.
 std::unordered_map<std::string, double> speedupByName(const Report& r) {
   std::unordered_map<std::string, double> result;
   if (!r.baseline || !r.optimized) return result;

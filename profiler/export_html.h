@@ -1,4 +1,4 @@
-// The report: one HTML file with everything a person asks about a job. No script, nothing loaded from outside.
+// The report: one HTML file with all results of a job. No script, nothing loaded from outside.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace ipex_studio {
 
 // `history`: jobs on the same model, newest first, for the chart over time (Database::jobs(…, sha256)); may be empty.
-// Names out of the model are escaped. Deterministic: equal records give equal bytes.
+// Names from the model are escaped. Deterministic: equal records give equal bytes. Thread-safe.
 std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& history = {});
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// The JSON of `run`, `bench` and `compare`.
 #include "profiler/export_json.h"
 
 #include "core/record/records_json.h"

@@ -1,5 +1,4 @@
-// The JSON that scripts rely on, a Chrome trace, and CSV. Pure functions; text is UTF-8 whatever the model's names
-// hold.
+// JSON for scripts, a Chrome trace, and CSV. Pure functions; text is UTF-8 whatever bytes the model's names hold.
 #pragma once
 
 #include <nlohmann/json.hpp>

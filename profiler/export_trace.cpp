@@ -1,4 +1,5 @@
-// Chrome trace and CSV: one line of text per event or step, appended by hand since there are hundreds of thousands.
+// Chrome trace and CSV, one line of text per event or step. Lines are appended by hand, since there are hundreds of
+// thousands.
 #include <fmt/format.h>
 
 #include <iterator>

@@ -1,3 +1,4 @@
+// Bars, histograms, strips and histories as SVG.
 #include "profiler/html_charts.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double kChartWidth = 1116;  // viewBox units; equals pixels in the widest layout
 
-// A round distance between ticks such that about `count` fit into `range`.
+// A round distance of ticks, of which about `count` fit into `range`.
 double tickStep(double range, int count) {
   const double raw = range / count;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));

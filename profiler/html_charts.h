@@ -14,10 +14,10 @@ namespace ipex_studio {
 // "k-other".
 std::string kindClass(const std::string& kind);
 
-// A bar that fills `share` (0..1) of its place.
+// A bar that fills `share` (0..1) of its width.
 std::string barSvg(double share, const std::string& css_class);
 
-// Latencies of baseline and optimized on one axis. Either may be null. The slowest 1 % is counted, not drawn, where it
+// Latencies of baseline and optimized on one axis. Either may be null. The slowest 1 % is counted, not drawn, if it
 // would squeeze the rest.
 std::string histogramSvg(const RunRecord* baseline, const RunRecord* optimized);
 

@@ -1,4 +1,4 @@
-// A JobRecord to rows.
+// Writes a JobRecord as rows.
 #include "profiler/job_rows.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxStepSamples = 60'000;  // about 1 MB
 constexpr std::size_t kMaxLatencies = 100'000;
 
-// ---- JSON arrays of numbers: by hand, because a run has a hundred thousand of them.
+// ---- JSON arrays of numbers, written by hand, because a run has a hundred thousand of them.
 
 template <class Integer>
 std::string jsonArray(const std::vector<Integer>& numbers, std::size_t most = std::numeric_limits<std::size_t>::max()) {

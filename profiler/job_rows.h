@@ -1,4 +1,4 @@
-// One JobRecord to rows and back. Private to profiler/.
+// A JobRecord as rows and back. Private to profiler/.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace ipex_studio {
 // Inserts a job; must run inside a transaction. Returns job.id.
 std::int64_t insertJob(Connection& connection, const JobRecord& job);
 
-// Checks its rows like records from the engine, since the file may come from anywhere.
-// `only_run`: steps and times of other runs are left out; 0: none.
+// Reads a job and checks its rows like records from the engine, since the file may come from anywhere. `only_run`:
+// leaves out steps and times of other runs; 0: none.
 JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts, std::int64_t only_run = 0);
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// Rows back to a JobRecord.
+// Reads rows back as a JobRecord.
 #include "profiler/job_rows.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-// Versions of the schema that have plan_step.slices, and the same column as plan_step.micro_batches.
+// Versions of the schema from which on plan_step has the column slices, and its later name micro_batches.
 constexpr std::int64_t kSlicesSchemaVersion = 5;
 constexpr std::int64_t kMicroBatchesSchemaVersion = 6;
 
@@ -89,7 +89,7 @@ void selectPasses(Connection& connection, std::int64_t job_id, JobParts parts, J
 }
 
 void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
-  // A database that may not be written to stays as it was.
+  // A read-only database was not migrated.
   const std::int64_t version = connection.integer("PRAGMA user_version");
   const char* const micro_batches = version >= kMicroBatchesSchemaVersion ? "micro_batches"
                                     : version >= kSlicesSchemaVersion     ? "slices"

@@ -1,3 +1,4 @@
+// Insertion and selection of metrics, searches and decisions.
 #include "profiler/precision_rows.h"
 
 #include <nlohmann/json.hpp>

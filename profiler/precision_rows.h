@@ -13,12 +13,12 @@ constexpr std::int64_t kPrecisionSchemaVersion = 3;
 // The version that has `decision` and tradeoff.assignment.
 constexpr std::int64_t kDecisionSchemaVersion = 4;
 
-// Inside the caller's transaction.
+// Insert inside the caller's transaction.
 void insertMetrics(Connection& connection, std::int64_t run_id, const RunRecord& run);
 void insertSearch(Connection& connection, std::int64_t job_id, const JobRecord& job);
 void insertDecisions(Connection& connection, std::int64_t job_id, const JobRecord& job);
 
-// Leave the record as it is where the file is of an older version.
+// Select into the record; leave it as it is if the file is of an older version.
 void selectMetrics(Connection& connection, std::int64_t run_id, RunRecord& run);
 void selectSearch(Connection& connection, std::int64_t job_id, JobRecord& job);
 void selectDecisions(Connection& connection, std::int64_t job_id, JobRecord& job);

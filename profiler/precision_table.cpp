@@ -1,3 +1,4 @@
+// Alignment and rows of the precision, trade-off and sensitivity tables.
 #include "profiler/precision_table.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// First column to the left, others to the right.
+// Aligns the first column to the left, others to the right.
 std::string aligned(const Rows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -42,7 +43,7 @@ std::string metricText(const MetricRecord& metric) {
   return fmt::format("{} {:.5g}", printable(metric.name), metric.value);
 }
 
-// "int8 83 % of the steps, 71 % of the time".
+// Writes "int8 83 % of the steps, 71 % of the time".
 std::string sharesText(const RunRecord& run) {
   std::map<std::string, std::pair<double, double>> shares;
   double steps = 0, time = 0;

@@ -7,11 +7,11 @@
 
 namespace ipex_studio {
 
-// One line per run: latency, speed-up against the baseline with its 95 % interval, metrics on the data, size, memory, and
-// how steps and their time are shared out among precisions. Names from the model are made printable.
+// One line per run: latency, speed-up against the baseline with its 95 % interval, metrics on the data, size, memory,
+// and the shares of the precisions in steps and time. Names from the model are made printable.
 std::string precisionTable(const JobRecord& job);
 
-// Table of what a search tried, fastest first: the Pareto front is marked *, the choice >.
+// The assignments that a search tried, fastest first: the Pareto front is marked *, the choice >.
 std::string tradeoffTable(const JobRecord& job);
 
 // The operations that a lower precision disturbs most, at most `rows`.

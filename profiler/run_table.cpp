@@ -1,3 +1,4 @@
+// Layout of tables in a terminal, and the rows of `run` and `compare`.
 #include "profiler/run_table.h"
 
 #include <fmt/format.h>
@@ -38,14 +39,14 @@ struct Cell {
   Ink ink = Ink::kPlain;
 };
 
-// Columns that are left-aligned besides the first, and columns to leave out, in this order, if the line is too long.
+// Columns that are left-aligned besides the first, and columns to drop, in this order, if the line is too long.
 struct Columns {
   std::vector<std::size_t> left;
   std::vector<std::size_t> optional;
 };
 
-// Columns as wide as their widest cell; those without any content are left out. When leaving out the optional ones is
-// not enough, the first column gives way.
+// Columns are as wide as their widest cell; empty ones are dropped. If dropping the optional ones is not enough, the
+// first column is cut.
 std::string table(const std::vector<std::vector<Cell>>& rows, const Columns& columns, std::size_t width,
                   const Pen& pen) {
   const std::size_t count = rows.front().size();
@@ -102,7 +103,7 @@ std::string variants(const JobRecord& job, std::size_t width, const Pen& pen) {
                                           head("accuracy"), head(""), head("time in plans")}};
   for (const RunRecord& run : job.runs) {
     const RunDigest digest = digestOf(run);
-    const bool compared = !run.accuracy.reference.empty();  // the baseline is what the others are compared with
+    const bool compared = !run.accuracy.reference.empty();  // the others are compared with the baseline
     const bool ok = run.accuracy.pass;
     rows.push_back({{printable(fmt::format("{} {}", run.variant, run.precision))},
                     {msText(digest.latency.p50_ns)},

@@ -1,4 +1,4 @@
-// Tables of text for a terminal, as `run` and `compare` print them.
+// Tables for a terminal, as `run` and `compare` print them.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
--- profile.db: everything ipex-studio knows about the runs it made. The window, the reports and the sqlite3 shell read
--- the same tables and views.
+-- profile.db: all facts that ipex-studio keeps about its runs. The window, the reports and the sqlite3 shell read the
+-- same tables and views.
 --
 --   job ─┬─ model ── origin          one job = one `run`, `bench` or studio session on one model
 --        ├─ machine
@@ -10,9 +10,9 @@
 --                ├─ step_time
 --                ├─ accuracy
 --                └─ run_metric
---   job ─┬─ sensitivity               what lower precision is worth, and every assignment that was tried
+--   job ─┬─ sensitivity               errors in lower precision, and every assignment that was tried
 --        ├─ tradeoff
---        └─ decision                  what a user decided against the optimizer
+--        └─ decision                  decisions of a user against the optimizer
 --   tuning ── tuning_candidate        kept from job to job, like the two tables after it
 --   model_input, trusted_model
 --
@@ -205,7 +205,7 @@ CREATE TABLE step_time (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX step_time_by_step ON step_time (run_id, step, kind, name, origins);
 
--- How far results are from their reference.
+-- The distance of results from their reference.
 CREATE TABLE accuracy (
   run_id    INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   position  INTEGER NOT NULL,               -- 0: the run's verdict (worst output); from 1: single nodes and outputs
@@ -281,8 +281,8 @@ CREATE TABLE decision (
   PRIMARY KEY (job_id, position)
 ) STRICT, WITHOUT ROWID;
 
--- What was measured to choose kernels: one row for a step with its shapes, or ("plan <sha256>") for the choice over a
--- whole plan; valid for one device, ISA, set of library versions and thread count.
+-- Measurements that kernels were chosen by: one row for a step with its shapes, or ("plan <sha256>") for the choice
+-- over a whole plan; valid for one device, ISA, set of library versions and thread count.
 CREATE TABLE tuning (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   spec      TEXT    NOT NULL,               -- what is computed
@@ -358,7 +358,7 @@ SELECT id AS run_id, samples,
        (SELECT run.instances * 1e9 / avg(value) FROM json_each(run.latency_ns)) AS throughput_per_s
 FROM run;
 
--- One row per job that measured both: how many times faster.
+-- One row per job that measured both variants, with the speed-up.
 CREATE VIEW job_speedup AS
 SELECT job.id AS job_id, model.path AS model, datetime(job.started_unix_ns / 1000000000, 'unixepoch') AS started,
        b.precision AS precision, b.threads AS threads,
@@ -402,7 +402,8 @@ WHERE t.position = (SELECT min(u.position) FROM step_time u
                     WHERE u.run_id = t.run_id AND u.step = t.step AND u.kind = t.kind
                       AND u.name = t.name AND u.origins = t.origins));
 
--- One row per run with step times: what the steps do not explain. Negative when profiling slowed the steps.
+-- One row per run with step times: the rest of its median that no step explains. Negative if profiling slowed the
+-- steps.
 CREATE VIEW run_unattributed AS
 SELECT run_id, run_p50_ns, steps_p50_ns, run_p50_ns - steps_p50_ns AS unattributed_ns
 FROM (SELECT id AS run_id, p50_ns AS run_p50_ns,

@@ -1,3 +1,4 @@
+// Connection settings, statements and transactions of SQLite.
 #include "profiler/sqlite.h"
 
 #include <fmt/format.h>
@@ -58,7 +59,7 @@ Connection::Connection(const std::string& path, bool create) : path_(path) {
     throw Error(ExitCode::kDatabase, sentence);
   }
   sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
-  // A profile may come from somebody else: its schema is not to be trusted, and cannot be edited into a trap.
+  // A profile may come from a stranger: its schema is not trusted, and cannot be edited into a trap.
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -94,7 +95,7 @@ Statement::Statement(Connection& connection, const char* sql) : connection_(conn
 Statement::~Statement() { sqlite3_finalize(handle_); }
 
 void Statement::reset() {
-  sqlite3_reset(handle_);  // repeats the error of the last step, which was thrown then
+  sqlite3_reset(handle_);  // returns the error of the last step again, which was thrown then
   sqlite3_clear_bindings(handle_);
 }
 
@@ -152,7 +153,7 @@ std::string Statement::text(int column) const { return std::string(view(column))
 Transaction::Transaction(Connection& connection) : connection_(connection) { connection_.execute("BEGIN IMMEDIATE"); }
 
 Transaction::~Transaction() {
-  // SQLite may have rolled back by itself after a full disk; then there is nothing to do.
+  // SQLite may have rolled back by itself after a full disk; then nothing is left to do.
   if (!sqlite3_get_autocommit(connection_.handle_)) {
     sqlite3_exec(connection_.handle_, "ROLLBACK", nullptr, nullptr, nullptr);
   }

@@ -1,5 +1,5 @@
-// The little of SQLite that the profiler needs: connection, statement, transaction. Private to profiler/.
-// One thread at a time per connection. Failures throw Error(kDatabase) with a sentence that names the file.
+// The part of SQLite that the profiler needs: connection, statement, transaction. Private to profiler/. One thread at a
+// time per connection. Failures throw Error(kDatabase) with a sentence that names the file.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace ipex_studio {
 
 class Connection {
  public:
-  // `create`: make the file when it is missing. Falls back to read-only on a write-protected file, see writable().
+  // `create`: make the file if it is missing. Falls back to read-only on a write-protected file, see writable().
   Connection(const std::string& path, bool create);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -41,8 +41,8 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // Starts over with new values for ?1, ?2, … A double that is NaN becomes NULL.
-  // Text is not copied: it must live until the last next() or run().
+  // Starts over with new values for ?1, ?2, … A double that is NaN becomes NULL. Text is not copied: it must live until
+  // the last next() or run().
   template <class... Values>
   Statement& bind(const Values&... values) {
     reset();
@@ -50,7 +50,7 @@ class Statement {
     (bindOne(++index, values), ...);
     return *this;
   }
-  bool next();  // true: a row is there
+  bool next();  // true: there is a row
   void run() {
     while (next()) {
     }
@@ -78,7 +78,8 @@ class Statement {
   sqlite3_stmt* handle_ = nullptr;
 };
 
-// Rolls back unless commit() was reached. Takes the write lock at once, so that it never fails half way for a reader.
+// Rolls back unless commit() was reached. Takes the write lock at once, so that it never fails half way because of a
+// reader.
 class Transaction {
  public:
   explicit Transaction(Connection& connection);

@@ -1,3 +1,4 @@
+// Percentiles and the cluster bootstrap of a ratio of medians.
 #include "profiler/statistics.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int kReplicates = 1000;
 
-// splitmix64: the standard distributions differ between libraries, this does not.
+// SplitMix64, because the standard distributions differ between libraries.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -7,7 +7,7 @@
 
 namespace ipex_studio {
 
-// All in nanoseconds; all zero when there is no sample.
+// Statistics of latencies in nanoseconds; all zero if there is no sample.
 struct LatencyStats {
   std::int64_t samples = 0;
   double min_ns = 0;
@@ -26,27 +26,27 @@ struct Interval {
   double high = 0;
 };
 
-// Nearest rank: the smallest sample such that at least `percent` of all samples are not above it. It is always a
-// value that was measured. `sorted` is ascending and not empty; 0 < percent <= 100.
+// Nearest rank: the smallest sample that at least `percent` of all samples do not exceed, hence always a measured
+// value. `sorted` is ascending and not empty; 0 < percent <= 100.
 std::int64_t percentile(const std::vector<std::int64_t>& sorted, int percent);
 
-// Median by nearest rank; 0 when empty. Takes a copy because it reorders.
+// Median by nearest rank; 0 if empty. Takes a copy because it reorders.
 std::int64_t median(std::vector<std::int64_t> samples);
 
 LatencyStats latencyStats(std::vector<std::int64_t> samples_ns);
 
-// Samples of one variant. `turn` says which turn of the interleaving each sample belongs to; it is as long as
+// Samples of one variant. `turn` holds the round of the interleaving that each sample belongs to; it is as long as
 // `latency_ns`, or empty.
 struct RoundSamples {
   const std::vector<std::int64_t>& latency_ns;
   const std::vector<std::int32_t>& turn;
 };
 
-// median(a) / median(b), that is the speed-up of b over a, with a percentile-bootstrap interval.
-// Noise on a busy machine lasts longer than one sample, so whole rounds are resampled. Where both have equally many
-// rounds, the i-th turn of a is resampled together with the i-th of b (`paired`), since neighbours in time share their
-// noise. Fewer than two rounds: single samples are resampled. Deterministic for a given seed. All zero when a side is
-// empty.
+// Returns median(a) / median(b), the speed-up of b over a, with a percentile-bootstrap interval (B. Efron, R.
+// Tibshirani: An Introduction to the Bootstrap, 1993). Noise on a busy machine lasts longer than one sample, so whole
+// rounds are resampled. If both sides have equally many rounds, the i-th round of a is resampled together with the i-th
+// of b (`paired`), since neighbours in time share their noise. With fewer than two rounds single samples are resampled.
+// Deterministic for a given seed. All zero if a side is empty.
 Interval medianRatio(const RoundSamples& a, const RoundSamples& b, bool paired = true, std::uint64_t seed = 0);
 
 }  // namespace ipex_studio

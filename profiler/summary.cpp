@@ -1,3 +1,4 @@
+// Digests of runs: medians per step and per run.
 #include "profiler/summary.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 namespace ipex_studio {
 namespace {
 
-// Samples of one item, from all instances.
+// Samples of one step or node, from all instances.
 struct Gathered {
   const StepTime* first = nullptr;
   std::vector<std::int64_t> elapsed_ns;
@@ -97,7 +98,7 @@ std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps) {
 }
 
 const RunRecord* findRun(const JobRecord& job, std::string_view variant) {
-  // The last of several precisions is the one that was asked for.
+  // Among runs in several precisions the last one has the precision that was asked for.
   for (auto run = job.runs.rbegin(); run != job.runs.rend(); ++run) {
     if (run->variant == variant) return &*run;
   }

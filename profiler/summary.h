@@ -16,7 +16,7 @@ struct StepSummary {
   std::int32_t step = -1;  // StepRecord::index; -1: interpreter
   std::string name;
   std::string kind;
-  std::string kernel;  // "interpreter" where step < 0
+  std::string kernel;  // "interpreter" if step < 0
   std::string implementation;
   std::string src_layout;
   std::string dst_layout;
@@ -35,20 +35,20 @@ struct StepSummary {
 struct RunDigest {
   LatencyStats latency;
   double throughput_per_s = 0;       // all instances together
-  std::vector<StepSummary> steps;    // in order of execution; empty when the run was not profiled
+  std::vector<StepSummary> steps;    // in order of execution; empty if the run was not profiled
   std::int64_t steps_p50_ns = 0;     // sum over steps
   std::int64_t unattributed_ns = 0;  // run median - steps; negative when profiling slowed the steps. 0 without steps
 };
 
 RunDigest digestOf(const RunRecord& run);
 
-// "1x64x56x56"; "8 × 2x64x56x56" where a batch is computed in eight micro-batches.
+// Returns "1x64x56x56", or "8 × 2x64x56x56" if a batch is computed in eight micro-batches.
 std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches);
 
 // Indices of `steps`, slowest first.
 std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps);
 
-// The first run of a variant; null when there is none. The pointer lives as long as the job.
+// The first run of a variant; null if there is none. The pointer lives as long as the job.
 const RunRecord* findRun(const JobRecord& job, std::string_view variant);
 
 // Median of "baseline" over median of "optimized" with its interval, rounds paired. All zero unless both were measured.

@@ -1,3 +1,4 @@
+// UTF-8 decoding and escaping, and number formats.
 #include "profiler/text.h"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Decodes one code point; returns its length in bytes, 0 when it is not well-formed UTF-8.
+// Decodes one code point; returns its length in bytes, 0 if it is not well-formed UTF-8.
 std::size_t decode(std::string_view text, std::uint32_t& point) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);

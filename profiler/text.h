@@ -8,16 +8,16 @@
 
 namespace ipex_studio {
 
-// Names come out of model files. Bytes that are not UTF-8, control characters (terminal escapes) and characters that
+// Names come from model files. Bytes that are not UTF-8, control characters (terminal escapes) and characters that
 // reverse the writing direction become U+FFFD.
 std::string printable(std::string_view text);
 
-// printable(), with & < > " ' as entities: safe in HTML text and in quoted attributes.
+// Applies printable(), then writes & < > " ' as entities: safe in HTML text and in quoted attributes.
 std::string htmlText(std::string_view text);
 
 // Number of code points, which equals terminal columns for the texts shown here.
 std::size_t displayWidth(std::string_view text);
-// At most `width` columns, the cut marked by "…".
+// Cuts to at most `width` columns; the cut is marked by "…".
 std::string ellipsized(std::string_view text, std::size_t width);
 
 // Nanoseconds as milliseconds with three or four significant digits: "124.1", "64.70", "0.082"; "–" for nothing.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxWhatIfs = 50;
 
-// Jobs on a model that ran under comparable conditions, newest first; `?1` to `?5` say which.
+// Selects jobs on a model that ran under comparable conditions, newest first; `?1` to `?5` are the conditions.
 std::string jobsThat(const char* condition) {
   return "SELECT job.id, command, options, started_unix_ns FROM job JOIN model ON model.id = model_id JOIN machine ON "
          "machine.id = machine_id "
@@ -23,7 +23,7 @@ std::string jobsThat(const char* condition) {
          std::string(condition) + " ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?6";
 }
 
-// Latencies and the verdict, nothing of the steps.
+// Latencies and the verdict of a job's runs, without steps.
 std::vector<RunRecord> outlinesOfRuns(Connection& connection, std::int64_t job_id) {
   Statement row(connection,
                 "SELECT id, variant, precision, threads, instances, latency_ns, turn FROM run WHERE job_id = ?1 ORDER "
@@ -78,7 +78,7 @@ TriedBefore Database::tried(const std::string& sha256, const MachineFacts& machi
       job.runs = outlinesOfRuns(connection, row.integer(0));
       selectDecisions(connection, row.integer(0), job);
       checkRecord(job);
-      // Something else's idea of a what-if.
+      // Another program's what-if has another form.
       if (job.runs.size() != 2 || job.runs[0].latency_ns.empty() || job.runs[1].latency_ns.empty()) continue;
       before.what_ifs.push_back(std::move(job));
     }

@@ -1,3 +1,4 @@
+// Insertion and selection of tuning records.
 #include "profiler/tuning_rows.h"
 
 #include <algorithm>

@@ -19,7 +19,7 @@ using Tunings = std::vector<std::pair<TuningKey, TuningEntry>>;
 // stay.
 void writeTunings(Connection& connection, const Tunings& entries, bool replace);
 
-// The newest `limit`, oldest of them first; an empty device or ISA stands for all.
+// Returns the newest `limit` entries, the oldest of them first; an empty device or ISA stands for all.
 Tunings readTunings(Connection& connection, const std::string& device, const std::string& isa, std::int64_t limit);
 
 }  // namespace ipex_studio

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What quickstart.sh and tests/run.sh share: messages, logged builds, the model cache. Sourced, never run.
+# Functions that quickstart.sh and tests/run.sh share: messages, logged builds, the model cache. Sourced, never run.
 # Messages go to stderr, so that the program's own stdout (for example --json) stays clean.
 
-# Debian's own interpreter: the one that python3-torch belongs to, whatever else comes first in PATH.
+# Debian's own interpreter, which python3-torch belongs to, whatever else comes first in PATH.
 readonly debian_python=/usr/bin/python3
 readonly model_cache="${XDG_CACHE_HOME:-$HOME/.cache}/ipex-studio/models"
 

@@ -22,12 +22,12 @@ from networks import (control_flow, decoder, detector, families, language, recom
                       tiny_vision, vision)  # (they register)
 from networks.registry import NETWORKS, SEED, Network
 
-# Recorded calls per network: the second shows state, and that nothing was specialized to the first one's values.
+# Recorded calls per network. The second one shows state, and that nothing was specialized to the values of the first.
 CASES = 2
 
 
 def tensors_of(values) -> List[torch.Tensor]:
-    """The tensors among the values, tuples flattened; what is not a tensor is told by --input, not recorded."""
+    """The tensors among the values, tuples flattened; other values are given by --input, not recorded."""
     if isinstance(values, torch.Tensor):
         return [values]
     if isinstance(values, (tuple, list)):
@@ -88,7 +88,7 @@ def export(network: Network, path: str, io_path: str = "", **build_arguments) ->
     declared = [argument.name for argument in network.inputs]
     if taken != declared:
         raise RuntimeError(f"{network.name} takes {taken}, its entry in the registry says {declared}")
-    # The model comes last: who finds it finds its recording too.
+    # The model is renamed last, so that a model that exists has its recording beside it.
     if io_path:
         save(torch.jit.script(Recording(recorded)), io_path)
     save(module, path)

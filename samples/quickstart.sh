@@ -11,7 +11,7 @@ cd "$samples/.."
 # shellcheck source=samples/common.sh
 source "$samples/common.sh"
 
-# Whether a window can be opened: a DISPLAY variable alone may name a server that is gone or refuses us.
+# True if a window can be opened: a DISPLAY variable alone may name a server that is gone or refuses us.
 display_is_reachable() {
   [[ -n ${DISPLAY:-} ]] || return 1
   timeout 3 "$debian_python" - <<'PYTHON'

@@ -1,4 +1,4 @@
-// Runs a `compiled` export from C++: torch and the operator library, nothing else of ours.
+// Runs a `compiled` export from C++ with torch and the operator library, nothing else of ours.
 //
 //   build/sample_run_compiled fast.pt 1x3x224x224
 #include <kernels/torch/loader/ops.h>
@@ -19,7 +19,7 @@ double milliseconds(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// "1x3x224x224" to random numbers.
+// Makes random numbers of the sizes in "1x3x224x224".
 at::Tensor makeInput(const std::string& sizes) {
   std::vector<std::int64_t> dims;
   std::istringstream text(sizes);
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: run_compiled MODEL.pt SIZES…\n");
     return 2;
   }
-  if (ipex_studio_ops_problem() != nullptr) return 5;  // it was written to stderr
+  if (ipex_studio_ops_problem() != nullptr) return 5;  // the reason was written to stderr
   try {
     return run(argv[1], {argv + 2, argv + argc});
   } catch (const std::exception& error) {

@@ -7,7 +7,7 @@
 # Says nothing and takes a moment when all is there. Needs root or sudo only when something is missing.
 set -euo pipefail
 
-# What the programs are compiled with.
+# Packages for compiling the programs.
 build_packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libdnnl-dev ocl-icd-opencl-dev libhwy-dev libjemalloc-dev
@@ -15,8 +15,8 @@ build_packages=(
   libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libseccomp-dev zlib1g-dev libisal-dev
   libjpeg-dev libpng-dev libtomlplusplus-dev
 )
-# What they and the samples use when they run. libopenblas0-openmp: any other BLAS is either several times slower or
-# brings a second thread pool, so that one thread no longer uses one core.
+# Packages that the programs and the samples need at run time. libopenblas0-openmp: any other BLAS is either several
+# times slower or brings a second thread pool, so that one thread no longer uses one core.
 run_packages=(
   libopenblas0-openmp libgl1-mesa-dri fonts-inter fonts-jetbrains-mono ca-certificates
   python3-torch python3-torchvision python3-numpy
@@ -45,10 +45,10 @@ require_root_for() {
   fi
 }
 
-# Prints those of the packages that are not installed.
+# Prints the packages among the arguments that are not installed.
 missing_packages() {
   local installed
-  # dpkg-query fails when it knows none of a name; the names it prints are what counts.
+  # dpkg-query fails if it does not know a name, but prints the names it knows.
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p' || true)
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
@@ -60,7 +60,7 @@ install_packages() {
   local -a install=(env DEBIAN_FRONTEND=noninteractive
     apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@")
   printf 'Installing %d Debian packages: %s\n' $# "$*" >&2
-  # The lists may be missing or older than the mirror: then one update and a second try.
+  # The package lists may be missing or older than the mirror, so one update and a second try follow.
   if ! as_root "${install[@]}" >"$log" 2>&1 </dev/null; then
     if ! { as_root apt-get update -q && as_root "${install[@]}"; } >"$log" 2>&1 </dev/null; then
       tail -n 20 "$log" >&2

@@ -11,7 +11,7 @@
 
 namespace ipex_studio {
 
-// CPU time of this thread, which does not depend on what shares the core.
+// CPU time of this thread in ms, which does not depend on other work on the core.
 inline double cpuMs() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -22,8 +22,8 @@ inline double secondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Prints what was measured beside its goal. A goal that is missed fails only where tests/run.sh --goals asks for it: on a
-// machine that is shared, or with the sanitizers, a time says nothing about what is right.
+// Prints a measured value beside its goal. A missed goal fails only with tests/run.sh --goals: on a shared machine, or
+// with the sanitizers, a time says nothing about correctness.
 inline void expectWithin(const std::string& what, double measured, double goal, const char* unit = "ms") {
   std::printf("%s: %.3g %s (goal %g%s)\n", what.c_str(), measured, unit, goal, measured <= goal ? "" : ", missed");
   if (std::getenv("IPEX_GOALS") != nullptr) {

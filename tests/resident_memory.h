@@ -1,4 +1,4 @@
-// Memory of this process.
+// Resident memory of this process.
 #pragma once
 
 #include <cstddef>

@@ -45,7 +45,7 @@ done
 
 if [[ $mode == tidy ]]; then
   command -v run-clang-tidy >/dev/null || fail "clang-tidy is not installed; apt-get install clang-tidy clang-tools."
-  # Each file for itself, and without precompiled headers, which are GCC's.
+  # Each file on its own and without precompiled headers, which are GCC's.
   configure build-tidy release -B build-tidy -DIPEX_STUDIO_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
     -DIPEX_STUDIO_BUILD_TESTS=OFF
   set +e
@@ -66,7 +66,7 @@ fi
 if [[ $mode == thread_sanitize ]]; then
   configure build-tsan tsan "${cmake_arguments[@]}"
   build build-tsan "Building the tests with the thread sanitizer" plan_run_tests ops_tests
-  # The libraries stay on one thread: the sanitizer cannot see how libgomp's threads wait for each other.
+  # The libraries use one thread: the sanitizer cannot see how libgomp's threads wait for each other.
   export OMP_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
   build-tsan/plan_run_tests --gtest_brief=1 --gtest_filter='PlanRun.TwoInstances*:PlanRun.RandomPlans*' "$@"
   exec build-tsan/ops_tests --gtest_brief=1 --gtest_filter='PlanCache.*-*Overhead*:*OtherNumbers*:*MemoryFlat' "$@"
@@ -75,9 +75,9 @@ fi
 configure build release "${cmake_arguments[@]}"
 build build "Building everything (some minutes the first time)"
 if [[ $mode == campaign ]]; then
-  # The networks that some of the programs read.
+  # Some of the programs read these networks.
   ctest --test-dir build -Q -R '^export_tiny_models$'
-  # Not by ctest: a campaign takes longer than a test may.
+  # Run directly, because a campaign takes longer than ctest allows a test.
   export IPEX_CAMPAIGN=1
   status=0
   for program in build/*_tests; do

@@ -1,3 +1,4 @@
+// CRC-32 through ISA-L.
 #include "core/base/crc32.h"
 
 #include <isa-l/crc.h>

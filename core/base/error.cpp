@@ -1,3 +1,4 @@
+// The message of a failed IPEX_CHECK.
 #include "core/base/error.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The two ways a program part says that something is wrong.
+// The two ways to report a fault.
 //
 //   Error   the user's world is not as needed (bad file, wrong shape, full disk). One sentence that says what
 //           happened and what to do. Thrown anywhere, caught only in main functions and in Session.
@@ -24,6 +24,7 @@ enum class ExitCode : int {
   // 128 + n: the engine process was ended by signal n
 };
 
+// A fault that the user can mend: `sentence` says what happened and what to do.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
@@ -38,7 +39,7 @@ class Error : public std::runtime_error {
 
 }  // namespace ipex_studio
 
-// IPEX_CHECK(condition, "message") — on in every build type.
+// IPEX_CHECK(condition, "message") aborts if the condition is false, in every build type.
 #define IPEX_CHECK(condition, message)                                       \
   do {                                                                       \
     if (!(condition)) {                                                      \

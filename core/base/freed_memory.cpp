@@ -1,3 +1,4 @@
+// Purges jemalloc's arenas if it is the allocator, and trims the heap of the C library.
 #include "core/base/freed_memory.h"
 
 #include <cstdlib>
@@ -11,7 +12,7 @@
 namespace ipex_studio {
 
 void returnFreedMemory() {
-  // 4096: of all arenas, MALLCTL_ARENAS_ALL.
+  // Arena 4096 is MALLCTL_ARENAS_ALL: all arenas.
   if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);
 #ifdef __GLIBC__
   ::malloc_trim(0);

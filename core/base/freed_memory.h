@@ -1,10 +1,10 @@
-// Memory that was freed, and that the process still holds.
+// Returns memory that was freed, but that the process still holds, to the system.
 #pragma once
 
 namespace ipex_studio {
 
-// Gives the heap's free pages back to the system: for the ends of phases that allocate much more than what they leave, such
-// as passes over a graph or candidates that were timed. Some milliseconds. Thread-safe.
+// Gives the heap's free pages back to the system. Meant for the ends of phases that allocate much more than they leave
+// behind, such as passes over a graph or timed candidates. Takes some milliseconds. Thread-safe.
 void returnFreedMemory();
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Transparent huge pages through mmap and madvise.
 #include "core/base/huge_pages.h"
 
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// <linux/mman.h>; older C libraries do not name it.
+// MADV_COLLAPSE of <linux/mman.h>; older C libraries do not define it.
 constexpr int kCollapse = 25;
 
 }  // namespace
@@ -37,7 +38,7 @@ void collapseIntoHugePages(const void* begin, std::size_t bytes) {
     // A page that two neighbours share is moved by the one that owns more than half of it.
     const std::uintptr_t ours = std::min(last, page + kHugePage) - std::max(first, page);
     if (ours < kHugePage / 2) continue;
-    // ENOMEM: the page reaches into something else, the next may not. EINVAL: this kernel cannot.
+    // ENOMEM: this page reaches into something else; the next may not. EINVAL: this kernel cannot collapse pages.
     if (::madvise(reinterpret_cast<void*>(page), kHugePage, kCollapse) != 0 && errno == EINVAL) return;
   }
 }

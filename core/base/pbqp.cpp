@@ -1,3 +1,4 @@
+// PBQP solver: reductions while they apply, a heuristic choice where none does, then back-propagation of the choices.
 #include "core/base/pbqp.h"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ class PbqpSolver {
   }
 
  private:
-  // An edge as one of its ends sees it.
+  // An edge seen from one of its ends.
   struct Side {
     int other;
     int edge;
@@ -94,7 +95,7 @@ class PbqpSolver {
     neighbours_[b].push_back({a, edge});
   }
 
-  // Takes the node out of the graph; its own list of neighbours stays for the way back.
+  // Removes the node from the graph; its own list of neighbours stays for back-propagation.
   void remove(int node) {
     queue_.erase({degree(node), node});
     for (const Side& side : neighbours_[node]) {
@@ -106,7 +107,7 @@ class PbqpSolver {
     order_.push_back(node);
   }
 
-  // Reductions R0, R1, R2: the least cost of the node becomes a cost of its neighbours.
+  // Reductions R0, R1, R2: the node's least cost is added to the costs of its neighbours.
   void reduce(int node) {
     remove(node);
     const std::vector<Side>& sides = neighbours_[node];
@@ -136,7 +137,7 @@ class PbqpSolver {
     return least;
   }
 
-  // RN: the alternative that is best when each neighbour answers as suits it.
+  // Reduction RN: takes the alternative that is cheapest if each neighbour then takes its own best.
   void settle(int node) {
     exact_ = false;
     std::vector<double> locally = costs_[node];
@@ -157,12 +158,12 @@ class PbqpSolver {
       std::vector<double>& theirs = costs_[side.other];
       for (std::size_t j = 0; j < theirs.size(); ++j) theirs[j] += at(side.edge, node, taken, j);
     }
-    // The neighbours have accounted for it: on the way back only this choice is left.
+    // The neighbours' costs now include this choice, so back-propagation must not take another.
     for (std::size_t i = 0; i < costs_[node].size(); ++i) costs_[node][i] = i == taken ? 0 : 1;
     neighbours_[node].clear();
   }
 
-  // All neighbours that the node had when it was taken out are decided already.
+  // The node's best alternative; all neighbours that it had on removal are decided already.
   int best(int node, const std::vector<int>& choice) const {
     std::vector<double> costs = costs_[node];
     for (const Side& side : neighbours_[node]) {
@@ -172,7 +173,7 @@ class PbqpSolver {
     return static_cast<int>(leastIndex(costs));
   }
 
-  // Changes single nodes while that helps.
+  // Changes single nodes while that lowers the total cost, for a few sweeps at most.
   void improve(std::vector<int>& choice) const {
     std::vector<std::vector<Side>> sides(costs_.size());
     for (std::size_t e = 0; e < problem_.edges_.size(); ++e) {
@@ -202,11 +203,11 @@ class PbqpSolver {
   }
 
   const Pbqp& problem_;
-  std::vector<std::vector<double>> costs_;  // with what reductions added
-  std::vector<Pbqp::Edge> edges_;           // those of the problem, then those that R2 made
+  std::vector<std::vector<double>> costs_;  // costs of the nodes with those that reductions added
+  std::vector<Pbqp::Edge> edges_;           // edges of the problem, then those that R2 made
   std::vector<std::vector<Side>> neighbours_;
-  std::set<std::pair<int, int>> queue_;  // (degree, node) of what is left
-  std::vector<int> order_;               // as taken out
+  std::set<std::pair<int, int>> queue_;  // (degree, node) of the nodes that are left
+  std::vector<int> order_;               // nodes in the order of removal
   bool exact_ = true;
 };
 

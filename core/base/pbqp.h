@@ -1,5 +1,5 @@
-// Partitioned Boolean quadratic problem: one alternative per node such that the sum of the nodes' costs and of the edges'
-// costs, which depend on the alternatives at both ends, is least.
+// Partitioned Boolean quadratic problem: choose one alternative per node such that the sum of all node costs and edge
+// costs is least; an edge's cost depends on the alternatives at both its ends.
 //
 // Nodes with at most two neighbours are reduced without loss (R0, R1, R2); where none is left, the node with most
 // neighbours takes its locally best alternative (RN) and the result is improved node by node. Chains, trees and
@@ -22,9 +22,10 @@ class Pbqp {
     bool exact = true;  // false: a heuristic decided somewhere
   };
 
-  // At least one finite cost. Returns the node's number.
+  // Adds a node with the costs of its alternatives, at least one of which is finite. Returns the node's number.
   int addNode(std::vector<double> costs);
-  // costs[i * alternatives(b) + j]: finite, for alternative i of `a` and j of `b`. Edges between the same nodes add up.
+  // Adds an edge. costs[i * alternatives(b) + j] is the finite cost of alternative i of `a` beside j of `b`. Edges
+  // between the same nodes add up.
   void addEdge(int a, int b, std::vector<double> costs);
 
   Solution solve() const;

@@ -1,3 +1,4 @@
+// SHA-256 in portable code and with the SHA instructions of x86 (FIPS 180-4).
 #include "core/base/sha256.h"
 
 #include <unistd.h>
@@ -44,7 +45,7 @@ void compressPortable(std::uint32_t* state, const std::uint8_t* block, std::size
     }
     std::uint32_t v[8];
     std::copy(state, state + 8, v);
-    // Instead of moving eight words every round, the round's view of them turns.
+    // The eight words stay in place; the indices turn with each round instead.
 #pragma GCC unroll 64
     for (int i = 0; i < 64; ++i) {
       const std::uint32_t a = v[(64 - i) & 7], b = v[(65 - i) & 7], c = v[(66 - i) & 7];

@@ -1,4 +1,4 @@
-// SHA-256 of byte streams: how models are named in the database and in trust decisions.
+// SHA-256 of byte streams, by which models are named in the database and in trust decisions.
 #pragma once
 
 #include <array>

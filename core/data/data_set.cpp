@@ -1,3 +1,4 @@
+// Order, subset and batching of samples.
 #include "core/data/data_set.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// DataSet: samples with or without labels, read when they are asked for, as batches of forward's arguments.
+// DataSet: samples with or without labels, read on demand, as batches of forward's arguments.
 //
 //   a folder of class folders of images     label = place of the folder's name in the sorted list
 //   a folder of images                      no labels
@@ -23,22 +23,23 @@
 
 namespace ipex_studio {
 
+// Options of reading and batching.
 struct DataSetOptions {
   Preprocess preprocess;  // images only
-  bool bytes_are_images =
-      false;                 // in .npy, .npz, .pt: uint8 of (N, C, H, W) or (N, H, W, C), C 1 or 3, are preprocessed
-  std::int64_t samples = 0;  // a subset of so many, drawn by `seed`; 0: all
+  // In .npy, .npz, .pt: uint8 of (N, C, H, W) or (N, H, W, C), C 1 or 3, are preprocessed.
+  bool bytes_are_images = false;
+  std::int64_t samples = 0;  // a subset of this size, drawn by `seed`; 0: all
   std::uint64_t seed = 0;
   bool shuffle = false;    // false: the subset keeps the order of the data
   std::int64_t batch = 1;  // samples per batch; a recorded case stays as it is
-  bool floats_as_fp32 =
-      false;  // numpy writes float64 unasked: floats of other widths become FP32, but not in a recorded case
+  // Floats of other widths become FP32, since numpy writes float64 unasked; not in a recorded case.
+  bool floats_as_fp32 = false;
 };
 
 struct DataBatch {
   Inputs inputs;             // by DataSet::names()
   at::Tensor targets;        // int64 (batch) labels, or recorded results; undefined without
-  std::int64_t samples = 0;  // real ones: the last batch is filled up by repeating its last sample
+  std::int64_t samples = 0;  // without padding: the last batch is filled up by repeating its last sample
 };
 
 // One source of samples. Private to core/data and its tests.
@@ -52,32 +53,34 @@ class DataSource {
   virtual std::int64_t size() const = 0;
   virtual bool batched() const { return false; }
   virtual std::vector<std::string> names() const { return {""}; }
-  // Labels of all samples, cheap to get; empty if there are none.
+  // Labels of all samples, cheap to read; empty if there are none.
   virtual std::vector<std::int64_t> labels() const { return {}; }
   virtual Sample read(std::int64_t index) const = 0;
 };
 
 class DataSet {
  public:
-  // Throws Error(kUsage) with one sentence: no such path, nothing in it that can be read, no samples.
+  // Opens the data at `path` and draws the subset. Throws Error(kUsage) with one sentence: no such path, nothing in it
+  // that can be read, no samples.
   DataSet(const std::string& path, const DataSetOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(order_.size()); }  // samples of the subset
-  std::int64_t batches() const;
-  // Argument of forward that each input is for; empty: by order.
+  std::int64_t batches() const;                                                   // the last one may be padded
+  // Names of forward's arguments that the inputs are for; empty: by order.
   std::vector<std::string> names() const { return source_->names(); }
   bool labelled() const { return !labels_.empty(); }
-  // Recorded results instead of labels.
+  // True if batches bring recorded results instead of labels.
   bool hasResults() const { return source_->batched(); }
 
-  // Throws Error(kUsage) when a file of it cannot be read, samples differ in size, or a value is NaN or infinite (in FP32 where
-  // that is asked for).
+  // Reads batch `index` of 0 … batches() - 1: per input a tensor (batch, …) in the data's dtype, or FP32 as
+  // `floats_as_fp32` says; labels int64 (batch). Throws Error(kUsage) if a file cannot be read, samples differ in size,
+  // or a value is NaN or infinite (in FP32 if `floats_as_fp32`).
   DataBatch batch(std::int64_t index) const;
 
-  // Throw Error(kUsage) in one sentence where an accuracy over labels would be impossible, or would say nothing.
+  // Throws Error(kUsage) in one sentence if an accuracy over labels would be impossible, or would say nothing.
   void requireLabels() const;
 
-  // Size, order and path of the data, which a resumed calibration must find again.
+  // Size, order and path of the data; a resumed calibration must find the same.
   std::string fingerprint() const;
 
  private:
@@ -88,7 +91,7 @@ class DataSet {
   std::vector<std::int64_t> order_;
 };
 
-// Chooses the source by the files at `path`. Throws as above.
+// Chooses the source by the files at `path`. Throws as DataSet() does.
 std::unique_ptr<DataSource> openDataSource(const std::string& path, const DataSetOptions& options);
 
 }  // namespace ipex_studio

@@ -116,7 +116,7 @@ std::unique_ptr<DataSource> openCifar(const std::string& path, const Preprocess&
                                        preprocess);
 }
 
-// ".../t10k-images-idx3-ubyte.gz" -> ".../t10k-labels-idx1-ubyte.gz", whichever of them exists.
+// Maps ".../t10k-images-idx3-ubyte.gz" to ".../t10k-labels-idx1-ubyte.gz", plain or compressed, whichever exists.
 std::string labelsBeside(const std::string& images) {
   const std::size_t at = images.rfind("images");
   if (at == std::string::npos) return "";
@@ -149,7 +149,7 @@ bool isLabelName(const std::string& name) {
 
 bool isChannelCount(std::int64_t size) { return size == 1 || size == 3; }
 
-// uint8 (N, C, H, W), of what may also be (N, H, W, C); undefined where the tensor holds no images.
+// Returns uint8 (N, C, H, W), also from (N, H, W, C); undefined if the tensor holds no images.
 at::Tensor byteImages(const at::Tensor& tensor) {
   if (tensor.scalar_type() != at::kByte || tensor.dim() != 4) return {};
   if (isChannelCount(tensor.size(1))) return tensor;
@@ -224,7 +224,7 @@ class RecordedCases : public DataSource {
   std::vector<RecordedCase> cases_;
 };
 
-// The file that stands for a folder: CIFAR-10's or MNIST's test images.
+// Finds the file to read in a folder: CIFAR-10's or MNIST's test images first.
 std::optional<std::string> standingFor(const fs::path& folder) {
   for (const char* name : {"test_batch.bin", "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz",
                            "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", "data_batch_1.bin"}) {

@@ -1,3 +1,4 @@
+// Reader of IDX headers and elements through zlib.
 #include "core/data/idx_file.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ constexpr unsigned kChunk = 1u << 20;
 struct CloseGzip {
   void operator()(gzFile file) const { ::gzclose(file); }
 };
-using GzipFile = std::unique_ptr<gzFile_s, CloseGzip>;  // reads plain files as they are
+using GzipFile = std::unique_ptr<gzFile_s, CloseGzip>;  // gzread() passes plain files through
 
 bool read(const GzipFile& file, void* target, std::size_t count) {
   auto* bytes = static_cast<char*>(target);
@@ -35,7 +36,7 @@ bool read(const GzipFile& file, void* target, std::size_t count) {
   return true;
 }
 
-// The number of dimensions, or 0 when this is no beginning of an IDX file of bytes.
+// Returns the number of dimensions, or 0 if the file does not begin as an IDX file of bytes.
 int readMagic(const GzipFile& file) {
   std::array<std::uint8_t, 4> magic{};
   if (!file || !read(file, magic.data(), magic.size())) return 0;
@@ -63,7 +64,7 @@ at::Tensor readIdx(const std::string& path) {
     sizes.push_back(size);
     elements *= size;
   }
-  // Grows with the bytes that are really there, whatever the header claims.
+  // Memory grows with the bytes that are really there, whatever the header claims.
   std::vector<at::Tensor> parts;
   for (std::int64_t left = elements; left > 0;) {
     const std::int64_t count = std::min<std::int64_t>(left, std::int64_t{64} << 20);

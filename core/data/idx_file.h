@@ -8,11 +8,12 @@
 
 namespace ipex_studio {
 
-// The whole file as a contiguous uint8 tensor of the sizes it names, at most four dimensions and 4 GB. Throws
-// Error(kUsage) when the file is missing, is no IDX file, holds other elements than bytes, or is cut short.
+// Reads the whole file as a contiguous uint8 tensor of the sizes it names, at most four dimensions and 4 GB. Throws
+// Error(kUsage) if the file is missing, is no IDX file, holds other elements than bytes, or is cut short. Thread-safe.
 at::Tensor readIdx(const std::string& path);
 
-// True when the file, or what gzip unpacks from it, begins as IDX files of bytes do. Does not throw.
+// True if the file, or the data that gzip unpacks from it, begins as IDX files of bytes do. Does not throw.
+// Thread-safe.
 bool isIdxFile(const std::string& path);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Decoding through libjpeg and libpng within limits.
 #include "core/data/image_file.h"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ void jumpBack(j_common_ptr decoder) {
   std::longjmp(state->back, 1);
 }
 
-// Warnings mean that data is missing or wrong and was made up.
+// A warning means that data is missing or wrong and was made up.
 void refuseWarnings(j_common_ptr decoder, int level) {
   if (level < 0) jumpBack(decoder);
 }
@@ -78,7 +79,8 @@ void beginJpeg(JpegState* state, const unsigned char* bytes, std::size_t count) 
   state->errors.error_exit = jumpBack;
   state->errors.emit_message = refuseWarnings;
   state->decoder.client_data = state;
-  // jpeg_create_decompress keeps both, and only it can fail before there is anything to destroy.
+  // jpeg_create_decompress keeps the error manager and the client data, and only it can fail before there is anything
+  // to destroy.
   jpeg_create_decompress(&state->decoder);
   state->progress.progress_monitor = countScans;
   state->decoder.progress = &state->progress;

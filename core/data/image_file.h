@@ -1,5 +1,5 @@
-// JPEG and PNG files to tensors. Files are hostile until decoded: sizes, passes and memory are bounded, a damaged file is an
-// error and never a partly grey picture.
+// Reads JPEG and PNG files as tensors. Files are hostile until decoded: sizes, passes and memory are bounded, and a
+// damaged file is an error, never a partly grey picture.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@ namespace ipex_studio {
 
 // Reads an image as uint8 (C, H, W), C 1 for grey and 3 for colour; transparency is laid on black, 16 bits become 8.
 // The first bytes tell the format. At most 16,384 pixels per side and 64 million in all. Throws Error(kUsage) with one
-// sentence.
-// Thread-safe.
+// sentence. Thread-safe.
 at::Tensor readImage(const std::string& path);
 
 // True if the name ends in .jpg, .jpeg or .png, in any case.

@@ -1,3 +1,4 @@
+// Accuracies, distances and user-defined metrics, summed up batch by batch.
 #include "core/data/metrics.h"
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ std::string wholeText(const std::string& path) {
   return text.str();
 }
 
-// Rows are samples; whatever else there is, is one vector.
+// Reshapes to one row per sample; all other dimensions are joined to one.
 at::Tensor rows(const at::Tensor& tensor, std::int64_t samples) {
   if (tensor.dim() == 0) return tensor.reshape({1, 1}).to(at::kDouble);
   return tensor.narrow(0, 0, std::min(samples, tensor.size(0)))
@@ -56,7 +57,8 @@ double labelHits(const at::Tensor& outputs, const at::Tensor& targets, std::int6
                 fmt::format("A label of the data is {}, but the model knows {} classes.", greatest, classes));
   }
   const at::Tensor scores = outputs.narrow(0, 0, samples).to(at::kFloat);
-  // The label's place: how many score more, or as much and come before it. A NaN at the label is no hit.
+  // The rank of the label: the number of classes that score more, or as much and come before it. A NaN at the label is
+  // no hit.
   const at::Tensor own = scores.gather(1, labels);
   const at::Tensor before = scores.eq(own).logical_and(at::arange(classes).unsqueeze(0).lt(labels));
   const at::Tensor hit = scores.gt(own).logical_or(before).sum(1, true).lt(top).logical_and(own.isnan().logical_not());
@@ -66,8 +68,8 @@ double labelHits(const at::Tensor& outputs, const at::Tensor& targets, std::int6
 }  // namespace
 
 struct Metric::User {
-  std::shared_ptr<torch::jit::CompilationUnit> unit;  // of a source text
-  torch::jit::Module module;                          // of a saved module
+  std::shared_ptr<torch::jit::CompilationUnit> unit;  // compiled from source text
+  torch::jit::Module module;                          // loaded from a file
 
   torch::jit::IValue operator()(const torch::jit::IValue& outputs, const at::Tensor& targets) {
     torch::jit::Stack stack{outputs, targets.defined() ? torch::jit::IValue(targets) : torch::jit::IValue()};

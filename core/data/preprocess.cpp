@@ -1,3 +1,4 @@
+// TOML reader and writer of Preprocess, and its application to images.
 #include "core/data/preprocess.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ namespace {
 constexpr std::int64_t kLargestResult = 1 << 14;
 constexpr std::array<std::string_view, 8> kKeys{"resize", "crop", "pad", "channels", "scale", "mean", "std", "layout"};
 
-// The table [image] of one file, read key by key.
+// Reads the table [image] of one file key by key.
 class ImageTable {
  public:
   ImageTable(const toml::table& table, const std::string& name) : table_(table), name_(name) {}
@@ -182,7 +183,7 @@ at::Tensor preprocessImage(const Preprocess& preprocess, const at::Tensor& image
   at::Tensor x = cropped(preprocess, resized(preprocess, image.to(at::kFloat)));
   if (preprocess.pad > 0) x = at::constant_pad_nd(x, {preprocess.pad, preprocess.pad, preprocess.pad, preprocess.pad});
   if (preprocess.channels == 3 && x.size(0) == 1) x = x.expand({3, -1, -1});
-  // Rec. 601, as libjpeg and PIL turn colour into grey.
+  // Weights of Rec. 601, with which libjpeg and PIL also turn colour into grey.
   if (preprocess.channels == 1 && x.size(0) == 3) x = (x * perChannel({0.299, 0.587, 0.114})).sum(0, true);
   x = x * preprocess.scale;
   if (preprocess.mean.size() > 1 && x.size(0) == 1) {

@@ -1,4 +1,5 @@
-// Preprocess: how a decoded image becomes the tensor a model takes. Read from a small TOML file that travels with the model.
+// Preprocess: the steps that turn a decoded image into a model's input tensor, read from a small TOML file that travels
+// with the model.
 //
 //   [image]
 //   resize = 256                    # shorter side to 256, other in proportion; or [height, width]; left out: as it is
@@ -31,14 +32,15 @@ struct Preprocess {
   bool channels_last = false;           // the tensor's last dimension is the channel
 };
 
-// Throws Error(kUsage) with one sentence that begins with `name`: no TOML, an unknown key, a value of another type or out
-// of range.
+// Reads TOML. Throws Error(kUsage) with one sentence that begins with `name`: no TOML, an unknown key, a value of
+// another type or out of range.
 Preprocess preprocessFromText(const std::string& text, const std::string& name);
-// TOML that preprocessFromText gives back the same for.
+// Writes TOML from which preprocessFromText() reads the same.
 std::string preprocessToText(const Preprocess& preprocess);
 
-// `image`: uint8 (C, H, W) with C 1 or 3. Returns float32 (C, H, W), or (H, W, C). Bilinear without antialiasing, centres
-// aligned like those of torch's interpolate. Throws Error(kUsage) when the image is smaller than the crop.
+// Applies the steps to `image`: uint8 (C, H, W) with C 1 or 3. Returns float32 (C, H, W), or (H, W, C). Resizing is
+// bilinear without antialiasing, with centres aligned as torch's interpolate does. Throws Error(kUsage) if the image is
+// smaller than the crop.
 at::Tensor preprocessImage(const Preprocess& preprocess, const at::Tensor& image);
 
 }  // namespace ipex_studio

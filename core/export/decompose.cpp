@@ -1,3 +1,4 @@
+// One writer per fused operator, and the walk that replaces them all.
 #include "core/export/decompose.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ using torch::jit::Value;
 
 namespace {
 
-// `x` with zeros around it, for padding that differs between begin and end: last axis first, as the operator wants it.
+// Pads `x` with zeros, for padding that differs between begin and end. The operator wants the last axis first.
 Value* writePadding(StockWriter& write, Value* x, const std::vector<std::int64_t>& begin,
                     const std::vector<std::int64_t>& end) {
   std::vector<std::int64_t> pads;
@@ -28,7 +29,8 @@ Value* writePadding(StockWriter& write, Value* x, const std::vector<std::int64_t
   return write.call("aten::constant_pad_nd", {x, write.integers(pads), write.integer(0)});
 }
 
-// Integers are written as the floats that hold them: stock operators have no such sums, and up to 2^24 these are exact.
+// Integers are written as the floats that hold them: stock operators have no integer sums, and up to 2^24 floats are
+// exact.
 Value* withoutZero(StockWriter& write, Value* x, const FusedOp& op, const char* attribute) {
   const std::int64_t zero = op.spec.intOr(attribute, 0);
   return zero == 0 ? x : write.minus(x, write.integer(zero), 1);
@@ -37,12 +39,12 @@ Value* withoutZero(StockWriter& write, Value* x, const FusedOp& op, const char* 
 Value* asFloats(StockWriter& write, Value* weights) {
   const auto constant = constantTensor(weights);
   if (!constant || constant->scalar_type() != at::kChar) return weights;
-  return write.inType(weights, at::kFloat);  // once, where a program folds constants; the file keeps bytes
+  return write.inType(weights, at::kFloat);  // folded once by a program that folds constants; the file keeps bytes
 }
 
 bool isOfBf16(const Value* value) { return knownDtype(value) == at::kBFloat16; }
 
-// Stock products of BF16 take no other bias.
+// Converts the bias to BF16 for products of BF16, which take no other in stock PyTorch.
 Value* biasOf(StockWriter& write, const FusedOp& op) {
   Value* bias = op.base[2];
   if (!isOfBf16(op.base[0]) || isNone(bias) || isOfBf16(bias)) return bias;
@@ -112,7 +114,7 @@ Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
   return write.call("aten::mul", {op.base[0], v});
 }
 
-// The operation without its chain; the first operand where the chain is all there is.
+// Writes the operation without its chain; a pointwise operation is its first operand.
 Value* writeBase(StockWriter& write, const FusedOp& op) {
   using Writer = Value* (*)(StockWriter&, const FusedOp&);
   static const std::map<OpKind, Writer> kWriters = {{OpKind::kConvolution, writeConvolution},
@@ -124,8 +126,8 @@ Value* writeBase(StockWriter& write, const FusedOp& op) {
   return found == kWriters.end() ? op.base[0] : found->second(write, op);
 }
 
-// Product, chain and rounding. In BF16 throughout where operand and result are and stock operators know the chain; else the chain
-// is computed in FP32, as the fused node does.
+// Writes product, chain and rounding. All stay in BF16 if operand and result are BF16 and stock operators know the
+// chain; otherwise the chain is computed in FP32, as the fused node does.
 Value* writeChain(StockWriter& write, Node* node, const FusedOp& op) {
   Value* v = writeBase(write, op);
   const bool from = isOfBf16(op.base[0]), to = isOfBf16(node->output());
@@ -137,7 +139,7 @@ Value* writeChain(StockWriter& write, Node* node, const FusedOp& op) {
   return to && (!stays || promoted) ? write.inType(v, at::kBFloat16) : v;
 }
 
-// Tables whose rows carry scale and offset become FP32 ones.
+// Tables whose rows carry scale and offset become FP32 tables.
 Value* writeEmbedding(StockWriter& write, Node* node, const OpSpec& spec) {
   const bool bags = spec.kind == OpKind::kEmbeddingBag;
   const auto rows = constantTensor(node->input(bags ? 2 : 1));
@@ -158,8 +160,8 @@ Value* writeSoftmax(StockWriter& write, const Node* node, const OpSpec& spec) {
   return write.call(kind, {scores, write.integer(spec.intOr("axis", -1)), write.none()});
 }
 
-// In the order of float operations that the fused node replaced: scaled scores, mask, softmax, weighted values. In FP32,
-// whatever the fused node rounds for its products.
+// Keeps the order of the float operations that the fused node replaced: scaled scores, mask, softmax, weighted values.
+// Computes in FP32, whatever the fused node rounds for its products.
 Value* writeAttentionInFloat(StockWriter& write, Node* node, const OpSpec& spec) {
   const auto operand = [&](std::size_t i) {
     return isOfBf16(node->input(i)) ? write.inType(node->input(i), at::kFloat) : node->input(i);
@@ -187,7 +189,7 @@ Value* writeAttention(StockWriter& write, Node* node, const OpSpec& spec) {
   return isOfBf16(node->output()) ? write.inType(result, at::kBFloat16) : result;
 }
 
-// The sizes of the last `axes` axes of x, from the factor where there is one, else asked of x at run time.
+// The sizes of the last `axes` axes of x, from gamma if it is constant, else asked of x at run time.
 Value* writeNormalizedSizes(StockWriter& write, Value* x, const Value* gamma, std::int64_t axes) {
   if (const auto constant = constantTensor(gamma)) return write.integers(constant->sizes().vec());
   std::vector<Value*> sizes;
@@ -198,7 +200,7 @@ Value* writeNormalizedSizes(StockWriter& write, Value* x, const Value* gamma, st
   return write.list(sizes, c10::ListType::ofInts());
 }
 
-// x over its root mean square, or over its length where that is asked for.
+// Divides x by its root mean square, or by its length if the spec asks for that.
 Value* writeRowNorm(StockWriter& write, Node* node, Value* x, const OpSpec& spec) {
   std::vector<std::int64_t> last;
   for (std::int64_t axis = -spec.intOr("axes", 1); axis < 0; ++axis) last.push_back(axis);
@@ -216,7 +218,7 @@ Value* writeRowNorm(StockWriter& write, Node* node, Value* x, const OpSpec& spec
   return isNone(node->input(2)) ? result : write.plus(result, node->input(2), 1);
 }
 
-// The results of the fused node: the normalized sum, and the sum where it returns that.
+// The results of the fused node: the normalized sum, and the sum if the node returns it.
 std::vector<Value*> writeLayerNorm(StockWriter& write, Node* node, const OpSpec& spec) {
   Value* x = node->input(0);
   if (!isNone(node->input(3))) x = write.plus(x, node->input(3), 1);

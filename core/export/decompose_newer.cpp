@@ -1,3 +1,4 @@
+// Bodies in TorchScript of operators that an older libtorch lacks, and their inlining.
 #include "core/export/decompose_newer.h"
 
 #include <torch/csrc/jit/passes/inliner.h>
@@ -17,7 +18,7 @@ struct NewerOperator {
   const char* source;  // TorchScript; its function is called `written`
 };
 
-// Bodies equal what the shims compute; the shims refuse dropout. 6, 7, 11: float, double, bool.
+// The bodies compute the same as the shims; the shims refuse dropout. dtype 6, 7, 11: float, double, bool.
 constexpr NewerOperator kNewerOperators[] = {{IPEX_NEEDS_SDPA_SHIM, "aten::scaled_dot_product_attention", R"(
 def additive(mask: Tensor, like: Tensor) -> Tensor:
     if mask.dtype == 11:
@@ -61,7 +62,7 @@ const std::map<std::string, std::shared_ptr<torch::jit::Graph>>& writtenGraphs()
     std::map<std::string, std::shared_ptr<torch::jit::Graph>> written;
     for (const NewerOperator& newer : kNewerOperators) {
       if (!newer.is_ours) continue;
-      const auto unit = torch::jit::compile(newer.source);  // owns what is called until it is inlined
+      const auto unit = torch::jit::compile(newer.source);  // owns the called functions until they are inlined
       const auto graph = torch::jit::toGraphFunction(unit->get_function("written")).graph()->copy();
       torch::jit::Inline(*graph);
       written[newer.kind] = graph;

@@ -1,4 +1,4 @@
-// Stock nodes in front of a fused one, and what several writers of them share. Private to the decompositions.
+// Creates stock nodes in front of a fused one, for all writers of decompositions. Private to core/export.
 #pragma once
 
 #include <string>
@@ -8,7 +8,6 @@
 
 namespace ipex_studio {
 
-// Writes stock nodes in front of the fused one.
 class StockWriter {
  public:
   StockWriter(Rewriter& rewriter, torch::jit::Node* fused) : rewriter_(rewriter), fused_(fused) {}
@@ -16,7 +15,7 @@ class StockWriter {
   torch::jit::Value* call(const char* kind, at::ArrayRef<torch::jit::Value*> inputs) {
     return rewriter_.create(kind, inputs, fused_)->output();
   }
-  // The first of several results.
+  // Returns the first of several results.
   torch::jit::Value* first(const char* kind, at::ArrayRef<torch::jit::Value*> inputs, std::size_t outputs) {
     return rewriter_.create(kind, inputs, fused_, outputs)->output(0);
   }
@@ -32,7 +31,7 @@ class StockWriter {
   torch::jit::Value* inType(torch::jit::Value* value, at::ScalarType dtype) {
     return call("aten::to", {value, integer(static_cast<std::int64_t>(dtype)), flag(false), flag(false), none()});
   }
-  // value·factor, or the value itself.
+  // Returns value·factor, or the value itself for a factor of 1.
   torch::jit::Value* scaled(torch::jit::Value* value, double factor) {
     return factor == 1 ? value : call("aten::mul", {value, number(factor)});
   }
@@ -43,7 +42,7 @@ class StockWriter {
     return call("aten::sub", {a, b, alpha(factor)});
   }
 
-  // Factors are written as integers where they are, as the frontend does for the default of 1.
+  // A factor of 1 is written as an integer, as the frontend writes that default.
   torch::jit::Value* alpha(double factor) { return factor == 1 ? integer(1) : number(factor); }
 
   torch::jit::Value* list(at::ArrayRef<torch::jit::Value*> elements, const c10::TypePtr& type) {
@@ -57,13 +56,14 @@ class StockWriter {
   torch::jit::Node* fused_;
 };
 
-// The post-operations of `op` on `v` in stock operators. Throws Error(kBadModel) where one names an operand that is not there.
+// Applies the post-operations of `op` to `v` in stock operators. Throws Error(kBadModel) if one names an operand that
+// is not there.
 torch::jit::Value* writePostOps(StockWriter& write, const FusedOp& op, torch::jit::Value* v);
 
 // True if PyTorch 1.13 computes all of them in BF16.
 bool hasStockBf16(const std::vector<PostOp>& post_ops);
 
-// `v` rounded as `op` rounds its results; integers stay floats that hold them.
+// Rounds `v` as `op` rounds its results; integers stay floats that hold them.
 torch::jit::Value* writeRounded(StockWriter& write, const FusedOp& op, torch::jit::Value* v);
 
 }  // namespace ipex_studio

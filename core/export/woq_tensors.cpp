@@ -1,3 +1,4 @@
+// Converts weights in groups and scaled rows to FP32.
 #include "core/export/woq_tensors.h"
 
 #include "core/base/error.h"

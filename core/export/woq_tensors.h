@@ -5,11 +5,13 @@
 
 namespace ipex_studio {
 
-// FP32 [N, depth] of weights in groups; `scales` [N, groups]. Throws Error(kBadModel) where sizes or types do not fit.
+// Returns the FP32 [N, depth] of weights in groups; `scales` [N, groups]. Throws Error(kBadModel) if sizes or types do
+// not fit.
 at::Tensor widenGroups(const at::Tensor& integers, const at::Tensor& scales, int bits, std::int64_t group,
                        std::int64_t depth);
 
-// FP32 [V, E] of a table u8 [V, E + kRowParameterBytes]. Throws Error(kBadModel) where sizes or types do not fit.
+// Returns the FP32 [V, E] of a table u8 [V, E + kRowParameterBytes]. Throws Error(kBadModel) if sizes or types do not
+// fit.
 at::Tensor widenScaledRows(const at::Tensor& table);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Parser of .npy headers, and of .npz archives through ZipReader.
 #include "core/file/npy_file.h"
 
 #include <fmt/format.h>

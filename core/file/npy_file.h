@@ -18,11 +18,12 @@ struct NpyArray {
   std::string data;            // little-endian elements, nothing else
 };
 
-// `where` begins every complaint: "'x.npy'". Throws Error(kUsage) with one sentence on anything but an array of
-// little-endian f2 f4 f8 i1 i2 i4 i8 u1 b1 that fills the bytes exactly. Allocates no more than the bytes it is given.
+// Parses one array. `where` begins every complaint: "'x.npy'". Throws Error(kUsage) with one sentence on anything but
+// an array of little-endian f2 f4 f8 i1 i2 i4 i8 u1 b1 that fills the bytes exactly. Allocates no more than the bytes
+// it is given.
 NpyArray parseNpy(std::string_view bytes, const std::string& where);
 
-// The arrays of an archive in its order, named as numpy names them ("arr_0", or by keyword). Throws Error.
+// Reads the arrays of an archive in its order, named as numpy names them ("arr_0", or by keyword). Throws Error.
 std::vector<std::pair<std::string, NpyArray>> readNpz(const ZipReader& zip, const std::string& path);
 
 }  // namespace ipex_studio

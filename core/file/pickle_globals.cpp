@@ -1,3 +1,4 @@
+// The table of allowed globals and of storage types.
 #include "core/file/pickle_globals.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The names a TorchScript pickle may call for, and the tensor storage types among them.
+// The names that a TorchScript pickle may call for, and the tensor storage types among them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct PickleStorageType {
 
 const PickleStorageType* findStorageType(std::string_view name);  // nullptr when unknown
 
-// Letters, digits, '_' and inner dots only.
+// True if the text holds letters, digits, '_' and inner dots only.
 bool isQualifiedName(std::string_view text);
 
 // The role of the global `module.name`; nullopt if it must be refused.

@@ -1,3 +1,4 @@
+// The opcodes, calls and tensor rebuilds of a scanned pickle.
 #include "core/file/pickle_scan.h"
 
 #include <fmt/format.h>
@@ -76,7 +77,7 @@ class Scanner : private PickleStack {
     stack_.push_back(what);
   }
 
-  // libtorch parses type tags by recursion.
+  // Bounds the nesting of type tags, which libtorch parses by recursion.
   void checkTypeTag(std::string_view text) const {
     if (std::count(text.begin(), text.end(), '[') > 64) fail("has a type tag that nests too deep");
   }
@@ -160,7 +161,7 @@ class Scanner : private PickleStack {
     return values;
   }
 
-  // The product, refused beyond 2^48.
+  // Returns the product of the sizes; refuses more than 2^48.
   std::int64_t count(const std::vector<std::int64_t>& sizes) const {
     std::int64_t product = 1;
     if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;

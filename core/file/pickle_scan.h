@@ -1,9 +1,10 @@
 // scanPickle: reads one pickle of a TorchScript file without running it.
 //
-// It knows exactly the opcodes and globals that libtorch's pickler writes (protocol 2) and refuses all others. What
-// libtorch's unpickler trusts is checked: memo numbers, stack depths, which value a REDUCE calls, the element counts of
-// storages against their members, and the reach of every tensor's sizes and strides within its storage. Containers are
-// filled once and before anything else holds them, so the values form no cycle and their depth is bounded.
+// The scanner knows exactly the opcodes and globals that libtorch's pickler writes (protocol 2) and refuses all others.
+// It checks everything that libtorch's unpickler trusts: memo numbers, stack depths, the value that a REDUCE calls, the
+// element counts of storages against their members, and the reach of every tensor's sizes and strides within its
+// storage. Containers are filled once and before anything else holds them, so the values form no cycle and their depth
+// is bounded.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ enum class PickleKind : std::uint8_t {
 
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;
-  bool held = false;                   // some container or object holds it, so it may change no more
+  bool held = false;                   // a container or object holds it, so it may change no more
   std::uint16_t depth = 0;             // 0: holds nothing
   std::uint32_t first = 0, count = 0;  // PickleScan::items[first … first + count); dict: key, value …
   std::int64_t integer = 0;            // kBool, kInt; index of other kinds
@@ -71,7 +72,7 @@ struct PickleStorage {
 };
 
 struct PickleTensor {
-  std::uint32_t storage = 0;  // index into PickleScan::storages; of its values where sparse
+  std::uint32_t storage = 0;  // index into PickleScan::storages; sparse: the storage of its values
   std::int64_t offset = 0;    // in elements
   std::vector<std::int64_t> dims;
   std::vector<std::int64_t> strides;  // empty where sparse
@@ -96,14 +97,14 @@ struct PickleScanOptions {
   std::string where;  // "'net.pt', member 'net/data.pkl'": begins every complaint
   // Bytes of the member that holds the storage `key`; nullopt when there is none.
   std::function<std::optional<std::uint64_t>(const std::string& key)> storage_bytes;
-  bool python_writer = false;          // also what Python's pickler writes: single items, short whole numbers
+  bool python_writer = false;          // accept what Python's pickler writes: single items, short whole numbers
   bool storages_may_be_empty = false;  // traced inputs are recorded without their data
   std::size_t max_values = 4u << 20;
   std::size_t max_depth = 400;
   std::size_t max_marks = 1000;
 };
 
-// `bytes` must outlive the result. Time and memory are linear in bytes. Throws Error(kBadModel).
+// Scans `bytes`, which must outlive the result. Time and memory are linear in bytes. Throws Error(kBadModel).
 PickleScan scanPickle(std::string_view bytes, const PickleScanOptions& options);
 
 }  // namespace ipex_studio

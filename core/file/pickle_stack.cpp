@@ -1,3 +1,4 @@
+// The parts of the pickle machine that do not depend on TorchScript: values, containers and the memo.
 #include "core/file/pickle_stack.h"
 
 #include <fmt/format.h>
@@ -164,7 +165,7 @@ std::int64_t PickleStack::longInt() {
 
 void PickleStack::memoize(std::uint64_t id) {
   if (stack_.empty()) fail("remembers a value where none is");
-  // The pickler numbers them in turn; libtorch would allocate room for any number.
+  // The pickler numbers memo entries consecutively; libtorch would allocate room for any number.
   if (id > memo_.size()) fail(fmt::format("uses memo number {} after {}", id, memo_.size()));
   if (id == memo_.size()) memo_.push_back(0);
   memo_[id] = stack_.back();

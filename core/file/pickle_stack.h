@@ -53,9 +53,9 @@ class PickleStack {
   void fill(PickleValue* value, std::size_t begin);
   void pushTuple(std::size_t begin);
   void pushTupleOf(std::size_t count);
-  // Fills the list or dict under the last mark with what lies above it.
+  // Fills the list or dict under the last mark with the values above it.
   void fillContainer(PickleKind kind);
-  // Python's form for containers of one item, of which the last `count` values are made.
+  // Fills a container as Python's opcodes for single items do, from the last `count` values.
   void fillWithLast(PickleKind kind, std::size_t count, std::uint8_t opcode);
 
   const PickleScanOptions& options_;

@@ -1,3 +1,4 @@
+// Inspection of a TorchScript file: archive, members, pickles and code, one after the other.
 #include "core/file/pt_file.h"
 
 #include <fcntl.h>

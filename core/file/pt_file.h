@@ -1,6 +1,6 @@
-// Static inspection of TorchScript `.pt` files: says what is in a file, and refuses damaged or foreign ones, without
-// loading libtorch and without running anything from the file. Everything that loads a model inspects it first,
-// through the very descriptor it then loads from.
+// Static inspection of TorchScript `.pt` files: lists what a file holds and refuses damaged or foreign files, without
+// loading libtorch and without running anything from the file. Every loader inspects a model first, through the very
+// descriptor that it then loads from.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ipex_studio {
 
-// Something the file can do, or brings along, that its user should know.
+// An ability or a content of the file that its user should know of.
 struct Finding {
   std::string kind;        // "runs-on-load", "writes-files", "maps-files", "hidden-calls", "custom-class",
                            // "foreign-operators", "sparse-tensor", "starts-threads", "newer-format"
@@ -74,16 +74,16 @@ struct InspectOptions {
 int openModelFile(const std::string& path);
 
 // Reads the whole file behind `fd` (its position stays) and checks all of it: ZIP structure, CRC of every member,
-// pickles, code. Throws Error(kBadModel) with one sentence on anything damaged, foreign or hostile in form; what is
-// well-formed but capable of harm becomes a finding. `path` is only used in texts. Thread-safe.
-// Cost: below 0.8 ms per MB plus some ms.
+// pickles, code. Throws Error(kBadModel) with one sentence on anything damaged, foreign or hostile in form; well-formed
+// contents that can do harm become findings. `path` is only used in texts. Thread-safe. Cost: below 0.8 ms per MB plus
+// some ms.
 PtFileReport inspectPtFile(int fd, const std::string& path, const InspectOptions& options = {});
 
 const char* tensorRoleName(TensorRole role);  // "parameter", "buffer", "attribute", "constant"
 
 nlohmann::json toJson(const PtFileReport& report);
-// For people: some dozen aligned lines, ending in a newline. Names from the file are printed with control characters
-// replaced.
+// Describes the report for people: some dozen aligned lines, ending in a newline. Control characters in names from the
+// file are replaced.
 std::string describe(const PtFileReport& report);
 
 }  // namespace ipex_studio

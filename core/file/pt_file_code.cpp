@@ -1,3 +1,4 @@
+// A tokenizer of TorchScript code that recognizes definitions, operators and harmful names.
 #include "core/file/pt_file_code.h"
 
 #include <fmt/format.h>
@@ -91,7 +92,7 @@ class CodeReader {
     if (c == '(' || c == '[' || c == '{') ++depth_;
     if (c == ')' || c == ']' || c == '}') --depth_;
     if (depth_ > kMaxNesting) fail(fmt::format("nests brackets deeper than {} levels", kMaxNesting));
-    // Prefix operators are parsed by recursion too.
+    // Prefix operators are parsed by recursion too, so their number is bounded.
     prefixes_ = c == '-' || c == '~' ? prefixes_ + 1 : isBlank(c) ? prefixes_ : 0;
     if (prefixes_ > kMaxNesting) fail(fmt::format("chains more than {} signs", kMaxNesting));
   }
@@ -125,7 +126,7 @@ class CodeReader {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  // Reads a.b.c, blanks around the dots allowed, into its parts.
+  // Reads a.b.c, with blanks allowed around the dots, into its parts.
   std::vector<std::string> dottedName() {
     std::vector<std::string> parts = {name()};
     for (;;) {
@@ -184,7 +185,7 @@ class CodeReader {
     }
   }
 
-  // __parameters__ = ["weight", "bias", ]
+  // Reads a declaration such as __parameters__ = ["weight", "bias", ].
   void declaredNames(const std::string& keyword) {
     const std::size_t end = std::min(text_.find('\n', at_), text_.size());
     if (!in_class_) return;

@@ -1,3 +1,4 @@
+// Signatures of foreign file formats and archives.
 #include "core/file/pt_file_foreign.h"
 
 #include <fmt/format.h>
@@ -27,8 +28,8 @@ std::string exportHint(const std::string& path) {
   refuse(fmt::format("'{}' is {}, not a TorchScript model; {}.", path, what, exportHint(path)));
 }
 
-// A protobuf message whose field 1 is a small number (ir_version) and that has a graph (field 7): walks the top-level
-// fields as far as the sniffed bytes go.
+// True for a protobuf message whose field 1 is a small number (ir_version) and that has a graph (field 7). Walks the
+// top-level fields as far as the sniffed bytes go.
 bool looksLikeOnnx(std::string_view head, std::uint64_t file_bytes) {
   std::size_t at = 0;
   const auto varint = [&](std::uint64_t* value) {

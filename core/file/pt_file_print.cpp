@@ -14,7 +14,7 @@ constexpr std::size_t kShownClasses = 40;
 constexpr std::size_t kShownOperators = 24;
 constexpr std::size_t kShownTensors = 12;
 
-// Names come from the file: nothing in them may steer a terminal.
+// Replaces control characters: names come from the file and must not steer a terminal.
 std::string plain(const std::string& text) {
   std::string safe = text;
   for (char& c : safe) {
@@ -79,7 +79,7 @@ void describeOperators(const PtFileReport& report, std::string* out) {
   if (ranked.size() > shown) *out += fmt::format("{:12}… and {} more\n", "", ranked.size() - shown);
 }
 
-// "__torch__.torch.nn.modules.conv.___torch_mangle_3.Conv1d" -> "torch.nn.modules.conv.Conv1d"
+// Turns "__torch__.torch.nn.modules.conv.___torch_mangle_3.Conv1d" into "torch.nn.modules.conv.Conv1d".
 std::string unmangled(const std::string& class_name) {
   std::string name = shortName(class_name);
   const std::size_t begin = name.find("___torch_mangle_");

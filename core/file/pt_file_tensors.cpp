@@ -1,3 +1,4 @@
+// Walks the object tree and the constants of a scanned module.
 #include "core/file/pt_file_tensors.h"
 
 #include <fmt/format.h>
@@ -87,7 +88,7 @@ class Walker {
     }
   }
 
-  // Leaves that hold no tensor are not worth a visit.
+  // Skips leaves that hold no tensor, and everything beyond the limit.
   void push(std::uint32_t value, std::string name, TensorRole role = TensorRole::kAttribute) {
     const PickleValue& target = scan_.values[value];
     if ((target.kind != PickleKind::kTensor && target.count == 0) || todo_.size() >= kMaxTensors) return;

@@ -18,7 +18,7 @@ struct ListedTensor {
 // entered once, names are cut at 500 characters, and no more than 200,000 tensors are listed.
 void listTensors(const PickleScan& scan, const PtFileReport& report, std::vector<ListedTensor>* tensors);
 
-// The tuple of constants.pkl: "CONSTANTS.c0", "CONSTANTS.c1" …
+// Lists the tuple of constants.pkl as "CONSTANTS.c0", "CONSTANTS.c1" …
 void listConstants(const PickleScan& scan, std::vector<ListedTensor>* tensors);
 
 }  // namespace ipex_studio

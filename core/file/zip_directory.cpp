@@ -1,3 +1,4 @@
+// Parser of the end records, the central directory and the local headers of a ZIP archive.
 #include "core/file/zip_directory.h"
 
 #include <fmt/format.h>
@@ -201,7 +202,7 @@ class DirectoryParser {
     if (member.method == kZipStored && member.bytes != member.compressed_bytes) {
       fail(fmt::format("member '{}' declares two sizes", member.name));
     }
-    // DEFLATE cannot do better than 1032:1.
+    // DEFLATE reaches 1032:1 at most.
     if (member.method == kZipDeflated && member.bytes / 1040 > member.compressed_bytes) {
       fail(fmt::format("member '{}' declares {} bytes, more than its data can hold", member.name, member.bytes));
     }

@@ -11,12 +11,12 @@ namespace ipex_studio {
 
 constexpr std::uint16_t kZipStored = 0, kZipDeflated = 8;  // ZipMember::method
 
-// All members by position in the file, where together they fill it without gap or overlap up to the directory; the name
-// the directory lists first goes to `first_listed`. Throws Error(kBadModel).
+// Returns all members by position in the file; together they fill it without gap or overlap up to the directory. Stores
+// the name that the directory lists first in `first_listed`. Throws Error(kBadModel).
 std::vector<ZipMember> readZipDirectory(int fd, const std::string& path, std::uint64_t file_bytes,
                                         const ZipLimits& limits, std::string* first_listed);
 
-// All of `bytes` bytes from `offset` on. Throws Error(kBadModel) where the file ends before.
+// Reads `bytes` bytes from `offset` on. Throws Error(kBadModel) if the file ends before.
 void readZipBytes(int fd, const std::string& path, std::uint64_t offset, char* dst, std::size_t bytes);
 
 }  // namespace ipex_studio

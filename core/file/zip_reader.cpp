@@ -1,3 +1,4 @@
+// Reads and verifies members, stored or inflated, chunk by chunk.
 #include "core/file/zip_reader.h"
 
 #include <fmt/format.h>
@@ -84,11 +85,11 @@ void ZipReader::stream(const ZipMember& member, Sink sink) const {
       z.next_out = reinterpret_cast<Bytef*>(out.data());
       z.avail_out = static_cast<uInt>(out.size());
       state = state == Z_OK ? inflate(&z, Z_BLOCK) : Z_DATA_ERROR;
-      if (state == Z_BUF_ERROR) state = Z_OK;  // only wants more input
+      if (state == Z_BUF_ERROR) state = Z_OK;  // zlib only wants more input
       if (state != Z_OK && state != Z_STREAM_END) failMember(path_, member.name, "holds broken compressed data");
       deliver(out.data(), out.size() - z.avail_out);
       if (z.next_in > reinterpret_cast<Bytef*>(in.data())) last_byte = z.next_in[-1];
-      // zlib tells the end of the last block and how many bits of its last byte are left: writers leave them zero.
+      // zlib tells the end of the last block and how many bits of its last byte are unused: writers leave them zero.
       last_block_done = (z.data_type & 192) == 192;
       if (last_block_done && (last_byte >> (8 - (z.data_type & 7)) & 0xff) != 0) {
         failMember(path_, member.name, "holds broken compressed data");

@@ -1,9 +1,10 @@
 // ZipReader: a suspicious reader of ZIP archives as PyTorch writes them.
 //
-// A file is accepted only when every byte is accounted for: members lie back to back from offset 0, then the central
-// directory, then the end records, and what is said twice (local header, central directory, data descriptor, ZIP64
-// record) is said alike. So another reader cannot find a different archive in the same bytes, and no bit that matters
-// can flip unseen. Names are relative, plain, and unique even when case is ignored, as libtorch looks them up so.
+// A file is accepted only if every byte is accounted for: members lie back to back from offset 0, then follow the
+// central directory and the end records, and facts that are stored twice (local header, central directory, data
+// descriptor, ZIP64 record) agree. Another reader therefore cannot find a different archive in the same bytes, and no
+// bit that matters can flip unseen. Names are relative, plain, and unique even if case is ignored, because libtorch
+// ignores it.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ class ZipReader {
   const ZipMember* find(const std::string& name) const;               // nullptr when there is none
   std::uint64_t fileBytes() const { return file_bytes_; }
 
-  // Contents, checked against size and CRC. Refuses members larger than `max_bytes` before anything is allocated.
+  // Returns the contents, checked against size and CRC. Refuses members larger than `max_bytes` before it allocates.
   std::string read(const ZipMember& member, std::uint64_t max_bytes) const;
   // Checks size and CRC without keeping the contents.
   void verify(const ZipMember& member) const;

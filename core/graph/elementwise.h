@@ -1,4 +1,4 @@
-// Elementwise nodes seen as post-ops on one of their operands, whichever side the tensor of interest stands on.
+// Elementwise nodes read as post-ops on one of their operands, on whichever side the tensor of interest stands.
 #pragma once
 
 #include <optional>
@@ -9,23 +9,24 @@
 namespace ipex_studio {
 
 struct Elementwise {
-  torch::jit::Value* data = nullptr;     // what the post-ops are applied to
+  torch::jit::Value* data = nullptr;     // the operand that the post-ops are applied to
   torch::jit::Value* operand = nullptr;  // the other tensor of a binary post-op; null for unary ones
   std::vector<PostOp> post_ops;          // in order; a binary one is last and has operand 0
 };
 
-// False for the kinds of nodes that readElementwise() and readUnaryPostOp() never read.
+// False for kinds that readElementwise() and readUnaryPostOp() never read.
 bool mayBeElementwise(c10::Symbol kind);
 
-// `node` as post-ops on its input `data_index` (0 or 1). nullopt when it is not elementwise, an attribute is not
-// constant, or that input is not a tensor. a - alpha·v on input 1 becomes linear(alpha,0), rsub.
+// Reads `node` as post-ops on its input `data_index` (0 or 1). Returns nullopt if it is not elementwise, an attribute
+// is not constant, or that input is not a tensor. a - alpha·v on input 1 becomes linear(alpha,0), rsub.
 std::optional<Elementwise> readElementwise(torch::jit::Node* node, std::size_t data_index = 0);
 
-// A constant number, or a constant tensor that acts as one beside `data`: it neither changes its rank nor its dtype.
+// Reads a constant number, or a constant tensor that acts as one beside `data`: it changes neither the rank nor the
+// dtype of `data`.
 std::optional<double> scalarOperand(const torch::jit::Value* value, const torch::jit::Value* data);
 
 // True if a tensor of `operand` sizes broadcasts to `result` without enlarging it. Decided on ranks and on sizes that
-// are 1, which is what the example run fixes; other sizes are compared again when a plan is compiled.
+// are 1, which the example run fixes; other sizes are compared again when a plan is compiled.
 bool broadcastsTo(const std::vector<std::int64_t>& operand, const std::vector<std::int64_t>& result);
 
 }  // namespace ipex_studio

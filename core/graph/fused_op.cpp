@@ -27,7 +27,7 @@ void explain(std::string* why, std::string text) {
   if (why) *why = std::move(text);
 }
 
-// A list attribute of a convolution, one number standing for all axes.
+// Reads a list attribute of a convolution; one number stands for all axes.
 bool readList(const Value* value, std::size_t axes, const char* name, Attributes* attributes, std::string* why) {
   auto list = constantInts(value);
   if (!list || list->empty()) {

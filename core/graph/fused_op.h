@@ -5,7 +5,8 @@
 //   ipex_studio::linear       (Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::matmul       (Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor
 //   ipex_studio::pointwise    (Tensor x, Tensor[] post_args, str spec) -> Tensor
-//   ipex_studio::squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] post_args, str spec) -> Tensor
+//   ipex_studio::squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] post_args,
+//                               str spec) -> Tensor
 //   ipex_studio::softmax      (Tensor x, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::attention    (Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::embedding    (Tensor ids, Tensor table, str spec) -> Tensor
@@ -31,38 +32,38 @@ struct FusedOp {
   std::vector<torch::jit::Value*> post_args;
 };
 
-// Reads ipex_studio::{convolution,deconvolution,linear,matmul,pointwise,squeeze_excite}, aten::convolution (constant attributes),
-// aten::linear, aten::matmul/bmm/mm. nullopt for anything else. `why` (may be null) gets the reason when the node is of
-// such a kind but cannot be read (attribute not constant …).
+// Reads ipex_studio::{convolution,deconvolution,linear,matmul,pointwise,squeeze_excite}, aten::convolution (constant
+// attributes), aten::linear, aten::matmul/bmm/mm. Returns nullopt for anything else. `why` (may be null) gets the
+// reason if the node is of such a kind but cannot be read (attribute not constant …).
 std::optional<FusedOp> readFusedOp(torch::jit::Node* node, std::string* why = nullptr);
-// False for the kinds of nodes that readFusedOp() never reads, and never says why.
+// False for kinds that readFusedOp() neither reads nor gives a reason for.
 bool mayBeFusedOp(c10::Symbol kind);
 
-// A new ipex_studio:: node for it before `before`.
+// Creates the ipex_studio:: node of `op` before `before`.
 torch::jit::Node* writeFusedOp(Rewriter& rewriter, const FusedOp& op, torch::jit::Node* before);
 
-// The post-op that an elementwise node with one tensor operand is: aten::relu, hardtanh/relu6/clamp, sigmoid, tanh,
-// gelu, silu, hardswish, hardsigmoid, leaky_relu, elu, mish, abs, exp, …, add/mul/sub/div with a number. nullopt when it
-// is none or an attribute is not constant. Binary nodes with two tensors are not unary.
+// Reads an elementwise node with one tensor operand as a post-op: aten::relu, hardtanh/relu6/clamp, sigmoid, tanh,
+// gelu, silu, hardswish, hardsigmoid, leaky_relu, elu, mish, abs, exp, …, add/mul/sub/div with a number. Returns
+// nullopt for other nodes and if an attribute is not constant. Binary nodes with two tensors are not unary.
 std::optional<PostOp> readUnaryPostOp(torch::jit::Node* node);
 
-// Constants. nullopt when the value is not constant or of another type.
+// Readers of constants; nullopt if the value is not constant or of another type.
 std::optional<at::Tensor> constantTensor(const torch::jit::Value* value);
 std::optional<std::int64_t> constantInt(const torch::jit::Value* value);
 std::optional<double> constantNumber(const torch::jit::Value* value);  // int, float or 1-element tensor
 std::optional<bool> constantBool(const torch::jit::Value* value);
-std::optional<std::vector<std::int64_t>> constantInts(
-    const torch::jit::Value* value);  // int[] constant, ListConstruct of constants, or one int
+// An int[] constant, a ListConstruct of constants, or one int.
+std::optional<std::vector<std::int64_t>> constantInts(const torch::jit::Value* value);
 bool isNone(const torch::jit::Value* value);
 
-// Shape facts (set at load by running the example input): complete sizes / dtype, or nullopt.
+// Shape facts that the example run left at load: complete sizes, and the dtype; nullopt if they are unknown.
 std::optional<std::vector<std::int64_t>> knownSizes(const torch::jit::Value* value);
 std::optional<at::ScalarType> knownDtype(const torch::jit::Value* value);
 
-// Exactly one use, and that use is an operand of `user` (not a graph or block output).
+// True if the value has exactly one use, which is an operand of `user` (not a graph or block output).
 bool usedOnlyBy(const torch::jit::Value* value, const torch::jit::Node* user);
 
-// A float32 CPU constant as a fresh contiguous tensor with gradients off.
+// Copies a float32 CPU constant into a contiguous tensor with gradients off.
 at::Tensor floatContiguous(const at::Tensor& tensor);
 
 }  // namespace ipex_studio

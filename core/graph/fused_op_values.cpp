@@ -1,4 +1,4 @@
-// Constants, shape facts and uses of values: the small questions every fusion asks.
+// Constants, shape facts and uses of values, which every fusion asks for.
 #include "core/graph/fused_op.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ using torch::jit::Value;
 
 namespace {
 
-// A list that no user appends to or keeps.
+// True if no user appends to the list or keeps it.
 bool onlyRead(const Value* list) {
   const auto reads = [&](const torch::jit::Use& use) {
     const c10::FunctionSchema* schema = use.user->maybeSchema();

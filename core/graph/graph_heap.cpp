@@ -1,3 +1,4 @@
+// The jemalloc arena behind GraphHeap, and the page runs that it allocates from.
 #include "core/graph/graph_heap.h"
 
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 #include "core/base/huge_pages.h"
 #include "core/base/jemalloc.h"
 
-// jemalloc's interface, as its manual gives it under "arena.<i>.extent_hooks": what it calls for runs of pages.
+// jemalloc's interface for page runs, as its manual gives it under "arena.<i>.extent_hooks".
 extern "C" {
 struct extent_hooks_s {
   void* (*alloc)(extent_hooks_s*, void* wanted, std::size_t size, std::size_t alignment, bool* zero, bool* commit,
@@ -34,10 +35,10 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{64} << 20;    // mapped at once, touched piece by piece
-constexpr std::size_t kLargestExtent = std::size_t{8} << 20;  // what is larger is one allocation, a tensor's mostly
+constexpr std::size_t kLargestExtent = std::size_t{8} << 20;  // larger requests are single allocations, mostly tensors
 
-// Extents one behind the other, so that huge pages have no gaps. Nothing is ever unmapped: extents of different mappings may
-// be merged.
+// Places extents one behind the other, so that huge pages have no gaps. Nothing is ever unmapped: extents of different
+// mappings may be merged.
 class Chunks {
  public:
   void* allocate(std::size_t size, std::size_t alignment) {
@@ -87,7 +88,7 @@ bool writeSetting(const std::string& name, T value) {
   return mallctl(name.c_str(), nullptr, nullptr, &value, sizeof(value)) == 0;
 }
 
-// The arena that lies on those chunks. It gives memory back only when told to.
+// Makes the arena that allocates from those chunks. It gives memory back only when told to.
 std::optional<unsigned> makeArena() {
   if (mallctl == nullptr) return {};
   static extent_hooks_s hooks = {allocateExtent, keepExtent,  nullptr,     nullptr,     nullptr,
@@ -103,7 +104,7 @@ std::optional<unsigned> makeArena() {
   return ready ? std::optional<unsigned>(arena) : std::nullopt;
 }
 
-// Returns the arena that this thread leaves, with the blocks of it that it held in reserve.
+// Returns the arena that this thread leaves; flushes the blocks that the thread held in reserve.
 unsigned enterArena(unsigned arena) {
   unsigned before = 0;
   std::size_t size = sizeof(before);

@@ -1,4 +1,4 @@
-// The walk that hashes a graph and notes what it meets.
+// The walk that hashes a graph and collects its nodes.
 #include "core/graph/graph_index.h"
 
 #include <algorithm>
@@ -20,13 +20,13 @@ namespace {
 // Number of elements of a tensor constant that enter the hash.
 constexpr std::int64_t kSampledElements = 64;
 
-// In order, without constants.
+// Nodes in order, without constants.
 struct MetNodes {
   std::vector<const Node*> nodes;
   std::vector<c10::Symbol> kinds;
   std::vector<GraphIndex::Operands> operands;
-  std::vector<std::uint32_t>
-      of_constants;  // the indices of those that read nothing but constants and results of such nodes
+  // Indices of the nodes that read nothing but constants and results of such nodes.
+  std::vector<std::uint32_t> of_constants;
 };
 
 class GraphHash {
@@ -89,8 +89,8 @@ class GraphHash {
     for (const Value* output : node->outputs()) define(output, index, of_constants ? kOfConstants : 0);
   }
 
-  // Constants count where they are used, so that where they are defined does not matter. Whether there is nothing else than
-  // those and what nodes make of them.
+  // Constants count where they are used, so that the place of their definition does not matter. Returns whether the
+  // node reads nothing but constants and results of nodes that do the same.
   bool operands(const Node* node, GraphIndex::Operands* met) {
     bool of_constants = true;
     mix(node->inputs().size());
@@ -119,7 +119,7 @@ class GraphHash {
     return known = hash.state_;
   }
 
-  // The number of a symbol differs between processes, its name does not.
+  // Symbol numbers differ between processes; names do not.
   std::uint64_t kind(c10::Symbol symbol) {
     std::uint64_t& known = kinds_[symbol];
     if (known != 0) return known;
@@ -192,8 +192,8 @@ class GraphHash {
     for (std::int64_t i = 0; i < count; i += step) bytes(data + i * size, static_cast<std::size_t>(size));
   }
 
-  static constexpr std::uint64_t kOfConstants = std::uint64_t{1}
-                                                << 63;  // beside the id of what nodes of constants give
+  // Flag beside the ids of results that depend on constants only.
+  static constexpr std::uint64_t kOfConstants = std::uint64_t{1} << 63;
 
   MetNodes* met_ = nullptr;
   std::uint64_t state_ = 0x2545f4914f6cdd1dULL;
@@ -256,7 +256,7 @@ NodeWalk GraphIndex::nodesOfConstants(const std::function<bool(c10::Symbol)>& wa
 
 NodeWalk GraphIndex::nodesBehind(const std::function<bool(c10::Symbol)>& source,
                                  const std::function<bool(c10::Symbol, bool)>& wanted, const Rewriter* rewriter) const {
-  std::vector<std::array<bool, 2>> is_wanted;  // with several operands that vary, with one
+  std::vector<std::array<bool, 2>> is_wanted;  // per kind: with several varying operands, with one
   std::vector<char> is_source;
   for (const c10::Symbol kind : kinds_) {
     is_wanted.push_back({wanted(kind, false), wanted(kind, true)});

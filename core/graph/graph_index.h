@@ -17,26 +17,26 @@ class GraphIndex {
 
   int nodes() const { return static_cast<int>(nodes_.size()); }  // nested blocks included, constants excluded
   std::uint64_t hash() const { return hash_; }                   // see graphHash()
-  // The same nodes as allNodes().
+  // Nodes as allNodes() lists them.
   NodeWalk all() const { return NodeWalk(nodes_); }
   // True if there is a node of one of these kinds ("aten::add").
   bool hasAny(const std::vector<const char*>& kinds) const;
   // The nodes of allNodes() whose kind is `wanted`, which is called once per kind. `rewriter`: see NodeWalk.
   NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
-  // The nodes `wanted` by their kind and the number of their operands.
+  // Nodes whose kind and number of operands are `wanted`.
   NodeWalk nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted,
                        const Rewriter* rewriter = nullptr) const;
-  // The nodes of nodesOf() that read nothing but constants and results of such nodes.
+  // Nodes of nodesOf() that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
-  // The nodes `wanted`, by their kind and by whether all operands but one are constants, that read the result of a `source` as
-  // their first or second operand, or that of another such node.
+  // Nodes whose kind is `wanted`, given whether all operands but one are constants, and that read the result of a
+  // `source`, or of another such node, as first or second operand.
   NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source,
                        const std::function<bool(c10::Symbol, bool)>& wanted, const Rewriter* rewriter = nullptr) const;
 
-  // The operands of a node that are no constants, as indices of nodes in order.
+  // Operands of a node that are no constants, as indices of nodes in order.
   struct Operands {
     static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
-    std::array<std::uint32_t, 2> made_by = {kNobody, kNobody};  // of the first two; nobody makes inputs
+    std::array<std::uint32_t, 2> made_by = {kNobody, kNobody};  // of the first two operands; graph inputs have kNobody
     std::uint32_t all = 0, varying = 0;
   };
 
@@ -49,7 +49,7 @@ class GraphIndex {
   std::uint64_t hash_ = 0;
 };
 
-// Hash of what the graph computes: names, types and source ranges do not count; constants count by type, sizes and
+// Hash of a graph's computation: names, types and source ranges do not count; constants count by type, sizes and
 // content, large ones by samples of it. Equal in every process. Milliseconds for 10,000 nodes.
 std::uint64_t graphHash(const torch::jit::Graph& graph);
 

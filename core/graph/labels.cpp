@@ -1,3 +1,4 @@
+// Labels from origins and post-operations.
 #include "core/graph/labels.h"
 
 #include "core/base/error.h"
@@ -7,7 +8,7 @@ namespace ipex_studio {
 std::string operationLabel(const OriginTable& origins, const std::vector<OriginId>& ids, const OpSpec& spec) {
   std::string name;
   for (const OriginId id : ids) {
-    if (id < 0 || static_cast<std::size_t>(id) >= origins.origins().size()) continue;  // numbers of another table
+    if (id < 0 || static_cast<std::size_t>(id) >= origins.origins().size()) continue;  // of another table
     name = origins.origins()[static_cast<std::size_t>(id)].module_path;
     if (!name.empty()) break;
   }

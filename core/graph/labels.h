@@ -9,10 +9,11 @@
 
 namespace ipex_studio {
 
-// "layer1.0.conv3 + add + relu": the module path of the first origin that has one (else the kind), then the post-ops.
+// Returns "layer1.0.conv3 + add + relu": the module path of the first origin that has one (else the kind), then the
+// post-ops.
 std::string operationLabel(const OriginTable& origins, const std::vector<OriginId>& ids, const OpSpec& spec);
 
-// The same for an ipex_studio:: operator of a graph; empty for any other node, or one whose description is no constant.
+// The label of an ipex_studio:: operator of a graph; empty for any other node, or if its description is no constant.
 std::string fusedNodeLabel(const OriginTable& origins, const torch::jit::Node* node);
 
 }  // namespace ipex_studio

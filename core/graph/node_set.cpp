@@ -1,3 +1,4 @@
+// Open addressing with linear probing over pages of address bits (Knuth, The Art of Computer Programming, vol. 3, 6.4).
 #include "core/graph/node_set.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ std::uintptr_t addressOf(const Node* node) { return reinterpret_cast<std::uintpt
 }  // namespace
 
 std::size_t NodeSet::place(std::uintptr_t number) const {
-  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;  // Knuth, 6.4
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;  // multiplicative hashing, Knuth 6.4
   const std::size_t mask = pages_.size() - 1;
   std::size_t at = static_cast<std::size_t>((number * kGolden) >> 32) & mask;
   while (pages_[at] != nullptr && pages_[at]->number != number) at = (at + 1) & mask;

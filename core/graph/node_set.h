@@ -12,8 +12,8 @@
 
 namespace ipex_studio {
 
-// One bit for each address at which an allocator may put a node, in pages of 2 MiB of addresses, which are found by open
-// addressing. Only addresses are looked at. Not thread-safe while it is changed.
+// Holds one bit for each address at which an allocator may put a node, in pages of 2 MiB of addresses, found by open
+// addressing. Only addresses are looked at. Not thread-safe while it changes.
 class NodeSet {
  public:
   bool contains(const torch::jit::Node* node) const;
@@ -23,7 +23,7 @@ class NodeSet {
   void clear();
 
  private:
-  static constexpr std::size_t kAlignmentBits = 4;  // of what malloc() returns
+  static constexpr std::size_t kAlignmentBits = 4;  // alignment of malloc()
   static constexpr std::size_t kPageBits = 21;
   static constexpr std::size_t kWordBits = 6;
   struct Page {
@@ -41,7 +41,7 @@ class NodeSet {
   Page& page(std::uintptr_t number);
   static std::uint64_t bit(std::uintptr_t address);
 
-  std::vector<std::unique_ptr<Page>> pages_;  // their number is a power of two, or 0; at most half are there
+  std::vector<std::unique_ptr<Page>> pages_;  // a power of two of them, or 0; at most half are taken
   std::size_t taken_ = 0;
   std::size_t size_ = 0;
 };

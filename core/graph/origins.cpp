@@ -1,4 +1,4 @@
-// OriginTable and what gives origins their names: module paths and labels.
+// OriginTable, and the names of origins: module paths and labels.
 #include "core/graph/origins.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace prim = torch::jit::prim;
 
 namespace {
 
-// A label names at most so many of a node's origins.
+// Largest number of a node's origins that a label names.
 constexpr std::size_t kLabelParts = 5;
 
 // Distances, in nodes, at which a walk prefetches each kind of data.
@@ -51,7 +51,7 @@ std::string sourceOf(const Node* node) {
   return fmt::format("{}:{}", std::get<0>(*location), std::get<1>(*location));
 }
 
-// "conv2d" from "aten::conv2d", "add" from "aten::add_".
+// Turns "aten::conv2d" into "conv2d", and "aten::add_" into "add".
 std::string shortKind(const std::string& kind) {
   const std::size_t colon = kind.rfind(':');
   std::string name = colon == std::string::npos ? kind : kind.substr(colon + 1);
@@ -61,10 +61,11 @@ std::string shortKind(const std::string& kind) {
 
 }  // namespace
 
-// In stages, each of which follows the addresses that an earlier one fetched, so that no stage waits and the memory works
-// on several nodes at once.
+// Prefetches in stages. Each stage follows addresses that an earlier one fetched, so that no stage waits and the memory
+// works on several nodes at once.
 void NodeWalk::fetchAhead(std::size_t at) const {
-  // The addresses only: a node ahead may be gone by now. Its first line brings its page along, for which the others would wait.
+  // Only addresses are used here, since a node ahead may be gone by now. Its first line brings its page's translation,
+  // for which the others would wait.
   if (at + kAheadPage < nodes_.size()) fetch<1>(nodes_[at + kAheadPage]);
   if (at + kAheadNode < nodes_.size()) fetch<sizeof(Node)>(nodes_[at + kAheadNode]);
   if (fetched_ == Fetched::kNodes) return;
@@ -86,13 +87,14 @@ void NodeWalk::fetchAhead(std::size_t at) const {
   if (const Node* node = ahead(kAheadValues)) {
     for (const Value* input : node->inputs()) fetch<sizeof(Value)>(input);
     for (const Value* output : node->outputs()) fetch<sizeof(Value)>(output);
-    // Linked anew where this one goes, or another comes in front of it: their links, and their place in the order before those.
+    // Removing this node, or inserting one before it, links its neighbours anew: fetch their links, and the order
+    // numbers before those.
     for (const Node* beside : node->next_in_graph)
       fetch<2 * kCacheLine>(reinterpret_cast<const char*>(&beside->next_in_graph) - kCacheLine);
   }
   if (const Node* node = ahead(kAheadNeighbours)) {
     for (const Value* input : node->inputs()) {
-      // One that only this node reads may go with it.
+      // A producer that only this node reads may be destroyed with it.
       if (input->uses().size() == 1) {
         fetch<sizeof(Node)>(input->node());
       } else {
@@ -232,7 +234,8 @@ void OriginTable::reconcile(const NodeWalk& nodes, const std::vector<OriginId>& 
         for (const OriginId id : of(use.user)) follower = std::min(follower, id);
       }
     }
-    // Ids are topological in the frozen graph: what vanished between the producers and the users was replaced by this.
+    // Ids are topological in the frozen graph: the origins that vanished between the producers and the users belong to
+    // this node.
     const OriginId first = producers.empty() ? 0 : producers.back();
     const auto begin = std::lower_bound(vanished.begin(), vanished.end(), first);
     const auto end = std::lower_bound(begin, vanished.end(), follower);
@@ -257,7 +260,7 @@ std::string OriginTable::label(const std::vector<OriginId>& ids) const {
       part = alone ? origin.module_path : (origin.module_path.empty() ? kind : origin.module_path + " " + kind);
     } else {
       const std::string last = origin.module_path.substr(origin.module_path.rfind('.') + 1);
-      // A place in a Sequential says nothing behind another name.
+      // A number in a Sequential says nothing behind another name.
       const bool named = alone && last.find_first_not_of("0123456789") != std::string::npos;
       part = named ? last : kind;
     }

@@ -1,4 +1,4 @@
-// PassContext: questions that a pass may ask about the graph it works on.
+// PassContext: facts about the graph that a pass may ask for.
 #include "core/graph/pass.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Pass: one rewrite of a TorchScript graph. PassContext: all it may use. Graphs and contexts belong to one thread; passes
-// themselves have no state.
+// Pass: one rewrite of a TorchScript graph. PassContext: everything that it may use. Graphs and contexts belong to one
+// thread; passes themselves have no state.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace ipex_studio {
 
-// Why a pass left a match alone. It holds no reason, and is false, where the pass took the match, or where nothing
+// The reason why a pass left a match alone. Holds no reason, and is false, if the pass took the match, or if nothing
 // matched and no remark is due.
 struct Decline {
   const char* reason = nullptr;  // of reasons.h
@@ -26,7 +26,7 @@ struct Decline {
 
 class PassContext {
  public:
-  // The graph index describes the graph as it is now.
+  // `graph_index` describes the graph as it is now.
   PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options,
               const GraphIndex& graph_index)
       : rewriter(rewriter),
@@ -40,11 +40,11 @@ class PassContext {
 
   // The graph as it is now.
   const GraphIndex& graph_index();
-  // The nodes of the graph as it is now that have one of these kinds ("aten::add"), or a kind that is `wanted`; a pass
-  // that knows the kinds it begins with touches no other node. Rewriter::alive() tells which of them still exist.
+  // Nodes of the current graph that have one of these kinds ("aten::add"), or a kind that is `wanted`. A pass that
+  // knows the kinds it begins with touches no other node. Rewriter::alive() tells which of them still exist.
   NodeWalk nodes(const std::vector<const char*>& kinds);
   NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
-  // Those of them that read nothing but constants and results of such nodes.
+  // Nodes of nodesWhere() that read nothing but constants and results of such nodes.
   NodeWalk nodesOfConstants(const std::function<bool(c10::Symbol)>& wanted);
   // See GraphIndex::nodesBehind().
   NodeWalk nodesBehind(const std::function<bool(c10::Symbol)>& source,
@@ -52,7 +52,8 @@ class PassContext {
   // See Rewriter::nodesThatMayWrite().
   NodeWalk nodesThatMayWrite();
 
-  // A match that was declined, with its reason (reasons.h) and a sentence. Say it where a user would ask "why not".
+  // Reports a match that was declined, with its reason (reasons.h) and a sentence. Say it where a user would ask "why
+  // not".
   void missed(const torch::jit::Node* node, const char* reason, const std::string& text);
 
   void missed(const torch::jit::Node* node, const Decline& why) { missed(node, why.reason, why.text); }
@@ -93,11 +94,11 @@ struct Pass {
 // True if the user switched the pass of this name off.
 bool isDisabled(const OptimizeOptions& options, const std::string& pass);
 
-// False when the graph has none of the kinds that the pass needs.
+// False if the graph has none of the kinds that the pass needs.
 bool concerns(const Pass& pass, const GraphIndex& graph_index);
 
-// The only way to run one of libtorch's own passes: it bypasses the Rewriter, so origins are reconciled afterwards and
-// one Applied remark is emitted if the graph's hash changed. Returns whether it changed.
+// Runs one of libtorch's own passes; there is no other way to run one. It bypasses the Rewriter, so origins are
+// reconciled afterwards and one Applied remark is emitted if the graph's hash changed. Returns whether it changed.
 bool runStockPass(torch::jit::Graph& graph, PassContext& context, const char* what,
                   const std::function<void(std::shared_ptr<torch::jit::Graph>&)>& body);
 

@@ -1,4 +1,4 @@
-// PassRemarks: appending and reading back.
+// PassRemarks: adding remarks and reading them back.
 #include "core/graph/pass_remarks.h"
 
 namespace ipex_studio {

@@ -19,7 +19,7 @@ class PassRemarks {
   // `reason` is one of core/graph/reasons.h and is not copied.
   void add(RemarkKind kind, const char* reason, const std::string& text, at::ArrayRef<OriginId> origins);
 
-  // `take` gets each as a remark of `pass`, valid during the call.
+  // Calls `take` with each remark under the name `pass`; the remark is valid during the call.
   void visit(const std::string& pass, const std::function<void(const Remark&)>& take) const;
   void clear();
 
@@ -27,7 +27,7 @@ class PassRemarks {
   struct Entry {
     const char* reason;
     std::uint32_t text;     // index into texts_
-    std::uint32_t origins;  // so many, behind those of the entries before it
+    std::uint32_t origins;  // number of origins, behind those of the entries before it
     RemarkKind kind;
   };
 

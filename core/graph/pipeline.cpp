@@ -1,4 +1,4 @@
-// Pipeline: gate, time, hash, lint, dump and report around every pass, in one place.
+// The pipeline: gate, time, hash, lint, dump and report around every pass, in one place.
 #include "core/graph/pipeline.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ bool runOne(const Pass& pass, Graph& graph, PassContext& context, const Before& 
   try {
     return pass.run(graph, context);
   } catch (const Error& error) {
-    if (error.code() == ExitCode::kUsage) throw;  // what was asked of the pass is wrong, not the pass
+    if (error.code() == ExitCode::kUsage) throw;  // the request is wrong, not the pass
     throw failed(pass, error, before);
   } catch (const std::exception& error) {
     throw failed(pass, error, before);

@@ -1,4 +1,4 @@
-// Pipeline: the one runner of passes. Gate by name, time, hash check, lint, dump, limit, snapshots.
+// The one runner of passes: gate by name, time, hash check, lint, dump, limit, snapshots.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace ipex_studio {
 
-// Runs `passes` in order on `graph`. For each: skipped when disabled by name; not called, and recorded as unchanged, when
-// the graph has nothing that it needs; timed; "changed" compared with the hash
-// (a lie CHECKs); linted after a change (`options.verify_passes`); dumped as `NN-pass-name.ir` when changed and a dump
-// directory is set. If a pass throws or lies, the directory gets `reproduce-NN-pass-name.ir`, the graph before it with
-// all it takes to replay: `IPEX_IR=FILE pass_tests` runs the pass on it, and it may become a case of tests/passes.
+// Runs `passes` in order on `graph`. Each is skipped when disabled by name; not called, and recorded as unchanged, when
+// the graph has nothing that it needs; timed; its "changed" compared with the hash (a lie CHECKs); linted after a
+// change (`options.verify_passes`); dumped as `NN-pass-name.ir` when it changed the graph and a dump directory is set.
+// If a pass throws or lies, the directory gets `reproduce-NN-pass-name.ir`, the graph before it with all it takes to
+// replay: `IPEX_IR=FILE pass_tests` runs the pass on it, and it may become a case of tests/passes.
 // Throws Error(kUsage) when a disabled pass does not exist. Reports onRemark and onPass (with a snapshot when changed).
 // `cancelled` is asked between passes; true ends with Error(kFailure).
 void runPipeline(torch::jit::Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,

@@ -1,4 +1,4 @@
-// See precision_overrides.h.
+// Matching of precision overrides against the origins of a node.
 #include "core/graph/precision_overrides.h"
 
 namespace ipex_studio {

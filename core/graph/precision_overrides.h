@@ -1,4 +1,4 @@
-// A person's decisions about the precision of operations: OptimizeOptions::precision_overrides.
+// The user's decisions about the precision of operations: OptimizeOptions::precision_overrides.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ipex_studio {
 
-// The decided precision: "fp32", "bf16", "int8", or "" if there is no decision. `kind`: opKindName() of the operation.
-// A module's name stands for everything in it. Overrides that cannot be parsed are ignored.
+// Returns the decided precision: "fp32", "bf16", "int8", or "" if there is no decision. `kind`: opKindName() of the
+// operation. A module's name stands for everything in it. Overrides that cannot be parsed are ignored.
 std::string decidedPrecision(const std::vector<std::string>& overrides, const OriginTable& origins,
                              const torch::jit::Node* node, const std::string& kind);
 

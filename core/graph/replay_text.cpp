@@ -1,3 +1,4 @@
+// The writer of replayable graphs: constants as expressions, then the printed graph.
 #include "core/graph/replay_text.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ std::string exactNumbers(const at::Tensor& tensor) {
   return text;
 }
 
-// Random numbers in the range of the tensor's, or as spread where it has both signs.
+// An expression for random numbers in the tensor's range; normal ones with its spread if it holds both signs.
 std::string similarNumbers(const at::Tensor& tensor, const std::string& dims) {
   if (c10::isIntegralType(tensor.scalar_type(), true)) {
     const at::Tensor whole = tensor.to(at::kLong);
@@ -52,7 +53,7 @@ std::string similarNumbers(const at::Tensor& tensor, const std::string& dims) {
   return fmt::format("{:.6g}*{:.6g}+randn({})", deviation, real.mean().item<double>() / deviation, dims);
 }
 
-// An expression of tests/passes/ir_case.h.
+// An expression of tests/passes/ir_case.h for the tensor.
 std::string expressionOf(const at::Tensor& tensor) {
   const std::string dims = fmt::format("{}", fmt::join(tensor.sizes(), ","));
   const auto dtype = tensor.scalar_type();
@@ -65,7 +66,7 @@ std::string expressionOf(const at::Tensor& tensor) {
   return fmt::format("values({}; {}){}", exactNumbers(tensor), dims, suffix);
 }
 
-// Lists of tensors as nodes, since no constant of that type can be read.
+// Writes lists of tensors as nodes, since no constant of that type can be read back.
 void buildTensorLists(Graph& graph) {
   for (Node* node : allNodes(graph, true)) {
     if (node->kind() != prim::Constant) continue;
@@ -99,7 +100,7 @@ std::string replayText(Graph& graph, const std::string& title) {
     if (node->kind() != prim::Constant) continue;
     const auto value = torch::jit::toIValue(node->output());
     if (!value || !value->isTensor() || !value->toTensor().defined()) continue;
-    // A number is no name when the text is read.
+    // The reader takes no numbers as names.
     if (!node->output()->hasDebugName()) node->output()->setDebugName(fmt::format("constant.{}", names.size()));
     const std::string name = node->output()->debugName();
     names.insert(name);

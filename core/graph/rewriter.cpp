@@ -23,7 +23,7 @@ bool unused(const Node* node) {
   return std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return !output->hasUses(); });
 }
 
-// Calls and attribute writes: let the alias analysis decide.
+// Calls and attribute writes, which are left to the alias analysis.
 bool isOpaque(c10::Symbol kind) {
   return kind == prim::CallMethod || kind == prim::CallFunction || kind == prim::SetAttr;
 }
@@ -148,7 +148,7 @@ void Rewriter::inlineBlock(Node* node, torch::jit::Block* block, const std::stri
 }
 
 void Rewriter::forgetBlocks(Node* node) {
-  std::vector<torch::jit::Block*> open = node->blocks().vec();  // and all blocks in them
+  std::vector<torch::jit::Block*> open = node->blocks().vec();  // grows by the blocks nested in them
   while (!open.empty()) {
     torch::jit::Block* const block = open.back();
     open.pop_back();

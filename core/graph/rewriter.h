@@ -28,13 +28,14 @@ class Rewriter {
   torch::jit::Graph& graph() { return graph_; }
   OriginTable& origins() { return origins_; }
 
-  // False once the limit is reached: the pass must then leave the match alone. Ask once per rewrite, before creating.
+  // False once the limit is reached: the pass must then leave the match alone. Ask once per rewrite, before creating
+  // nodes.
   [[nodiscard]] bool permit();
 
-  // A new node before `before` (not yet used by anyone). Outputs get no type; set it where known.
+  // Creates a node before `before`; nothing uses it yet. Outputs get no type; set it where known.
   torch::jit::Node* create(const char* kind, at::ArrayRef<torch::jit::Value*> inputs, torch::jit::Node* before,
                            std::size_t outputs = 1);
-  // A constant before `before`. `name` is its debug name, may be empty.
+  // Creates a constant before `before`. `name` is its debug name, may be empty.
   torch::jit::Value* constant(const torch::jit::IValue& value, torch::jit::Node* before, const std::string& name = "");
   torch::jit::Value* none(torch::jit::Node* before);
 
@@ -43,36 +44,36 @@ class Rewriter {
   // are destroyed (last first), with the constants that only they used. The remark says `text`.
   void replace(at::ArrayRef<torch::jit::Node*> consumed, torch::jit::Value* from, torch::jit::Value* to,
                const std::string& text);
-  // The same for several values at once.
+  // Ends one rewrite as replace() does, for several values at once.
   void replaceAll(at::ArrayRef<torch::jit::Node*> consumed, at::ArrayRef<torch::jit::Value*> from,
                   at::ArrayRef<torch::jit::Value*> to, const std::string& text);
   // Ends a rewrite that only changed operands of `node` (made with replaceInput below).
   void replaceInput(torch::jit::Node* node, std::size_t index, torch::jit::Value* value);
-  // Uses of `from` by nodes that run after `node`, and by the end of its blocks, become uses of `to`.
+  // Replaces uses of `from` by uses of `to` in nodes that run after `node`, and at the end of its blocks.
   void replaceUsesAfter(torch::jit::Node* node, torch::jit::Value* from, torch::jit::Value* to);
   void finish(torch::jit::Node* node, const std::string& text);
   // Ends a rewrite that removes `node`, whose outputs must be unused.
   void erase(torch::jit::Node* node, const std::string& text);
 
-  // Walk a graph that changes under the walk with
+  // False for nodes that a rewrite destroyed. Walk a graph that changes under the walk with
   //   for (Node* node : allNodes(graph)) if (rewriter.alive(node)) …
-  // False for nodes that a rewrite destroyed.
   bool alive(const torch::jit::Node* node) const { return !destroyed_.contains(node); }
 
-  // Ends a rewrite that puts the nodes of `block` in the place of `node`, which owns it; their origins stay.
+  // Ends a rewrite that replaces `node` by the nodes of `block`, which it owns; their origins stay.
   void inlineBlock(torch::jit::Node* node, torch::jit::Block* block, const std::string& text);
-  // Ends a rewrite that puts `rounds` copies of the block of `loop`, a prim::Loop that goes on while its count lasts, in its place.
+  // Ends a rewrite that replaces `loop`, a prim::Loop that goes on while its count lasts, by `rounds` copies of its
+  // block.
   void unroll(torch::jit::Node* loop, std::int64_t rounds, const std::string& text);
-  // Ends a rewrite that makes the graph a condition with two forms of it: where `condition` holds, `known` are replaced by
-  // `as`; else everything stays. Constants, and what was made since permit(), stay in front.
+  // Ends a rewrite that makes the graph a condition with two forms of it: if `condition` holds, `known` are replaced by
+  // `as`; else everything stays. Constants, and nodes made since permit(), stay in front.
   void branch(torch::jit::Value* condition, at::ArrayRef<torch::jit::Value*> known, at::ArrayRef<torch::jit::Value*> as,
               const std::string& text);
-  // Ends a rewrite made by a pass of libtorch: origins that were alive before it and are gone now are the remark's.
+  // Ends a rewrite made by a pass of libtorch: the remark gets the origins that were alive before it and are gone now.
   void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 
-  // True if any node writes to memory or may do so (calls, attributes). `graph_index`, of the graph as it is now, is
-  // called only if the answer is not known: a no stays a no until a rewrite makes such a node or a pass of libtorch has
-  // run.
+  // True if any node writes to memory or may do so (calls, attributes). `graph_index` must describe the current graph
+  // and is called only if the answer is not known: a no stays valid until a rewrite makes such a node or a pass of
+  // libtorch has run.
   bool graphWrites(const std::function<const GraphIndex&()>& graph_index);
   // Nodes of the graph index whose kind and number of operands are those of an operator that writes to memory, and
   // calls. Only those need be matched with their schemas, which takes long.
@@ -92,9 +93,9 @@ class Rewriter {
  private:
   bool formMayWrite(c10::Symbol kind, std::size_t operands);
   bool mayWrite(const torch::jit::Node* node);
-  // Every node in the blocks of `node` is gone with it.
+  // Notes that the nodes in the blocks of `node` are gone with it.
   void forgetBlocks(torch::jit::Node* node);
-  // The clone's nodes come from where the node's come from, also in blocks.
+  // Gives the clone the origins of the node, also in blocks.
   void copyOrigins(const torch::jit::Node* from, const torch::jit::Node* to);
   void applied(const std::vector<OriginId>& origins, const std::string& text);
   // Destroys the node, then constants and lists of constants that only it used.
@@ -110,8 +111,8 @@ class Rewriter {
   ValueUses uses_;
 
   std::optional<bool> graph_writes_;
-  std::unordered_map<c10::Symbol, std::vector<std::size_t>>
-      writing_forms_;  // how many operands the forms of a kind take that write
+  // Numbers of operands that the writing forms of a kind take.
+  std::unordered_map<c10::Symbol, std::vector<std::size_t>> writing_forms_;
 };
 
 }  // namespace ipex_studio

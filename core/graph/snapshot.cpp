@@ -169,7 +169,7 @@ class SnapshotBuilder {
     return attributes;
   }
 
-  // Constant arguments, and lists of constants; tensors are operands.
+  // The text of constant arguments and of lists of constants; tensors are operands.
   static std::string argumentText(const Value* value) {
     const auto kind = value->node()->kind();
     if (value->type()->kind() == c10::TypeKind::TensorType) return "";

@@ -1,4 +1,4 @@
-// Running libtorch's own passes with origins kept.
+// Runs libtorch's own passes and keeps origins.
 #include "core/graph/pass.h"
 
 namespace ipex_studio {

@@ -52,7 +52,7 @@ const std::unordered_set<c10::Symbol>& kindsWithArguments() {
   return kKinds;
 }
 
-// A bound of clamp: a number, or `open` where it is None.
+// Reads a bound of clamp: a number, or `open` for None.
 std::optional<double> bound(const Value* value, double open) {
   return isNone(value) ? std::optional<double>(open) : constantNumber(value);
 }
@@ -95,7 +95,7 @@ std::optional<PostOp> readElu(Node* node) {
   return unaryPostOp(PostOpKind::kElu, *alpha);
 }
 
-// celu(x, 1) is elu(x, 1); other factors divide inside the exponential.
+// celu(x, 1) is elu(x, 1); other factors divide inside the exponential and are declined.
 std::optional<PostOp> readCelu(Node* node) {
   if (node->inputs().size() != 2 || constantNumber(node->input(1)) != 1.0) return std::nullopt;
   return unaryPostOp(PostOpKind::kElu, 1);
@@ -123,14 +123,14 @@ std::optional<PostOp> readPow(Node* node) {
   return *exponent == 2 ? unaryPostOp(PostOpKind::kSquare) : unaryPostOp(PostOpKind::kPow, *exponent);
 }
 
-// The factor of the second operand of add, sub, rsub; nullopt when it is not constant.
+// The factor of the second operand of add, sub, rsub; nullopt if it is not constant.
 std::optional<double> alphaOf(Node* node) {
   if (node->inputs().size() == 2) return 1.0;
   if (node->inputs().size() != 3) return std::nullopt;
   return constantNumber(node->input(2));
 }
 
-// The node as factor·v + offset of the tensor on side `data_index`, the other side being the number c.
+// Reads the node as factor·v + offset of the tensor on side `data_index`; the other side is the number c.
 std::optional<PostOp> readLinear(c10::Symbol kind, Node* node, std::size_t data_index, double c) {
   double factor = 1;
   double offset = 0;
@@ -152,7 +152,7 @@ std::optional<PostOp> readLinear(c10::Symbol kind, Node* node, std::size_t data_
   return unaryPostOp(PostOpKind::kLinear, factor, offset);
 }
 
-// Post-ops for two tensors; empty when the node is no binary elementwise operation.
+// The post-ops of a node with two tensors; empty if it is no binary elementwise operation.
 std::vector<PostOp> readBinary(c10::Symbol kind, Node* node, std::size_t data_index) {
   const bool left = data_index == 0;
   if (node->inputs().size() == 2) {

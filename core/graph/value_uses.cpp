@@ -1,3 +1,4 @@
+// Finds the use of a value near the last one removed, by search, or in an index of its uses.
 #include "core/graph/value_uses.h"
 
 #include <algorithm>
@@ -15,15 +16,16 @@ namespace {
 
 // Up to this number of uses libtorch's own linear search is fast enough.
 constexpr std::size_t kFewUses = 64;
-constexpr std::size_t kNear = 32;             // so far on either side of the last use taken away the next is looked for
-constexpr std::int64_t kSearchedPerUse = 64;  // for each use that was near so many others may be looked at later
-constexpr std::int64_t kListing = 4;          // listing a use takes as long as looking at so many
-constexpr std::size_t kFewMoved = 32;  // by Value::replaceAllUsesWith(), which takes the first away again and again
+constexpr std::size_t kNear = 32;             // distance from the last removed use at which the next one is looked for
+constexpr std::int64_t kSearchedPerUse = 64;  // uses that a later search may visit for every use found near
+constexpr std::int64_t kListing = 4;          // cost of listing a use, in visited uses
+// Up to this number of uses Value::replaceAllUsesWith() moves them, although it removes the first one again and again.
+constexpr std::size_t kFewMoved = 32;
 
-// Value hands its uses out as constant although neither it nor they are: the only way to work on a part of them.
+// Value hands out its uses as constant although neither is: there is no other way to change a part of them.
 use_list& usesOf(Value* value) { return const_cast<use_list&>(value->uses()); }
 
-// Nodes are nearly always farther apart in memory than they have operands, so the sum is nearly unique; hits are
+// The sum is nearly unique, because nodes are nearly always farther apart in memory than they have operands; hits are
 // compared.
 std::uintptr_t keyOf(const Use& use) { return reinterpret_cast<std::uintptr_t>(use.user) + use.offset; }
 

@@ -1,4 +1,5 @@
-// Finds attention whose result [N, H, S, E] is read as [N, S, H, E], as the projection behind it nearly always does.
+// Recognizes attention whose result [N, H, S, E] is read as [N, S, H, E], which the projection behind it nearly always
+// does.
 #pragma once
 
 #include <algorithm>

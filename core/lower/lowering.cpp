@@ -1,3 +1,4 @@
+// Lowering of fused operators and elementwise nodes, and the table of all other lowerings.
 #include "core/lower/lowering.h"
 
 #include <fmt/format.h>
@@ -132,7 +133,7 @@ const Table& table() {
   return all;
 }
 
-// Stock operators on integers wrap around; ours treat them as numbers.
+// Integers in stock operators wrap around and are declined; our operators treat them as real numbers.
 LoweredNode lowerFused(Node* node, const FusedOp& fused) {
   const bool own = !node->kind().is_aten();
   const auto need = own ? needFloatOrInteger8 : needFloat;
@@ -149,7 +150,7 @@ LoweredNode lowerFused(Node* node, const FusedOp& fused) {
   return single(fused.spec, std::move(src), {node->output()});
 }
 
-// An elementwise node becomes a pointwise chain on its larger operand.
+// Lowers an elementwise node to a pointwise chain on its larger operand.
 LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
   needFloat(node->output());
   const bool counts =
@@ -174,7 +175,7 @@ std::optional<Elementwise> elementwiseOf(Node* node) {
   return first_is_full ? first : second;
 }
 
-// Views take tensors of any type, so what plans cannot hold shows here.
+// Views accept tensors of any type, so types that plans cannot hold are declined here.
 LoweredNode requireFitting(LoweredNode lowered) {
   for (const LoweredOp& op : lowered.ops) {
     const auto require = [&](const Value* tensor) {

@@ -1,4 +1,4 @@
-// Lowering of attention, fused or as the one operator of PyTorch 2.
+// Lowering of attention: the fused operator and the one of PyTorch 2.
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// Helpers shared by the lowering tables. Private to core/graph/lowering_*.cpp.
+// Helpers shared by the lowering tables. Private to core/lower/lowering*.cpp.
 #pragma once
 
 #include <map>
@@ -45,7 +45,7 @@ inline LoweredNode single(OpSpec spec, std::vector<LoweredOperand> src, std::vec
   return {{{std::move(spec), std::move(src), std::move(refs), std::move(dst)}}};
 }
 
-// The operations of one node, each a local of the next.
+// Builds the operations of one node in order; each result is a local of the next operation.
 class Steps {
  public:
   LoweredOperand cast(LoweredOperand x, const char* dtype) {
@@ -56,7 +56,7 @@ class Steps {
     lowered_.ops.back().spec.post_ops = std::move(ops);
     return result;
   }
-  // The same elements, as a view that may have a name of its own.
+  // Adds a view of all of x, so that a result that equals an operand is a value of its own.
   LoweredOperand same(LoweredOperand x) {
     return add(OpKind::kSqueeze, {{"axes", std::vector<std::int64_t>{}}}, {std::move(x)});
   }
@@ -68,15 +68,15 @@ class Steps {
     lowered_.ops.push_back({std::move(spec), std::move(src), {}, {}, results});
     return useLocal(static_cast<std::int32_t>(lowered_.ops.size()) - 1);
   }
-  // `op` of integer_math.
+  // Adds `op` of integer_math.
   LoweredOperand integers(const char* op, LoweredOperand a, LoweredOperand b) {
     return add(OpKind::kIntegerMath, {{"op", std::string(op)}}, {std::move(a), std::move(b)});
   }
-  // The same with a number in the place of b.
+  // Adds `op` of integer_math with a number in the place of b.
   LoweredOperand integers(const char* op, LoweredOperand a, std::int64_t b) {
     return add(OpKind::kIntegerMath, {{"op", std::string(op)}, {"value", b}}, {std::move(a), {}});
   }
-  // An integer of the graph as a tensor without dimensions: a constant of the plan, whose sizes are known.
+  // Adds an integer of the graph as a tensor without dimensions: a constant of a plan for known sizes.
   LoweredOperand integer(torch::jit::Value* value) {
     LoweredOperand result = integers("add", use(at::zeros({}, at::kLong)), std::int64_t{0});
     addRef({"value", -1, value});
@@ -85,15 +85,15 @@ class Steps {
   // Adds a reference to the last operation.
   void addRef(LoweredRef ref) { lowered_.ops.back().refs.push_back(std::move(ref)); }
 
-  // The last operation's result is `result` of the graph.
+  // Makes the last operation's result the `result` of the graph.
   void give(torch::jit::Value* result) { lowered_.ops.back().dst = {result}; }
   LoweredNode done() { return std::move(lowered_); }
-  // The last operation's result is the node's.
+  // Makes the last operation's result that of the node.
   LoweredNode finish(torch::jit::Node* node) {
     give(node->output());
     return done();
   }
-  // Its results are the node's, as many as there are.
+  // Makes the last operation's results those of the node, however many there are.
   LoweredNode finishAll(torch::jit::Node* node) {
     lowered_.ops.back().dst = node->outputs().vec();
     return std::move(lowered_);
@@ -103,50 +103,50 @@ class Steps {
   LoweredNode lowered_;
 };
 
-// Constant attributes; decline when they are not constant.
+// Read constant attributes; decline if they are not constant.
 std::int64_t needInt(torch::jit::Value* value, const char* what);
 bool needBool(torch::jit::Value* value, const char* what);
 double needNumber(torch::jit::Value* value, const char* what);
 std::vector<std::int64_t> needInts(torch::jit::Value* value, const char* what);
-// The operation that a fused operator's last operand describes.
+// Reads the operation that a fused operator's last operand describes.
 OpSpec needSpec(torch::jit::Node* node);
-// A list attribute whose entries may be constants or integers of the graph: fills `attribute` and `refs`.
+// Reads a list attribute whose entries may be constants or integers of the graph: fills `attribute` and `refs`.
 void intsOrRefs(torch::jit::Value* list, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs);
 void intOrRef(torch::jit::Value* value, const std::string& attribute, OpSpec& spec, std::vector<LoweredRef>& refs);
 
-// The rank the example run saw.
+// The rank that the example run saw.
 int needRank(const torch::jit::Value* value);
 // Declines unless the value is known to be FP32.
 void needFloat(const torch::jit::Value* value);
-// u8 or s8. What only moves or averages elements takes the integers of quantized values too: operators of libtorch that
-// do not know such tensors are given them by the pass insert-quantize alone.
+// True for u8 and s8. Operations that only move or average elements take the integers of quantized values too;
+// operators of libtorch that do not know such tensors get them only from the pass insert-quantize.
 bool isInteger8(const torch::jit::Value* value);
 void needFloatOrInteger8(const torch::jit::Value* value);
 int wrapAxis(std::int64_t axis, int rank);
-// Ones in FP32, as many as `x` has along `axes` (from the front), of one along its other axes.
+// Ones in FP32 with the sizes of `x` along `axes` (counted from the front) and 1 along its other axes.
 LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::int64_t>& axes, int rank);
 
-// s64, s32, u8 or bool: integers as far as arithmetic goes.
+// True for s64, s32, u8 and bool, which integer arithmetic takes.
 bool isCountable(const torch::jit::Value* value);
-// An FP32 tensor, or the values of integers in FP32, as libtorch takes them beside floats.
+// Returns an FP32 tensor as it is, and integers converted to FP32, as libtorch takes them beside floats.
 LoweredOperand asFloat(Steps& steps, torch::jit::Value* value);
 // Lowers arithmetic with an integer result (lowering_integers.cpp); nullopt for other nodes.
 std::optional<LoweredNode> lowerIntegerMath(torch::jit::Node* node);
-// A tensor of floats and an integer that is known when the sizes are: sums, differences, products, quotients
-// (lowering_integers.cpp); nullopt: it is not.
+// Lowers a sum, difference, product or quotient of a tensor of floats and an integer that is known when the sizes are
+// (lowering_integers.cpp); nullopt for other nodes.
 std::optional<LoweredNode> lowerWithSize(torch::jit::Node* node);
-// aten::eq and the like of integers, `op` as in integer_math; nullopt: one side is of floats.
+// Lowers aten::eq and the like on integers, `op` as in integer_math; nullopt if one side holds floats.
 std::optional<LoweredNode> integerComparison(torch::jit::Node* node, const char* op);
-// `yes` where the mask is true, `no` elsewhere: integers.
+// Lowers the choice of `yes` where the mask is true and `no` elsewhere, both integers.
 LoweredNode integerChoice(torch::jit::Node* node, torch::jit::Value* mask, torch::jit::Value* yes,
                           torch::jit::Value* no);
 
-// prim::ListUnpack or aten::__getitem__ of an aten::meshgrid (lowering_indexing.cpp).
+// Lowers prim::ListUnpack or aten::__getitem__ of an aten::meshgrid (lowering_indexing.cpp).
 LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);
-// aten::max and aten::min(x, dim, keepdim) -> (values, places), `mode` as in max_min (lowering_order.cpp).
+// Lowers aten::max and aten::min(x, dim, keepdim) -> (values, indices), `mode` as in max_min (lowering_order.cpp).
 LoweredNode extremesWithPlaces(torch::jit::Node* node, const char* mode);
 
-// Elements of a prim::ListConstruct; declines on any other list.
+// The elements of a prim::ListConstruct; declines any other list.
 std::vector<torch::jit::Value*> needList(torch::jit::Value* list);
 
 }  // namespace ipex_studio::lowering

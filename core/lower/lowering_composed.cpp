@@ -1,4 +1,5 @@
-// Lowering of operators that are a few of ours in a row: norms, variances, gates, stacks, rolls, padding.
+// Lowering of operators that become several operations in a row: norms, variances, gates, stacks, rolls, padding. One
+// concept in spite of its length: each function is one such operator, and they share the helpers at the top.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -68,7 +69,7 @@ LoweredNode lowerLogSumExp(Node* node) {
   constexpr double kHighest = std::numeric_limits<float>::max();
   Steps steps;
   LoweredOperand highest = steps.add(OpKind::kReduce, reduce("max", axes, true).attributes, {use(node->input(0))});
-  // An infinite one would make NaN of itself.
+  // An infinite maximum would turn into NaN when subtracted from itself.
   highest = steps.chain({unaryPostOp(PostOpKind::kClip, -kHighest, kHighest)}, {highest});
   const LoweredOperand powers =
       steps.chain({binaryPostOp(PostOpKind::kSub, 0), unaryPostOp(PostOpKind::kExp)}, {use(node->input(0)), highest});
@@ -286,7 +287,7 @@ OpSpec sliceOf(std::int64_t axis, std::int64_t begin, std::int64_t end) {
   return spec;
 }
 
-// `part` in the place of x[begin, end): the concatenation of the elements before it, `part`, and the elements after it.
+// Puts `part` in the place of x[begin, end): concatenates the elements before it, `part`, and the elements after it.
 LoweredNode replaced(Node* node, std::int64_t axis, std::int64_t begin, std::int64_t end, bool is_select) {
   constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
   const LoweredOperand x = use(node->input(0));
@@ -325,7 +326,7 @@ LoweredNode lowerSliceScatter(Node* node) {
       isNone(node->input(4)) ? std::numeric_limits<std::int64_t>::max() : needInt(node->input(4), "end");
   const std::int64_t size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)],
                      part = (*knownSizes(node->input(1)))[static_cast<std::size_t>(axis)];
-  // Ends that are cut off at the tensor's would be other ends at another size.
+  // A slice that ends where the tensor ends would end elsewhere at another size.
   const std::int64_t from = begin < 0 ? begin + size : begin, to = end < 0 ? end + size : end;
   const bool inside =
       from >= 0 && from < size && to > from && (to < size || end == std::numeric_limits<std::int64_t>::max());
@@ -347,7 +348,7 @@ LoweredNode lowerSelectScatter(Node* node) {
   return replaced(node, axis, index, index == -1 ? std::numeric_limits<std::int64_t>::max() : index + 1, true);
 }
 
-// Padding pairs from the last dimension on.
+// Padding comes in pairs from the last dimension on.
 LoweredNode padded(Node* node, const std::string& mode, double value) {
   needFloat(node->input(0));
   const int rank = needRank(node->input(0));

@@ -149,7 +149,7 @@ LoweredNode lowerWoqEmbedding(Node* node) {
   return single(needSpec(node), std::move(src), {node->output()});
 }
 
-// aten::to(x, dtype | device, …): a cast, or nothing when it is that already.
+// aten::to(x, dtype | device, …): a cast, or nothing if x has that dtype already.
 LoweredNode lowerTo(Node* node) {
   const auto from = knownDtype(node->input(0)), to = knownDtype(node->output());
   if (!from || !to) decline(reasons::kUnknownShape, "The type was not seen in the example run.");
@@ -162,7 +162,7 @@ LoweredNode lowerTo(Node* node) {
   const bool from_float = *from == at::kFloat || isLowPrecisionFloat(*from),
              to_float = *to == at::kFloat || isLowPrecisionFloat(*to);
   const bool from_integer = isCountable(node->input(0)) || *from == at::kChar, to_integer = isCountable(node->output());
-  // libtorch also combines integers and low-precision floats by way of FP32, but models do not use it.
+  // libtorch also casts between integers and low-precision floats by way of FP32, but models do not use it.
   const bool known =
       from_float ? to_float || (to_integer && *from == at::kFloat) : from_integer && (to_integer || *to == at::kFloat);
   if (!known) decline(reasons::kUnsupportedDtype, "A cast between these types stays in the interpreter.");

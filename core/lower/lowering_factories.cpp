@@ -1,5 +1,5 @@
 // Lowering of tensors that a model makes from sizes and a number: a constant expanded to that size. Plans compute
-// values that depend on them once.
+// values that depend on sizes and constants alone only once.
 #include "core/lower/lowering_builder.h"
 
 namespace ipex_studio::lowering {
@@ -33,7 +33,7 @@ LoweredNode lowerNewZeros(Node* node) { return filled(node, node->input(1), 0); 
 LoweredNode lowerNewOnes(Node* node) { return filled(node, node->input(1), 1); }
 LoweredNode lowerNewFull(Node* node) { return filled(node, node->input(1), needNumber(node->input(2), "fill_value")); }
 
-// The number wherever `node`'s first operand has an element.
+// A tensor of `node`'s first operand's sizes, filled with the number.
 LoweredNode filledLike(Node* node, double number) {
   Steps steps;
   if (isCountable(node->input(0)) && knownDtype(node->output()) == at::kLong) {

@@ -1,5 +1,4 @@
-// Lowering of look-ups by index (rows, elements, grids of places), of indices that count up, and of masks made from
-// them.
+// Lowering of lookups by index (rows, elements, sampling grids), of indices that count up, and of masks made from them.
 #include <limits>
 
 #include "core/lower/lowering_builder.h"
@@ -52,7 +51,7 @@ LoweredNode lowerIndexAdd(Node* node) {
   return steps.finish(node);
 }
 
-// aten::scatter / scatter_add(x, dim, index, src), of scatter perhaps a number in the place of src
+// aten::scatter / scatter_add(x, dim, index, src); scatter may have a number in the place of src.
 LoweredNode scattered(Node* node, bool adds) {
   if (node->inputs().size() != 4)
     decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
@@ -62,7 +61,7 @@ LoweredNode scattered(Node* node, bool adds) {
   Steps steps;
   LoweredOperand written = use(updates);
   if (updates->type()->isSubtypeOf(*c10::TensorType::get())) {
-    // libtorch reads no more of it than the index has.
+    // libtorch reads only the part of `src` that the index covers.
     if (knownSizes(updates) != knownSizes(index)) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
   } else {
     needFloat(x);
@@ -81,7 +80,7 @@ LoweredNode lowerScatterAdd(Node* node) {
   return scattered(node, true);
 }
 
-// x[…, i, …], x[i, j]: an index in the place of one axis, or of several neighbouring ones.
+// Builds x[…, i, …] and x[i, j]: an index in the place of one axis, or of several neighbouring ones.
 class IndexBuilder {
  public:
   IndexBuilder(Value* x, std::int64_t axis) : x_(use(x)), sizes_(*knownSizes(x)), axis_(axis) {}
@@ -89,12 +88,12 @@ class IndexBuilder {
   void pick(const std::vector<Value*>& indices) {
     LoweredOperand flat = use(indices[0]);
     for (std::size_t i = 1; i < indices.size(); ++i) {
-      // Steps of the joint axis are made of the sizes that were seen; that of its first axis counts for nothing.
+      // Strides of the joint axis are made of the sizes that were seen; the size of its first axis does not enter.
       const std::int64_t axis = axis_ + static_cast<std::int64_t>(i), size = sizes_[static_cast<std::size_t>(axis)];
       x_ = steps_.add(
           OpKind::kSlice,
           {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {x_});
-      // Looked up among the places there are, an index is checked, and counted from the front.
+      // The lookup in the list of valid indices checks an index and counts it from the front.
       const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
                                               {use(at::arange(size, at::kLong)), use(indices[i])});
       flat = steps_.integers("add", steps_.integers("mul", flat, use(at::scalar_tensor(size, at::kLong))), place);
@@ -187,7 +186,7 @@ LoweredNode lowerGridSampler(Node* node) {
   return steps.finish(node);
 }
 
-// 1, 2, 3 … up to an integer of the graph, which may be known at run time only; the integers are computed once for each.
+// Counts 1, 2, 3 … up to an integer of the graph, which may be known at run time only; computed once for each size.
 LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
   const auto known = constantInt(end);
   LoweredOperand ones = steps.add(OpKind::kExpand, {{"shape", Ints{known.value_or(0)}}}, {use(at::ones({1}, dtype))});
@@ -195,8 +194,8 @@ LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
   return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {ones});
 }
 
-// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers, the end perhaps known
-// at run time only: the running sum of ones, less one, from `start` on. Computed once for each size.
+// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers: the cumulative sum
+// of ones, less one, from `start` on. The end may be known at run time only; computed once for each size.
 LoweredNode lowerArange(Node* node) {
   const std::size_t numbers = node->inputs().size() - 4;
   if (numbers < 1 || numbers > 3) decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
@@ -217,7 +216,8 @@ LoweredNode lowerArange(Node* node) {
   return steps.finish(node);
 }
 
-// 1, 2, 3 … along an axis of `x`, of floats, its other sizes 1: of a tensor that is a constant, computed once for each size.
+// Counts 1, 2, 3 … in floats along an axis of `x`, with size 1 along the others. Depends on sizes alone, so it is
+// computed once for each.
 LoweredOperand countedAlong(Steps& steps, const LoweredOperand& x, int axis, int rank) {
   return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {onesAlong(steps, x, {axis}, rank)});
 }
@@ -248,7 +248,7 @@ LoweredNode triangle(Node* node, PostOpKind side) {
 LoweredNode lowerTriu(Node* node) { return triangle(node, PostOpKind::kGe); }
 LoweredNode lowerTril(Node* node) { return triangle(node, PostOpKind::kLe); }
 
-// aten::linspace(start, end, steps, dtype, …) where only the number of steps is known at run time
+// aten::linspace(start, end, steps, dtype, …), where the number of steps may be known at run time only.
 LoweredNode lowerLinspace(Node* node) {
   const double start = needNumber(node->input(0), "start"), end = needNumber(node->input(1), "end");
   if (knownDtype(node->output()) != at::kFloat)
@@ -259,7 +259,7 @@ LoweredNode lowerLinspace(Node* node) {
   const LoweredOperand x = countedTo(steps, count, at::kFloat);
   LoweredOperand last =
       known ? use(at::scalar_tensor(static_cast<double>(*known), at::kFloat)) : steps.cast(steps.integer(count), "f32");
-  // One number is the start: 0 steps of a width that does not matter.
+  // A single number is the start: 0 steps, of any width.
   last = steps.chain({unaryPostOp(PostOpKind::kLinear, 1, -1),
                       unaryPostOp(PostOpKind::kClip, 1, std::numeric_limits<double>::infinity())},
                      {last});
@@ -269,7 +269,7 @@ LoweredNode lowerLinspace(Node* node) {
   return steps.finish(node);
 }
 
-// Line `i` of aten::meshgrid spread over the grid of the others; tensors of zeros take part for their sizes.
+// Spreads line `i` of aten::meshgrid over the grid of the others, whose zeros take part only for their sizes.
 void spreadLine(Steps& steps, const std::vector<Value*>& lines, std::size_t i, bool crossed) {
   const auto placed = [&](std::size_t l) {
     const std::size_t own = crossed && l < 2 ? 1 - l : l;

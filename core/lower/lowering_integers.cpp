@@ -12,7 +12,7 @@ bool isTensorValue(const Value* value) { return value->type()->isSubtypeOf(*c10:
 
 bool isInteger(const Value* value) { return value->type()->isSubtypeOf(*c10::IntType::get()); }
 
-// A tensor of integers, or an integer that is constant or known when the sizes are; absent: neither.
+// A tensor of integers, or an integer that is constant or known when the sizes are; absent if it is neither.
 LoweredOperand countableOrNumber(Steps& steps, Value* value) {
   if (isTensorValue(value)) return isCountable(value) ? use(value) : LoweredOperand();
   if (const auto number = constantInt(value)) return use(at::scalar_tensor(*number, at::kLong));
@@ -27,7 +27,7 @@ LoweredOperand needCountable(Steps& steps, Value* value) {
 
 LoweredOperand number(std::int64_t value) { return use(at::scalar_tensor(value, at::kLong)); }
 
-// "floordiv", "truncdiv" or nullptr: aten::div(a, b, rounding_mode)
+// Rounding of aten::div(a, b, rounding_mode): "floordiv", "truncdiv" or nullptr.
 const char* roundedDivision(Node* node) {
   if (node->inputs().size() != 3) return nullptr;
   const auto mode = torch::jit::constant_as<std::string>(node->input(2));
@@ -55,7 +55,7 @@ const char* binaryOf(Node* node) {
   return found == kNames.end() ? nullptr : found->second;
 }
 
-// a + alpha·b and the like; rsub has its operands the other way round.
+// a + alpha·b and the like; rsub has its operands exchanged.
 LoweredNode lowerBinary(Node* node, const char* op) {
   Steps steps;
   LoweredOperand a = needCountable(steps, node->input(0)), b = needCountable(steps, node->input(1));
@@ -111,7 +111,7 @@ std::optional<LoweredNode> lowerIntegerMath(Node* node) {
 
 std::optional<LoweredNode> integerComparison(Node* node, const char* op) {
   if (!isTensorValue(node->input(0))) return std::nullopt;
-  // Numbers become bytes beside bytes.
+  // libtorch converts numbers to bytes when the other side holds bytes.
   if (knownDtype(node->input(0)) == at::kByte || knownDtype(node->input(1)) == at::kByte) return std::nullopt;
   Steps steps;
   const LoweredOperand a = countableOrNumber(steps, node->input(0)), b = countableOrNumber(steps, node->input(1));

@@ -11,7 +11,7 @@ void needBoolean(const Value* value) {
   if (knownDtype(value) != at::kBool) decline(reasons::kUnsupportedDtype, "The operand is not known to be boolean.");
 }
 
-// A FP32 tensor, or a constant number as a tensor.
+// An FP32 tensor, or a constant number as a tensor.
 LoweredOperand floatOrNumber(Value* value) {
   if (value->type()->isSubtypeOf(*c10::TensorType::get())) {
     needFloat(value);

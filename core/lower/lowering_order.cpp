@@ -1,5 +1,5 @@
-// Lowering of what depends on the order of values along an axis: extremes and their places, sorting, the first few,
-// running sums.
+// Lowering of operators that depend on the order of values along an axis: maxima and minima with indices, sorting,
+// top-k, cumulative sums.
 #include "core/lower/lowering_builder.h"
 
 namespace ipex_studio::lowering {
@@ -41,7 +41,8 @@ LoweredNode placeOfExtreme(Node* node, const char* mode) {
 LoweredNode lowerArgmax(Node* node) { return placeOfExtreme(node, "max"); }
 LoweredNode lowerArgmin(Node* node) { return placeOfExtreme(node, "min"); }
 
-// aten::topk(x, k, dim, largest, sorted) -> (values, places). Unsorted ones come sorted, too: their order is open.
+// aten::topk(x, k, dim, largest, sorted) -> (values, indices). sorted=false gives sorted results too, since their order
+// is open.
 LoweredNode lowerTopK(Node* node) {
   needOrdered(node->input(0));
   OpSpec spec;

@@ -17,7 +17,7 @@ Ints spatial(Value* value, const char* what, std::size_t rank) {
   return list;
 }
 
-// Averages of integers are rounded, or numbers in their unit.
+// Averages of integers are rounded to integers, or stay FP32 numbers in the integers' unit.
 void addResultOfIntegers(Node* node, OpSpec& spec) {
   if (!isInteger8(node->input(0))) return;
   const auto dtype = knownDtype(node->output(0));
@@ -108,7 +108,7 @@ LoweredNode lowerAdaptiveMaxPool(Node* node) {
 
 // aten::mean / aten::sum(x, dim[], keepdim, dtype?)
 LoweredNode reduction(Node* node, const char* mode) {
-  // A sum of u8 in the user's model is a sum of 64-bit integers.
+  // A sum of u8 in the user's model is a sum of 64-bit integers, which plans do not compute here.
   std::string(mode) == "mean" ? needFloatOrInteger8(node->input(0)) : needFloat(node->input(0));
   needFloat(node->output());
   const int rank = needRank(node->input(0));
@@ -132,7 +132,7 @@ LoweredNode reduction(Node* node, const char* mode) {
 LoweredNode lowerMean(Node* node) { return reduction(node, "mean"); }
 LoweredNode lowerSum(Node* node) { return reduction(node, "sum"); }
 
-// Spatial sizes of a resize: given, or the source's times whole factors.
+// Spatial sizes of a resize: given, or the source's sizes times whole factors.
 void resizeOutput(Value* sizes, Value* factors, OpSpec& spec, std::vector<LoweredRef>& refs) {
   if (!isNone(sizes)) {
     intsOrRefs(sizes, "output", spec, refs);

@@ -18,7 +18,7 @@ at::Tensor needWeight(const std::optional<at::Tensor>& tensor) {
   return *tensor;
 }
 
-// Constants, one by one or as a list that is one.
+// Reads constants, one by one or as one constant list.
 std::vector<at::Tensor> needConstants(Value* list) {
   std::vector<at::Tensor> tensors;
   if (const auto whole = torch::jit::toIValue(list); whole && whole->isTensorList()) {
@@ -52,7 +52,7 @@ class RecurrentBuilder {
     return add(spec, {x});
   }
 
-  // The parts along the axis, as `result` where one is given.
+  // Concatenates the parts along the axis, as `result` if one is given.
   LoweredOperand join(const std::vector<LoweredOperand>& parts, std::int64_t axis, Value* result = nullptr) {
     const std::vector<Value*> dst = result != nullptr ? std::vector<Value*>{result} : std::vector<Value*>{};
     OpSpec spec;
@@ -78,7 +78,7 @@ class RecurrentBuilder {
       const std::int64_t units = weights.from_hidden.size(1);
       at::Tensor sum = given + hidden;
       if (!is_lstm_) {
-        // The reset gate scales the hidden bias of the new gate as well.
+        // The reset gate also scales the hidden bias of the new gate, which is therefore passed on by itself.
         sum.slice(0, 2 * units).copy_(given.slice(0, 2 * units));
         hidden_bias = use(hidden.slice(0, 2 * units).contiguous());
       }

@@ -1,4 +1,4 @@
-// Lowering of views. They cost nothing in a plan wherever the source is strided.
+// Lowering of views. They cost nothing in a plan if the source is strided.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -119,12 +119,12 @@ LoweredNode lowerSqueeze(Node* node) {
     decline(reasons::kUnsupportedAttribute, "squeeze() of every dimension depends on the sizes.");
   OpSpec spec = view(OpKind::kSqueeze);
   spec.attributes["axes"] = Ints{wrapAxis(needInt(node->input(1), "dim"), rank)};
-  // Later dimensions are counted as the example had them.
+  // Later dimensions are counted from the rank that the example run saw.
   spec.attributes["rank"] = std::int64_t{needRank(node->output())};
   return single(spec, {use(node->input(0))}, {node->output()});
 }
 
-// The same tensor: aten::contiguous, detach, alias, clone; a copy is made only where somebody needs one.
+// Lowers aten::contiguous, detach, alias and clone to the same tensor; a copy is made only where a reader needs one.
 LoweredNode lowerIdentity(Node* node) {
   needRank(node->input(0));
   OpSpec spec = view(OpKind::kSqueeze);
@@ -137,7 +137,7 @@ struct Pieces {
   std::string kind;
   Value* tensor = nullptr;
   std::int64_t axis = 0, size = 0, count = 0, each = 0;
-  Ints sizes;  // where they are given one by one
+  Ints sizes;  // where each is given
 };
 
 Pieces readPieces(Node* source) {
@@ -191,7 +191,7 @@ LoweredOp pieceOf(const Pieces& pieces, std::int64_t part, Value* result) {
   return {spec, {use(pieces.tensor)}, {}, {result}};
 }
 
-// prim::ListUnpack of such pieces: one view per result.
+// prim::ListUnpack of Pieces: one view per result.
 LoweredNode lowerListUnpack(Node* unpack) {
   if (isKind(unpack->input()->node(), "aten::meshgrid")) return lowerMeshgrid(unpack->input()->node(), unpack);
   const Pieces pieces = readPieces(unpack->input()->node());
@@ -204,7 +204,7 @@ LoweredNode lowerListUnpack(Node* unpack) {
   return lowered;
 }
 
-// aten::__getitem__ of such pieces, by a constant index
+// aten::__getitem__ of Pieces, by a constant index.
 LoweredNode lowerListItem(Node* item) {
   if (isKind(item->input(0)->node(), "aten::meshgrid")) return lowerMeshgrid(item->input(0)->node(), item);
   const Pieces pieces = readPieces(item->input(0)->node());

@@ -1,3 +1,4 @@
+// The levels of nodes, and moving nodes into the regions that alone read them.
 #include "core/lower/region_levels.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ using torch::jit::Value;
 
 namespace {
 
-// In the place of a level.
+// Values in the place of a level.
 constexpr int kNobody = std::numeric_limits<int>::max();
 constexpr int kInterpreter = -1;
 
@@ -26,7 +27,7 @@ bool carriesOperands(const Node* node) {
   return std::find(std::begin(kKinds), std::end(kKinds), node->kind()) != std::end(kKinds);
 }
 
-// An optional argument that is there: callers give it or not, in this rank or in another that broadcasts.
+// True for an optional argument that is present: callers give it or not, in this rank or in another that broadcasts.
 bool isOptionalArgument(const Value* value) {
   const auto kind = value->node()->kind();
   return kind == c10::prim::unchecked_cast || kind == c10::aten::_unwrap_optional ||
@@ -94,7 +95,7 @@ int RegionLevels::outside(const Value* value) const {
   return placed == nullptr ? 0 : placed->level;
 }
 
-// The same for values that the blocks of `node` read.
+// The level after which the interpreter can read all values that the blocks of `node` read.
 int RegionLevels::captured(const Node* node) const {
   int level = 0;
   std::vector<const torch::jit::Block*> open(node->blocks().begin(), node->blocks().end());
@@ -181,7 +182,7 @@ int RegionLevels::firstReader(const Node* node, const std::vector<int>& readers)
   return first;
 }
 
-// An operand that another node of a region makes, and that others read as well.
+// True if an operand is made by another node of a region and has further readers.
 bool RegionLevels::readsShared(const PlacedNode& placed) const {
   const auto shared = [&](const LoweredOperand& operand) {
     if (operand.value == nullptr || operand.value->uses().size() < 2) return false;
@@ -193,11 +194,11 @@ bool RegionLevels::readsShared(const PlacedNode& placed) const {
 }
 
 // Moves nodes that only a later region reads into that region, so that their results need not cross: views of the
-// caller's tensors, which would be copied to cross, and nodes that depend on the caller's or the interpreter's values
-// alone.
+// caller's tensors, which would be copied to cross, and nodes that depend only on the caller's or the interpreter's
+// values.
 void RegionLevels::sink() {
-  std::vector<int> readers(nodes_.size(),
-                           kNobody);  // of transparent nodes; those behind a node are known before it is met
+  // First readers of transparent nodes; the walk is backwards, so those behind a node are known before it is met.
+  std::vector<int> readers(nodes_.size(), kNobody);
   for (std::size_t place = nodes_.size(); place-- > 0;) {
     PlacedNode& placed = nodes_[place];
     if (placed.transparent) readers[place] = firstReader(placed.node, readers);

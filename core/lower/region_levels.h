@@ -22,16 +22,17 @@ struct PlacedNode {
   LoweredNode ops;           // when lowered
 };
 
-// Nodes with side effects but checks, nodes that share memory with one that writes (readers of written memory must not move
-// across the write either), and those that such nodes are nested in.
+// Nodes with side effects other than checks, nodes that share memory with one that writes (readers of written memory
+// must not move across the write either), and the nodes in which such nodes are nested.
 NodeSet nodesWithEffects(torch::jit::Graph& graph);
 
-// Levels: an interpreter node has the highest level of its producers; a lowered node too, but one more behind an
-// interpreter node. So the region of level k depends on regions < k and interpreter nodes < k only, and ordering by
-// (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none.
+// Assigns levels. An interpreter node has the highest level of its producers; so has a lowered node, but one more
+// behind an interpreter node. The region of level k then depends on regions < k and interpreter nodes < k only, and
+// ordering by (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none.
 class RegionLevels {
  public:
-  // Levels of the nodes of `block`. `effects` may have been found before regions were built in blocks nested in it.
+  // Computes the levels of the nodes of `block`. `effects` may have been found before regions were built in blocks
+  // nested in it.
   RegionLevels(torch::jit::Block& block, const NodeSet& effects);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
@@ -53,8 +54,8 @@ class RegionLevels {
 
   std::vector<PlacedNode> nodes_;
   std::vector<std::pair<torch::jit::Node*, LoweringDecline>> declines_;
-  std::vector<std::size_t>
-      places_;           // of the producer in nodes_, counted from 1, by Value::unique(); 0 and behind the end: none
+  // Place of the producer in nodes_, counted from 1, by Value::unique(); 0 and behind the end: none.
+  std::vector<std::size_t> places_;
   int barrier_ = 0;      // lowest level lowered nodes may have after the last side effect
   int highest_ = 0;      // highest level given so far
   int last_effect_ = 0;  // level of the last node with side effects

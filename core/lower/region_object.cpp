@@ -1,3 +1,4 @@
+// Calls of the constructors and methods that the operator library registered.
 #include "core/lower/region_object.h"
 
 #include <torch/custom_class.h>

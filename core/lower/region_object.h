@@ -11,17 +11,18 @@ namespace ipex_studio {
 
 c10::ClassTypePtr regionType();
 
-// A new ipex_studio::Region. Throws Error(kBadModel) when text and constants do not fit.
+// Makes an ipex_studio::Region. Throws Error(kBadModel) if text and constants do not fit.
 torch::jit::IValue makeRegionObject(const std::string& plan_text, const std::vector<at::Tensor>& constants);
 
-// The regions of an optimized module, in order of their number.
+// Returns the regions of an optimized module, in order of their number.
 std::vector<torch::jit::IValue> regionObjects(const torch::jit::Module& module);
 
-// A new ipex_studio::Tuning, shared by all regions of the module from now on; none when the options ask for nothing.
+// Makes an ipex_studio::Tuning that all regions of the module share from now on; none if the options ask for nothing.
 torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd,
                                const std::string& record);
 
-// Batches between these sizes run on the plan of the next larger one (kernels/torch/plans/plan_cache.h). Throws c10::Error.
+// Lets batches between these sizes run on the plan of the next larger one (kernels/torch/plans/plan_cache.h). Throws
+// c10::Error.
 void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets);
 
 // Limits the time of measuring from now on; steps that it does not reach keep the known choice or the default.
@@ -35,9 +36,9 @@ struct TuningProgress {
   std::int64_t done = 0, total = 0;  // steps
   std::int64_t spent_ns = 0;
 };
-// Callable from another thread while the module runs. All zeros if `tuning` is None.
+// Thread-safe while the module runs. All zeros if `tuning` is None.
 TuningProgress tuningProgress(const torch::jit::IValue& tuning);
-// The measurements as MemoryTuningStore's text; with `fresh` only those that were not known before.
+// Returns the measurements as MemoryTuningStore's text; with `fresh` only those that were not known before.
 std::string tuningRecord(const torch::jit::IValue& tuning, bool fresh);
 
 // Calls a method without arguments ("start_profile", "stop_profile").

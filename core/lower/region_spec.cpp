@@ -1,3 +1,4 @@
+// Builds the PlanSpec of a region from its lowered nodes.
 #include "core/lower/region_spec.h"
 
 #include <unordered_map>
@@ -15,7 +16,7 @@ using torch::jit::Value;
 
 namespace {
 
-// First pass: which values come from outside, which tensors are constants. Second pass: numbers and nodes.
+// The first pass collects values from outside and constant tensors; the second assigns numbers and emits nodes.
 class SpecBuilder {
  public:
   explicit SpecBuilder(const OriginTable& origins) : origins_(origins) {}
@@ -37,8 +38,8 @@ class SpecBuilder {
   }
 
  private:
-  static constexpr std::int32_t kNotYet =
-      -2;  // the number of a value that is computed inside, until its node is emitted
+  // The number of a value that is computed inside, until its node is emitted.
+  static constexpr std::int32_t kNotYet = -2;
 
   void collect(const LoweredOp& op) {
     for (const LoweredOperand& operand : op.src) {
@@ -60,7 +61,7 @@ class SpecBuilder {
     }
   }
 
-  // Iterative: size arithmetic may be a long chain.
+  // Iterative, since size arithmetic may be a long chain.
   void collectInt(Value* root) {
     std::vector<Value*> open{root};
     while (!open.empty()) {
@@ -114,7 +115,7 @@ class SpecBuilder {
     return constantNumber(constantTensor(operand.value)->unsafeGetTensorImpl());
   }
 
-  // Emits what `root` needs, operands first; iterative post-order.
+  // Emits the integers that `root` needs, operands first, in an iterative post-order.
   std::int32_t intNumber(Value* root) {
     std::vector<Value*> open{root};
     while (!open.empty()) {
@@ -138,7 +139,7 @@ class SpecBuilder {
     return numbers_.at(root);
   }
 
-  // False when operands had to be pushed first.
+  // False if operands had to be pushed first.
   bool intOperands(Node* source, PlanNode& node, std::vector<Value*>& open) {
     static const std::unordered_map<std::string, IntOp> kOps = {
         {"aten::add", IntOp::kAdd},           {"aten::sub", IntOp::kSub},       {"aten::mul", IntOp::kMul},

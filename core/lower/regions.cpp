@@ -1,3 +1,4 @@
+// Builds the regions of a graph, one block at a time.
 #include "core/lower/regions.h"
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ bool computes(const PlacedNode& placed) {
                      [](const LoweredOp& op) { return !isView(op.spec.kind); });
 }
 
-// The regions of one block, appended to those found before.
+// Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
   RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, OriginTable& origins, RegionResult& result)
@@ -62,14 +63,15 @@ class RegionBuilder {
   }
 
  private:
-  // Places in levels_.nodes() of what goes into the region of the level, if it has one, and of what does not, in order.
+  // Places in levels_.nodes(), in order, of the nodes that go into the region of the level, if it has one, and of the
+  // others.
   struct Level {
     std::vector<std::size_t> lowered, outside;
   };
   enum class Role : unsigned char {
     kOutside,  // for the interpreter
     kInside,   // in the region of its level
-    kCarrier,  // transparent, and nobody in the interpreter needs it
+    kCarrier,  // transparent, and not needed by the interpreter
   };
 
   Role roleOf(const Node* node) const {
@@ -77,7 +79,7 @@ class RegionBuilder {
     return place ? roles_[*place] : Role::kOutside;
   }
 
-  // Transparent nodes that the interpreter will not need; the readers of a node come behind it.
+  // Finds transparent nodes that the interpreter will not need, backwards, since the readers of a node come behind it.
   void findCarriers() {
     for (std::size_t place = roles_.size(); place-- > 0;) {
       const PlacedNode& placed = levels_.nodes()[place];
@@ -101,7 +103,8 @@ class RegionBuilder {
     }
   }
 
-  // Read by anybody but nodes of the region of `level`, also through lists and sizes that only regions read.
+  // True if anything but nodes of the region of `level` reads the value, also through lists and sizes that only regions
+  // read.
   bool leaves(const Value* value, int level) const {
     std::vector<const Value*> open{value};
     std::unordered_set<const Node*> seen;
@@ -146,11 +149,11 @@ class RegionBuilder {
     const std::string name = fmt::format("region_{}", result_.attributes.size());
     torch::jit::IValue region = makeRegionObject(planSpecToText(spec.plan), spec.constants);
     torch::jit::WithInsertPoint point(block_.return_node());
-    // The attribute itself is registered on the module by the caller.
+    // The caller registers the attribute itself on the module.
     Node* get = graph_.insertNode(graph_.create(c10::prim::GetAttr, {graph_.inputs()[0]}));
     get->s_(c10::attr::name, name);
     Value* object = get->output()->setType(regionType());
-    // Results of earlier regions: the lowered operands still name the values that those regions replaced.
+    // Results of earlier regions are looked up: the lowered operands still name the values that those regions replaced.
     std::vector<Value*> inputs;
     for (Value* value : spec.tensor_inputs) {
       const auto found = replaced_.find(value);
@@ -205,8 +208,8 @@ class RegionBuilder {
 
 constexpr std::size_t kMaxBranches = 32;
 
-// Branches that may hold regions, inner ones first. Branches in loops may not: a plan would be compiled in each round
-// whose sizes differ.
+// Branches that may hold regions, inner ones first. Branches in loops are left out: a plan would be compiled in each
+// round whose sizes differ.
 std::vector<Block*> branchesOf(Graph& graph) {
   std::vector<Block*> found, open{graph.block()};
   while (!open.empty()) {
@@ -224,7 +227,7 @@ std::vector<Block*> branchesOf(Graph& graph) {
   return found;
 }
 
-// True if the block holds anything but carriers and further branches.
+// True if the block holds a node that can be lowered.
 bool mayCompute(Block& block) {
   return std::any_of(block.nodes().begin(), block.nodes().end(),
                      [](Node* node) { return std::holds_alternative<LoweredNode>(lowerNode(node)); });

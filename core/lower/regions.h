@@ -16,12 +16,13 @@ struct RegionResult {
   std::vector<std::pair<std::string, torch::jit::IValue>> attributes;
   int nodes_inside = 0;  // of the graph before, without constants
   int nodes_total = 0;
-  std::vector<Remark> remarks;  // what stayed outside, with its reason; what went inside
+  std::vector<Remark> remarks;  // nodes that stayed outside, with the reason; nodes that went inside
 };
 
-// Splits `graph` (whose first input is the module) into regions and what the interpreter keeps: its top level, and the
-// branches of conditions that are not in loops, each for itself. Order: a node of a region depends only on earlier regions and earlier interpreter nodes; nothing
-// moves across a node with side effects. Regions of fewer than `min_ops` operations that compute something are not made.
+// Splits `graph` (whose first input is the module) into regions and the nodes that the interpreter keeps: the top
+// level, and the branches of conditions that are not in loops, each on its own. A node of a region depends only on
+// earlier regions and earlier interpreter nodes; nothing moves across a node with side effects. Regions of fewer than
+// `min_ops` operations that compute something are not made.
 RegionResult buildRegions(torch::jit::Graph& graph, OriginTable& origins, int min_ops = 1);
 
 }  // namespace ipex_studio

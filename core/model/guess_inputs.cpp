@@ -35,7 +35,7 @@ InputSpec integers(const std::vector<std::int64_t>& sizes, std::int64_t low, std
   return spec;
 }
 
-// Weight of a convolution [out, in/groups, kernel…].
+// Reads the input's sizes off the weight of a convolution [out, in/groups, kernel…].
 std::optional<InputSpec> fromConvolution(const Node* node, const at::Tensor& weight) {
   const std::size_t groups_at =
       node->kind() == c10::aten::_convolution || node->kind() == c10::aten::convolution ? 8 : 6;
@@ -89,7 +89,7 @@ std::optional<InputSpec> fromConsumer(const Node* node, std::size_t at) {
   return std::nullopt;
 }
 
-// Operations behind which the shape question is still the same.
+// True for operations that leave open which input shape is wanted, so that the search goes on behind them.
 bool passesThrough(const Node* node, std::size_t at) {
   static const std::unordered_set<std::string> kKinds = {
       "aten::to",         "aten::contiguous", "aten::sub",   "aten::sub_",  "aten::div", "aten::div_",

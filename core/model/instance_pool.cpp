@@ -1,3 +1,4 @@
+// The instances' threads and the queue in front of them.
 #include "core/model/instance_pool.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ void InstancePool::submit(Inputs inputs, std::function<void(Answer)> done) {
 }
 
 void InstancePool::work(std::int32_t instance, const std::vector<int>& cpus, int omp_threads) {
-  // Before the first parallel region: the threads of the team inherit the set.
+  // The set must be pinned before the first parallel region, because the threads of the team inherit it.
   if (!cpus.empty()) pinThisThread(cpus);
   setThreads(omp_threads);
   const torch::NoGradGuard no_grad;
@@ -83,7 +84,7 @@ std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs
     std::int64_t submitted = 0, answered = 0;
   } turn;
   const std::int64_t end = nowNs() + static_cast<std::int64_t>(seconds * 1e9);
-  std::function<void()> next;  // with the lock held
+  std::function<void()> next;  // called with the lock held
   const auto answered = [&](InstancePool::Answer answer) {
     const std::lock_guard lock(turn.mutex);
     if (answer.failure) turn.failure = answer.failure;

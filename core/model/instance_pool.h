@@ -3,8 +3,8 @@
 //   InstancePool pool(module, /*instances=*/4, /*threads=*/2);
 //   std::future<torch::jit::IValue> result = pool.submit(inputs);
 //
-// The instances share the module, so its packed weights are there once; each adds the arenas of its plans. Each has a
-// thread and an OpenMP team of its own, pinned to processors of its own where there are enough (core/runtime/cpu_sets.h).
+// The instances share the module, so its packed weights exist once; each adds the arenas of its plans. Each has a
+// thread and an OpenMP team of its own, pinned to processors of its own if there are enough (core/runtime/cpu_sets.h).
 #pragma once
 
 #include <condition_variable>
@@ -34,13 +34,13 @@ class InstancePool {
 
   // instances >= 1, threads >= 1 per instance.
   InstancePool(torch::jit::Module module, int instances, int threads);
-  ~InstancePool();  // answers everything that was submitted
+  ~InstancePool();  // answers all submitted requests
   InstancePool(const InstancePool&) = delete;
   InstancePool& operator=(const InstancePool&) = delete;
 
-  // Thread-safe; requests are begun in the order of their submission. Inputs are not copied.
+  // Thread-safe; requests begin in the order of their submission. Inputs are not copied.
   std::future<torch::jit::IValue> submit(Inputs inputs);
-  // `done` is called on the instance's thread and must not throw; it may submit.
+  // Calls `done` on the instance's thread; it must not throw, and may submit.
   void submit(Inputs inputs, std::function<void(Answer)> done);
 
   int instances() const { return static_cast<int>(threads_.size()); }
@@ -56,14 +56,14 @@ class InstancePool {
 
   torch::jit::Module module_;
   bool pinned_ = false;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Request> queue_;
   bool closing_ = false;
   std::vector<std::thread> threads_;
 };
 
-// Like timeForward, with one request per instance in flight at any time; samples are the requests' times from
+// Times as timeForward does, with one request per instance in flight at any time; a sample is a request's time from
 // submission to answer.
 std::vector<std::int64_t> timeInstances(InstancePool& pool, const Inputs& inputs, double seconds,
                                         std::int64_t iterations);

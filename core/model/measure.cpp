@@ -1,3 +1,4 @@
+// Timing of whole forwards, and of the steps of regions and the nodes between them.
 #include "core/model/measure.h"
 
 #include <ATen/Parallel.h>
@@ -43,7 +44,7 @@ std::int64_t sum(const std::vector<std::int64_t>& values) {
   return total;
 }
 
-// The samples of one region behind those of earlier ones; returns their total time.
+// Appends the samples of one region to those of earlier ones; returns their total time.
 std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, RunRecord& run) {
   if (!profile.contains("steps")) return 0;
   std::int64_t total = 0;

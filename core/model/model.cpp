@@ -1,3 +1,4 @@
+// Loading, freezing and shape recording of modules.
 #include "core/model/model.h"
 
 #include <fmt/format.h>
@@ -18,14 +19,16 @@
 namespace ipex_studio {
 namespace {
 
-// `again`: the value was seen before, in another turn of a loop. What differs between rounds is no fact.
+// Writes a seen value's type into the graph. `again`: the value was seen before, in an earlier round of a loop;
+// properties that differ between rounds are no facts.
 void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, bool again = false) {
   if (!seen.isTensor() || !seen.toTensor().defined()) return;
   // An optional that was given may be None the next time.
   if (!value->type()->isSubtypeOf(*c10::TensorType::get())) return;
   // The example's sizes are facts about this run; strides are not, since layouts are the planner's.
   const at::Tensor& tensor = seen.toTensor();
-  // One that is nested (a fast path of transformers packs padded batches so) has neither sizes nor a layout of ours.
+  // A nested tensor (a fast path of transformers packs padded batches so) has neither sizes nor a layout that plans
+  // know.
   const c10::TypePtr type =
       tensor.is_nested() ? c10::TypePtr(c10::TensorType::get())
                          : c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
@@ -33,14 +36,15 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
                                                                                   : type);
 }
 
-// `module` stays as it is. Its weights are shared, as torch::jit::freeze shares them: a second copy of them would cost time
-// and memory, and freeing the first one would move the allocator's thresholds away from those of a plain program.
+// Freezes a copy; `module` stays as it is. The copy shares its weights, as torch::jit::freeze does: a second copy of
+// them would cost time and memory, and freeing the first one would move the allocator's thresholds away from those of a
+// plain program.
 torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vector<std::string>& preserved,
                               bool optimize_numerics) {
   torch::jit::Module copy = module.clone(/*inplace=*/true);
   copy.eval();
   torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
-  // The remaining attributes are state that runs may write to.
+  // The remaining attributes are state that runs may write to, so the copy gets its own.
   return frozen.attributes().size() == 0 ? frozen : frozen.deepcopy();
 }
 

@@ -1,3 +1,4 @@
+// Removal of a module's methods from its compilation unit.
 #include "core/model/model_memory.h"
 
 namespace ipex_studio {

@@ -7,8 +7,8 @@
 
 namespace ipex_studio {
 
-// Frees the graphs of a module that will not be run, saved or read any more, nor will any copy that shares its type.
-// For callers that make many modules of one model.
+// Frees the graphs of a module. Neither it nor any copy that shares its type may be run, saved or read any more. For
+// callers that make many modules of one model.
 void releaseMethods(const torch::jit::Module& module);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Execution of operators, constructors, branches and loops of a graph.
 #include "core/model/node_runner.h"
 
 #include <fmt/format.h>
@@ -96,13 +97,14 @@ void NodeRunner::runNode(Node* node) {
                             node->kind().toQualString()));
   }
   Stack stack = operands(node);
-  // Operators with any number of arguments (print, format) find their number on top, as in the interpreter.
+  // Operators with any number of arguments (print, format) read that number from the top of the stack, as in the
+  // interpreter.
   if (node->schema().is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
   node->getOperation()(stack);
   store(node, std::move(stack));
 }
 
-// Kinds that the interpreter has instructions for instead of operators (its functions for them are not exported).
+// Runs kinds for which the interpreter has instructions instead of operators (its functions for them are not exported).
 bool NodeRunner::runConstructor(Node* node) {
   Stack given = operands(node);
   switch (node->kind()) {

@@ -1,4 +1,4 @@
-// NodeRunner: executes a graph node by node, so that every value can be looked at and every node timed.
+// NodeRunner: executes a graph node by node, so that callers can read every value and time every node.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace ipex_studio {
 
-// Straight-line code, prim::If and prim::Loop; methods must be inlined. Values are dropped after their last use, as the
-// interpreter does. Throws Error(kUnsupported) on a node kind it does not know. Not thread-safe.
+// Runs straight-line code, prim::If and prim::Loop; methods must be inlined. Values are dropped after their last use,
+// as the interpreter does. Throws Error(kUnsupported) on a node kind it does not know. Not thread-safe.
 class NodeRunner {
  public:
-  // Called after each node that is no constant; `runner.valueOf` gives its operands and results.
+  // Called after each node that is no constant; `runner.valueOf` returns its operands and results.
   using Hook = std::function<void(torch::jit::Node* node, std::int64_t begin_ns, std::int64_t elapsed_ns)>;
 
   explicit NodeRunner(torch::jit::Graph& graph, Hook hook = {});
 
-  // `inputs` as the graph takes them (self first where it has one).
+  // Takes `inputs` as the graph does (self first if the graph has one).
   std::vector<torch::jit::IValue> run(std::vector<torch::jit::IValue> inputs);
   const torch::jit::IValue& valueOf(const torch::jit::Value* value) const { return values_.at(value); }
 

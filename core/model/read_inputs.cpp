@@ -1,3 +1,4 @@
+// Readers of numpy files, saved tensors and recorded cases.
 #include "core/model/read_inputs.h"
 
 #include <fcntl.h>
@@ -25,7 +26,7 @@ constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 34;
 constexpr std::size_t kMaxItems = 1 << 20;
 constexpr std::string_view kPickleName = "data.pkl";
 
-// Any regular file; openModelFile wants an archive.
+// Opens any regular file, while openModelFile() wants an archive.
 int openInputFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0 && errno == ENOENT)
@@ -94,7 +95,7 @@ NamedInputs inputsOfNpz(const ZipReader& zip, const std::string& path) {
 
 // --- torch -----------------------------------------------------------------------------------------------------------
 
-// A pickle with its tensors, built from the scan alone.
+// Builds the values of a pickle, tensors included, from the scan alone.
 class SavedValues {
  public:
   SavedValues(const ZipReader& zip, const std::string& path, const ZipMember& pickle)
@@ -146,7 +147,7 @@ class SavedValues {
   std::string storageName(const std::string& key) const { return folder_ + "data/" + key; }
 
   std::vector<IValue> itemsOf(const PickleValue& value) {
-    // Inputs of models are hardly nested; this bounds the recursion.
+    // Inputs of models are hardly nested; the limit bounds the recursion.
     if (value.depth > 16) refuseInputs(path_, "it nests too deep");
     // Containers may be shared, so a small file can unfold to a large value.
     unfolded_ += value.count;
@@ -197,7 +198,7 @@ const ZipMember* pickleOf(const ZipReader& zip) {
   return zip.find(folder + std::string(kPickleName));
 }
 
-// "case12_in3": kind "case", number 12, direction "in", position 3.
+// The parts of a buffer's name: "case12_in3" has kind "case", number 12, direction "in", position 3.
 struct BufferName {
   bool step = false, in = false;
   std::size_t number = 0, position = 0;
@@ -232,7 +233,7 @@ std::vector<RecordedCase> casesOf(SavedValues& saved, const std::string& path) {
   if (saved.root().kind != PickleKind::kObject) return {};
   const PickleValue& state = saved.item(saved.root(), 0);
   if (state.kind != PickleKind::kDict) return {};
-  // Per (step, number) and direction: position -> tensor.
+  // Maps (step, number), per direction, to the tensors by position.
   std::map<std::pair<bool, std::size_t>, std::map<std::size_t, at::Tensor>> in, out;
   for (std::uint32_t i = 0; i + 1 < state.count; i += 2) {
     const PickleValue& key = saved.item(state, i);

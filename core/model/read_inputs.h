@@ -13,9 +13,9 @@ struct NamedInputs {
   Inputs values;
 };
 
-// A `.pt` that torch.save or torch::save wrote (a tensor, or a list, tuple or dict of tensors, numbers, None and lists or
-// tuples of them; a dict names its values), a recorded `*.io.pt` (its first case), `.npy`, or `.npz` (names as in the
-// archive; "arr_0", "arr_1" … mean by order). What the file is, its first bytes tell. Throws Error(kUsage) or
+// Reads a `.pt` that torch.save or torch::save wrote (a tensor, or a list, tuple or dict of tensors, numbers, None and
+// lists or tuples of them; a dict names its values), a recorded `*.io.pt` (its first case), `.npy`, or `.npz` (names as
+// in the archive; "arr_0", "arr_1" … mean by order). The first bytes tell the kind of file. Throws Error(kUsage) or
 // Error(kBadModel) with one sentence.
 NamedInputs readNamedInputs(const std::string& path);
 
@@ -26,8 +26,8 @@ struct RecordedCase {
   std::vector<at::Tensor> expected;
 };
 
-// All cases of a recorded `*.io.pt`: a saved module whose buffers are case0_in0, case0_out0 … or step0_in0 …
-// Empty when the file is another kind of input file. Throws Error as above.
+// Reads all cases of a recorded `*.io.pt`: a saved module whose buffers are case0_in0, case0_out0 … or step0_in0 …
+// Returns nothing for any other kind of input file. Throws Error as above.
 std::vector<RecordedCase> readRecordedCases(const std::string& path);
 
 }  // namespace ipex_studio

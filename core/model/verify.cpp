@@ -1,3 +1,4 @@
+// Distances between results, the FP64 reference, and the verdict.
 #include "core/model/verify.h"
 
 #include <fmt/format.h>
@@ -80,7 +81,7 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
   const at::Tensor reference = (fp64 != nullptr ? *fp64 : eager).to(at::kDouble);
   at::Tensor result = actual.to(at::kDouble);
   at::Tensor own = eager.to(at::kDouble);
-  // Non-finite values of the reference must be equal in the result; the rest is compared.
+  // Non-finite values of the reference must be equal in the result; all others are compared.
   const at::Tensor finite = reference.isfinite();
   const bool same_specials =
       at::logical_or(finite, at::logical_or(result == own, at::logical_and(result.isnan(), own.isnan())))
@@ -136,7 +137,7 @@ bool roundsToIntegers(const Module& module) {
   return false;
 }
 
-// Hard-coded float32 in dtype arguments becomes float64, in every method of every submodule.
+// Replaces hard-coded float32 in dtype arguments by float64, in every method of every submodule.
 void rewriteDtypes(torch::jit::Block* block) {
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks()) rewriteDtypes(inner);
@@ -160,7 +161,7 @@ std::optional<Module> doubleCopy(const Module& original) {
     for (const Module& part : cloned.modules()) {
       for (const auto& method : part.get_methods()) rewriteDtypes(method.graph()->block());
     }
-    // Not Module::to(), which makes floats of indices, too.
+    // Module::to() would turn indices into floats, too.
     const auto widen = [](at::Tensor tensor) {
       if (at::isFloatingType(tensor.scalar_type())) tensor.set_data(tensor.to(at::kDouble));
     };
@@ -208,7 +209,7 @@ std::optional<std::vector<IValue>> runDouble(const Module& original, const std::
     auto results = runAll(*module, doubles, reset);
     for (const IValue& result : results) {
       for (const at::Tensor& tensor : tensorsOf(result)) {
-        // A part that fell back to FP32 would be no reference.
+        // A result that fell back to FP32 somewhere would be no reference.
         if (at::isFloatingType(tensor.scalar_type()) && tensor.scalar_type() != at::kDouble) return std::nullopt;
       }
     }
@@ -226,7 +227,7 @@ double AccuracyRule::leastCosine() const {
     case Precision::kInt8:
       return 0.99;
     case Precision::kFp16:
-      return 0.9999;  // three bits of mantissa more than BF16
+      return 0.9999;  // FP16 has three bits of mantissa more than BF16
     default:
       return 0.999;
   }

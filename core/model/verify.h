@@ -1,6 +1,5 @@
-// Verifies that optimized results are still right: the rule and its reference. Throws Error(kUsage) when inputs do not
-// fit,
-// Error(kFailure) when a model fails while running. Not thread-safe on one candidate.
+// Verifies that optimized results are still right: the rule and its reference. Throws Error(kUsage) if inputs do not
+// fit, Error(kFailure) if a model fails while running. Not thread-safe on one candidate.
 #pragma once
 
 #include <optional>
@@ -12,38 +11,42 @@
 
 namespace ipex_studio {
 
-// Compares `actual` with the model's own results. Reference: the model converted to FP64 before freezing where that is
-// possible, then the bound is 2 × eager's own error + 1e-5 · max|ref|; otherwise eager FP32 with 1e-4 · max|ref|.
-// Below FP32 no bound on single elements is meaningful; the direction of each result must hold.
+// The rule by which `actual` is compared with the model's own results. Reference: the model converted to FP64 before
+// freezing where that is possible, with the bound 2 × eager's own error + 1e-5 · max|ref|; otherwise eager FP32 with
+// 1e-4 · max|ref|. Below FP32 no bound on single elements is meaningful; the direction of each result must hold.
 struct AccuracyRule {
   Precision precision = Precision::kFp32;
   double min_cosine = 0;  // below FP32; 0: 0.9999 in FP16, 0.999 in BF16, 0.99 in INT8
 
   AccuracyRule() = default;
   AccuracyRule(Precision of, double least = 0) : precision(of), min_cosine(least) {}  // NOLINT: a precision is a rule
-  // The cosine from which on a result passes.
+  // The least cosine at which a result passes.
   double leastCosine() const;
 };
 
-// One record per tensor output, the worst first with output = -1. NaN where the reference has none fails.
+// Compares all tensors and numbers of a result, in order: sizes and dtypes must agree, integers be equal. `fp64` (may
+// be null) is the FP64 reference. Returns one record per tensor output, the worst first with output = -1. A NaN where
+// the reference has none fails. Thread-safe.
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
                                            const torch::jit::IValue* fp64, const AccuracyRule& rule = {});
 
-// The results to compare with; they depend on no candidate, so they may be computed ahead.
+// Results to compare with. They depend on no candidate, so they may be computed ahead.
 struct ReferenceResults {
-  std::vector<torch::jit::IValue> own;                  // of the model itself, one per step
-  std::optional<std::vector<torch::jit::IValue>> fp64;  // of its FP64 copy, where that is possible
+  std::vector<torch::jit::IValue> own;                  // the model's own, one per step
+  std::optional<std::vector<torch::jit::IValue>> fp64;  // of the model's FP64 copy, where that is possible
   bool of_integers = false;                             // the model rounds values to integers itself
 };
+// Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
 ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,
                                   const std::string& reset);
-// One record per tensor output as compareOutputs gives them, of the worst step.
+// Returns one record per tensor output as compareOutputs does, of the worst step.
 std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torch::jit::Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& rule = {});
 
-// Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, `candidate` on the
-// same, from equal state: `reset` (may be empty) is called on each first; `steps` calls in sequence for stateful models.
+// Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, and `candidate` on
+// the same, all from equal state: `reset` (may be empty) is called on each first; `steps` are calls in sequence, for
+// stateful models.
 std::vector<AccuracyRecord> verifyModule(const torch::jit::Module& original, torch::jit::Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& rule = {});

@@ -1,3 +1,4 @@
+// The cache of packed weights.
 #include "core/op/kernel.h"
 
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ void WeightCache::releaseUnused() {
     if (!used && at->second) freed.emplace_back(static_cast<const char*>(at->second->data()), at->second->bytes());
     at = used ? std::next(at) : packed_.erase(at);
   }
-  // Buffers packed from them must not be found again either, because their addresses will be reused.
+  // Buffers packed from the freed ones must not be found again either, because their addresses will be reused.
   for (const auto& [begin, bytes] : freed) {
     packed_.erase(packed_.lower_bound({begin, std::string()}), packed_.lower_bound({begin + bytes, std::string()}));
   }

@@ -24,7 +24,7 @@ struct Target {
   std::int32_t threads = 1;         // OpenMP threads at execution
 };
 
-// A decline is a value with a reason.
+// The answer of a kernel; a decline is a value with a reason.
 struct Verdict {
   bool ok = true;
   std::string reason;  // kebab-case code or short sentence; empty when ok
@@ -37,8 +37,9 @@ class WeightCache {
  public:
   using Packed = std::shared_ptr<const Buffer>;
   virtual ~WeightCache() = default;
-  // Returns the buffer of `bytes` under a key (source pointer plus a text that names the packed form); `pack` fills it on
-  // first use. Equal sources and equal texts make equal bytes, in this process and in others on machines of this kind.
+  // Returns the buffer of `bytes` under a key (source pointer plus a text that names the packed form); `pack` fills it
+  // on first use. Equal sources and equal texts give equal bytes, in this process and in others on machines of this
+  // kind.
   virtual Packed getOrPack(const void* source, const std::string& form, std::size_t bytes,
                            const std::function<void(void* packed)>& pack);
   // A copy of host data in the memory of another device, made on first use.
@@ -46,9 +47,9 @@ class WeightCache {
   // Sets the buffer that getOrPack returns for this key, if it has the size asked for.
   void put(const void* source, const std::string& form, Packed packed);
   std::size_t bytes() const;
-  // Frees what no plan holds.
+  // Frees buffers that no plan holds.
   void releaseUnused();
-  // Each buffer on the host once, in no particular order.
+  // Visits each buffer on the host once, in no particular order.
   void forEach(const std::function<void(const Buffer&)>& visit) const;
 
   struct Entry {
@@ -76,7 +77,7 @@ struct PrepareArgs {
   WeightCache* weights = nullptr;  // never null when any constant is set
 };
 
-// Memory that is read.
+// A range of memory that an operation reads.
 struct MemoryRange {
   const void* begin = nullptr;
   std::size_t bytes = 0;
@@ -84,7 +85,7 @@ struct MemoryRange {
 
 class PreparedOp;
 
-// Memory objects and the like that one running instance needs. Not shared between threads.
+// The memory objects and other state that one running instance needs. Not shared between threads.
 class ExecState {
  public:
   virtual ~ExecState() = default;
@@ -92,7 +93,8 @@ class ExecState {
   // Where an operation of another device puts its work; null on the host.
   DeviceQueue* queue = nullptr;
 
-  // The next step that knows the memory it reads first: an operation may prefetch that while it computes. May be null.
+  // The next step that knows which memory it reads first, which an operation may prefetch while it computes. May be
+  // null.
   const PreparedOp* next = nullptr;
 
   // Reports data that an execution cannot process (an index outside of its table), from any of its threads; the
@@ -108,19 +110,20 @@ class ExecState {
   std::atomic<const char*> failure_{nullptr};
 };
 
-// Immutable after construction; execute is thread-safe as long as each thread brings its own state, pointers, scratch.
+// Immutable after construction. execute() is thread-safe as long as each thread brings its own state, pointers and
+// scratch memory.
 class PreparedOp {
  public:
   virtual ~PreparedOp() = default;
 
-  // May be null when the operation needs none.
+  // Returns null if the operation needs no state.
   virtual std::unique_ptr<ExecState> newState() const { return nullptr; }
-  // src/dst: pointers in operand order (nullptr where absent, or where `constant` was given and packed).
-  // scratch: scratch_bytes bytes, 64-byte aligned. Allocates nothing, takes no lock.
+  // src/dst: pointers in operand order (nullptr where absent, or where `constant` was given and packed). scratch:
+  // scratch_bytes bytes, 64-byte aligned. Allocates nothing, takes no lock.
   virtual void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const = 0;
 
-  // Constants that the part of the work of `thread` begins with; none where the operation does not know, or need not tell
-  // because they are few.
+  // Returns the constants that `thread` reads first in its part of the work; empty if the operation does not know them,
+  // or if they are few.
   virtual MemoryRange firstReads(std::int32_t thread) const {
     static_cast<void>(thread);
     return {};
@@ -146,21 +149,22 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual const char* name() const = 0;  // "<op>_<lib or isa>[_<dtype>]": "convolution_onednn", "softmax_ref"
-  // True: an alternative that is not better in general (a pinned layout, an algorithm with other rounding). Only a
+  // True for an alternative that is not better in general (a pinned layout, an algorithm with other rounding). Only a
   // measurement chooses it, never its place in the list.
   virtual bool onlyWhenMeasured() const { return false; }
-  // Cheap and const: may this kernel do it at all?
+  // Says whether this kernel can do the operation at all. Cheap.
   virtual Verdict supports(const PrepareArgs& args) const = 0;
-  // Only after supports said yes. Returns null and a reason when the library finds no implementation.
+  // Prepares the operation; call only after supports() said yes. Returns null and a reason if the library finds no
+  // implementation.
   virtual std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const = 0;
 };
 
-// Candidates for each kind, most special first, ending in ref. Ownership stays with the list.
+// Candidates of each kind, most special first, ending in the reference. The list owns the kernels.
 class KernelList {
  public:
   virtual ~KernelList() = default;
-  // Kernels of `kind` that run on `device`, most special first; empty where there are none. A kernel never asks what
-  // device it is prepared for.
+  // Kernels of `kind` that run on `device`, most special first; empty if there are none. No kernel asks which device it
+  // is prepared for.
   virtual const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const = 0;
 };
 

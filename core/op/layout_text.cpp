@@ -1,3 +1,4 @@
+// Names of layouts: writing, reading, and the plainest of equal ones.
 #include "core/op/layout_text.h"
 
 namespace ipex_studio {

@@ -1,4 +1,4 @@
-// Names of dense layouts, as measurements and compiled exports keep them.
+// Names of dense layouts, as tuning records and compiled exports keep them.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@
 
 namespace ipex_studio {
 
-// "row-major", "channels-last", "blocked-16"; empty for any other layout and for absent operands. Layouts that are the
-// same in memory have the first of these names.
+// Returns "row-major", "channels-last" or "blocked-16"; empty for any other layout and for absent operands. Of layouts
+// that are the same in memory, the first of these names is used.
 std::string layoutText(const TensorDesc& desc);
 
-// The dense layout of that name; nothing when the name is unknown or no tensor of these dims can have it. Never trusts
-// its input.
+// Returns the dense layout of that name; nothing if the name is unknown or no tensor of these dims can have it. Never
+// trusts its input.
 std::optional<TensorDesc> descInLayout(const std::string& text, DType dtype, const Dims& dims);
 
-// A blocked tensor whose spatial sizes are all 1 and whose channels fill their blocks is row-major already: that
-// description where it holds, else the given one.
+// Returns the row-major description of a blocked tensor whose spatial sizes are all 1 and whose channels fill their
+// blocks, since both are the same in memory; any other description as it is.
 TensorDesc plainest(const TensorDesc& desc);
 
 }  // namespace ipex_studio

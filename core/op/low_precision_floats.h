@@ -7,7 +7,7 @@ namespace ipex_studio {
 
 inline bool isLowPrecisionFloat(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16; }
 
-// f32 or narrower.
+// True for f32 and the low-precision floats.
 inline bool isFloatDtype(DType dtype) { return dtype == DType::kF32 || isLowPrecisionFloat(dtype); }
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// See op_kinds.h.
+// The table of operation kinds, one row each.
 #include "core/op/op_kinds.h"
 
 #include <iterator>
@@ -8,7 +8,7 @@
 namespace ipex_studio {
 namespace {
 
-// A row under construction: what most kinds do not have is added by name.
+// A row under construction; its functions set the properties that most kinds do not have.
 struct Row : OpKindRow {
   constexpr Row formerly(const char* name) const {
     Row row = *this;

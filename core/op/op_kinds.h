@@ -1,8 +1,9 @@
-// The kinds of operations: what each computes, and one table row with what every layer asks about it.
+// The kinds of operations with their operands and attributes, and a table row per kind with the properties that layers
+// use.
 //
-// A new kind is an enumerator here, a row in op_kinds.cpp, its plain version (kernels, …_ref.cpp), a kernel, cases for both
-// (tests/kernels) and a lowering (core/lower). Whoever needs another property of all kinds adds a column, so that a kind
-// without it does not compile.
+// A new kind is an enumerator here, a row in op_kinds.cpp, its plain version (kernels, …_ref.cpp), a kernel, cases for
+// both (tests/kernels) and a lowering (core/lower). Another property of all kinds becomes another column, so that a
+// kind without it does not compile.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,17 @@ struct OpSpec;
 struct TensorDesc;
 struct Verdict;
 
-// Operands are named src0, src1 …; [x] marks an optional operand (absent TensorDesc). Operands of post-operations follow the
-// fixed ones listed here: post operand k is source baseSourceCount(kind) + k. Behind the operands stand the attributes.
+// Operands are named src0, src1 …; [x] marks an optional operand (absent TensorDesc). Operands of post-operations
+// follow the fixed ones listed here: post operand k is source baseSourceCount(kind) + k. Attributes stand behind the
+// operands.
 enum class OpKind : std::uint8_t {
   // x[N,C,(D,H,)W], w[O,C/g,…], [b[O]]; stride, padding, [padding_end], dilation, groups, [src_zero]
   kConvolution,
   // Transposed convolution. x, w[C,O/g,…], [b]; stride, padding, output_padding, dilation, groups, [src_zero]
   kDeconvolution,
   // x[…,K], w[N,K], [b[N]]; [src_zero]. x in f32 or bf16 with w in s8: weight-only quantization, w holds plain numbers.
-  // Then dynamic=1 quantizes each row of x to u8 first: scale = (max - min) / 255 over the row and 0, zero =
-  // round(-min / scale). group=g: scales f32 [N,ceil(K/g)] stand in the place of b, each for g weights of a row; then also
+  // dynamic=1 then quantizes each row of x to u8 first: scale = (max - min) / 255 over the row and 0, zero = round(-min
+  // / scale). group=g: scales f32 [N,ceil(K/g)] take the place of b, each for g weights of a row; with these also
   // bits=4, depth=K (woq_weights.h)
   kLinear,
   // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale], [src_zero] of a,
@@ -41,18 +43,19 @@ enum class OpKind : std::uint8_t {
   // x, [gamma], [beta], [residual]; axes (count of trailing), eps; y = norm(x + residual). sum_output=1 adds a second
   // result: x + residual. rms=1: RMS norm (no mean); l2=1: x is divided by its length, at least eps
   kLayerNorm,
-  // x, [gamma], [beta]; groups, eps, [channels]: refuse another number
+  // x, [gamma], [beta]; groups, eps, [channels]: the only number of channels accepted
   kGroupNorm,
   // x, [mask]; axis, scale, log; softmax(scale·x + mask)
   kSoftmax,
-  // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i sees keys up
-  // to i; softmax(scale·q·kᵀ + mask) · v. fill=a: scores become a where the mask is not zero, keep=a: where it is zero,
-  // instead of the sum. heads_last=1: the result [N,H,S,E] is read as [N,S,H,E] later, a kernel may lay it out so.
-  // products=bf16: q, k, v and the weights of v are rounded to bf16 for the products, whose sums are f32, as is the
-  // softmax; the same holds where q, k or v is bf16
+  // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i sees keys
+  // up to i. Result: softmax(scale·q·kᵀ + mask) · v. fill=a: instead of the sum, scores become a where the mask is not
+  // zero; keep=a: where it is zero. heads_last=1: the result [N,H,S,E] is read as [N,S,H,E] later, and a kernel may lay
+  // it out so. products=bf16: q, k, v and the weights of v are rounded to bf16 for the products, whose sums are f32, as
+  // is the softmax; the same holds if q, k or v is bf16
   kAttention,
-  // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (count of pixels' axes), activation, gate: unary
-  // post-operations (namedPostOp). x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all pixels
+  // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (number of pixel axes), activation, gate: unary
+  // post-operations (namedPostOp). Result: x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all
+  // pixels
   kSqueezeExcite,
   // A depthwise convolution of activation(expand·x + b): two convolutions that the planner fused. x[N,I,…],
   // expand[C,I,1…], [b[C]], w[C,1,…], [b[C]]; [activation]: a unary post-operation, stride, padding, [padding_end],
@@ -66,52 +69,53 @@ enum class OpKind : std::uint8_t {
   kEmbeddingBag,
   // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kUpsample,
-  // x, index (s64 or s32, of any rank, whose sizes stand in the place of the axis); axis, [wrap=1]: negative indices count
-  // from the end
+  // x, index (s64 or s32, of any rank, whose sizes replace the axis); axis, [wrap=1]: negative indices count from the
+  // end
   kGather,
   // x, index (s64 or s32) of x's rank; axis: y[i][j] = x[index[i][j]][j] for axis 0
   kGatherElements,
-  // x, index, updates of index's sizes; axis, [reduction=add]: x with y[index[i][j]][j] = updates[i][j] for axis 0, of
-  // equal places the last one stays; or with += (f32), in the order of the index. An index of one dimension holds for whole
-  // slices: updates have x's sizes but its length along the axis
+  // x, index, updates of index's sizes; axis, [reduction=add]. Result: x with y[index[i][j]][j] = updates[i][j] for
+  // axis 0, where of equal places the last one stays; with reduction=add += instead (f32), in the order of the index.
+  // An index of one dimension holds for whole slices: updates have x's sizes except the length along the axis
   kScatterElements,
-  // Maxima or minima with their indices. x; mode=max|min, axis, [keepdim]. Results: the values and their s64 places, of
-  // equal ones the first; NaN is more extreme than all numbers, in both modes
+  // Maxima or minima with their indices. x; mode=max|min, axis, [keepdim]. Results: the values and their s64 indices,
+  // the first of equal values; NaN is more extreme than all numbers, in both modes
   kMaxMin,
-  // x; axis, [descending], [k]: only the first k. Results: values in order and their s64 places, equal ones in the order
-  // they had; NaN is greater than all numbers
+  // x; axis, [descending], [k]: only the first k. Results: sorted values and their s64 indices, equal values in their
+  // original order; NaN is greater than all numbers
   kSort,
   // x; axis
   kCumulativeSum,
-  // theta[N,2,3] (f32); output=[H,W], align_corners. The grid [N,H,W,2] that kGridSample reads: theta · (x, y, 1) for the
-  // centres of H·W pixels. -1 and 1 are the centres of the outer pixels (align_corners=1) or their outer edges
+  // theta[N,2,3] (f32); output=[H,W], align_corners. The grid [N,H,W,2] that kGridSample reads: theta · (x, y, 1) for
+  // the centres of H·W pixels. -1 and 1 are the centres of the outer pixels (align_corners=1) or their outer edges
   kAffineGrid,
   // x[N,C,H,W], grid[N,P,Q,2] of (x, y) from -1 to 1; mode=nearest|bilinear, padding=zeros|border, align_corners
   kGridSample,
-  // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`); op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max
-  // (s64, wraps around; mod has the sign of b, rem that of a) or eq|ne|lt|le|gt|ge (bool)
+  // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`);
+  // op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max (s64, wraps around; mod has the sign of b, rem that of a) or
+  // eq|ne|lt|le|gt|ge (bool)
   kIntegerMath,
-  // x; begin, end (per axis; constant: negative ones cut), mode=constant|reflect|replicate, value
+  // x; begin, end (per axis; negative ones cut with mode=constant), mode=constant|reflect|replicate, value
   kPad,
   // gates[T,N,G·H] (the inputs' part, biases included), w[G·H,H], h[N,H], [c[N,H]], [b[H]]; cell=lstm (G = 4: input,
-  // forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new gate; time_axis (1: N before
-  // T), reverse=1: from the last step on. Results y[T,N,H]; lstm: c'[N,H]
+  // forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new gate; time_axis (1: N
+  // before T), reverse=1: from the last step on. Results y[T,N,H]; lstm: c'[N,H]
   kRecurrent,
-  // Views: no work where the source is strided; the plan copies where it is not.
+  // Views: no work if the source is strided; otherwise the plan copies.
   // x; shape (one entry may be -1), or flatten_begin, flatten_end
   kReshape,
   // x; order
   kPermute,
-  // x; axis, begin, end, step>0, [of], [least]: refuse another, a smaller size of the axis; or axis, parts, part,
-  // [part_size]
+  // x; axis, begin, end, step>0, [of]: the only size of the axis accepted, [least]: the least size; or axis, parts,
+  // part, [part_size]
   kSlice,
-  // x; axis, index (negative allowed), [of]
+  // x; axis, index (negative allowed), [of]: the only size of the axis accepted
   kSelect,
   // x; shape (-1 keeps)
   kExpand,
   // x; axis
   kUnsqueeze,
-  // x; axes, [rank]: refuse another rank of the result
+  // x; axes, [rank]: the only rank of the result accepted
   kSqueeze,
   // Made by the planner.
   // x; to another layout, dense copy or dtype
@@ -121,7 +125,8 @@ enum class OpKind : std::uint8_t {
 };
 constexpr int kOpKindCount = static_cast<int>(OpKind::kCast) + 1;
 
-// When an operation keeps the samples of a batch apart (core/plan/batch_independence.cpp decides by sizes and attributes).
+// The condition under which an operation keeps the samples of a batch apart (decided by sizes and attributes in
+// core/plan/batch_independence.cpp).
 enum class BatchRule : std::uint8_t {
   kMayMix,     // never proven
   kView,       // where the view keeps the samples' axis whole
@@ -140,31 +145,31 @@ enum class BatchRule : std::uint8_t {
   kGridSample,
 };
 
-// Floats below FP32 that plans compute the kind in.
+// Floats below FP32 in which plans compute the kind.
 enum class LowPrecision : std::uint8_t { kNone, kBf16, kBf16AndFp16 };
 
-// How INT8 treats the kind (core/quantization/quantizable_ops.cpp).
+// The treatment of the kind under INT8 (core/quantization/quantizable_ops.cpp).
 enum class IntegerRule : std::uint8_t {
   kNone,
   kWeightedProduct,    // a product with constant weights
   kActivationProduct,  // a product of two activations
   kAttention,
   kChain,           // pointwise: the chain reads and writes integers
-  kMoves,           // integers pass as they are
-  kPools,           // mode=max moves integers, the others average them
+  kMoves,           // moves integers unchanged
+  kPools,           // mode=max moves integers, other modes average them
   kMovesNearest,    // moves integers with mode=nearest
   kAveragesMean,    // averages integers with mode=mean
   kAveragesPooled,  // averages integers with mode=avg
 };
 
-// The shape rule of a kind: appends the results' descriptions to `dst`, or declines. Sources that may not be absent are
-// there, and their sizes are in range.
+// The shape rule of a kind: appends the results' descriptions to `dst`, or declines. Required sources are present and
+// their sizes are in range when it is called.
 using InferShapes = Verdict (*)(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
 struct OpKindRow {
   OpKind kind;
   const char* name;              // in specs, the database and tables; the stem of kernel names
-  const char* former_name;       // specs of earlier versions say this; nullptr: never had another name
+  const char* former_name;       // name in the specs of earlier versions; nullptr: never had another name
   int base_sources;              // fixed operands before the post operands; -1: all are fixed, any number
   std::uint32_t absent_sources;  // bit s: fixed operand s may be absent
   bool is_view;
@@ -178,7 +183,7 @@ struct OpKindRow {
 
 const OpKindRow& opKindRow(OpKind kind);
 const char* opKindName(OpKind kind);
-// False if no kind has or had this name.
+// Stores the kind that has or had this name; false if there is none.
 bool opKindFromName(const std::string& name, OpKind* kind);
 // Number of fixed operands before the post operands; -1 where all are fixed (concat).
 int baseSourceCount(OpKind kind);

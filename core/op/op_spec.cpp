@@ -1,3 +1,4 @@
+// Text form of OpSpec: names of post-operations, writer and parser.
 #include "core/op/op_spec.h"
 
 #include <fmt/format.h>

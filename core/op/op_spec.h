@@ -1,6 +1,6 @@
 // OpSpec: one fused operation as data. Everything that is fused onto a primitive is a PostOp in its list, never a new
-// operation name. The text form is what fused TorchScript operators carry as `spec`, what compiled exports store and
-// what tuning records are keyed by:
+// operation name. Fused TorchScript operators carry the text form as `spec`, compiled exports store it, and tuning
+// records are keyed by it:
 //
 //   convolution{dilation=[1,1],groups=1,padding=[1,1],stride=[2,2]}|add(0)|relu
 //   pointwise{}|mul(0)|add(1)|clip(0,6)
@@ -8,12 +8,12 @@
 // Attributes are printed sorted by name, so equal specs have equal text. The text is untrusted input when it comes from
 // a file: parse checks syntax, known kinds and post-ops, and size limits; kernels and shape inference check meaning.
 //
-// Integers. A tensor of u8 or s8 is nothing but its integers: scales and zero points stand in the post-operations of
-// what writes and reads it. Chains compute in FP32, in which their operands of any dtype take part as their values.
-// result=f32|bf16|f16|u8|s8 (products, attention, pointwise, pools, reduce, embedding) is the dtype of the result; u8 and s8 are
-// rounded to nearest even and saturated, NaN becomes the lowest number. Without it products and chains of u8 or s8 give
-// f32, everything else its first source's dtype. Products of u8 or s8 by s8 weights are exact: the 32-bit sum of
-// (x - src_zero)·w, padding counts as src_zero, there is no bias; the chain begins with the scales:
+// Integers. A tensor of u8 or s8 holds plain integers: scales and zero points stand in the post-operations of the
+// operations that write and read it. Chains compute in FP32 on the values of their operands, whatever their dtype.
+// result=f32|bf16|f16|u8|s8 (products, attention, pointwise, pools, reduce, embedding) is the dtype of the result; u8
+// and s8 are rounded to nearest even and saturated, NaN becomes the lowest number. Without it products and chains of u8
+// or s8 give f32, everything else its first source's dtype. Products of u8 or s8 by s8 weights are exact: the 32-bit
+// sum of (x - src_zero)·w, padding counts as src_zero, there is no bias; the chain begins with the scales:
 //   convolution{padding=[1,1],result=u8,src_zero=3}|mul(0)|add(1)|relu|linear(32.1,0.0)
 #pragma once
 
@@ -68,8 +68,8 @@ enum class PostOpKind : std::uint8_t {
   kRdiv,
   kMax,
   kMin,
-  kFill,
-  kKeep,  // alpha where the operand is not zero; alpha where it is zero; the value elsewhere
+  kFill,  // alpha where the operand is not zero; the value elsewhere
+  kKeep,  // alpha where the operand is zero; the value elsewhere
   kEq,
   kNe,
   kLt,
@@ -81,8 +81,9 @@ constexpr int kPostOpKindCount = static_cast<int>(PostOpKind::kGe) + 1;
 
 struct PostOp {
   PostOpKind kind = PostOpKind::kRelu;
-  double alpha =
-      0;  // clip: low; leaky_relu: slope; elu: alpha; linear: factor; pow: exponent; add/sub/rsub: factor of the operand (default 1); fill/keep
+  // clip: low; leaky_relu: slope; elu: alpha; linear: factor; pow: exponent; add/sub/rsub: factor of the operand
+  // (default 1); fill/keep: the number put in.
+  double alpha = 0;
   double beta = 0;            // clip: high; linear: offset; softplus: threshold
   std::int32_t operand = -1;  // binary kinds: post operand index; -1 otherwise
   bool operator==(const PostOp& o) const {
@@ -114,8 +115,8 @@ struct OpSpec {
   }
 };
 
-// A unary post-operation among the attributes: attribute `name` names it, name_alpha and name_beta are its numbers. False where
-// there is none.
+// Reads a unary post-operation from attributes: attribute `name` names it, name_alpha and name_beta are its numbers.
+// False if there is none.
 bool namedPostOp(const OpSpec& spec, const std::string& name, PostOp* op);
 void setNamedPostOp(const std::string& name, const PostOp& op, OpSpec* spec);
 

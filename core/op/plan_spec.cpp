@@ -1,3 +1,4 @@
+// Text form of PlanSpec: JSON writer, and the reader that checks every number.
 #include "core/op/plan_spec.h"
 
 #include <fmt/format.h>

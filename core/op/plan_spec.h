@@ -1,6 +1,5 @@
 // PlanSpec: the computation of a region as a list of operations in static single assignment. It knows no sizes: a Plan
-// is
-// compiled from it for one input signature. Compiled exports carry it as JSON; it is untrusted input there.
+// is compiled from it for one input signature. Compiled exports carry it as JSON; it is untrusted input there.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ namespace ipex_studio {
 
 constexpr int kPlanSpecVersion = 1;
 
-// Values are numbered: first the inputs, then the constants, then results in order of the nodes. A value is a tensor or
-// an integer (a size, or arithmetic on sizes).
+// Operations on integer values. A value of a plan is a tensor or an integer (a size, or arithmetic on sizes). Values
+// are numbered: first the inputs, then the constants, then results in order of the nodes.
 enum class IntOp : std::uint8_t { kLiteral, kSize, kAdd, kSub, kMul, kFloorDiv, kMod, kNeg };
 
 // `attribute` (entry `index` of a list, or the scalar itself when index is -1) takes the integer value `value`.
@@ -28,14 +27,15 @@ struct AttrRef {
 
 struct PlanNode {
   bool is_int = false;
-  // Tensor operation.
+  // A tensor operation has op, src, dst and refs.
   OpSpec op;
   std::vector<std::int32_t> src;  // value numbers; -1: absent operand
   std::vector<std::int32_t> dst;  // value numbers
   std::vector<AttrRef> refs;
   std::string name;  // for people
   std::vector<OriginId> origins;
-  // Integer operation: dst[0] = int_op(src…); kSize: src[0] is a tensor, literal the axis; kLiteral: literal.
+  // An integer operation computes dst[0] = int_op(src…); kSize: src[0] is a tensor, literal the axis; kLiteral:
+  // literal.
   IntOp int_op = IntOp::kLiteral;
   std::int64_t literal = 0;
 };
@@ -56,8 +56,8 @@ struct PlanSpec {
 };
 
 std::string planSpecToText(const PlanSpec& spec);
-// Checks version, limits (100,000 nodes), numbering (each operand defined before use, each value once, tensor or integer
-// as used). Throws Error(kBadModel).
+// Checks version, limits (100,000 nodes), numbering (each operand defined before use, each value once, tensor or
+// integer as used). Throws Error(kBadModel).
 PlanSpec planSpecFromText(const std::string& text);
 
 }  // namespace ipex_studio

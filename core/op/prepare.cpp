@@ -1,3 +1,4 @@
+// Preparation with a limit on scratch memory, and single execution.
 #include "core/op/prepare.h"
 
 namespace ipex_studio {

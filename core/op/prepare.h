@@ -1,4 +1,4 @@
-// Asking kernels. Private to core/plan.
+// Prepares and runs single operations, for plans and the tuner.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,16 @@
 
 namespace ipex_studio {
 
-// The plain version that other kernels are tested against; it takes anything and is never measured.
+// True for the plain version that other kernels are tested against; it takes anything and is never measured.
 bool isReference(const std::string& kernel_name);
 
-// The operation made ready by this kernel; null, with a reason, where it declines, or would need scratch memory far beyond
-// its operands: shapes that only a damaged or hostile plan has, such as a padding of a million around one pixel.
+// Prepares the operation with this kernel. Returns null and a reason if the kernel declines or would need scratch
+// memory far beyond its operands, as only shapes of a damaged or hostile plan do, such as a padding of a million around
+// one pixel.
 std::shared_ptr<const PreparedOp> prepareBy(const Kernel& kernel, const PrepareArgs& args, std::string* reason);
 
-// Executes on the host, with a state and scratch memory of its own. False where the operation says that it cannot do this data.
+// Executes on the host with its own state and scratch memory. False if the operation reports data that it cannot
+// process.
 bool executeOnce(const PreparedOp& op, const void* const* src, void* const* dst);
 
 }  // namespace ipex_studio

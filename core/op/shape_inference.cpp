@@ -1,3 +1,5 @@
+// Validates a specification against its sources and applies the shape rule of its kind; rules of products, norms and
+// reductions.
 #include "core/op/shape_inference.h"
 
 #include <algorithm>

@@ -12,8 +12,8 @@ namespace ipex_studio {
 // with the reason and leaves *dst empty. Never trusts its input.
 Verdict inferShapes(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
-// For view kinds: the same memory seen with the destination's dims, plus an offset in elements. False when a copy is
-// needed: a reshape across strides, anything but a slice between blocks on a channel-blocked source.
+// For view kinds: the same memory seen with the destination's dims, plus an offset in elements. Returns false if a copy
+// is needed: a reshape across strides, anything but a slice between blocks on a channel-blocked source.
 bool viewOf(const OpSpec& spec, const TensorDesc& src, const TensorDesc& dst_dims, TensorDesc* view,
             std::int64_t* offset_elements);
 

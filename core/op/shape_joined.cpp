@@ -1,4 +1,4 @@
-// The shape rule of two convolutions that are computed as one.
+// The shape rule of a fused pointwise and depthwise convolution.
 #include "core/op/shape_rules.h"
 
 namespace ipex_studio {

@@ -1,4 +1,4 @@
-// The rules of extremes, order and running sums along an axis, and of arithmetic on integers.
+// The shape rules of maxima with indices, sorts and cumulative sums along an axis, and of integer arithmetic.
 #include "core/op/shape_rules.h"
 
 namespace ipex_studio {
@@ -44,7 +44,7 @@ Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
   const int axis = axisIn(spec, y.rank);
   if (axis < 0) return Verdict::no("axis is out of range");
   if (!isOrdered(src[0].dtype)) return Verdict::no("values of this type have no order here");
-  // The places of a line are counted in 32 bits.
+  // Kernels count places along an axis in 32 bits.
   if (y[axis] > std::int64_t{0xFFFFFFFF}) return Verdict::no("the axis is too long");
   const std::int64_t k = spec.intOr("k", y[axis]);
   if (k < 0 || k > y[axis]) return Verdict::no("there are fewer values than are asked for");

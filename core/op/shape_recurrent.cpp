@@ -1,4 +1,4 @@
-// The rule of recurrent layers.
+// The shape rule of recurrent layers.
 #include <string>
 
 #include "core/op/shape_rules.h"

@@ -14,22 +14,23 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
 // True if all values are within [low, high].
 bool inRange(const std::vector<std::int64_t>& values, std::int64_t low, std::int64_t high);
-// Absent, or a vector of `size`.
+// True if absent, or a vector of `size`.
 bool isBias(const TensorDesc& bias, std::int64_t size);
 bool isInteger8(DType dtype);
-// The dtype that attribute `result` names, else `otherwise`; kNone where it names none that may be.
+// Returns the dtype that attribute `result` names, `otherwise` without it, kNone if it names a dtype that is not
+// allowed.
 DType resultDtype(const OpSpec& spec, DType otherwise);
 // The result's dtype of products and chains: without the attribute `result`, u8 and s8 give f32.
 DType computedDtype(const OpSpec& spec, DType source);
-// Dtypes, zero points and the absent bias of a product; `bias` may be null.
+// Checks dtypes, zero points and the absent bias of a product; `bias` may be null.
 Verdict checkProduct(const OpSpec& spec, const TensorDesc& x, const TensorDesc& w, const TensorDesc* bias);
-// s64 or s32.
+// True for s64 and s32.
 bool isIndex(DType dtype);
 // The axis that attribute `axis` names among `rank`; -1 where it is out of range.
 int axisIn(const OpSpec& spec, int rank);
 // Stores the sizes that `a` and `b` broadcast to; false if they do not broadcast.
 bool broadcastInto(const Dims& a, const Dims& b, Dims* out);
-// Appends a dense result, if its dtype is known and its sizes are none that overflow.
+// Appends a dense result; declines an unknown dtype and sizes that overflow.
 Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
 
 // Rules of shape_inference.cpp.
@@ -48,7 +49,7 @@ Verdict inferSame(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
 Verdict inferCast(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferView(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
-// Rules of shape_windows.cpp. Sources that are no option are there; their sizes are in range.
+// Rules of shape_windows.cpp. Required sources are present; their sizes are in range.
 Verdict inferConvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);

@@ -1,11 +1,11 @@
-// The rules of what looks rows or elements up: tables of embeddings, and any axis by an index.
+// The shape rules of lookups: rows of embedding tables, and elements along any axis by an index.
 #include "core/op/shape_rules.h"
 #include "core/op/woq_weights.h"
 
 namespace ipex_studio {
 namespace {
 
-// Values that one row of a table gives; negative if it is not a table.
+// Number of values that one row of a table gives; negative if it is no table.
 std::int64_t rowWidth(const OpSpec& spec, const TensorDesc& table) {
   if (table.dims.rank != 2) return -1;
   if (spec.intOr("scaled_rows", 0) == 0) return table.dims[1];
@@ -16,7 +16,7 @@ DType rowDtype(const OpSpec& spec, const TensorDesc& table) {
   return resultDtype(spec, spec.intOr("scaled_rows", 0) != 0 ? DType::kF32 : table.dtype);
 }
 
-// Along every axis but one `part` is no larger than `whole`.
+// True if `part` is no larger than `whole` along every axis except `but`.
 bool liesWithin(const Dims& part, const Dims& whole, int but) {
   for (int a = 0; a < whole.rank; ++a) {
     if (a != but && part[a] > whole[a]) return false;

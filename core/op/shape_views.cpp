@@ -1,3 +1,4 @@
+// The rules of views: destination sizes, and strides over the source's memory where a view exists.
 #include "core/op/shape_views.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-// -rank <= axis < rank to 0 <= axis < rank; -1 when out of range.
+// Maps -rank <= axis < rank to 0 <= axis < rank; -1 if out of range.
 int wrapAxis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) return -1;
   return wrappedAxis(axis, rank);
@@ -74,8 +75,8 @@ struct SliceRange {
   std::int64_t begin, end, step;
 };
 
-// One of `parts` equal pieces of a dimension (aten::chunk), or one of the `parts` pieces of `part_size` that fill it
-// (aten::split); the last may be smaller.
+// Reads one of `parts` equal pieces of a dimension (aten::chunk), or one of the `parts` pieces of `part_size` that fill
+// it (aten::split); the last may be smaller.
 Verdict readPart(const OpSpec& spec, std::int64_t size, SliceRange* range) {
   const std::int64_t parts = spec.intOr("parts", 0);
   const std::int64_t part = spec.intOr("part", 0);
@@ -90,7 +91,7 @@ Verdict readPart(const OpSpec& spec, std::int64_t size, SliceRange* range) {
   return Verdict::yes();
 }
 
-// Clamped as Python does.
+// Reads begin, end and step, clamped as Python does.
 Verdict readSlice(const OpSpec& spec, const Dims& x, SliceRange* range) {
   range->axis = wrapAxis(spec.intOr("axis", 0), x.rank);
   range->step = spec.intOr("step", 1);
@@ -178,7 +179,8 @@ Verdict unsqueezeDims(const OpSpec& spec, const Dims& x, Dims* y) {
   return Verdict::yes();
 }
 
-// A step beyond the dimension is never taken; its product with a stride might overflow.
+// The step, at most the size of the dimension: a longer one is never taken, and its product with a stride might
+// overflow.
 std::int64_t stepWithin(const SliceRange& range, const Dims& x) {
   return std::min(range.step, std::max<std::int64_t>(x[range.axis], 1));
 }
@@ -196,8 +198,8 @@ bool sliceBlocked(const SliceRange& range, const TensorDesc& src, TensorDesc* vi
   return whole_blocks;
 }
 
-// Strides under which `src` is seen with `dims`, by merging and splitting runs of dimensions that lie densely in each
-// other; false where a run would have to be copied.
+// Computes the strides under which `src` is seen with `dims`, by merging and splitting runs of dimensions that lie
+// densely in each other. Returns false if a run would have to be copied.
 bool reshapeStrides(const TensorDesc& src, const Dims& dims, Dims* strides) {
   strides->rank = dims.rank;
   if (src.dims.count() == 0) {
@@ -228,7 +230,7 @@ bool reshapeStrides(const TensorDesc& src, const Dims& dims, Dims* strides) {
   return to < 0;
 }
 
-// `view` has the sizes of the result and the strides of the source when a rule begins. False: it needs a copy.
+// On entry `view` has the sizes of the result and the strides of the source. A rule returns false if a copy is needed.
 bool reshapeView(const OpSpec&, const TensorDesc& src, TensorDesc* view, std::int64_t*) {
   return reshapeStrides(src, view->dims, &view->strides);
 }

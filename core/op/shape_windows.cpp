@@ -44,7 +44,7 @@ std::int64_t slidSize(std::int64_t size, const Window& w, int axis, bool ceil_mo
   return out;
 }
 
-// Kernels keep a window per position of an axis.
+// Largest given size: kernels keep a window per position of an axis.
 constexpr std::int64_t kMaxGivenSize = 1 << 24;
 
 }  // namespace
@@ -143,7 +143,6 @@ Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, 
   return addResult(src[0].dtype, Dims{x[0], x[1], grid[1], grid[2]}, dst);
 }
 
-// adaptive_pool and upsample: spatial sizes are given.
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims& x = src[0].dims;
   Ints output = spec.ints("output");

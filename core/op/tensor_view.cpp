@@ -1,3 +1,4 @@
+// Names of dtypes, and the layout properties of tensor descriptions.
 #include "core/op/tensor_view.h"
 
 #include "core/base/error.h"

@@ -1,4 +1,5 @@
 // Tensors as kernels and plans see them: a description (dtype, dims, strides, channel block, device) and a pointer.
+// Plain values; all functions are thread-safe.
 #pragma once
 
 #include <array>
@@ -36,7 +37,7 @@ struct Dims {
   std::string str() const;  // "1x64x56x56"; "scalar" for rank 0
 };
 
-// -rank <= axis < rank, counted from the front.
+// Counts an axis with -rank <= axis < rank from the front.
 inline int wrappedAxis(std::int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 
 // dims are always logical (N, C, H, W). Two families of layouts:
@@ -61,7 +62,8 @@ struct TensorDesc {
   bool operator==(const TensorDesc& other) const;
 };
 
-TensorDesc contiguousDesc(DType dtype, const Dims& dims);
+// Dense descriptions on the CPU; sizes must not overflow (core/op/shape_inference.h).
+TensorDesc contiguousDesc(DType dtype, const Dims& dims);                   // row-major
 TensorDesc channelsLastDesc(DType dtype, const Dims& dims);                 // rank >= 3
 TensorDesc blockedDesc(DType dtype, const Dims& dims, std::int32_t block);  // rank >= 3
 

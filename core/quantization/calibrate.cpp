@@ -1,3 +1,4 @@
+// The calibration runs: observers at the values of plans, state to resume from, and the final recipe.
 #include "core/quantization/calibrate.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ ValueSource& sourceOf(const torch::jit::IValue& region) {
 bool isFinite(const torch::jit::IValue& value) {
   if (!value.isTensor() || !value.toTensor().defined() || !at::isFloatingType(value.toTensor().scalar_type()))
     return true;
-  // NaN and infinity survive a sum; finite values of FP32 do not overflow one in FP64.
+  // NaN and infinity survive a sum; finite values of FP32 do not overflow a sum in FP64.
   const at::Tensor tensor = value.toTensor();
   return tensor.isfinite().all().item<bool>();
 }
@@ -62,7 +63,7 @@ struct Calibrator::Impl {
     return operand < result.operands.size() ? result.operands[operand] : -1;
   }
 
-  // Indices of the values that the steps write. The last of several operations of a node gives its result.
+  // Maps the values that steps write to observation points. The last of several operations of a node gives its result.
   std::unordered_map<std::int32_t, int> resultsOf(const PlanSpec& spec, std::vector<bool>* taken) const {
     std::unordered_map<int, std::int32_t> last;  // point to value
     for (const PlanNode& node : spec.nodes) {
@@ -80,7 +81,7 @@ struct Calibrator::Impl {
     return found;
   }
 
-  // A value from outside of all regions is observed by the first region that reads it.
+  // Adds values from outside of all regions; the first region that reads one observes it.
   void addInputs(const PlanSpec& spec, std::vector<bool>* taken, std::unordered_map<std::int32_t, int>* found) const {
     for (const PlanNode& node : spec.nodes) {
       if (node.is_int || node.origins.empty()) continue;

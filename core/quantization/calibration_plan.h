@@ -1,5 +1,5 @@
-// The values that a calibration observes: those that INT8 operations would read or write. Made by optimizeModel when
-// OptimizeOptions::calibrate is set; plain data, needs no graph any more.
+// The values that a calibration observes: those that INT8 operations would read or write. optimizeModel makes it if
+// OptimizeOptions::calibrate is set; plain data that needs no graph any more.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@ namespace ipex_studio {
 
 struct CalibrationPoint {
   std::string key;        // RecipeValue::key
-  bool clip = true;       // false: ObserverKind::kAuto keeps its extremes, a linear layer, matmul or sum reads it
-  int channel_axis = -1;  // axis of the channels where a product reads it: 1 for convolutions, last for linear
+  bool clip = true;       // false: kAuto keeps the extremes, since a linear layer, matmul or sum reads the value
+  int channel_axis = -1;  // axis of the channels for a product that reads it: 1 for convolutions, last for linear
 };
 
-// One result of a node of the graph before regions; its number is what the steps of the calibration module carry as origin.
+// One result of a node of the graph before regions. Its number is the origin that the steps of the calibration module
+// carry.
 struct CalibrationResult {
   int point = -1;             // -1: not observed
   std::vector<int> operands;  // points that the node's lowered operation reads, per source; -1: not observed

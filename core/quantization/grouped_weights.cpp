@@ -1,3 +1,4 @@
+// Scales per group and per row, with a search for the least squared error.
 #include "core/quantization/grouped_weights.h"
 
 #include <ATen/Parallel.h>
@@ -15,7 +16,7 @@ namespace {
 constexpr float kGroupClips[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f, 0.75f};
 constexpr float kNoWeight = 1e-30f;
 
-// To nearest even, in a form that compilers make vectors of.
+// Rounds to nearest even, in a form that compilers vectorize.
 inline float levelOf(float weight, float inverse, float low, float high) {
   constexpr float kMagic = 12582912.0f;  // 1.5 · 2^23
   const float bounded = std::min(std::max(weight * inverse, low - 1), high + 1);

@@ -1,5 +1,5 @@
-// Weights of linear layers with a scale per group along their depth, and tables with a scale per row, in the forms of
-// core/op/woq_weights.h.
+// Weights of linear layers with a scale per group along their depth, and embedding tables with a scale per row, in the
+// forms of core/op/woq_weights.h.
 #pragma once
 
 #include "core/torch/torch_compat.h"
@@ -8,15 +8,16 @@ namespace ipex_studio {
 
 struct GroupedWeights {
   at::Tensor integers;  // 8 bits: s8 [N, K]; 4 bits: u8 [N, nibbleRowBytes(K)]
-  at::Tensor
-      scales;  // f32 [N, groupCount(K, group)]; of 4 bits also negative: the weight that reaches furthest takes level -8
+  // f32 [N, groupCount(K, group)]; for 4 bits also negative: the weight that reaches furthest takes level -8.
+  at::Tensor scales;
 };
 
-// `weights`: FP32 [N, K], finite. Each group's scale is the one of least squared error among the full range and some that
-// clip a little. `bits`: 8 or 4. `group`: a multiple of kNibbleBlock.
+// Quantizes `weights`: FP32 [N, K], finite. Each group's scale is the one of least squared error among the full range
+// and some that clip a little. `bits`: 8 or 4. `group`: a multiple of kNibbleBlock.
 GroupedWeights quantizeGroups(const at::Tensor& weights, int bits, std::int64_t group);
 
-// u8 [V, E + kRowParameterBytes] of a table FP32 [V, E], finite: 255 steps between each row's least and greatest value.
+// Quantizes a table FP32 [V, E], finite, to u8 [V, E + kRowParameterBytes]: 255 steps between each row's least and
+// greatest value.
 at::Tensor quantizeRows(const at::Tensor& table);
 
 }  // namespace ipex_studio

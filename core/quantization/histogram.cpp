@@ -1,3 +1,4 @@
+// A histogram on a grid of power-of-two bin widths that coarsens as values arrive.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-// No finer than this beside the greatest magnitude: a constant has no width of its own.
+// Bins are no finer than 2^-kFinest of the greatest magnitude, since a constant has no spread that would give a width.
 constexpr int kFinest = 22;
 
 std::int64_t floorShift(std::int64_t value, int bits) {
@@ -16,14 +17,14 @@ std::int64_t floorShift(std::int64_t value, int bits) {
   return value >> bits;  // arithmetic: rounds down
 }
 
-// floor(), which is a call without SSE4.1.
+// floor() without its library call, which SSE2 alone would need.
 std::int64_t binOf(double value, double inverse_width) {
   const double scaled = value * inverse_width;
   const auto truncated = static_cast<std::int64_t>(scaled);
   return truncated - (scaled < static_cast<double>(truncated) ? 1 : 0);
 }
 
-// The finest grid on which the values from low to high take at most kBins bins.
+// The exponent of the finest grid on which the values from low to high take at most kBins bins.
 int exponentFor(double low, double high) {
   const double magnitude = std::max(std::abs(low), std::abs(high));
   int exponent = std::ilogb(magnitude) - kFinest;
@@ -52,8 +53,8 @@ void Histogram::coarsen(int exponent) {
   exponent_ = exponent;
 }
 
-// Makes room for bins first … last of the grid `exponent` (no coarser than ours may become). Edge bins hold counts, so that
-// the number of bins follows from the values.
+// Makes room for bins first … last of the grid `exponent`, which is no coarser than this one may become. Edge bins hold
+// counts, so that the number of bins follows from the values.
 void Histogram::cover(int exponent, std::int64_t first, std::int64_t last) {
   if (counts_.empty()) {
     exponent_ = exponent;
@@ -124,7 +125,7 @@ Histogram Histogram::fromState(const nlohmann::json& json) {
   histogram.counts_ = json.at("counts").get<std::vector<std::int64_t>>();
   const bool negative =
       std::any_of(histogram.counts_.begin(), histogram.counts_.end(), [](std::int64_t count) { return count < 0; });
-  // A bin's number is below 2^(kFinest + 2): beyond that it comes from no float.
+  // Bin numbers of floats stay below 2^(kFinest + 2); larger ones are forged.
   constexpr std::int64_t kFarthest = std::int64_t{1} << 40;
   if (histogram.counts_.size() > kBins || negative || histogram.zeros_ < 0 || std::abs(histogram.exponent_) > 300 ||
       histogram.first_ > kFarthest || histogram.first_ < -kFarthest) {

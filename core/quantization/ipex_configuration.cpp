@@ -1,4 +1,4 @@
-// Reading of Intel Extension for PyTorch's configuration files.
+// Reader and writer of Intel Extension for PyTorch's configuration files.
 #include "core/quantization/ipex_configuration.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using nlohmann::json;
   throw Error(ExitCode::kUsage, fmt::format("{} cannot be used: {}.", name, why));
 }
 
-// A number, or the first of a list; nullopt when there is none.
+// Returns a number, or the first of a list; nullopt if there is none.
 std::optional<double> firstNumber(const json& entry) {
   const json* at = &entry;
   for (int depth = 0; at->is_array() && depth < 3; ++depth) {
@@ -35,7 +35,7 @@ bool isQuantized(const std::string& dtype) {
   return dtype.find("quint8") != std::string::npos || dtype.find("qint8") != std::string::npos;
 }
 
-// The entry of one tensor in such a file.
+// The entry of one tensor in a configuration file.
 struct TensorInfo {
   bool quantized = false;
   std::optional<AffineParameters> affine;  // of u8
@@ -52,10 +52,10 @@ TensorInfo makeInfo(bool quantized, std::optional<double> scale, std::optional<d
   return info;
 }
 
-// One operation of a file.
+// One operation of a configuration file.
 struct FileOperation {
   std::string fqn;   // 2.x
-  std::string type;  // "convolution", "linear", "matmul" or what the file calls it
+  std::string type;  // "convolution", "linear", "matmul", or the word of the file
   std::vector<TensorInfo> inputs, outputs;
 };
 
@@ -90,7 +90,7 @@ std::vector<FileOperation> readDictionary(const json& in, const std::string& nam
   std::vector<FileOperation> operations;
   for (const auto& [module, entry] : in.items()) {
     if (!entry.is_object() || !entry.contains("q_op_infos")) continue;
-    // Numbers as text: in order of the numbers, not of the text.
+    // The keys are numbers in text form: order them as numbers, not as text.
     std::map<long, const json*> ordered;
     for (const auto& [number, operation] : entry["q_op_infos"].items())
       ordered[std::strtol(number.c_str(), nullptr, 10)] = &operation;
@@ -239,7 +239,7 @@ json parsed(const std::string& text) {
   }
 }
 
-// A tensor as 2.x writes it.
+// Writes a tensor as 2.x does.
 json tensorInfo(const Recipe& recipe, const CalibrationPlan& plan, int point, bool quantized) {
   json info = {{"id", point}, {"orig_dtype", "torch.float32"}};
   const RecipeValue* value = point < 0 ? nullptr : recipe.value(plan.points[static_cast<std::size_t>(point)].key);
@@ -282,7 +282,7 @@ std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& p
   std::size_t number = 0;
   for (std::size_t n = 0; n < plan.candidates.size(); ++n) {
     const RecipeNode& candidate = plan.candidates[n];
-    if (candidate.precision != "int8") continue;  // products only: what follows them is the program's own choice
+    if (candidate.precision != "int8") continue;  // products only: the program chooses for the rest
     const RecipeNode* node = recipe.node(candidate.key);
     const bool quantized = node != nullptr && node->precision == "int8";
     json entry = {{"op_type", moduleClass(candidate.kind)},

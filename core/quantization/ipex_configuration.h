@@ -1,7 +1,7 @@
-// Configuration files of Intel Extension for PyTorch: int8_conf.json. Reads both forms: the dictionary of 2.x
-// (module → q_op_infos → operation with fqn, input_tensor_infos, weight_tensor_infos, output_tensor_infos) and the list
-// of 1.10 (id, name, algorithm, weight_granularity, input_scales, input_zero_points, output_scales, …). Writes the
-// dictionary. Knows no libtorch; thread-safe.
+// Configuration files of Intel Extension for PyTorch: int8_conf.json. Reads both forms: the dictionary of 2.x (module →
+// q_op_infos → operation with fqn, input_tensor_infos, weight_tensor_infos, output_tensor_infos) and the list of 1.10
+// (id, name, algorithm, weight_granularity, input_scales, input_zero_points, output_scales, …). Writes the dictionary.
+// Knows no libtorch; thread-safe.
 #pragma once
 
 #include <string>
@@ -10,9 +10,10 @@
 
 namespace ipex_studio {
 
-// The recipe that the file means for a model (its calibration plan). Operations are found by fqn (2.x) or by order and
-// kind (1.10). Operations that the file does not quantize are "fp32"; values it gives no scale for keep what `observed`
-// (may be empty) says. Throws Error(kUsage) with one sentence when the text is no such file or of another model.
+// Returns the recipe that the file describes for a model (its calibration plan). Operations are found by fqn (2.x) or
+// by order and kind (1.10). Operations that the file does not quantize are "fp32"; values without a scale in it keep
+// that of `observed` (may be empty). Throws Error(kUsage) with one sentence if the text is no such file or belongs to
+// another model.
 Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPlan& plan, const Recipe& observed,
                                    const std::string& name = "the configuration");
 

@@ -1,3 +1,4 @@
+// Runs the FP32 and the rewritten graph node by node and compares their values.
 #include "core/quantization/node_accuracy.h"
 
 #include <algorithm>
@@ -43,7 +44,7 @@ std::optional<AffineParameters> affineOf(Value* value) {
   return std::nullopt;
 }
 
-// Writes a value in another form and computes nothing.
+// True for nodes that only change a value's form and compute nothing.
 bool converts(Node* node) {
   if (node->kind() == c10::Symbol::fromQualString("aten::to") ||
       node->kind() == c10::Symbol::fromQualString("aten::type_as"))
@@ -58,7 +59,7 @@ bool converts(Node* node) {
   return scales && std::all_of(op->spec.post_ops.begin(), op->spec.post_ops.end(), linear);
 }
 
-// Pools and resizes of libtorch know no integers: here they work on the floats that hold them.
+// Makes pools and resizes of libtorch, which know no integers, work on the floats that hold them.
 void runOnFloats(torch::jit::Graph& graph) {
   static const std::unordered_set<std::string> kMoves = {"aten::max_pool1d",         "aten::max_pool2d",
                                                          "aten::max_pool3d",         "aten::upsample_nearest1d",
@@ -113,7 +114,7 @@ class Comparison {
       if (place < origins.size()) origins_[node] = origins[place];
       ++place;
     }
-    // The last computing node of several with one origin gives its value.
+    // Of several computing nodes with one origin, the last one gives its value.
     for (Node* node : graph_.nodes()) {
       const auto found = origins_.find(node);
       if (found == origins_.end() || found->second.empty() || node->outputs().size() != 1 || converts(node)) continue;
@@ -169,7 +170,7 @@ class Comparison {
                                                                                                   : &expected->second;
   }
 
-  // The real values that the integers stand for, in FP32.
+  // Returns the real values that the integers stand for, in FP32.
   static std::optional<at::Tensor> realOf(Value* value, const IValue& now) {
     if (!now.isTensor() || !now.toTensor().defined()) return std::nullopt;
     const at::Tensor& tensor = now.toTensor();
@@ -179,7 +180,7 @@ class Comparison {
     return (tensor.to(at::kFloat) - static_cast<double>(affine->zero_point)) * affine->scale;
   }
 
-  // `real` in the form that the value has in the lower precision.
+  // Converts `real` to the form that the value has in the lower precision.
   static std::optional<IValue> formOf(Value* value, const at::Tensor& real, const IValue& now) {
     if (!now.isTensor() || !now.toTensor().sizes().equals(real.sizes())) return std::nullopt;
     const at::ScalarType type = now.toTensor().scalar_type();
@@ -189,7 +190,7 @@ class Comparison {
     return IValue((real / affine->scale + static_cast<double>(affine->zero_point)).round().clamp(0, 255).to(at::kByte));
   }
 
-  // An operand as FP32 has it, through conversions and lists. nullopt: not known.
+  // Returns an operand as FP32 has it, through conversions and lists; nullopt if it is not known.
   std::optional<IValue> operand(Value* value, const IValue* now) {
     Node* node = value->node();
     if (node->kind() == c10::prim::Constant) return torch::jit::toIValue(value);

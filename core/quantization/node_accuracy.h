@@ -9,13 +9,13 @@
 
 namespace ipex_studio {
 
-// Two records for each operation of `rewritten` that reads or writes BF16, FP16 or integers, with its origins:
-//   reference "fp32, alone"  its operands as they are in FP32, rounded to what it reads: what it does itself
-//   reference "fp32"         with all that comes before it in lower precision, too: what has added up
-// `frozen`: the same model as freezeForPasses gives it. `rewritten`, `origins`: OptimizedModel's. Both are run once, node by
-// node; `divisors`: OptimizedModel's, so that values that were scaled on purpose are compared as they are meant. Operations
-// whose FP32 values would need more than `most_bytes` together are left out. Throws Error(kUnsupported) for graphs that
-// cannot be run so. Not thread-safe on the same modules.
+// Makes two records for each operation of `rewritten` that reads or writes BF16, FP16 or integers, with its origins:
+//   reference "fp32, alone"  operands as in FP32, rounded to what the operation reads: its own error
+//   reference "fp32"         with all operations before it in lower precision too: the accumulated error
+// `frozen`: the same model as freezeForPasses gives it. `rewritten`, `origins`: OptimizedModel's. Both are run once,
+// node by node. `divisors`: OptimizedModel's, so that values that were scaled on purpose are compared as they are
+// meant. Operations whose FP32 values would need more than `most_bytes` together are left out. Throws
+// Error(kUnsupported) for graphs that cannot be run so. Not thread-safe on the same modules.
 std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const torch::jit::Module& rewritten,
                                          const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs,
                                          const std::unordered_map<OriginId, at::Tensor>& divisors = {},

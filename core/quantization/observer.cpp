@@ -1,3 +1,4 @@
+// The walk of an observer over a tensor's memory, and its statistics.
 #include "core/quantization/observer.h"
 
 #include <fmt/format.h>
@@ -13,10 +14,10 @@ namespace {
 
 struct Extremes {
   float low = FLT_MAX, high = -FLT_MAX;
-  bool odd = false;  // NaN or infinity was there; the extremes then mean nothing
+  bool odd = false;  // a NaN or infinity was seen; the extremes then mean nothing
 };
 
-// Independent lanes, so that the compiler makes vectors of it. v - v is 0, or NaN where v is not finite.
+// Uses independent lanes, so that the compiler vectorizes it. v - v is 0, or NaN if v is not finite.
 Extremes extremesOfRun(const float* values, std::size_t count) {
   constexpr std::size_t kLanes = 32;
   float low[kLanes], high[kLanes], odd[kLanes];
@@ -42,7 +43,7 @@ Extremes extremesOfRun(const float* values, std::size_t count) {
   return result;
 }
 
-// The threads that ran the model look at its large values, too.
+// Large values are split among the threads that ran the model.
 Extremes extremesOf(const float* values, std::size_t count) {
   constexpr std::size_t kChunk = std::size_t{1} << 14;
   if (count < 4 * kChunk) return extremesOfRun(values, count);
@@ -62,12 +63,12 @@ Extremes extremesOf(const float* values, std::size_t count) {
   return {low, high, odd != 0};
 }
 
-// One axis of the memory walk; blocks of channels are an axis of their own.
+// The axes of a memory walk; blocks of channels are an axis of their own.
 struct Walk {
   std::vector<std::int64_t> sizes, strides;  // outermost first; the innermost is last
 };
 
-// Axes in order of stride, neighbours that lie back to back merged. Broadcast axes are seen once.
+// Orders the axes by stride and merges neighbours that lie back to back. Broadcast axes are visited once.
 Walk walkOf(const TensorDesc& desc) {
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, size
   for (int axis = 0; axis < desc.dims.rank; ++axis) {
@@ -183,7 +184,8 @@ void ValueObserver::observe(const TensorDesc& desc, const float* data, int chann
   if (channel_axis >= 0 && channel_axis < desc.dims.rank) observeChannels(desc, data, channel_axis);
 }
 
-// Every n-th element in order of the walk; n is odd, so that it does not keep meeting the same channel of a block.
+// Samples every n-th element in order of the walk; n is odd, so that it does not keep meeting the same channel of a
+// block.
 void ValueObserver::sample(const TensorDesc& desc, const float* data) {
   const Walk walk = walkOf(desc);
   std::int64_t total = 1;
@@ -213,7 +215,7 @@ void ValueObserver::observeChannels(const TensorDesc& desc, const float* data, i
   channel_count_ += side_by_side ? addRows(desc, data, axis) : addColumns(desc, data, axis);
 }
 
-// Channels lie next to each other, all or a block of them: rows of memory are added to rows of sums.
+// For channels that lie next to each other, all or a block of them: adds rows of memory to rows of sums.
 std::int64_t ValueObserver::addRows(const TensorDesc& desc, const float* data, int axis) {
   TensorDesc others = desc;
   others.dims[axis] = 1;
@@ -242,7 +244,7 @@ std::int64_t ValueObserver::addRows(const TensorDesc& desc, const float* data, i
   return rows;
 }
 
-// Each channel is a run of its own.
+// For channels that are a run of memory each.
 std::int64_t ValueObserver::addColumns(const TensorDesc& desc, const float* data, int axis) {
   TensorDesc others = desc;
   others.dims[axis] = 1;

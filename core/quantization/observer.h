@@ -1,13 +1,13 @@
-// Observers: what a value is like over a calibration set, and the range it should be quantized in. Knows no libtorch.
+// Observers: statistics of a value over a calibration set, and the range to quantize it in. Knows no libtorch.
 //
 // A ValueObserver sees every element for the smallest and greatest value and the count of NaN and infinity, and a fixed
 // sample of each tensor for the histogram: at most kSamplesPerItem elements per item of the first axis, evenly spaced.
-// Its histogram lies on a grid of width 2^k that is made coarser, pairs of bins becoming one, when a value falls outside:
-// what it holds at the end depends on the values alone, not on their order, on batches or on merges. So a calibration
-// that was interrupted and restored ends exactly as one that was not.
-// Sources: R. Krishnamoorthi: Quantizing deep convolutional networks for efficient inference, 2018 (affine u8, percentile);
-// S. Migacz: 8-bit Inference with TensorRT, 2017 (KL); H. Wu et al.: Integer Quantization for Deep Learning Inference,
-// 2020 (comparison of both with MSE).
+// The histogram lies on a grid of width 2^k that becomes coarser, pairs of bins merging into one, when a value falls
+// outside. Its contents at the end depend on the values alone, not on their order, on batches or on merges, so a
+// calibration that was interrupted and restored ends exactly as one that was not. Sources: R. Krishnamoorthi:
+// Quantizing deep convolutional networks for efficient inference, 2018 (affine u8, percentile); S. Migacz: 8-bit
+// Inference with TensorRT, 2017 (KL); H. Wu et al.: Integer Quantization for Deep Learning Inference, 2020 (comparison
+// of both with MSE).
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,23 @@
 
 namespace ipex_studio {
 
-// kAuto: MSE, but operands of linear layers, products of activations and sums are not clipped: their few large values
-// carry most of the information (T. Dettmers et al.: LLM.int8(), 2022).
+// kAuto is MSE, except that operands of linear layers, products of activations and sums are not clipped: their few
+// large values carry most of the information (T. Dettmers et al.: LLM.int8(), 2022).
 enum class ObserverKind { kAuto, kMinMax, kPercentile, kKl, kMse };
 const char* observerName(ObserverKind kind);  // "auto", "min-max", "percentile", "kl", "mse"
-// Throws Error(kUsage) naming the choices.
+// Throws Error(kUsage) that names the choices.
 ObserverKind observerFromName(const std::string& name);
 
 struct ObserverOptions {
   ObserverKind kind = ObserverKind::kAuto;
-  double percentile =
-      99.99;  // kPercentile: this share of the elements (in percent) lies inside, the rest equally on both sides
+  double percentile = 99.99;  // kPercentile: percent of the elements inside the range, the rest equally on both sides
 };
 
 struct ValueRange {
   double low = 0, high = 0;
 };
 
-// Counts on a grid of bins [i·2^k, (i+1)·2^k). Zeros are counted apart: they quantize exactly.
+// Counts on a grid of bins [i·2^k, (i+1)·2^k). Zeros are counted apart: they quantize exactly. Not thread-safe.
 class Histogram {
  public:
   static constexpr int kBins = 4096;
@@ -48,14 +47,14 @@ class Histogram {
   bool empty() const { return counts_.empty(); }
   std::int64_t zeros() const { return zeros_; }
   double width() const;
-  std::int64_t first() const { return first_; }  // number of the bin that counts()[0] is
+  std::int64_t first() const { return first_; }  // bin number of counts()[0]
   const std::vector<std::int64_t>& counts() const { return counts_; }
   double center(std::size_t bin) const {
     return (static_cast<double>(first_) + static_cast<double>(bin) + 0.5) * width();
   }
 
   nlohmann::json state() const;
-  static Histogram fromState(const nlohmann::json& json);
+  static Histogram fromState(const nlohmann::json& json);  // throws Error(kUsage) or a JSON exception for other JSON
 
  private:
   void cover(int exponent, std::int64_t first, std::int64_t last);
@@ -67,15 +66,15 @@ class Histogram {
   std::vector<std::int64_t> counts_;  // bins first_ … first_ + size - 1; at most kBins
 };
 
-// Not thread-safe; different observers may be used from several threads.
+// Statistics of one value. Not thread-safe; different observers may be used from several threads.
 class ValueObserver {
  public:
   static constexpr std::int64_t kSamplesPerItem = 2048;
 
-  // `data` as `desc` describes it: FP32, strided or channel-blocked (padded channels are zero and may be seen).
-  // `channel_axis` >= 0: also mean and greatest magnitude per index of that axis, from this call.
+  // Takes in `data` as `desc` describes it: FP32, strided or channel-blocked (padded channels are zero and may be
+  // seen). `channel_axis` >= 0: also collects mean and greatest magnitude per index of that axis, from this call.
   void observe(const TensorDesc& desc, const float* data, int channel_axis = -1);
-  void merge(const ValueObserver& other);
+  void merge(const ValueObserver& other);  // as if this one had seen the values of both
 
   std::int64_t count() const { return count_; }
   std::int64_t nanCount() const { return nan_; }
@@ -87,11 +86,12 @@ class ValueObserver {
   std::vector<double> channelMean() const;  // empty: not asked for
   const std::vector<double>& channelAbsmax() const { return channel_absmax_; }
 
-  // The range to quantize in, always holding 0. kAuto means kMse here: who reads the value is not known. `levels`: 256 for u8.
+  // The range to quantize in, which always holds 0. kAuto means kMse here, since the reader of the value is not known.
+  // `levels`: 256 for u8.
   ValueRange range(const ObserverOptions& options, int levels = 256) const;
 
-  nlohmann::json state() const;
-  // Throws Error(kUsage) when the text is no state.
+  nlohmann::json state() const;  // all that was seen, for fromState()
+  // Throws Error(kUsage) if the text is no state.
   static ValueObserver fromState(const nlohmann::json& json);
 
  private:
@@ -109,7 +109,7 @@ class ValueObserver {
   std::vector<double> channel_sum_, channel_absmax_;
 };
 
-// Range searches over a histogram, given the true extremes. Exposed for tests.
+// Range searches over a histogram, given the true extremes; sources in the head. Exposed for tests. Thread-safe.
 ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, double percentile);
 ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels);
 ValueRange mseRange(const Histogram& histogram, ValueRange extremes, int levels);
@@ -121,6 +121,7 @@ struct AffineParameters {
   double scale = 1;
   std::int64_t zero_point = 0;
 };
+// The parameters that map `range`, extended to hold 0, to 0 … levels - 1; scale 1 if the range is empty or not finite.
 AffineParameters affineParameters(ValueRange range, int levels = 256);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Reads quantizable ops off a graph, names their values, and plans a calibration.
 #include "core/quantization/quantizable_ops.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ namespace {
 
 bool isActivation(const Value* value) { return isFloat(value) && !constantTensor(value); }
 
-// Weights that can be turned into integers: FP32 constants.
+// True if the weights can be turned into integers: FP32 constants.
 bool hasWeights(const LoweredOp& op) {
   if (op.src.size() < 2 || op.src[1].value == nullptr) return false;
   const auto weights = constantTensor(op.src[1].value);
@@ -60,7 +61,6 @@ std::optional<QuantizableRole> roleOf(Node* node, const LoweredOp& op) {
   return std::nullopt;
 }
 
-// True for products.
 bool isProductKind(OpKind kind) {
   return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul;
 }
@@ -96,7 +96,8 @@ std::optional<QuantizableOp> quantizableOpOf(Node* node) {
     quantizable.positions.push_back(s);
     if (base < 0 || static_cast<int>(s) < base) ++quantizable.base_count;
   }
-  // A chain may have a constant first and an activation behind; a concatenation parts that are constants.
+  // All parts of a concatenation must be activations, and a chain must begin with one: constants have no observed
+  // range.
   const bool all_read = quantizable.role != QuantizableRole::kMoves || quantizable.is_view ||
                         quantizable.activations.size() == quantizable.op.src.size();
   const bool base_read = quantizable.role == QuantizableRole::kMoves ||
@@ -105,7 +106,7 @@ std::optional<QuantizableOp> quantizableOpOf(Node* node) {
   return quantizable;
 }
 
-// A sum reads integers with their scale as its factor; other operations of a chain want real values.
+// A sum in a chain reads integers with their scale as its factor; other operations of a chain want real values.
 bool QuantizableOp::takesIntegers(std::size_t activation) const {
   if (activation < base_count) return true;
   const auto operand =
@@ -119,7 +120,7 @@ bool QuantizableOp::takesIntegers(std::size_t activation) const {
 
 namespace {
 
-// The value that a node pads with zeros, which every range holds; null if it does something else.
+// The value that a node pads with zeros, which every range holds; null if the node does something else.
 Value* paddedWithZeros(Node* node) {
   if (node->outputs().size() != 1) return nullptr;
   const auto lowered = lowerNode(node);
@@ -220,7 +221,7 @@ class Planner {
           quantizable.role == QuantizableRole::kProduct && quantizable.op.spec.kind != OpKind::kMatmul && a == 0;
       const auto sources = sourcesOf(operand);
       for (Value* source : sources) {
-        // Channels stay where they are unless something reshapes or joins values on the way.
+        // Channels keep their axis unless an operation reshapes or joins values on the way.
         int axis = -1;
         const auto sizes = knownSizes(operand);
         if (channels && source == operand && sizes)
@@ -241,7 +242,7 @@ class Planner {
     plan_.writes.push_back(point(quantizable.node->output(), -1));
   }
 
-  // The module of the product where there is one, else of the first origin that has a name.
+  // The module of the product if there is one, else of the first origin that has a name.
   std::string moduleOf(const QuantizableOp& quantizable) const {
     std::string first;
     for (const OriginId id : origins_.of(quantizable.node)) {

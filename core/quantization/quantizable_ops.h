@@ -1,5 +1,5 @@
-// Quantizable ops: the operations of a fused graph that INT8 may concern, and the names of their values. What calibration and the
-// pass insert-quantize both start from.
+// Quantizable ops: the operations of a fused graph that INT8 may concern, and the names of their values. Calibration
+// and the pass insert-quantize both start from them.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ enum class QuantizableRole {
 struct QuantizableOp {
   torch::jit::Node* node = nullptr;
   QuantizableRole role = QuantizableRole::kMoves;
-  LoweredOp op;  // kMoves: of the first operation where a view takes several
+  LoweredOp op;  // kMoves: the first operation, if a view takes several
   bool is_view = false;
   std::vector<torch::jit::Value*> activations;  // float operands that are no constants; base operands first
   std::vector<std::size_t> positions;           // of the activations among the operation's sources
@@ -36,13 +36,13 @@ struct QuantizableOp {
   bool takesIntegers(std::size_t activation) const;
 };
 
-// The node as a quantizable op; nullopt if INT8 does not concern it. Expects FP32 values.
+// Reads the node as a quantizable op; nullopt if INT8 does not concern it. Expects FP32 values.
 std::optional<QuantizableOp> quantizableOpOf(torch::jit::Node* node);
 
 // The values whose ranges cover `value`, found through views, paddings and other operations that move elements.
 std::vector<torch::jit::Value*> sourcesOf(torch::jit::Value* value);
 
-// Names of the float values at the top level of a graph, "" where one has none. Only values that are read count.
+// Names of the float values at the top level of a graph, "" for a value without one. Only values that are read count.
 class ValueKeys {
  public:
   ValueKeys(torch::jit::Graph& graph, const OriginTable& origins);
@@ -53,8 +53,7 @@ class ValueKeys {
 };
 
 // Plans a calibration: the values to observe, in order of the graph's nodes without constants. `numbers` gets the
-// origin table that
-// buildRegions must be given so that plan nodes carry the numbers of CalibrationPlan::results.
+// origin table that buildRegions must be given so that plan nodes carry the numbers of CalibrationPlan::results.
 CalibrationPlan planCalibration(torch::jit::Graph& graph, const OriginTable& origins, OriginTable* numbers);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// The search for the producer of a value's integers.
 #include "core/quantization/quantized_value.h"
 
 #include "core/graph/fused_op.h"
@@ -8,7 +9,8 @@ namespace ipex_studio {
 using torch::jit::Value;
 
 std::optional<AffineParameters> quantizationOf(const Value* value) {
-  // Through whatever moves integers; the first operand tells, all parts of a concatenation share its scale.
+  // Follows operations that move integers through their first operand, since all parts of a concatenation share its
+  // scale.
   for (int depth = 0; depth < 1000; ++depth) {
     auto* node = const_cast<torch::jit::Node*>(value->node());
     if (const auto op = readFusedOp(node)) {

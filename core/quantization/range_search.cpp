@@ -8,8 +8,8 @@
 namespace ipex_studio {
 namespace {
 
-constexpr int kCandidates = 96;     // clips that are tried: shares (i + 1) / kCandidates of an extreme
-constexpr double kMinShare = 0.05;  // of the extremes; clipping more than that is no quantization
+constexpr int kCandidates = 96;     // clips tried: shares (i + 1) / kCandidates of an extreme
+constexpr double kMinShare = 0.05;  // share of the extremes below which clipping is no quantization
 
 ValueRange scaled(ValueRange extremes, double low_share, double high_share) {
   return {extremes.low * low_share, extremes.high * high_share};
@@ -113,7 +113,7 @@ ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, doub
   std::int64_t total = histogram.zeros();
   for (const std::int64_t count : histogram.counts()) total += count;
   const double outside = (1 - std::clamp(percentile, 0.0, 100.0) / 100) * static_cast<double>(total);
-  // The tails of one side alone where the other holds nothing.
+  // If one side holds nothing, the other one takes both tails.
   const bool both = extremes.low < 0 && extremes.high > 0;
   const double tail = both ? outside / 2 : outside;
   ValueRange range = extremes;
@@ -140,8 +140,8 @@ ValueRange percentileRange(const Histogram& histogram, ValueRange extremes, doub
 
 ValueRange klRange(const Histogram& histogram, ValueRange extremes, int levels) {
   if (histogram.empty() || extremes.low == extremes.high) return extremes;
-  // Candidate ranges follow Migacz: no range has fewer bins than levels: a histogram cannot show what quantization changes there, and
-  // only the tail of the range would count.
+  // Candidate ranges follow Migacz: none has fewer bins than levels, because a histogram cannot show the effect of
+  // quantization there, and only the tail of the range would count.
   const double least = levels * histogram.width();
   return search(extremes, [&](ValueRange range) {
     const bool too_fine = range.high - range.low < least && range.high - range.low < extremes.high - extremes.low;

@@ -1,3 +1,4 @@
+// JSON form of recipes, with its checks.
 #include "core/quantization/recipe.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-// Recipe: the result of a calibration. Which operations of a model are INT8, and in which ranges. JSON text; it enters
-// optimizeModel as OptimizeOptions::quantization_recipe. Knows no libtorch. Plain values; not synchronized.
+// Recipe: the result of a calibration, with the operations of a model that are INT8 and their ranges. JSON text; it
+// enters optimizeModel as OptimizeOptions::quantization_recipe. Knows no libtorch. Plain values; not synchronized.
 //
-// Values and operations are named by where they come from in the user's model (records.h, Origin), so a recipe fits the
-// same model whatever was fused: "layer1.0.relu:aten::relu_#2" is what that operation gives; "@1" follows where several
-// values come from it; "input:0" is the first tensor argument of forward.
+// Values and operations are named by their origin in the user's model (records.h, Origin), so a recipe fits the same
+// model whatever was fused: "layer1.0.relu:aten::relu_#2" is the result of that operation; "@1" follows if it has
+// several; "input:0" is the first tensor argument of forward.
 #pragma once
 
 #include <cstdint>
@@ -29,44 +29,45 @@ struct RecipeValue {
 
 // Precision of one operation.
 struct RecipeNode {
-  std::string key;                // of its result
-  std::string module_path, kind;  // of the product in it, for people: "layer1.0.conv1", "convolution"
-  // "int8": in INT8 wherever it can be; "auto": where it moves fewer bytes; "fp32", "bf16": never INT8.
+  std::string key;                // key of its result
+  std::string module_path, kind;  // of its product, for people: "layer1.0.conv1", "convolution"
+  // "int8": INT8 wherever possible; "auto": INT8 where it moves fewer bytes; "fp32", "bf16": never INT8.
   std::string precision = "auto";
-  std::string reason;  // why, when somebody chose: "slower when measured"; may be empty
+  std::string reason;  // the reason of a choice: "slower when measured"; may be empty
 };
 
-// kStatic: values have the ranges of the recipe. The others need no values, and concern linear layers alone. kDynamic: rows
-// of what a layer reads are rounded to u8 while it runs, its weights are s8. kWeightOnly: only the weights are integers.
-// In all of them tables of embeddings are integers too.
+// kStatic: values have the ranges of the recipe. The other modes need no values and concern linear layers alone.
+// kDynamic: rows that a layer reads are rounded to u8 while it runs, its weights are s8. kWeightOnly: only the weights
+// are integers. In all modes embedding tables are integers too.
 enum class QuantizationMode { kStatic, kDynamic, kWeightOnly };
 
 struct Recipe {
   QuantizationMode mode = QuantizationMode::kStatic;
-  std::string origin = "ipex-studio";  // who wrote it: also "int8_conf.json", "model"
+  std::string origin = "ipex-studio";  // writer of the recipe: also "int8_conf.json", "model"
   ObserverOptions observer;
   std::int64_t samples = 0;  // calls that were observed
   bool bias_correction = true;
-  bool equalization =
-      false;  // ranges of channels between layers were levelled before (passes/quantize/equalize_layers.cpp)
+  bool equalization = false;     // ranges of channels were levelled before (passes/quantize/equalize_layers.cpp)
   double smooth_alpha = 0;       // > 0: SmoothQuant with this exponent for linear layers
   std::int32_t weight_bits = 8;  // kWeightOnly: 8 or 4
-  std::int64_t group = 0;        // kWeightOnly: so many weights along a row share a scale, a multiple of 32; 0: all
+  std::int64_t group = 0;        // kWeightOnly: weights along a row that share a scale, a multiple of 32; 0: all
   std::vector<RecipeValue> values;
   std::vector<RecipeNode> nodes;
 
+  // The entry of this key; null if there is none.
   const RecipeValue* value(const std::string& key) const;
   const RecipeNode* node(const std::string& key) const;
   RecipeNode* node(const std::string& key);
 };
 
+// Writes JSON that recipeFromText() reads back.
 std::string recipeToText(const Recipe& recipe);
-// Checks version, sizes, ranges. Throws Error(kUsage) with one sentence; `name` (a path) is put into it.
+// Reads JSON; checks version, sizes, ranges. Throws Error(kUsage) with one sentence that names `name` (a path).
 Recipe recipeFromText(const std::string& text, const std::string& name = "the recipe");
-Recipe readRecipe(const std::string& path);
-void writeRecipe(const Recipe& recipe, const std::string& path);  // atomically
+Recipe readRecipe(const std::string& path);  // throws Error(kUsage) for a file that is missing or no recipe
+void writeRecipe(const Recipe& recipe, const std::string& path);  // replaces the file whole; throws Error(kFailure)
 
-// Sets the precision of nodes ("fp32", "bf16", "int8", "auto") by key. Unknown keys: Error(kUsage).
+// Sets the precision of nodes ("fp32", "bf16", "int8", "auto") by key. Throws Error(kUsage) for unknown keys.
 void forcePrecision(Recipe& recipe, const std::vector<std::string>& keys, const std::string& precision,
                     const std::string& reason);
 

@@ -1,3 +1,4 @@
+// Quantization of weights per channel, recognition of rounded weights, and corrections.
 #include "core/quantization/weights.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace {
 
 constexpr float kClips[] = {1.0f, 0.96f, 0.92f, 0.88f, 0.84f, 0.8f, 0.75f};
 
-// Rounds to nearest even for magnitudes below 2^22, in a form that compilers make vectors of.
+// Rounds to nearest even for magnitudes below 2^22, in a form that compilers vectorize.
 inline float rounded(float value) {
   constexpr float kMagic = 12582912.0f;  // 1.5 · 2^23
   return (value + kMagic) - kMagic;
@@ -57,11 +58,11 @@ bool onGrid(const float* row, std::int64_t count, float scale) {
   return true;
 }
 
-// 0: none.
+// The largest scale of whose multiples the row consists; 0 if there is none.
 float gridScale(const float* row, std::int64_t count) {
   const float absmax = absmaxOf(row, count);
   if (!std::isfinite(absmax)) return 0;
-  if (!(absmax > 1e-30f)) return onGrid(row, count, 1) ? 1 : 0;  // not where all is NaN
+  if (!(absmax > 1e-30f)) return onGrid(row, count, 1) ? 1 : 0;  // false if all are NaN
   for (int levels = 1; levels <= 128; ++levels) {
     const float scale = absmax / static_cast<float>(levels);
     if (onGrid(row, count, scale)) return scale;

@@ -13,24 +13,23 @@ struct QuantizedWeights {
   at::Tensor scales;    // f32 [O]
 };
 
-// `weights`: FP32, rank >= 2, finite. Each channel's scale is the one of least squared error among the full range and some
-// that clip a little. `bits`: 8 (±127) or 7 (±63).
+// Quantizes `weights`: FP32, rank >= 2, finite. Each channel's scale is the one of least squared error among the full
+// range and some that clip a little. `bits`: 8 (±127) or 7 (±63).
 QuantizedWeights quantizeWeights(const at::Tensor& weights, int bits);
 
-// The integers that the weights are already, up to 1e-3 of a step: each channel's largest step of which all its weights are
-// multiples, of -128 … 127. So weights that somebody rounded, and scaled per channel since, are found again. nullopt where
-// a channel has none. `weights`: FP32, rank >= 2.
+// Finds the integers of weights that were rounded before, and scaled per channel since, up to 1e-3 of a step: each
+// channel's scale is the largest step of which all its weights are multiples, within -128 … 127. nullopt if a channel
+// has none. `weights`: FP32, rank >= 2.
 std::optional<QuantizedWeights> weightsOnGrid(const at::Tensor& weights);
 
-// The shift that rounding the weights causes in the mean of each output channel: Σ (w - ŵ) · mean of the input channel,
-// f64 [O]. It is added to the bias. M. Nagel et al.: Data-Free Quantization through Weight Equalization and Bias
-// Correction, ICCV 2019.
-// `means`: per input channel of all groups; empty where their number does not fit.
+// Returns the shift that rounding the weights causes in the mean of each output channel, to be added to the bias: Σ (w
+// - ŵ) · mean of the input channel, f64 [O]. M. Nagel et al.: Data-Free Quantization through Weight Equalization and
+// Bias Correction, ICCV 2019. `means`: per input channel of all groups. Empty if their number does not fit.
 at::Tensor biasShift(const at::Tensor& weights, const QuantizedWeights& quantized, const std::vector<double>& means,
                      std::int64_t groups);
 
-// Factors that move the difficulty from activations to weights: f_j = max|x_j|^α / max|w_j|^(1-α); x is divided, w
-// multiplied by them. G. Xiao et al.: SmoothQuant, ICML 2023. Empty when sizes do not fit.
+// Returns the factors that move the difficulty from activations to weights: f_j = max|x_j|^α / max|w_j|^(1-α); x is
+// divided, w multiplied by them. G. Xiao et al.: SmoothQuant, ICML 2023. Empty if sizes do not fit.
 std::vector<double> smoothingFactors(const std::vector<double>& input_absmax, const std::vector<at::Tensor>& weights,
                                      double alpha);
 

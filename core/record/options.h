@@ -26,23 +26,24 @@ struct OptimizeOptions {
   // Abilities of the device that runs the result; optimizeModel() takes this machine's if they are not given.
   std::optional<Capabilities> capabilities;
   std::vector<std::string> disabled_passes;
-  std::int64_t rewrite_limit = -1;             // stop rewriting after so many rewrites (bisection); -1: no limit
+  std::int64_t rewrite_limit = -1;             // number of rewrites to stop after (bisection); -1: no limit
   std::string dump_directory;                  // numbered IR dumps of every changing pass; empty: none
   std::vector<std::string> preserved_methods;  // methods and attributes that freezing must keep
-  bool verify_passes = true;                   // lint after each pass and compare the hash with what the pass said
+  bool verify_passes = true;                   // lint after each pass and compare the hash with the pass's answer
   bool plan_regions = true;                    // false: leave fused operators to the interpreter
   TuneMode tune = TuneMode::kOff;
   bool allow_winograd = true;  // false: no convolution whose algorithm rounds differently
-  // Ascending: a batch between two runs on the plan of the larger where that is proven right; empty: each on its own plan.
+  // Batch sizes, ascending: a batch between two runs on the plan of the larger where that is proven right. Empty: each
+  // on its own plan.
   std::vector<std::int64_t> batch_buckets;
   // "layer1.0.conv3=fp32" (a module and all in it), "kind:linear=bf16", "*=fp32": the last that fits an operation wins.
   std::vector<std::string> precision_overrides;
-  std::string tuning_record;        // what was measured before (MemoryTuningStore's text); empty: nothing
+  std::string tuning_record;        // earlier measurements (MemoryTuningStore's text); empty: none
   bool calibrate = false;           // prepare for core/quantization/calibrate.h; only with precision kFp32
   std::string quantization_recipe;  // core/quantization/recipe.h's text; kInt8 needs one
   bool equalize = false;            // with calibrate: level the ranges of channels between layers first
-  double min_cosine = 0;            // below FP32 results pass from this cosine on; 0: the rule of core/model/verify.h
-  std::int32_t weight_bits = 0;     // of INT8 weights: 8, 7, or 0: 8 where the device has VNNI, else 7
+  double min_cosine = 0;            // least cosine at which results below FP32 pass; 0: the rule of core/model/verify.h
+  std::int32_t weight_bits = 0;     // bits of INT8 weights: 8, 7, or 0: 8 where the device has VNNI, else 7
 };
 
 // The aim of choosing a split of the cores into instances and threads by measuring.
@@ -52,7 +53,7 @@ enum class Hint { kNone, kLatency, kThroughput };
 struct MeasureOptions {
   std::int32_t threads = 0;  // 0: all usable cores
   std::int32_t instances = 1;
-  Hint hint = Hint::kNone;  // else threads and instances are chosen
+  Hint hint = Hint::kNone;  // other than kNone: threads and instances are chosen
   double warmup_s = 0.5;
   double duration_s = 3.0;
   std::int64_t iterations = 0;  // > 0: exactly so many timed iterations, duration is ignored

@@ -1,7 +1,7 @@
-// Every plain record that leaves the engine: what a pass did, what a kernel cost, what a run measured.
+// All records that leave the engine: results of passes, costs of kernels, measurements of runs.
 //
 // Records are values without behaviour. They cross the pipe between the engine and the studio as JSON
-// (records_json.h), become rows of profile.db (profiler/database.h) and are what the panels draw. Nothing here
+// (records_json.h), become rows of profile.db (profiler/database.h) and are drawn by the panels. Nothing here
 // knows libtorch, sqlite or ImGui. Times are nanoseconds, sizes are bytes unless the name says otherwise.
 #pragma once
 
@@ -29,7 +29,8 @@ struct Origin {
 
 enum class RemarkKind { kApplied, kMissed };
 
-// Why a rewrite happened or did not. `reason` is a kebab-case code from core/graph/reasons.h, `text` a sentence.
+// The reason why a rewrite happened or did not. `reason` is a kebab-case code from core/graph/reasons.h, `text` a
+// sentence.
 struct Remark {
   std::string pass;
   RemarkKind kind = RemarkKind::kApplied;
@@ -97,7 +98,7 @@ struct StepRecord {
   std::string dst_shape;  // "1x256x56x56"
   std::string precision = "fp32";
   std::vector<OriginId> origins;
-  std::int32_t micro_batches = 1;  // runs of it in one run of the plan, each on so many samples as `dst_shape` has
+  std::int32_t micro_batches = 1;  // runs of the step per run of the plan, each on as many samples as `dst_shape` has
   std::int64_t flops = 0;          // of all micro-batches; multiply and add count as two
   std::int64_t bytes = 0;          // least traffic: sources + weights + destinations
   std::int64_t arena_begin = 0;    // destination's place in the arena; -1: not in the arena
@@ -139,7 +140,7 @@ struct MachineFacts {
   std::int64_t memory_bytes = 0;
 };
 
-constexpr double kSqnrOfEqual = 999;  // dB, for what does not differ at all
+constexpr double kSqnrOfEqual = 999;  // dB, of results that do not differ at all
 
 // Distance of results from their reference, per output of a model, or per node if `origins` is set.
 struct AccuracyRecord {
@@ -159,17 +160,17 @@ struct MetricRecord {
   std::string name;  // "top-1", "top-5", "mse", "cosine", "sqnr", or "metric": the user's own
   double value = 0;  // shares are 0..1, sqnr is dB
   bool higher_is_better = true;
-  std::int64_t samples = 0;  // that it was computed over
+  std::int64_t samples = 0;  // samples that it was computed over
 };
 
 // One operation that a lower precision was tried for.
 struct SensitivityRecord {
-  std::string key;   // of the operation in a recipe
+  std::string key;   // key of the operation in a recipe
   std::string name;  // "layer1.0.conv1 convolution"
   std::vector<OriginId> origins;
-  std::string precision;     // that was tried: "int8", "bf16"
-  double sqnr_db = 0;        // of the model's results with this operation alone in it
-  double cumulative_db = 0;  // with this and all less sensitive ones in it; NaN: not tried
+  std::string precision;     // precision that was tried: "int8", "bf16"
+  double sqnr_db = 0;        // of the model's results with this operation alone in that precision
+  double cumulative_db = 0;  // with this and all less sensitive operations in it; NaN: not tried
   std::int64_t fp32_ns = 0;  // measured in the FP32 plan
   std::int64_t low_ns = 0;   // measured in the lower precision, casts and reorders it brings included
   std::string chosen;        // precision in the end
@@ -186,9 +187,9 @@ struct TradeoffRecord {
   bool allowed = false;   // within the budget
   bool on_front = false;  // nothing else is both faster and better
   bool chosen = false;
-  std::string
-      assignment;  // what it computes in, a digit per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or
-                   // "bf16" for all; empty: not known
+  // Precisions, one digit per JobRecord::sensitivities: '0' FP32, '1' INT8, '2' BF16; or "bf16" for all. Empty:
+  // unknown.
+  std::string assignment;
 };
 
 // A user's decision against the optimizer: a precision, or a kernel if `precision` is empty.
@@ -215,7 +216,7 @@ struct RunRecord {
   std::int32_t instances = 1;
   std::int32_t warmup_iterations = 0;
   std::vector<std::int64_t> latency_ns;  // raw, in order of measurement
-  std::vector<std::int32_t> turn;        // which turn of the interleaving each sample belongs to
+  std::vector<std::int32_t> turn;        // round of the interleaving that each sample belongs to
   std::int64_t load_ns = 0;              // file to frozen module
   std::int64_t compile_ns = 0;           // passes and plan
   std::int64_t tune_ns = 0;
@@ -261,7 +262,7 @@ struct JobRecord {
   std::vector<RunRecord> runs;
   std::vector<SensitivityRecord> sensitivities;  // of a search over precisions; else empty
   std::vector<TradeoffRecord> tradeoffs;
-  std::vector<DecisionRecord> decisions;  // in force in the last run; of those that contradict the last holds
+  std::vector<DecisionRecord> decisions;  // in force in the last run; of contradicting ones the last holds
 };
 
 // Receives the engine's reports while it works. The default does nothing, so an observer that is off costs nothing.

@@ -1,5 +1,5 @@
-// The fields of every record, once, for both directions of records_json.cpp: visitor(name, member, range).
-// Private to records_json.cpp.
+// Lists the fields of every record once, for reading and for writing: visitor(name, member, range). Private to
+// records_json.cpp.
 #pragma once
 
 #include "core/record/records.h"

@@ -1,3 +1,4 @@
+// The reader and the writer of records: both visit the field lists of records_fields.h, then cross-field checks follow.
 #include "core/record/records_json.h"
 
 #include <fmt/format.h>
@@ -92,7 +93,7 @@ class Reader {
       if (number > static_cast<std::uint64_t>(Limits::max())) malformed(fmt::format("\"{}\" is too large", name));
       return static_cast<T>(number);
     }
-    // nlohmann keeps what fits as unsigned only when it was parsed; a json built in code may hold a signed number.
+    // nlohmann::json stores a number as unsigned only when parsing; JSON built in code may hold it as signed.
     const auto number = source.get<std::int64_t>();
     const std::int64_t smallest = range == Range::kNonNegative       ? 0
                                   : range == Range::kAtLeastMinusOne ? -1
@@ -203,7 +204,7 @@ void checkRecord(const GraphSnapshot& snapshot) {
     require(node.parent >= -1 && node.parent < static_cast<std::int64_t>(i), "a node's parent does not come before it");
     checkIds(node.inputs, values, "a node reads a value that does not exist");
     for (const std::int32_t input : node.inputs) {
-      // Whatever walks the graph may rely on it having no cycle.
+      // Code that walks the graph relies on it having no cycle.
       require(snapshot.values[input].producer < node.id, "a node reads a value that is made later");
     }
     checkIds(node.outputs, values, "a node writes a value that does not exist");

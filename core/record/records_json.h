@@ -40,7 +40,7 @@ nlohmann::json toJson(const InputRecord& record);
 nlohmann::json toJson(const ModelRecord& record);
 nlohmann::json toJson(const JobRecord& record);
 
-// recordFromJson<GraphSnapshot>(json). Instantiated for every record above.
+// Reads a record: recordFromJson<GraphSnapshot>(json). Instantiated for every record above.
 // Ids inside a snapshot, steps inside a run and lengths of parallel arrays are checked; origin ids are only known to be
 // non-negative, so look them up, do not index with them.
 template <class Record>

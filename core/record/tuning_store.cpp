@@ -1,3 +1,4 @@
+// MemoryTuningStore, and the reader that accepts tuning records of any origin.
 #include "core/record/tuning_store.h"
 
 #include <cmath>
@@ -14,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxEntries = 100000;
-constexpr std::size_t kMaxCandidates = 100000;  // of a plan: its nodes
+constexpr std::size_t kMaxCandidates = 100000;  // a plan's entry has one per node
 constexpr std::size_t kMaxSources = 1024;
 constexpr std::size_t kLongestText = 1 << 16;
 constexpr std::size_t kLongestRecord = std::size_t{64} << 20;
@@ -31,7 +32,7 @@ json candidateJson(const TuningCandidate& c) {
           {"reason", c.reason}};
 }
 
-// Records of version 0.1.0 name some kinds and kernels otherwise; what they measured is as true as it was.
+// Records of version 0.1.0 use other names for some kinds and kernels; their measurements stay valid.
 struct FormerName {
   std::string_view former, name;
 };
@@ -44,7 +45,7 @@ constexpr FormerName kFormerNames[] = {
     {"_widened", "_upconverted"},
 };
 
-// `text` with the first former name in its head (what stands before '{') replaced.
+// Replaces the first former name in the head of `text`, which is the part before '{'.
 void useCurrentName(std::string* text) {
   const std::string_view head = std::string_view(*text).substr(0, text->find('{'));
   for (const FormerName& entry : kFormerNames) {
@@ -55,7 +56,7 @@ void useCurrentName(std::string* text) {
   }
 }
 
-// Readers that answer false instead of throwing.
+// Readers that return false instead of throwing.
 bool readText(const json& object, const char* name, std::string* text) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_string() || found->get_ref<const std::string&>().size() > kLongestText)
@@ -183,7 +184,7 @@ void MemoryTuningStore::readText(const std::string& text) {
   try {
     read(parseRecordText(text, kLongestRecord));
   } catch (const Error&) {
-    // Without a record kernels are chosen as always.
+    // Unreadable text counts as no record: kernels are chosen without it.
   }
 }
 

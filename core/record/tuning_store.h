@@ -1,10 +1,10 @@
 // Tuning records: measured times of kernels and the choices made from them. The profile database keeps them, and
 // compiled exports carry them.
 //
-// Three kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way to
-// compute it that was considered, with its time. A plan's entry ("plan <sha256>") holds one candidate per node that does
-// not stay with the default: what measuring chose for the whole. And "slices of plan <sha256>" holds how long that plan takes
-// with so many samples at a time, the chosen number first.
+// Three kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way
+// to compute it that was considered, with its time. A plan's entry ("plan <sha256>") holds one candidate per node that
+// does not stay with the default, as measured for the plan as a whole. An entry "slices of plan <sha256>" holds the
+// time of that plan per number of samples computed at a time, the chosen number first.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct TuningKey {
 
 // One way to compute a step.
 struct TuningCandidate {
-  std::int32_t node = -1;  // in a plan's entry: which node of the spec; of slices: how many samples
+  std::int32_t node = -1;  // in a plan's entry: node of the spec; in an entry of slices: samples at a time
   std::string kernel;
   std::int32_t kept = 0;         // post-operations that the kernel computes; the others follow as a pointwise step
-  std::vector<std::string> src;  // layouts it reads, per source (layout_text.h); empty: as it comes
+  std::vector<std::string> src;  // layouts it reads, per source (layout_text.h); empty: as the producer wrote it
   std::string dst;               // layout it writes
   std::string implementation;    // as the library names it
   std::int64_t elapsed_ns = 0;   // 0: not timed
@@ -50,7 +50,7 @@ struct TuningEntry {
   std::vector<TuningCandidate> candidates;
 };
 
-// Thread-safe.
+// A place that tuning entries are kept in. Thread-safe.
 class TuningStore {
  public:
   virtual ~TuningStore() = default;
@@ -64,9 +64,10 @@ class MemoryTuningStore final : public TuningStore {
   std::optional<TuningEntry> find(const TuningKey& key, const std::string& spec, std::int32_t effort) const override;
   void put(const TuningKey& key, TuningEntry entry) override;
 
-  // Sorted by key and spec. `fresh`: only those that were put, not those that were read.
+  // `fresh`: only entries that were put, not those that were read.
   std::vector<std::pair<TuningKey, TuningEntry>> entries(bool fresh) const;
-  // The same as {"tuning": [{"spec", "device", "isa", "libraries", "threads", "effort", "candidates": […]}]}.
+  // The entries of entries() as {"tuning": [{"spec", "device", "isa", "libraries", "threads", "effort", "candidates":
+  // […]}]}.
   nlohmann::json toJson(bool fresh) const;
   // Adds the entries that can be read; malformed ones are left out, since entries are only hints. Never throws on any
   // text.

@@ -1,3 +1,4 @@
+// Conversion between at::Tensor and TensorDesc.
 #include "core/torch/tensor_bridge.h"
 
 #include <ATen/EmptyTensor.h>
@@ -47,7 +48,7 @@ at::Tensor planInput(const at::Tensor& tensor) {
 }
 
 at::Tensor emptyTensor(const TensorDesc& desc) {
-  // Not at::empty: no trip through the dispatcher, no list of sizes on the heap.
+  // Avoids at::empty, which goes through the dispatcher and puts the list of sizes on the heap.
   const at::IntArrayRef sizes(desc.dims.d.data(), static_cast<std::size_t>(desc.dims.rank));
   return at::Tensor(at::detail::empty_cpu(sizes, scalarTypeOf(desc.dtype)));
 }

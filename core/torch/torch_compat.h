@@ -1,4 +1,4 @@
-// The only place that knows which libtorch this is (1.13 … 2.8).
+// Differences between libtorch versions (1.13 … 2.8), all in one place.
 #pragma once
 
 #include <torch/script.h>
@@ -17,7 +17,8 @@ namespace ipex_studio {
 #define IPEX_NEEDS_SDPA_SHIM (TORCH_VERSION_MAJOR < 2)
 #define IPEX_NEEDS_RMS_NORM_SHIM (TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 4))
 
-// libtorch's analyses and passes want a shared_ptr; ours own the graph elsewhere. Valid as long as the graph is.
+// Wraps a graph for libtorch's analyses and passes, which want a shared_ptr. Valid as long as the graph is; no
+// ownership.
 inline std::shared_ptr<torch::jit::Graph> sharedView(torch::jit::Graph& graph) {
   return std::shared_ptr<torch::jit::Graph>(std::shared_ptr<void>(), &graph);
 }

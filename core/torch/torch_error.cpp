@@ -1,3 +1,4 @@
+// Extracts the sentence that matters from libtorch's messages.
 #include "core/torch/torch_error.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-// The first one that says something.
+// The first line that is not empty.
 std::string firstLine(const std::string& text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
   return text.substr(begin, text.find('\n', begin) - begin);

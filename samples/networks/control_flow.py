@@ -9,7 +9,7 @@ from .registry import Input, Network, Value, register
 
 
 class StatefulLstm(nn.Module):
-    """A detector of voice in little: one chunk of sound per call, and a state that survives the call."""
+    """A small voice detector: one chunk of sound per call, and a state that survives the call."""
 
     def __init__(self, width: int = 32):
         super().__init__()
@@ -17,7 +17,7 @@ class StatefulLstm(nn.Module):
         self.encoder8 = nn.Conv1d(1, width, 8, stride=4)
         self.rnn = nn.LSTM(width, width)
         self.decoder = nn.Linear(width, 1)
-        # Weights large enough, and forget gates open enough, that a lost or doubled state shows in the answer.
+        # Large weights and open forget gates make a lost or doubled state show in the results.
         for name, parameter in self.rnn.named_parameters():
             nn.init.normal_(parameter, 0.0, 0.3)
             if name.startswith("bias"):

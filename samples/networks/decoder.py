@@ -10,13 +10,13 @@ from .registry import Input, Network, register
 
 
 class Conv1d(nn.Module):
-    """What GPT-2's own code calls so: a linear layer whose weight is (inputs, outputs)."""
+    """The layer that GPT-2's code calls Conv1D: a linear layer whose weight is (inputs, outputs)."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(inputs, outputs))
         self.bias = nn.Parameter(torch.zeros(outputs))
-        # Wider than GPT-2's own start (0.02): trained weights are, and attention is then not flat.
+        # Wider than GPT-2's initialization (0.02), as trained weights are; attention is then not flat.
         nn.init.normal_(self.weight, 0.0, 1.1 * inputs ** -0.5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -53,7 +53,7 @@ class SsdHead(nn.Module):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
                 nn.init.normal_(module.bias, 0.0, 0.1)
         for module in self.confidences:
-            # Otherwise most scores are 1.
+            # Without this most scores are 1.
             module.weight.data *= 0.5
 
     def rows(self, x: torch.Tensor, width: int) -> torch.Tensor:

@@ -9,7 +9,7 @@ from .vision import IMAGE, from_torchvision
 
 
 def scaled(model: nn.Module) -> nn.Module:
-    """Gives the learned scales of ConvNeXt's blocks the size of trained ones: at their start they hide the blocks."""
+    """Sets the learned scales of ConvNeXt's blocks to the size of trained ones: their initial values hide the blocks."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith("layer_scale"):
@@ -25,7 +25,7 @@ def image_network(name: str, summary: str, torchvision_name: str = "", side: int
 
 
 class Segmenter(nn.Module):
-    """What torchvision's segmentation networks give, without the dictionary around it."""
+    """The result of torchvision's segmentation networks without the dictionary around it."""
 
     def __init__(self, name: str):
         super().__init__()

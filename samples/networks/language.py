@@ -81,7 +81,7 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(width, width)
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):
-                # Wider than BERT's own start (0.02): trained weights are, and attention is then not flat.
+                # Wider than BERT's initialization (0.02), as trained weights are; attention is then not flat.
                 nn.init.normal_(module.weight, 0.0, 0.04)
             if isinstance(module, nn.LayerNorm):
                 nn.init.uniform_(module.weight, 0.7, 1.1)

@@ -32,7 +32,7 @@ class Dlrm(nn.Module):
         pairs = torch.tril_indices(vectors, vectors, offset=-1)
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                # PyTorch's own start shrinks the signal in each layer until every answer is the same.
+                # PyTorch's default initialization shrinks the signal in each layer until all answers are the same.
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
         self.register_buffer("pair_rows", pairs[0].clone())
         self.register_buffer("pair_columns", pairs[1].clone())

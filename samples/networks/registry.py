@@ -1,4 +1,4 @@
-"""What a sample network is, what its inputs are, and the table of all of them."""
+"""Sample networks and their inputs, and the table of all networks."""
 
 import dataclasses
 from typing import Callable, Dict, List, Optional, Tuple, Union
@@ -105,7 +105,7 @@ def register(network: Network) -> None:
     NETWORKS[network.name] = network
 
 
-# False while weights are about to be replaced anyway: settling runs the network.
+# False while weights are about to be replaced anyway, since settling runs the network.
 settling = True
 
 

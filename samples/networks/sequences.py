@@ -77,7 +77,7 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(nn.Module):
-    """ids (batch, length) int64 -> logits (batch, length, vocabulary): what reads a prompt."""
+    """ids (batch, length) int64 -> logits (batch, length, vocabulary): reads a prompt."""
 
     def __init__(self, vocabulary: int, width: int, layers: int, heads: int, groups: int, hidden: int, positions: int):
         super().__init__()

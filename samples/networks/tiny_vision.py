@@ -164,7 +164,7 @@ class TinyDenseNet(nn.Module):
 
 
 class Aliases(nn.Module):
-    """What trips a careless rewrite: views written in place, a sum with two users, an input that is an output."""
+    """Patterns that break a careless rewrite: views written in place, a sum with two users, an input that is an output."""
 
     def __init__(self):
         super().__init__()

@@ -14,7 +14,7 @@ def from_torchvision(name: str) -> nn.Module:
     model = getattr(torchvision.models, name)(weights=None)
     for module in model.modules():
         if isinstance(module, nn.Linear):
-            # Some start so small that all classes look alike.
+            # Some initializations are so small that all classes look alike.
             nn.init.normal_(module.weight, 0.0, 1.5 * module.in_features ** -0.5)
     return settle_batch_norm(model, Input("x", (4, 3, 224, 224), "image").sample())
 

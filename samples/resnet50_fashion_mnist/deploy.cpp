@@ -43,7 +43,7 @@ DataSet images(const std::string& name, std::int64_t samples) {
   return DataSet(kImages + name + "-images-idx3-ubyte.gz", options);
 }
 
-// Sees what values the network's tensors take on training images.
+// Observes the values of the network's tensors on training images.
 std::string calibrate(const Model& model, const Inputs& example) {
   OptimizeOptions options;
   options.calibrate = true;
@@ -91,7 +91,7 @@ void runAll(const DataSet& data, std::vector<Variant>& variants) {
   }
 }
 
-// Accuracy as a program measures it that only has the file.
+// Measures accuracy as a program does that has only the file.
 double accuracyOfFile(const std::string& path, const DataSet& data) {
   const torch::NoGradGuard no_gradients;
   torch::jit::Module module = torch::jit::load(path);

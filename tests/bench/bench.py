@@ -24,7 +24,7 @@ from typing import Dict, List, Optional
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# What must hold at any number of threads: least speed-up, most seconds to the first result, most memory.
+# Bounds that hold at any number of threads: least speed-up, most seconds to the first result, most memory.
 TARGETS = {
     "resnet50": {"speedup": 1.3, "first_result_s": 3.0, "peak_ratio": 1.6},
     "mobilenet_v3_large": {"speedup": 2.5},
@@ -131,14 +131,14 @@ def fill(row: Row, report: dict) -> None:
 
 @dataclasses.dataclass
 class Check:
-    """One thing that must hold."""
+    """One bound and its verdict."""
 
     text: str
     holds: bool
 
 
 def checks(row: Row) -> List[Check]:
-    """The targets of a row; what is not known does not hold."""
+    """The targets of a row; an unknown value does not hold."""
     if row.error:
         return [Check(row.error, False)]
     found = []

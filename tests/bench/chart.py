@@ -6,7 +6,7 @@ from typing import Dict, List, Tuple
 
 WIDTH, HEIGHT = 760, 380
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 28, 44
-# Distinct also without colour vision; ours is the first, and drawn thicker.
+# Distinct also without colour vision; the first is ours and drawn thicker.
 COLOURS = ("#d1495b", "#30638e", "#00798c", "#edae49", "#7a5195", "#6c757d", "#2f4858")
 
 

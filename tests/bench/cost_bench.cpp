@@ -1,10 +1,10 @@
 // Measures the cost per node of passes, region finding and planning as graphs grow: prints ns per node, sizes side by
-// side, and the
-// growth from the smallest to the largest. libtorch's own lint, alias analysis, printing and parsing are timed apart, and
-// so is what it needs to make and destroy as many nodes as our passes did, which is a part of theirs. Whatever touches its
-// nodes waits for memory once they no longer fit the caches: a bare walk along them says how long at least. Of small graphs
-// as many are measured as have the nodes of the largest: a cell is a mean over so many nodes, and the shortest of a few such
-// means, whatever its size. The shortest time of a small graph alone would be that of a rare quiet moment.
+// side, and the growth from the smallest to the largest. Two things are timed apart: libtorch's own lint, alias
+// analysis, printing and parsing, and its time to make and destroy as many nodes as our passes did, which is a part of
+// theirs. Code that touches nodes waits for memory once they no longer fit the caches; a bare walk along them gives a
+// lower bound. Of small graphs as many are measured as have the nodes of the largest, so every cell is the shortest of
+// a few means over equally many nodes; the shortest time of a single small graph would be that of a rare quiet moment.
+// One concept in spite of its length: the graphs, the timed steps and the table of one program.
 //
 //   cost_bench [sizes…]      default 1000 10000 50000
 #include <fmt/format.h>
@@ -45,14 +45,14 @@ using torch::jit::IValue;
 using torch::jit::Node;
 using torch::jit::Value;
 
-// Time this thread computed: others on the machine do not count.
+// CPU time of this thread in ns, which excludes other work on the machine.
 std::int64_t now() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
 }
 
-// Graphs of one kind in any size. Their first input is the module, as regions want it.
+// Makes graphs of each kind in any size. Their first input is the module, as regions want it.
 class Maker {
  public:
   Maker() : graph_(std::make_shared<Graph>()) {
@@ -68,7 +68,7 @@ class Maker {
     no_ = graph_->insertConstant(false);
   }
 
-  // Convolution, batch-norm, activation, residual sum, scale, what does nothing: what the passes look for.
+  // A chain of patterns that the passes look for: convolution, batch norm, activation, residual sum, scale, no-ops.
   std::shared_ptr<Graph> chain(int nodes) {
     Value* x = x_;
     Value* before = x_;
@@ -142,7 +142,7 @@ class Maker {
     return graph_;
   }
 
-  // Branches of control flow within each other, fifty deep, again and again.
+  // Branches of control flow nested fifty deep, again and again.
   std::shared_ptr<Graph> nested(int nodes) {
     constexpr int kDepth = 50;
     constexpr int kNodesPerLevel = 5;
@@ -184,7 +184,7 @@ class Maker {
     return node->output();
   }
 
-  // One side computes and chooses again, `depth` times; the other does a little.
+  // One branch computes and chooses again, `depth` times; the other does little.
   Value* choice(Value* taken, Value* x, int depth) {
     Node* node = graph_->insertNode(graph_->create(c10::prim::If, {taken}));
     node->output()->setType(type(sizesOf(x)));
@@ -204,7 +204,7 @@ class Maker {
   Value *x_, *one_, *zeros_, *ones_, *weight_, *scale_, *half_, *zero_, *no_;
 };
 
-// ns of everything that is measured, in order of its first appearance; each cell is the shortest of the rounds.
+// Times of all rows in ns, in order of their first appearance; each cell is the shortest of the rounds.
 class Table {
  public:
   explicit Table(int nodes_per_round) : nodes_per_round_(nodes_per_round) {}
@@ -241,7 +241,7 @@ class Table {
     }
   }
 
-  // The time of one row that is not in the other.
+  // Adds a row with the time of one row that is not in another.
   void addDifference(const std::string& row, const std::string& whole, const std::string& part) {
     rows_.push_back(row);
     for (const auto& [size, ns] : cells_.at(whole)) cells_[row][size] = ns - cells_.at(part).at(size);
@@ -260,7 +260,7 @@ void timed(Table& table, const std::string& row, int size, const std::function<v
   table.add(row, size, static_cast<double>(now() - begin));
 }
 
-// The time it takes to reach the nodes at all, one from the other.
+// Times the bare walk from one node to the next.
 void bareWalk(Table& table, int size, Graph& graph) {
   std::size_t operands = 0;
   timed(table, "to walk along the nodes once", size, [&] {
@@ -280,7 +280,7 @@ void libtorchAlone(Table& table, int size, bool has_blocks, Graph& graph) {
   timed(table, "libtorch: dead code", size, [&] { torch::jit::EliminateDeadCode(copy); });
 }
 
-// Values that a graph ever had, and those that it has.
+// Number of values that a graph ever had, and that it has now.
 struct ValueCounts {
   std::size_t ever = 0, now = 0;
 };
@@ -369,7 +369,7 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
   libtorchAlone(table, size, !one_plan, *graph);
   OriginTable origins;
   timed(table, "ours: origins", size, [&] { origins.assign(*graph); });
-  // The same steps as the pipeline's, one after the other.
+  // The steps of the pipeline, one after the other.
   const OptimizeOptions options;
   const std::shared_ptr<Graph> before = graph->copy();
   std::size_t made = 0, destroyed = 0;

@@ -40,7 +40,7 @@ class Engine:
 
 
 class TorchEngine(Engine):
-    """What runs in PyTorch: `self.module` on `self.inputs`."""
+    """An engine that runs in PyTorch: `self.module` on `self.inputs`."""
 
     def __init__(self, files, inputs, threads):
         import torch
@@ -97,7 +97,7 @@ class IpexStudio(TorchEngine):
 
 
 class Exact(IpexStudio):
-    """The same without Winograd: no convolution that rounds differently."""
+    """Our compiled export without Winograd: no convolution rounds differently."""
 
     def load(self, files):
         return super().load({**files, "compiled": files["exact"]})
@@ -149,7 +149,7 @@ class OnnxRuntime(Engine):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # Its threads stop spinning when a call returns: another engine's turn may follow.
+        # The threads stop spinning when a call returns, since another engine's turn may follow.
         options.add_session_config_entry("session.force_spinning_stop", "1")
         self.session = onnxruntime.InferenceSession(files[self.FILE], options, providers=["CPUExecutionProvider"])
         self.feed = {argument.name: array for argument, array in zip(self.session.get_inputs(), inputs)}
@@ -192,7 +192,7 @@ class OpenVino(Engine):
         return openvino.__version__.split("-")[0]
 
     def forward(self):
-        # Inputs are bound and outputs stay in the request: no copies, as from C++.
+        # Inputs are bound and outputs stay in the request, so nothing is copied, as from C++.
         self.request.infer()
 
     def outputs(self):
@@ -230,7 +230,7 @@ class QuantizedIpex(Ipex):
         return torch.jit.freeze(torch.jit.trace(module, self.inputs, check_trace=False, strict=False))
 
 
-# In the order of the table. "exact" is ours too; "baseline" and "optimized" are the names that ipex-studio itself records.
+# In the order of the table. "exact" is ours too; ipex-studio itself records the names "baseline" and "optimized".
 ENGINES = {
     "baseline": FrozenTorch,
     "torch": FrozenTorch,
@@ -241,7 +241,7 @@ ENGINES = {
     "exact": Exact,
     "optimized": IpexStudio,
 }
-# Beside frozen FP32, all in INT8.
+# Engines in INT8, beside frozen FP32.
 INT8_ENGINES = {
     "baseline": FrozenTorch,
     "onnxruntime": QuantizedOnnxRuntime,
@@ -259,7 +259,7 @@ def read_arrays(path: str, prefix: str) -> List[np.ndarray]:
 
 
 def read_samples(path: str) -> List[List[np.ndarray]]:
-    """The inputs of each case of what `prepare.py samples` wrote."""
+    """The inputs of each case that `prepare.py samples` wrote."""
     with np.load(path) as file:
         return [[file[f"case{case}_in{i}"] for i in range(len(file.files)) if f"case{case}_in{i}" in file.files]
                 for case in range(SAMPLES)]
@@ -280,7 +280,7 @@ def largest_relative_error(results: List[np.ndarray], expected: List[np.ndarray]
 
 
 def smallest_cosine(results: List[np.ndarray], expected: List[np.ndarray]) -> float:
-    """Worst output's cosine with what is expected; 0 where number or shapes differ."""
+    """Worst output's cosine with the expected one; 0 where number or shapes differ."""
     if len(results) != len(expected):
         return 0.0
     worst = 1.0

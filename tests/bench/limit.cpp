@@ -9,9 +9,10 @@
 //   linear M K N            activations times constant weights
 //   matmul B M K N          activations times activations
 //
-// All layers run one after the other, as in the network but with nothing between them: weights are those of each layer
-// alone and so as cold as in the network, activations live in two buffers that all layers reuse. Every candidate
-// (algorithm, layout) has a sequence of its own, the sequences run interleaved, and each layer's time is the least median.
+// All layers run one after the other, as in the network but with nothing between them. Each layer has its own weights,
+// which are as cold as in the network; activations live in two buffers that all layers reuse. Every candidate
+// (algorithm, layout) has a sequence of its own, the sequences run interleaved, and each layer's time is the least
+// median.
 #include <omp.h>
 #include <dnnl.hpp>
 
@@ -38,7 +39,7 @@ constexpr int kRounds = 7;
 
 double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-// Keeps the compiler from dropping what was computed.
+// Keeps the compiler from dropping computed results.
 void keep(const void* pointer) { asm volatile("" : : "r"(pointer) : "memory"); }
 
 struct Layer {
@@ -96,7 +97,7 @@ class Network {
     std::string name;
   };
 
-  // Each layer's fastest candidate.
+  // Returns each layer's fastest candidate.
   std::vector<Best> measure() {
     std::vector<std::vector<std::vector<double>>> samples(layers_.size());
     for (std::size_t i = 0; i < layers_.size(); ++i) samples[i].resize(candidates_[i].size());
@@ -188,7 +189,7 @@ class Network {
     offer(list, "matmul", [&] { return matmul(a, memory::desc({k, n}, kF32, Tag::any), c); });
     offer(list, "matmul plain", [&] { return matmul(a, memory::desc({k, n}, kF32, Tag::ab), c); });
     for (const bool flat : {true, false}) {
-      // A 1x1 convolution over rows as pixels.
+      // The same product as a 1x1 convolution, with rows as pixels.
       convolution(list, false, {1, k, flat ? 1 : m, flat ? m : 1, n, 1, 1, 1, 1, 0, 0, 0, 0, 1});
     }
   }
@@ -297,7 +298,7 @@ constexpr int kVectorBytes = 32;
 #endif
 typedef float Vector __attribute__((vector_size(kVectorBytes)));
 
-// Fused multiply-adds of all threads, FLOP per second.
+// Peak of fused multiply-adds of all threads, in FLOP per second.
 double peakFlops() {
   constexpr int kChains = 12;  // enough to hide the latency of four or five cycles on two ports
   constexpr std::int64_t kSteps = 4'000'000;
@@ -326,7 +327,7 @@ double peakFlops() {
 double readBandwidth(double bytes) {
   const auto count = static_cast<std::int64_t>(std::max(bytes, 1e6) / kVectorBytes);
   std::vector<float> data(static_cast<std::size_t>(count) * (kVectorBytes / 4) + 16, 1.0F);
-  // Unaligned start: loads through a pointer aligned by hand.
+  // The start is aligned by hand.
   auto address = reinterpret_cast<std::uintptr_t>(data.data());
   const auto* vectors = reinterpret_cast<const Vector*>((address + kVectorBytes - 1) / kVectorBytes * kVectorBytes);
   double best = 0;

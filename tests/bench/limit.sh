@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What rivals.sh and run.sh share. Sourced in the root folder, never run.
+# Functions that rivals.sh and run.sh share. Sourced in the root folder, never run.
 
-# Makes build/bench/bench_limit. Compiled here and not by CMake: it is for this machine alone.
+# Makes build/bench/bench_limit. Compiled here and not by CMake, because it is for this machine alone.
 limit_program() {
   local limit=build/bench/bench_limit
   if [[ ! $limit -nt tests/bench/limit.cpp ]]; then

@@ -14,7 +14,7 @@ import sqlite3
 import subprocess
 from typing import Dict, List, Optional, Tuple
 
-# Kinds of plan steps, by what a reader wants to know.
+# Groups of plan steps as a reader sees them.
 GROUPS = {
     "convolution": ("convolution", "deconvolution", "pointwise_depthwise"),
     "linear": ("linear",),
@@ -65,7 +65,7 @@ class Account:
 
 @dataclasses.dataclass
 class Limit:
-    """What bench_limit found: nanoseconds by layer, their sum, and the machine's peaks."""
+    """Results of bench_limit: nanoseconds by layer, their sum, and the machine's peaks."""
 
     ns: Dict[Layer, float]
     best: Dict[Layer, str]
@@ -77,7 +77,7 @@ class Limit:
 
 
 def shape(type_text: str) -> Optional[List[int]]:
-    """"Float(1, 3, 224, 224)" -> its sizes; None for what is no tensor of known sizes."""
+    """"Float(1, 3, 224, 224)" -> its sizes; None for anything but a tensor of known sizes."""
     match = re.fullmatch(r"\w+\(([\d, ]+)\)", type_text)
     return [int(size) for size in match.group(1).split(",")] if match else None
 

@@ -1,6 +1,5 @@
 // Measures the cost of our code around each step of a warm plan: steps that do nothing, and a small oneDNN reorder
-// beside the bare
-// primitive. Prints ns per step; nothing is judged here.
+// beside the bare primitive. Prints ns per step and asserts none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,14 +19,14 @@ namespace {
 
 constexpr int kSteps = 1000, kRounds = 200;
 
-// Time this thread computed: others on the machine do not count.
+// CPU time of this thread in ns, which excludes other work on the machine.
 std::int64_t now() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
 }
 
-// The least of many rounds, per step.
+// The least time of many rounds, per step.
 double leastPerStep(const std::function<void()>& round) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (int r = 0; r < kRounds; ++r) {

@@ -15,7 +15,7 @@ from scenarios import Scenario
 from turns import Measured
 
 OURS = "optimized"
-# Shown beside the others, but no rival: what ipex-studio starts from.
+# Shown beside the others, but no rival: the model that ipex-studio starts from.
 BASELINE = "baseline"
 EXACT = "exact"
 TITLES = {"baseline": "frozen, Debian's PyTorch", "torch": "frozen, PyTorch", "onnxruntime": "ONNX Runtime",
@@ -26,7 +26,7 @@ MAX_REL = 1e-4
 MIN_COSINE = 0.99
 PRECISIONS = {"fp32": "FP32", "int8": "INT8 by each engine's own post-training quantization (what it leaves in floating "
                                       "point is FP32), beside the frozen model in FP32"}
-# What a result must fulfil, beside eager in FP32.
+# Rules for results, compared with eager in FP32.
 RULES = {"fp32": "max |Δ| / max |eager| at most 1e-4", "int8": "cosine with eager at least 0.99"}
 WORST_RATIO = 0.97
 MEAN_RATIO = 1.10
@@ -51,8 +51,8 @@ class Row:
         return next((r for r in self.results if r.engine == engine and r.latency_ns and not r.error), None)
 
     def rivals(self) -> List[Measured]:
-        """Engines other than ours whose results are right, or nearly: what computes something else is no rival. In INT8
-        who is about as near as we are is one, too: with random weights nobody is near."""
+        """Engines other than ours whose results are right, or nearly: an engine that computes something else is no rival.
+        In INT8 an engine about as near as ours counts too: with random weights none is near."""
         ours = self.get(OURS)
         least = min(0.9, ours.cosine - 0.1) if ours else 0.9
 

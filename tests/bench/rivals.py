@@ -23,12 +23,12 @@ from scenarios import NETWORKS, PROBES, REALTIME_CORES, Scenario, scenarios
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
-# The interpreter that an engine lives in; all others live in the rivals' environment.
+# Engines that run in Debian's interpreter; all others run in the rivals' environment.
 DEBIAN_ENGINES = ("baseline", "exact", "optimized")
-# Our engines, and the kind of file that each loads; ours proper comes last, its records are the newest.
+# Our engines, and the kind of file that each loads. "optimized" comes last, so its records are the newest.
 EXPORTS = {"exact": "exact", "optimized": "compiled"}
 PAUSE_S = 0.03
-# Random weights make labels of no meaning and results that lose their direction soon: cosines are shown beside the times.
+# With random weights labels mean nothing and results soon lose their direction, so cosines are shown beside the times.
 MIN_COSINE = "1e-6"
 
 
@@ -92,7 +92,7 @@ class Bench:
         return files
 
     def quantize(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
-        """Makes what INT8 is calibrated on, and the others' INT8 models; the errors by engine."""
+        """Makes the calibration samples and the other engines' INT8 models; returns the errors by engine."""
         prepare, stem = os.path.join(FOLDER, "prepare.py"), os.path.join(self.files, f"{scenario.network}-b{scenario.batch}")
         files["samples"] = self.made(f"{stem}-samples.npz", self.debian_python, prepare, "samples", scenario.network,
                                      files["torchscript"], str(scenario.batch), "OUT")
@@ -114,11 +114,11 @@ class Bench:
                                          scenario.network, str(scenario.batch)], "inputs"))
 
     def export(self, scenario: Scenario, files: Dict[str, str], engine: str) -> dict:
-        """`ipex-studio run`: the export that takes part as `engine`, and what the program reported."""
+        """Runs `ipex-studio run`: the export that takes part as `engine`, and the program's report."""
         kind = EXPORTS[engine]
         out = os.path.join(self.files, f"{scenario.network}-{kind}.pt")
         if engine == "exact":
-            # Into a database of its own: no choice made with Winograd is to be found, or to be replaced.
+            # A database of its own, so that no choice made with Winograd is found or replaced.
             more = ["--no-winograd", "--iterations", "2", "--db", os.path.join(self.arguments.out, "rivals-exact.db")]
         else:
             more = ["--duration", str(self.arguments.profile), "--db", self.database]
@@ -133,7 +133,7 @@ class Bench:
         return report
 
     def exports(self, row: page.Row, files: Dict[str, str]) -> Dict[str, str]:
-        """Makes what our engines load; the errors by engine."""
+        """Makes the exports that our engines load; returns the errors by engine."""
         errors = {}
         for engine in EXPORTS:
             if engine in self.arguments.engines:
@@ -146,7 +146,7 @@ class Bench:
         return errors
 
     def explain(self, row: page.Row) -> None:
-        """Where our time goes, and what the layers alone would cost."""
+        """The shares of our time, and the cost of the layers alone."""
         scenario = row.scenario
         first = self.flags(scenario)[1].split(":")[1]
         row.account, layers = limits.read(self.database, scenario.network, scenario.threads, first)
@@ -155,7 +155,7 @@ class Bench:
                 row.limit = limits.measure(self.arguments.limit, layers, scenario.threads, self.cores,
                                            self.arguments.precedence, self.arguments.timeout)
 
-    # Turns.
+    # Turns of the engines.
 
     def start(self, engine: str, scenario: Scenario, files: Dict[str, str]) -> List[turns.Worker]:
         interpreter = self.debian_python if engine in DEBIAN_ENGINES else self.rivals_python
@@ -287,7 +287,7 @@ def main() -> int:
     path = os.path.join(arguments.out, f"rivals{suffix}.md")
     for scenario in todo:
         rows.append(bench.run(scenario))
-        # Written anew after each: what is measured is not lost.
+        # The page is written again after each scenario, so that no measurement is lost.
         with open(path, "w", encoding="utf-8") as file:
             file.write(page.markdown(rows))
         page.write_charts(rows, arguments.out)

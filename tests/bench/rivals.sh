@@ -15,7 +15,7 @@ source tests/bench/limit.sh
 
 environment="${XDG_CACHE_HOME:-$HOME/.cache}/ipex-studio/rivals"
 
-# PyTorch 2.8 and the last IPEX, which belongs to it, exist for these.
+# PyTorch 2.8 and the last IPEX, which needs it, exist for these versions.
 find_python() {
   local candidate
   for candidate in /usr/bin/python3 python3 python3.12 python3.11 python3.10 python3.13; do

@@ -50,6 +50,6 @@ if [[ -d $shared ]]; then
   models+=("$(printf %q "$shared/silero_vad.pt") --input sr=16000 --preserve reset_states --reset reset_states")
 fi
 
-# Relative files among the arguments mean the caller's folder.
+# Relative files among the arguments are relative to the caller's folder.
 cd "$caller_folder"
 exec "$debian_python" "$root/tests/bench/bench.py" "${models[@]}" "$@"

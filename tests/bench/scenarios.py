@@ -16,7 +16,7 @@ NETWORKS = {
     "ssd_head": (1, 8),
     "gpt2_decode": (1, 16),
 }
-# Families that nothing here was made for: the same bar holds.
+# Families that nothing here was made for; the same bar holds.
 PROBES = {
     "densenet121": (1, 16),
     "shufflenet_v2": (1, 16),
@@ -46,7 +46,7 @@ PROBES = {
     "mixer_small": (1, 8),
 }
 SWEEP = (1, 2, 4, 8, 16, 32, 64)
-# Cores of an instance in realtime mode.
+# Number of cores of an instance in realtime mode.
 REALTIME_CORES = 4
 
 

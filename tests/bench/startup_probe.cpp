@@ -1,4 +1,4 @@
-// From the start of a process to a loaded model, or to its first result: startup.py takes the time from outside.
+// Runs from the start of a process to a loaded model, or to its first result; startup.py takes the time from outside.
 //
 //   startup_probe MODEL.pt                        loads it, as any program of libtorch does
 //   startup_probe MODEL.pt 1x3x224x224 [LIBRARY]  and runs it once; LIBRARY: that of compiled exports
@@ -28,7 +28,7 @@ int main(int argc, char** argv) try {
   }
   std::puts("ready");
   std::fflush(stdout);
-  _exit(0);  // how long memory takes to be given back is no part of a start
+  _exit(0);  // freeing memory is no part of a start
 } catch (const std::exception& error) {
   std::fprintf(stderr, "startup_probe stopped: %s\n", error.what());
   return 1;

@@ -14,7 +14,7 @@ import bench  # noqa: E402
 
 
 def report(speedup=2.0, max_rel=1e-6, peak_rss_mb=300.0, schema=1):
-    """What `ipex-studio bench --json` prints, as far as bench.py reads it."""
+    """The output of `ipex-studio bench --json`, as far as bench.py reads it."""
     def run(variant, p50_ms, peak):
         return {"variant": variant, "latency_ms": {"p50": p50_ms}, "compile_ms": 300.0, "first_run_ms": 100.0,
                 "peak_rss_mb": peak, "accuracy": {"max_rel": max_rel, "sqnr_db": 120.0, "pass": True},
@@ -89,7 +89,7 @@ class BenchTest(unittest.TestCase):
         self.assertEqual((spaced.name, spaced.flags), ("with space", []))
 
     def test_check_says_pass_or_miss_line_by_line(self):
-        # Exports nothing, so both forms are missed; the rest passes.
+        # Exports nothing, so both forms are missing; the rest passes.
         program = self.program(f'case "$1" in run) echo "no space" >&2; exit 1;; esac\n{self.printing(report())}')
         with open(self.path("resnet50.pt"), "w", encoding="utf-8"), open(self.path("resnet50.io.pt"), "w", encoding="utf-8"):
             pass

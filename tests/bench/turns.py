@@ -76,7 +76,7 @@ class Worker:
 
 @dataclasses.dataclass
 class Measured:
-    """What one engine gave in one scenario: `latency_ns[i]` was taken in turn `turn[i]`."""
+    """Results of one engine in one scenario: `latency_ns[i]` was taken in turn `turn[i]`."""
 
     engine: str
     version: str = ""

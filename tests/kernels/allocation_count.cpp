@@ -1,3 +1,4 @@
+// Replaces operator new by one that counts.
 #include "tests/kernels/allocation_count.h"
 
 #include <atomic>
@@ -8,7 +9,7 @@ namespace {
 std::atomic<long> allocations{0};
 }  // namespace
 
-// The address sanitizer has its own; then nothing is counted.
+// The address sanitizer has its own operator new; nothing is counted with it.
 #if !defined(__SANITIZE_ADDRESS__)
 void* operator new(std::size_t bytes) {
   ++allocations;

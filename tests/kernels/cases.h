@@ -10,9 +10,8 @@
 
 namespace ipex_studio::kernel_test {
 
-// The values that fill a source.
-// kBytes: all integers of u8 or s8. kExtreme: their lowest and highest (or
-// ±limit), in runs. kSmall: around 0.004, as scales are. kRows: bytes, then scale and offset of the row as f32.
+// The values that fill a source. kBytes: all integers of u8 or s8. kExtreme: their lowest and highest (or ±limit), in
+// runs. kSmall: around 0.004, as scales are. kRows: bytes, then scale and offset of the row as f32.
 enum class Fill { kNormal, kPositive, kIndex, kOffsets, kBytes, kExtreme, kSmall, kRows };
 
 struct Source {
@@ -47,7 +46,7 @@ struct Source {
     s.constant = true;
     return s;
   }
-  // Two weights of 4 bits in each byte.
+  // A weight of 4 bits, two in each byte.
   static Source nibbleWeight(Dims dims) {
     Source s{dims, DType::kU8, Fill::kBytes};
     s.constant = true;
@@ -60,7 +59,7 @@ struct Source {
     return s;
   }
   static Source bf16(Dims dims) { return {dims, DType::kBf16}; }
-  // Scales of channels, constant.
+  // Constant scales of channels.
   static Source scales(Dims dims) {
     Source s{dims, DType::kF32, Fill::kSmall};
     s.constant = true;
@@ -84,7 +83,7 @@ struct Source {
 struct Case {
   std::string spec;
   std::vector<Source> src;
-  std::string kernel = {};  // must take the case in row-major layout; empty: any may decline
+  std::string kernel = {};  // must accept the case in row-major layout; empty: any may decline
   double tolerance = 2e-6;  // of max|reference|
   bool bench = false;       // large enough to be timed
 };

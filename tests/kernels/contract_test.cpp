@@ -1,6 +1,5 @@
 // Promises that plans rely on beyond numbers: accumulation in place, packed constants shared through the cache, strided
-// sources
-// read where they lie, reasons for declining, and that executing allocates nothing of ours.
+// sources read where they lie, reasons for declining, and execution without allocations of ours.
 #include <gtest/gtest.h>
 
 #include "kernels/common/parallel.h"
@@ -25,8 +24,8 @@ const KernelList& kernels() {
   return *list;
 }
 
-// Prepares by the first kernel that takes the case, except the reference; otherwise keeps the reason of the last one
-// for its dtypes.
+// Prepares by the first kernel that accepts the case, except the reference; otherwise keeps the reason of the last
+// kernel for its dtypes.
 void prepareFirst(const Case& test, Prepared* p) {
   p->problem = makeProblem(test);
   p->args = makeArgs(test, p->problem, Conditions(), &p->cache, &p->constants);
@@ -109,20 +108,20 @@ TEST(Contract, EveryKindEndsInItsReference) {
   }
 }
 
-// The list decides about the device, so that no kernel has to.
+// The list selects by device, so that no kernel has to.
 TEST(Contract, OtherDevicesHaveNoCandidates) {
   for (int kind = 0; kind < kOpKindCount; ++kind)
     EXPECT_TRUE(kernels().candidates(static_cast<OpKind>(kind), DeviceKind::kXpu).empty());
 }
 
-// [batch, sequence, heads, depth] seen as [batch, heads, sequence, depth].
+// Describes [batch, sequence, heads, depth] seen as [batch, heads, sequence, depth].
 TensorDesc headsView(std::int64_t batch, std::int64_t heads, std::int64_t sequence, std::int64_t depth) {
   TensorDesc desc = contiguousDesc(DType::kF32, Dims{batch, heads, sequence, depth});
   desc.strides = Dims{sequence * heads * depth, depth, heads * depth, 1};
   return desc;
 }
 
-// The first kernel on sources in these layouts, which it must take as they are.
+// Runs the first kernel on sources in these layouts, which it must accept without a copy.
 void expectReadsWhereItLies(const Case& test, const std::vector<TensorDesc>& layouts) {
   const Problem problem = makeProblem(test);
   PrepareArgs args;
@@ -234,7 +233,7 @@ TEST(Contract, SmallProductsDeclineByName) {
   EXPECT_EQ(reasonOf({"linear{}", {S::of({0, 8}), S::weight({8, 8}), S::none()}}), "empty");
 }
 
-// Allocations of one warm execution.
+// Number of allocations in one warm execution.
 long allocationsOf(const Case& test) {
   Prepared p;
   prepareFirst(test, &p);

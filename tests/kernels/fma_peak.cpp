@@ -1,8 +1,9 @@
+// Measures the peak of fused multiply-adds on one core.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/fma_peak.cpp"
 #include "kernels/common/highway_targets.h"
 
-// highway_targets.h comes first.
+// highway_targets.h must be included first.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -11,7 +12,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Chains of multiplications that do not wait for each other; returns their number of operations.
+// Runs multiplications in chains that do not wait for each other; returns their number of operations.
 double runChains(long rounds, float* sink) {
   const hn::ScalableTag<float> d;
   constexpr int kChains = 12;
@@ -48,7 +49,7 @@ double fmaPeak() {
   constexpr long kRounds = 100000;
   constexpr int kTries = 30;
   double best = 0;
-  [[maybe_unused]] volatile float sink = 0;  // keeps the sums
+  [[maybe_unused]] volatile float sink = 0;  // keeps the compiler from removing the sums
   for (int i = 0; i < kTries; ++i) {
     float value = 0;
     const auto start = Clock::now();

@@ -1,3 +1,4 @@
+// Values, layouts, canaries and comparison of one case.
 #include "tests/kernels/harness.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ Values fill(const Source& source, std::mt19937* random) {
       double low = source.dtype == DType::kS8 ? -128 : 0, high = source.dtype == DType::kS8 ? 127 : 255;
       if (source.limit > 0) low = -static_cast<double>(source.limit);
       if (source.limit > 0) high = static_cast<double>(source.limit);
-      // Long runs: neighbours' products must not cancel.
+      // Long runs, so that products of neighbours do not cancel.
       double now = high;
       for (double& v : values) v = now = (*random)() % 64 == 0 ? (now == high ? low : high) : now;
       break;
@@ -77,7 +78,7 @@ Values fill(const Source& source, std::mt19937* random) {
   return values;
 }
 
-// Every stride a little larger than dense, innermost still 1.
+// Makes every stride a little larger than dense; the innermost stays 1.
 TensorDesc withGaps(const TensorDesc& desc) {
   TensorDesc gaps = desc;
   std::int64_t stride = 1;
@@ -286,7 +287,7 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
   std::align(64, op->scratch_bytes, aligned, room);
   const std::unique_ptr<ExecState> state = op->newState();
   const ThreadCountScope threads(conditions.threads);
-  // Twice: nothing may depend on the first run's leftovers, unless it overwrites its own source.
+  // Runs twice, since nothing may depend on leftovers of the first run, unless the operation overwrites its own source.
   for (int run = 0; run < (shared >= 0 ? 1 : 2); ++run) {
     op->execute(state.get(), src_data.data(), dst_data.data(), op->scratch_bytes > 0 ? aligned : nullptr);
   }
@@ -311,7 +312,7 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
       const double difference = std::fabs(result[i] - problem.expected[d][i]);
       error = std::isnan(difference) ? HUGE_VAL : std::max(error, difference);
     }
-    // Bytes are measured in steps of their range.
+    // Errors of bytes are measured against their range.
     const bool bytes = op->dst[d].dtype == DType::kU8 || op->dst[d].dtype == DType::kS8;
     if (bytes) largest = 255;
     outcome.error = std::max(outcome.error, largest > 0 ? error / largest : error);

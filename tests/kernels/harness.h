@@ -17,7 +17,7 @@ using Values = std::vector<double>;  // dense, row-major
 enum class Layout { kPlain, kChannelsLast, kBlocked16, kBlocked8, kGaps };
 const char* layoutText(Layout layout);
 
-// Inputs of a case with the reference's answer; made once per case.
+// Inputs of a case with the reference's result; made once per case.
 struct Problem {
   OpSpec spec;
   std::vector<TensorDesc> src;  // row-major
@@ -41,25 +41,25 @@ class Buffer {
 
 void writeTensor(const TensorDesc& desc, const Values& values, void* data);
 Values readTensor(const TensorDesc& desc, const void* data);
-// Padded channels of a blocked tensor are zero.
+// True if the padded channels of a blocked tensor are zero.
 bool paddingIsZero(const TensorDesc& desc, const void* data);
 
 struct Conditions {
   Layout layout = Layout::kPlain;
   std::int32_t threads = 1;
   std::string isa = "avx512_core";
-  int alias_src = -1;  // dst[0] lies in this source's memory, where the operation allows it
+  int alias_src = -1;  // dst[0] lies in this source's memory if the operation allows it
 };
 
 struct Outcome {
   bool declined = false;
   std::string reason;
   bool aliased = false;  // alias_src was applied
-  std::string problem;   // non-empty: what is wrong
+  std::string problem;   // the fault; empty if there is none
   double error = 0;      // max|result - expected| / max|expected|
 };
 
-// The case's sources in `layout` where their rank allows, and everything a kernel is asked with.
+// Makes the arguments of a kernel: the case's sources in `layout` if their rank allows it, and everything else.
 PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& conditions, WeightCache* cache,
                      std::vector<std::unique_ptr<Buffer>>* constants);
 

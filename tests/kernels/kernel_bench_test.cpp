@@ -1,9 +1,9 @@
 // Speed of the cases marked for it, in one command:
 //   kernel_tests --gtest_also_run_disabled_tests --gtest_filter=KernelBench.DISABLED_Layers   (network layers), or _All,
 //   or _Int8 (the same layers in u8 and s8, against the library's FP32)
-// Per case and number of threads one line for each kernel and layout that it works in: time (the fastest of runs that take
-// rounds, on operands in the layouts that the operation asked for), speed, share of the FMA peak measured here, and how many
-// times as fast as the library's best.
+// Prints one line per case, number of threads, kernel and layout: time (the fastest of interleaved runs, on operands in
+// the layouts that the operation asked for), speed, share of the FMA peak measured here, and the speed-up over the
+// library's best.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 double secondsSince(Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); }
 
-// One prepared operation with memory of its own.
+// One prepared operation with its own memory.
 struct Contender {
   std::string kernel, layouts;
   DType dtype = DType::kF32;  // of the first source
@@ -132,7 +132,7 @@ void benchCase(const KernelList& list, const Case& test, int threads, double pea
   race(problem, test.spec, threads, peak, &contenders);
 }
 
-// A layer in FP32 as one of integers: scales and bias first, requantized at the end.
+// Turns a layer in FP32 into one of integers: scales and bias first, requantized at the end.
 Case integersOf(const Case& test) {
   OpSpec spec = parseOpSpec(test.spec);
   Case integers = test;

@@ -1,5 +1,5 @@
-// Every case of the table on every kernel of its list, in all layouts, on one and two threads, for lower instruction
-// sets and with results in the memory of a dying source, against the reference.
+// Every case of the table on every kernel of its list against the reference: in all layouts, on one and two threads, on
+// lower instruction sets, and with results in the memory of a dying source.
 #include <gtest/gtest.h>
 
 #include "kernels/kernel_list.h"
@@ -20,7 +20,7 @@ class KernelCases : public testing::TestWithParam<Case> {
            conditions.isa + " alias " + std::to_string(conditions.alias_src);
   }
 
-  // Returns whether the kernel took the case.
+  // Returns the outcome, which says whether the kernel accepted the case.
   static Outcome check(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions) {
     SCOPED_TRACE(std::string(kernel.name()) + " " + test.spec + " " + text(conditions));
     const Outcome outcome = runCase(kernel, test, problem, conditions);
@@ -38,7 +38,7 @@ TEST_P(KernelCases, AgreesWithReference) {
   const auto& candidates = list().candidates(problem.spec.kind, DeviceKind::kCpu);
   bool taken = false;
   for (const Kernel* kernel : candidates) {
-    if (kernel == candidates.back() && test.bench) break;  // the reference is too slow for large cases again and again
+    if (kernel == candidates.back() && test.bench) break;  // the reference is too slow to repeat large cases
     const std::string name = kernel->name();
     const bool simd = name.find("_simd") != std::string::npos, narrow = name.find("_bf16") != std::string::npos;
     for (const Layout layout :
@@ -70,7 +70,7 @@ TEST_P(KernelCases, AgreesWithReference) {
   EXPECT_TRUE(taken || test.kernel.empty()) << test.kernel << " is not in the list";
 }
 
-// Layers of networks are large: one layout each.
+// Layers of networks are large, so each is tried in one layout.
 class LayerCases : public KernelCases {};
 
 TEST_P(LayerCases, AgreesWithReference) {

@@ -1,4 +1,4 @@
-// Layers of networks that people run, as shapes: what the speed of convolutions and linear layers is judged by.
+// Shapes of layers in well-known networks, by which the speed of convolutions and linear layers is judged.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {

@@ -76,7 +76,7 @@ const std::vector<Case>& bf16Cases() {
   return cases;
 }
 
-// The same operands in FP16, of what takes it: products that native code declines everywhere but on few CPUs go by FP32.
+// The same operands in FP16 for the kinds that accept it; products that native code declines on most CPUs go by FP32.
 const std::vector<Case>& f16Cases() {
   static const std::vector<Case> cases = [] {
     std::vector<Case> made;
@@ -96,7 +96,7 @@ const std::vector<Case>& f16Cases() {
       source.dtype = DType::kF16;
       return source;
     };
-    // Whole models in FP16 have such a bias, too.
+    // A bias in FP16, as models that are FP16 as a whole have it.
     made.push_back({"linear{}|relu",
                     {f16(S::of({5, 33})), f16(S::weight({17, 33})), f16(S::weight({17}))},
                     "linear_onednn_upconverted_floats",

@@ -1,4 +1,4 @@
-// Steps fetch what the next one reads first: what they are told lies in memory that lives, and no result depends on it.
+// Steps prefetch the first reads of the next one: the announced memory is alive, and no result depends on it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 using S = Source;
 
-// One operation by one kernel, and the memory that it runs on.
+// One operation prepared by one kernel, and the memory that it runs on.
 class PreparedCase {
  public:
   PreparedCase(const std::string& kernel, const Case& test, std::int32_t threads) : problem_(makeProblem(test, false)) {

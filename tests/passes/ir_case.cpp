@@ -51,7 +51,7 @@ at::ScalarType dtypeFromName(const std::string& name) {
   throw std::invalid_argument("unknown dtype " + name);
 }
 
-// "%name rest" to {name, rest}.
+// Splits "%name rest" into {name, rest}.
 std::pair<std::string, std::string> named(const std::string& text) {
   const auto space = text.find(' ');
   if (text.empty() || text[0] != '%' || space == std::string::npos) throw std::invalid_argument("expected %name value");
@@ -226,7 +226,7 @@ void blessCase(const IrCase& test, const std::string& expectation) {
       out << expectation;
       continue;
     }
-    // The old expectation: its graph and constants; other directives and blank lines stay.
+    // Removes the old expectation: its graph and constants; other directives and blank lines stay.
     const bool is_old =
         where == Where::kExpectation && !line.empty() && (line[0] != '#' || line.rfind("# const ", 0) == 0);
     if (!is_old) out << line << "\n";

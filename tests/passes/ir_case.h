@@ -19,8 +19,7 @@
 //                                       latter with bits=4 group=32; equalization=1: layers are levelled
 //
 // Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn,
-// rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or
-// values(1,2,3,4; 2,2), scalar(2.5).
+// rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or values(1,2,3,4; 2,2), scalar(2.5).
 #pragma once
 
 #include <map>
@@ -34,7 +33,7 @@
 
 namespace ipex_studio {
 
-// A fingerprint that tells constants apart without printing them.
+// A fingerprint that distinguishes constants without printing them.
 struct Fingerprint {
   at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> sizes;
@@ -67,7 +66,7 @@ struct IrCase {
   Precision precision = Precision::kFp32;
   std::string recipe;  // as written
   bool numeric = true;
-  std::string error;  // set when the text itself is wrong
+  std::string error;  // set if the text itself is wrong
 };
 
 inline void PrintTo(const IrCase& test, std::ostream* out) { *out << test.title; }
@@ -75,10 +74,10 @@ inline void PrintTo(const IrCase& test, std::ostream* out) { *out << test.title;
 // All cases of a file; a malformed one carries `error`.
 std::vector<IrCase> readCases(const std::string& path);
 
-// Replaces what the case expects in its file.
+// Replaces the case's expectation in its file.
 void blessCase(const IrCase& test, const std::string& expectation);
 
-// The value of an expression; the same for the same name and expression.
+// Returns the value of an expression; the same for the same name and expression.
 torch::jit::IValue evaluate(const std::string& name, const std::string& expression);
 
 }  // namespace ipex_studio

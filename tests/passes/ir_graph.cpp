@@ -112,7 +112,7 @@ class Canonicalizer {
   std::unordered_map<const Value*, std::string> names_;
 };
 
-// Facts the tests never state.
+// Removes facts that the tests never state.
 std::string withoutLayout(const std::string& text) {
   static const std::regex layout(R"(, strides=\[[^\]]*\](, requires_grad=\d)?(, device=\w+)?)");
   static const std::regex scalar_layout(R"(\(requires_grad=\d(, device=\w+)?\))");
@@ -121,7 +121,8 @@ std::string withoutLayout(const std::string& text) {
                             "()");
 }
 
-// PyTorch 2.5 gave attention one more argument, enable_gqa: as false as is_causal, which stands two places before it.
+// PyTorch 2.5 added the argument enable_gqa to attention, which must be false here. Repeats is_causal, two places
+// before it, which is false as well.
 std::string withNewArguments(const std::string& text) {
   const auto schema = c10::Dispatcher::singleton().findSchema({"aten::scaled_dot_product_attention", ""});
   if (!schema || schema->schema().arguments().size() < 8) return text;
@@ -155,7 +156,7 @@ std::shared_ptr<Graph> parseGraph(const std::string& given, const NamedTensors& 
     constant->setDebugName(name);
   }
   for (const auto& [name, value] : values) {
-    const bool is_constant = constants.count(name) != 0;  // renamed above; the placeholder is gone
+    const bool is_constant = constants.count(name) != 0;  // renamed above; the placeholder no longer exists
     const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
     if (!is_constant && !is_number) value->setDebugName(name);
   }
@@ -198,7 +199,7 @@ std::string printExpectation(Graph& graph, const NamedTensors& constants) {
       continue;
     }
     node->output()->setDebugName(name);
-    node->removeAttribute(torch::jit::attr::value);  // small tensors would be printed, on several lines
+    node->removeAttribute(torch::jit::attr::value);  // small tensors would be printed on several lines
     if (is_new) prints += fmt::format("# const %{} {}\n", name, print.text());
   }
   std::istringstream lines(withoutLayout(graph.toString(false)));

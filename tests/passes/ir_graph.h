@@ -14,19 +14,19 @@ namespace ipex_studio {
 
 using NamedTensors = std::map<std::string, at::Tensor>;
 
-// Names in `constants` stand for tensor constants in the text. Throws what the parser throws.
+// Parses a graph; names in `constants` stand for tensor constants in the text. Throws the parser's exceptions.
 std::shared_ptr<torch::jit::Graph> parseGraph(const std::string& text, const NamedTensors& constants);
 
 // Text that is equal for graphs which compute the same in the same order: values numbered, constants where they are
-// used, tensor constants as tensor#k and their fingerprints aside. `known` overrides the fingerprint of the constants
-// named so.
+// used, tensor constants as tensor#k with their fingerprints beside the text. `known` overrides the fingerprints of the
+// constants of those names.
 struct CanonicalGraph {
   std::string text;
   std::vector<Fingerprint> tensors;
 };
 CanonicalGraph canonicalGraph(const torch::jit::Graph& graph, const std::map<std::string, Fingerprint>& known = {});
 
-// The text of an expectation: constants of the case by their name, others by a fingerprint line before the graph.
+// Prints an expectation: constants of the case by their name, others by a fingerprint line before the graph.
 std::string printExpectation(torch::jit::Graph& graph, const NamedTensors& constants);
 
 // Runs a copy of the graph in the interpreter, unoptimized. `inputs` may be changed by the graph.

@@ -98,7 +98,7 @@ std::string compareTensor(const at::Tensor& actual, const at::Tensor& expected, 
   return fmt::format("{}: differs by {:.3g} of {:.3g}\n", what, difference, largest);
 }
 
-// Names the tensors that share memory: a pass must not change what a caller may write to.
+// Names the tensors that share memory: a pass must not change which memory a caller may write to.
 std::string sharing(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
   std::string text;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -201,7 +201,7 @@ std::string compareGraph(const IrCase& test, Graph& before, Graph& after, const 
   return wrong;
 }
 
-// "KEY=low..high KEY=fp32 …" as a recipe; every key names an operation, too.
+// Turns "KEY=low..high KEY=fp32 …" into a recipe; every key names an operation, too.
 std::string recipeText(const std::string& written) {
   Recipe recipe;
   std::istringstream words(written);
@@ -254,7 +254,7 @@ std::string runParsed(const IrCase& test, bool bless) {
   OptimizeOptions options;
   options.precision = test.precision;
   options.weight_bits = 8;
-  options.capabilities = Capabilities{true, true};  // whatever this machine has
+  options.capabilities = Capabilities{true, true};  // independent of this machine
   if (test.precision == Precision::kInt8) options.quantization_recipe = recipeText(test.recipe);
   RemarkCollector first;
   runPipeline(*graph, origins, passes, options, first);

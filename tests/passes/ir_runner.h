@@ -1,4 +1,5 @@
-// Runs one .ir case: the rewritten graph as a whole, lint, idempotence, origins, remarks, aliasing and the numbers.
+// Runs one .ir case: compares the whole rewritten graph, and checks lint, idempotence, origins, remarks, aliasing and
+// numbers.
 #pragma once
 
 #include <string>
@@ -7,11 +8,11 @@
 
 namespace ipex_studio {
 
-// Empty when everything holds, else what does not, for a person to read. With `bless` a graph that differs is written
+// Returns the failures for a person to read, empty if everything holds. With `bless` a graph that differs is written
 // into the file as the new expectation instead.
 std::string runCase(const IrCase& test, bool bless = false);
 
-// Makes the operators of ipex_studio:: known, where their library was built.
+// Loads the operators of ipex_studio:: if their library was built.
 bool loadOperators();
 
 }  // namespace ipex_studio

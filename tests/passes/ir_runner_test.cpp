@@ -1,4 +1,4 @@
-// The runner itself: it must refuse what is wrong.
+// The runner itself refuses cases that are wrong.
 #include <gtest/gtest.h>
 
 #include "tests/passes/ir_runner.h"

@@ -1,5 +1,5 @@
-// Every case of every .ir file below tests/passes is one test; IPEX_IR=FILE runs those of another file alone, such as one
-// that --dump wrote.
+// Every case of every .ir file below tests/passes is one test. IPEX_IR=FILE runs the cases of another file instead,
+// such as one that --dump wrote.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<IrCase> allCases() {
   return cases;
 }
 
-// IPEX_BLESS=1 writes what the passes do now into the files; the difference is then read before it is committed.
+// IPEX_BLESS=1 writes the current results of the passes into the files; read the difference before you commit it.
 bool bless() {
   const char* wish = std::getenv("IPEX_BLESS");
   return wish != nullptr && std::string(wish) == "1";

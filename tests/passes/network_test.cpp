@@ -41,14 +41,14 @@ std::vector<std::string> networkNames() {
   for (const auto& file : fs::directory_iterator(std::string(IPEX_BINARY_DIR) + "/models", missing)) {
     const std::string name = file.path().filename().string();
     const std::size_t end = name.rfind(".io.pt");
-    // Recorded cases hold no arguments that are numbers, which two of them have.
+    // Recorded cases hold no arguments that are numbers, but two networks have such arguments.
     const bool numbers = name.find("stateful") != std::string::npos || name.find("dynamic") != std::string::npos;
     if (end != std::string::npos && !numbers) names.insert(name.substr(0, end));
   }
   return {names.begin(), names.end()};
 }
 
-// The reference it was compared with.
+// Expects right results; returns the reference that they were compared with.
 std::string expectRight(const Network& network, const OptimizeOptions& options) {
   std::string reference;
   try {
@@ -76,7 +76,7 @@ TEST(Networks, EachPassDisabledInTurn) {
     const Network network = readNetwork(names[n]);
     ASSERT_FALSE(network.sequences.empty());
     EXPECT_EQ(expectRight(network, {}), "fp64");
-    // Every pass with every network in a campaign, else with one of them.
+    // A campaign tries every pass with every network, a normal run with one of them.
     for (std::size_t p = 0; p < passes.size(); ++p) {
       if (!campaign && p % names.size() != n) continue;
       SCOPED_TRACE(passes[p]);
@@ -87,7 +87,7 @@ TEST(Networks, EachPassDisabledInTurn) {
   }
 }
 
-// A random half of the passes: no pass may rely on another for being right.
+// A random half of the passes is switched off: no pass may rely on another for correctness.
 TEST(Networks, AnyPassesDisabled) {
   const std::vector<std::string> names = networkNames();
   if (names.empty()) GTEST_SKIP() << "no networks: run ctest -R export_tiny_models first";

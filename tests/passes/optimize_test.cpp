@@ -1,4 +1,5 @@
-// Optimized models against eager: networks, control flow, writes, side effects, other sizes, odd types.
+// Optimized models against eager: networks, control flow, writes, side effects, other sizes, odd types. One concept in
+// spite of its length: each test is one kind of model through optimizeModel.
 #include "passes/optimize.h"
 
 #include <gtest/gtest.h>
@@ -190,7 +191,7 @@ TEST(Optimize, Writes) {
   }
 }
 
-// Scripted transformers pack padded batches so: such a tensor has no sizes that could be asked for.
+// Scripted transformers pack padded batches as nested tensors, which have no sizes to ask for.
 TEST(Optimize, NestedTensors) {
   Module model = scriptModule(R"(
 def forward(self, x, given):
@@ -250,7 +251,7 @@ TEST(Optimize, SplitsAtOtherSizes) {
   EXPECT_ANY_THROW(call(two.module, {at::randn({3, 3})}));  // as in eager
 }
 
-// A dimension of 1 that is larger later: never another meaning of negative dimensions.
+// A dimension of 1 that is larger later must not change the meaning of negative dimensions.
 TEST(Optimize, SqueezeOfWhatGrows) {
   const Module module = scriptModule(
       "def forward(self, x):\n    y = torch.relu(x).squeeze(1)\n    return torch.softmax(y, -1), y.sum(-1)\n");
@@ -263,7 +264,7 @@ TEST(Optimize, SqueezeOfWhatGrows) {
   }
 }
 
-// Sizes that were equal in the example are not the same size.
+// Sizes that happen to be equal in the example are not the same size.
 TEST(Optimize, CoincidencesOfTheExample) {
   for (const char* source : {
            "def forward(self, x, y):\n    return torch.relu(x.expand([y.size(0), -1])) + y\n",
@@ -282,7 +283,7 @@ TEST(Optimize, CoincidencesOfTheExample) {
               {at::randn({3, 4}), at::randn({3, 4})}});
 }
 
-// Operations fused at equal sizes are computed apart if one side is larger now.
+// Operations fused at equal sizes are computed separately if one side is larger later.
 TEST(Optimize, FusedOperandsThatBroadcastLater) {
   const Weights weights{{"w", weight({4, 4})}, {"c", weight({3, 4, 1, 1})}, {"g", at::rand({4})}, {"b", weight({4})}};
   const auto sequence = [](std::int64_t n, std::int64_t m) {
@@ -390,7 +391,7 @@ TEST(Optimize, ResultsAreHeldAcrossCalls) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(difference(held[i], call(eager, {inputs[i]})), "") << i;
 }
 
-// pytorch#86527: the stock optimizer writes a convolution's clipped result where its plain result is still read.
+// pytorch#86527: the stock optimizer writes a convolution's clipped result over its plain result, which is still read.
 TEST(Optimize, KnownWrongResultClipAndFloor) {
   const Weights weights{{"w", weight({16, 8, 3, 3})}, {"b", weight({16})}};
   expectSame(scriptModule(R"(
@@ -429,8 +430,8 @@ def forward(self, x):
              {{x4()}});
 }
 
-// A value that only the region behind an interpreter's node reads is computed there: the cache's view is never copied
-// to cross.
+// A value that is read only by the region behind an interpreter node is computed there, so that the view of the cache
+// is never copied to cross.
 TEST(Optimize, LateReadersKeepTheirViews) {
   const OptimizedModel result = expectSame(scriptModule(R"(
 def forward(self, x, cache):

@@ -1,4 +1,5 @@
-// Random TorchScript through all passes, compared with eager. A failing program is reduced to the statements that matter.
+// Random TorchScript through all passes, compared with eager. A failing program is reduced to the statements that
+// matter. One concept in spite of its length: the generator, the comparison and the reducer of one kind of program.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ struct Program {
     return text + "    return " + fmt::format("{}", fmt::join(outputs, ", ")) + "\n";
   }
 
-  // Without statement `at` and all that depends on it. No outputs left: nothing to test.
+  // Returns the program without statement `at` and all that depends on it. Without outputs there is nothing to test.
   Program without(std::size_t at) const {
     Program smaller{{}, {}, weights};
     std::vector<std::string> gone{statements[at].result};
@@ -78,7 +79,7 @@ class Generator {
   }
 
  private:
-  // Sizes at a batch of 2.
+  // A value and its sizes at a batch of 2.
   struct Known {
     std::string name;
     std::vector<std::int64_t> sizes;
@@ -280,7 +281,7 @@ class Generator {
     add(fmt::format("torch.cat([{}, {}], 1)", a.name, b.name), {a.name, b.name}, sizes);
   }
 
-  // Forms that passes recognise.
+  // Adds decomposed forms that passes recognise.
   void decomposed() {
     const Known x = *find([](const Known&) { return true; });
     static const std::vector<const char*> kForms = {"{0} * 0.5 * (1 + torch.erf({0} / 1.4142135623730951))",
@@ -297,7 +298,7 @@ class Generator {
         {x.name}, x.sizes);
   }
 
-  // Operations that depend on order or on places, as far as rounding cannot choose another result.
+  // Adds operations that depend on order or on indices, as far as rounding cannot choose another result.
   void ordered() {
     const Known x = *find([](const Known& value) { return value.sizes.size() >= 2; });
     static const std::vector<const char*> kSame = {"torch.sort({0}, -1)[0]",
@@ -321,7 +322,7 @@ class Generator {
         sizes);
   }
 
-  // A write into a fresh value, seen by whoever reads it later.
+  // Adds a write into a new value, visible to later readers.
   void inPlace() {
     const Known* found = find([](const Known& value) { return value.name[0] == 'v'; });
     if (found == nullptr) return;
@@ -373,13 +374,13 @@ class Generator {
   std::vector<Known> values_;
 };
 
-// The rule for models, with room for what thousands of programs bring: sums of unlike order, results that are all but 0.
+// The rule for models, loosened for thousands of programs: sums in another order, results close to 0.
 bool wrong(const AccuracyRecord& record) {
   const bool close = record.max_abs > 0 && (record.max_rel <= 1e-4 || record.max_abs <= 1e-6);
   return !record.pass && !close;
 }
 
-// The rewritten graph and the plans of its regions.
+// The text of the rewritten graph and of its regions' plans.
 std::string graphsOf(const OptimizedModel& result) {
   std::string text = "\n" + result.rewritten.get_method("forward").graph()->toString(false);
   for (const IValue& region : regionObjects(result.module))
@@ -387,7 +388,8 @@ std::string graphsOf(const OptimizedModel& result) {
   return text;
 }
 
-// Empty when the optimized program does as eager does. What eager refuses is no failure.
+// Returns the failure; empty if the optimized program gives eager's results. A program that eager refuses is no
+// failure.
 std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
   std::optional<Module> module;
   try {
@@ -456,7 +458,7 @@ TEST(RandomGraphs, GiveWhatEagerGives) {
   }
 }
 
-// The reducer keeps what matters and nothing else.
+// The reducer keeps the statements that matter and nothing else.
 TEST(RandomGraphs, ReducerDropsDependents) {
   const Program program{{{"v0", "torch.relu(x)", {"x"}},
                          {"v1", "torch.tanh(v0)", {"v0"}},

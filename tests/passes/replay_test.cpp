@@ -1,4 +1,4 @@
-// Files of --dump are read back as the graphs they were, by the runner of .ir cases, and without the model.
+// Files of --dump are read back as the same graphs by the runner of .ir cases, without the model.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -45,7 +45,7 @@ class Replay : public ::testing::Test {
 
 Value* constant(Graph& graph, const at::Tensor& tensor) { return graph.insertConstant(tensor); }
 
-// x + c for each, so that every constant is used.
+// Adds up x and all others, so that every constant is used.
 Value* sum(Graph& graph, Value* x, const std::vector<Value*>& others) {
   Value* one = graph.insertConstant(1);
   for (Value* other : others) x = graph.insert(torch::jit::aten::add, {x, other, one});
@@ -125,7 +125,8 @@ TEST_F(Replay, ListsOfTensorsUnusedModulesAndOtherConstants) {
 
 bool throwing(Graph&, PassContext&) { throw std::runtime_error("no such thing"); }
 
-// A pass fails in the middle of the real pipeline; its file alone gives the graph, and the pass before finds nothing.
+// A pass fails in the middle of the real pipeline: its file alone gives the graph, and the pass before it finds nothing
+// to do.
 TEST_F(Replay, ReproducerOfAFailedPassRunsAlone) {
   const IrCase network = readBack(R"(# pass: fold-batch-norm
 # case: network
@@ -167,7 +168,7 @@ graph(%x : Float(1, 3, 8, 8)):
   EXPECT_NE(runCase(reproducer[0]).find("not the expected one"), std::string::npos) << "nothing was folded";
 }
 
-// Expectations that IPEX_BLESS writes must read back, also with small, equal or unused constants.
+// Expectations that IPEX_BLESS writes read back, also with small, equal or unused constants.
 TEST_F(Replay, BlessedExpectationsReadBack) {
   Graph graph;
   Value* x = graph.addInput("x");

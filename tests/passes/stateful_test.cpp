@@ -1,4 +1,4 @@
-// Models with state: the same sequence from the same state, whatever was rewritten between reading and writing it.
+// Models with state give the same sequence from the same state, whatever is rewritten between reading and writing it.
 #include <gtest/gtest.h>
 
 #include "tests/core/graph/script_models.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the fixture's names
 
-// A voice detector in small: convolutions, then a recurrent cell that keeps its state between calls.
+// A small voice detector: convolutions, then a recurrent cell that keeps its state between calls.
 Module recurrent() {
   return scriptModule(R"(
 def reset(self):

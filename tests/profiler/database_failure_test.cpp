@@ -1,4 +1,4 @@
-// profile.db when things go wrong: foreign and hostile files, full disks, several at once, kill -9.
+// profile.db under failures: foreign and hostile files, full disks, several processes at once, kill -9.
 #include "profiler/database.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class DatabaseFailureTest : public ::testing::Test {
   TempDirectory directory_;
 };
 
-// ---- Files that are not as they should be.
+// ---- Damaged and foreign files.
 
 TEST_F(DatabaseFailureTest, RefusesWhatIsNoProfileDatabase) {
   std::ofstream(directory_.file("text.db")) << std::string(5000, 'x');
@@ -65,7 +65,7 @@ TEST_F(DatabaseFailureTest, RefusesWhatIsNoProfileDatabase) {
 }
 
 TEST_F(DatabaseFailureTest, DirectoryThatCannotBeWrittenIsSaidAtOnce) {
-  // /proc refuses everybody, root included.
+  // /proc refuses writes by everybody, root included.
   EXPECT_THAT(refusedFile([] { Database::open("/proc/self/profile.db", OpenMode::kReadWrite); }),
               HasSubstr("/proc/self/profile.db cannot be "));
 }
@@ -117,7 +117,7 @@ TEST_F(DatabaseFailureTest, DamagedPagesAreNamed) {
   EXPECT_THAT(refusedFile([&] { create().job(1); }), HasSubstr("is damaged"));
 }
 
-// ---- Several at once, and things that fail on the way.
+// ---- Several processes at once, and failures on the way.
 
 TEST_F(DatabaseFailureTest, ReadersSeeWholeJobsWhileOneWrites) {
   create();
@@ -154,7 +154,7 @@ TEST_F(DatabaseFailureTest, FullDiskIsOneSentenceAndLosesNothing) {
                         "it held before is intact."));
 }
 
-// The same without root: a limit on the size of files.
+// A full disk without root rights: a limit on the size of files.
 TEST_F(DatabaseFailureTest, FileSizeLimitIsOneSentenceAndLosesNothing) {
   Database database = create();
   database.record(smallJob());
@@ -174,7 +174,7 @@ TEST_F(DatabaseFailureTest, FileSizeLimitIsOneSentenceAndLosesNothing) {
   EXPECT_EQ(database.jobs().size(), 2u);
 }
 
-// Writes jobs for ever and says on `pipe` which ones were acknowledged. The second connection is opened anew each
+// Writes jobs forever and reports on `pipe` which ones were acknowledged. The second connection is opened again each
 // round, so that creation and recovery are hit as well.
 [[noreturn]] void writeUntilKilled(const std::string& path, int pipe, std::uint64_t first_seed) {
   try {

@@ -1,4 +1,4 @@
-// profile.db: what is written is read back, and views agree with statistics.h.
+// profile.db: written records are read back, and views agree with statistics.h.
 #include "profiler/database.h"
 
 #include <fmt/format.h>
@@ -189,7 +189,7 @@ TEST_F(DatabaseTest, RemembersInputsTrustAndTuning) {
   database.putTunings({{key, {"conv 1x1", 2, {fast, refused}}}});
   const auto known = database.tunings("cpu", "avx512_core");
   ASSERT_EQ(known.size(), 2u);
-  EXPECT_TRUE(known[0].second.candidates.empty());  // the default choice is one, too
+  EXPECT_TRUE(known[0].second.candidates.empty());  // the default choice is a choice, too
   const TuningEntry& conv = known[1].second;
   EXPECT_EQ(conv.effort, 2);
   ASSERT_EQ(conv.candidates.size(), 2u);
@@ -256,7 +256,7 @@ TEST(DefaultDatabasePath, FollowsXdg) {
   setenv("HOME", old_home.c_str(), 1);
 }
 
-// Not an assertion on time, which depends on the disk: the value is printed for the record.
+// Asserts no time, which depends on the disk: the value is printed for the record.
 TEST_F(DatabaseTest, RecordingTwoHundredStepsTakesLittle) {
   Database database = create();
   const JobRecord job = syntheticJob(1, {66, 400});

@@ -1,4 +1,4 @@
-// Exports: valid in their format, complete, and harmless whatever the model's names hold.
+// Exports are valid in their format, complete, and harmless whatever the model's names hold.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using testing::syntheticJob;
 
 constexpr const char* kHostile = "<script>alert('x')</script>\"&\x1b[31m\xff\xe2\x80\xae,=1+1\n";
 
-// Every name that a model file decides.
+// A job with hostile text in every name that a model file decides.
 JobRecord hostileJob() {
   JobRecord job = syntheticJob(3, {2, 20});
   job.model.path = std::string("dir/") + kHostile;
@@ -172,7 +172,7 @@ TEST(ExportTrace, IsJsonWithOneCompleteEventPerSample) {
   EXPECT_EQ(json::parse(traceJson(JobRecord{}))["traceEvents"].size(), 0u);
 }
 
-// Splits CSV as RFC 4180 says.
+// Splits CSV by the rules of RFC 4180.
 std::vector<std::vector<std::string>> parseCsv(const std::string& text) {
   std::vector<std::vector<std::string>> rows(1, std::vector<std::string>(1));
   bool quoted = false;

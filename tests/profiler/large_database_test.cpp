@@ -1,5 +1,5 @@
-// Databases as they get after a year: a thousand runs are listed, and two with thousands of steps compared, in no time. In a
-// campaign every one of the thousand has its five thousand steps.
+// Databases of the size they have after a year: a thousand runs are listed, and two with thousands of steps compared,
+// at once. In a campaign each of the thousand has its five thousand steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,10 +29,10 @@ double bestMs(const std::function<void()>& work) {
   return best;
 }
 
-// Both runs of a job with about so many steps each and few samples of each.
+// A job with two runs of about `steps` steps and few samples of each.
 JobRecord jobWithSteps(std::uint64_t seed, std::int32_t steps) { return testing::syntheticJob(seed, {steps / 3, 10}); }
 
-// Job 1 again and again, with all rows of its steps and their times, in one transaction.
+// Copies job 1 with all rows of its steps and their times, in one transaction.
 void multiplyJob(const std::string& path, std::int64_t jobs) {
   Connection connection(path, false);
   Transaction transaction(connection);
@@ -122,7 +122,7 @@ TEST(LargeDatabase, OpensAndComparesInTime) {
   {
     Database database = Database::open(path, OpenMode::kReadWrite);
     JobRecord small = testing::syntheticJob(1, {1, 5});
-    // A question costs the same however many steps the other runs have.
+    // A query costs the same however many steps the other runs have.
     for (int j = 0; j < 498; ++j) {
       small.started_unix_ns += 1000;
       database.record(small);

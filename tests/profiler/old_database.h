@@ -1,4 +1,4 @@
-// Databases as earlier versions of the program made them.
+// Databases in the form that earlier versions of the program wrote.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Records survive the way to JSON text and back; text from a hostile engine is refused with one sentence.
+// Records survive the conversion to JSON text and back; text from a hostile engine is refused with one sentence.
 #include "core/record/records_json.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The message of a refusal.
+// The message of an expected Error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace ipex_studio::testing {
 
-// "accepted" where `action` throws no Error; its exit code must be `code`.
+// Returns the message, or "accepted" if `action` throws no Error; its exit code must be `code`.
 inline std::string refusal(ExitCode code, const std::function<void()>& action) {
   try {
     action();

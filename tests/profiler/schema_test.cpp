@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kCurrentVersion = 6;
 
-// Statements by "type name", without comments and with spaces only where they separate words.
+// Returns the statements by "type name", without comments and with spaces only where they separate words.
 std::map<std::string, std::string> tablesOf(const std::string& path) {
   Connection connection(path, false);
   std::map<std::string, std::string> tables;
@@ -53,7 +53,7 @@ TEST_F(SchemaTest, MigrationsGiveOldDatabasesTheSameTables) {
     if (version >= 5) Connection(path, true).execute("UPDATE plan_step SET slices = 3");
     const std::int32_t micro_batches = version >= 5 ? 3 : 1;
     const auto before = tablesOf(path);
-    // Reading leaves the tables of an old file alone.
+    // Reading leaves the tables of an old file unchanged.
     EXPECT_EQ(Database::open(path, OpenMode::kReadOnly).job(1).runs.at(0).steps.at(0).micro_batches, micro_batches);
     EXPECT_EQ(tablesOf(path), before);
     EXPECT_NE(before, expected_);

@@ -63,8 +63,8 @@ TEST(Statistics, SameSeedSameInterval) {
   EXPECT_GT(first.high, first.value);
 }
 
-// The machine is twice as slow in every other turn. Both variants suffer alike, so the paired ratio is exact while the
-// unpaired one is not. Rounds may be numbered per variant or across both.
+// The machine is twice as slow in every other round. Both variants are hit alike, so the paired ratio is exact while
+// the unpaired one is not. Rounds may be numbered per variant or across both.
 TEST(Statistics, PairedRoundsShareTheirNoise) {
   Samples a, b;
   Rounds even, odd;
@@ -85,7 +85,7 @@ TEST(Statistics, PairedRoundsShareTheirNoise) {
   EXPECT_GT(independent.high, 5.0);
 }
 
-// Two rounds that disagree: resampling single samples would claim a certainty that is not there.
+// Two rounds that disagree: resampling single samples would claim a precision that is not there.
 TEST(Statistics, RoundsWidenTheInterval) {
   Samples a(20, 100);
   Samples b(20, 100);

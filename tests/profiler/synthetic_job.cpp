@@ -1,3 +1,4 @@
+// Layers, times and remarks of a made-up ResNet-50 job.
 #include "tests/profiler/synthetic_job.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ class Random {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<double>(state_ >> 11) / 9007199254740992.0;
   }
-  // A latency: mostly close to `center`, with a tail to the right.
+  // Draws a latency: mostly close to `center`, with a tail to the right.
   std::int64_t latency(double center) {
     const double noise = (uniform() + uniform() + uniform() - 1.5) * 0.012;
     const double tail = uniform() > 0.97 ? 0.15 * uniform() : 0.0;
@@ -56,7 +57,7 @@ void addOrigins(const std::vector<Layer>& all, ModelRecord& model) {
   model.nodes = static_cast<std::int32_t>(model.origins.size());
 }
 
-// One chain of nodes: enough structure for ids, types and attributes to matter.
+// Makes one chain of nodes, with enough structure for ids, types and attributes to matter.
 std::shared_ptr<GraphSnapshot> snapshot(std::int32_t pass_index, const std::string& after,
                                         const std::vector<Layer>& all, bool fused) {
   auto graph = std::make_shared<GraphSnapshot>();

@@ -1,4 +1,4 @@
-// A job as ResNet-50 would leave it, made from a seed: every field of every record is set.
+// A job like that of a ResNet-50, made from a seed: every field of every record is set.
 #pragma once
 
 #include <cstdint>

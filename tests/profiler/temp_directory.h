@@ -1,4 +1,4 @@
-// A fresh directory that goes with the test.
+// A new directory that is removed at the end of the test.
 #pragma once
 
 #include <stdlib.h>

@@ -78,7 +78,7 @@ TEST_F(TriedTest, TheNewestSearchAndAllWhatIfsAreFoundAgain) {
   database.record(whatIf(40, "layer4"));
   database.record(whatIf(30, "layer3"));
   database.record(plainJob("studio", 50));
-  // Times of other conditions do not belong beside these.
+  // Times under other conditions must not be compared with these.
   JobRecord alone = whatIf(60, "layer1");
   alone.runs.back().threads += 1;
   database.record(alone);

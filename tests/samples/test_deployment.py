@@ -10,7 +10,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.join(ROOT, "build")
 LIBRARY = os.path.join(BUILD, "libipex_studio_ops.so")
 
-# What the loader needs to know of a torch: the name of its library and one function.
+# The parts of a torch that the loader reads: the name of its library and one function.
 OTHER_TORCH = """
 #include <string>
 namespace at {

@@ -20,7 +20,8 @@ layers = [layer for _ in range(4) for layer in (torch.nn.Conv2d(512, 512, 3, pad
 torch.jit.save(torch.jit.trace(torch.nn.Sequential(*layers).eval(), torch.randn(1, 512, 14, 14)), sys.argv[1])
 """
 
-# Loads, runs, and says what it got and where its memory is; stays until its input ends, so that several are there at once.
+# Loads, runs, and reports its results and where its memory lies; stays until its input ends, so that several run at
+# once.
 LOADER = """
 import hashlib, json, sys, torch
 torch.set_num_threads(1)
@@ -159,7 +160,7 @@ class PreparedWeights(unittest.TestCase):
     def test_weights_of_another_training_are_noticed(self):
         shutil.copy(self.retrained + ".weights", self.weights)
         self.expect_packing("belongs to another export")
-        # Its own export takes it.
+        # The export of the same weights uses the file.
         self.assertEqual(Loader(self.retrained).end().said["maps"], 1)
 
     def test_other_instructions_are_noticed(self):

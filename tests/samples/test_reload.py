@@ -14,7 +14,7 @@ import torch
 
 BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build"
 MODELS = os.path.join(BUILD, "models")
-# One of each family; those with arguments that are no tensors are tested elsewhere.
+# One network of each family; those with arguments that are no tensors are tested elsewhere.
 NAMES = ["tiny_resnet", "tiny_mobilenet", "tiny_bert", "tiny_dlrm", "tiny_unet", "tiny_shufflenet", "tiny_aliases"]
 
 

@@ -43,7 +43,7 @@ class Documents(unittest.TestCase):
 
     def test_retired_terms_stay_retired(self):
         files = [ROOT / path for path in rooms.source_files()] + DOCUMENTS
-        # The two places that read what earlier versions wrote.
+        # The two files that read names of earlier versions.
         readers = {ROOT / "core/op/op_kinds.cpp", ROOT / "core/record/tuning_store.cpp"}
         found = [f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}" for path in files if path not in readers
                  for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if RETIRED.search(line)]

@@ -41,7 +41,7 @@ class Structure(unittest.TestCase):
                 rooms.parse_rooms(text)
 
     def test_rooms_have_no_cycles(self):
-        # A folder's root lists what stands in its rooms, which see its headers: only what is included counts.
+        # A folder's root lists the contents of its rooms, which include its headers, so only the includes count.
         arrows = {room.name: room.rooms for room in rooms.read_rooms().values()}
         self.assertEqual(len(list(graphlib.TopologicalSorter(arrows).static_order())), len(arrows))
 

@@ -11,7 +11,7 @@
 
 namespace ipex_studio::testing {
 
-// Starts Xvfb when DISPLAY is not set and ends it with the tests. Without Xvfb the tests fail, they are not skipped.
+// Starts Xvfb if DISPLAY is not set and ends it with the tests. Without Xvfb the tests fail; they are not skipped.
 class Display {
  public:
   Display() {
@@ -23,7 +23,7 @@ class Display {
       close(ends[0]);
       dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
       const std::string number = std::to_string(ends[1]);
-      // Without -noreset it restarts, and refuses connections meanwhile, whenever its last window closes.
+      // Without -noreset Xvfb restarts, and refuses connections meanwhile, whenever its last window closes.
       execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", number.c_str(), "-screen", "0", "1280x1024x24", "-nolisten",
              "tcp", nullptr);
       _exit(127);

@@ -1,4 +1,4 @@
-// Dear ImGui with neither window nor OpenGL: frames are built and thrown away.
+// Dear ImGui without a window or OpenGL: frames are built and thrown away.
 #pragma once
 
 #include <imgui.h>
@@ -36,7 +36,7 @@ class NullUi {
     return ImGui::GetDrawData()->TotalVtxCount;
   }
 
-  // Presses and releases the left button at a place, one frame each.
+  // Presses and releases the left button at a position, one frame each.
   void click(float x, float y, const std::function<void()>& draw) {
     feedMousePosition(x, y);
     frame(draw);

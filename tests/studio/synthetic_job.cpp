@@ -1,4 +1,4 @@
-// See synthetic_job.h.
+// Jobs, snapshots and hostile strings made up for tests.
 #include "tests/studio/synthetic_job.h"
 
 #include <cmath>

@@ -14,17 +14,17 @@ struct SyntheticOptions {
   bool runs = true;    // false: nothing measured
 };
 
-// Deterministic.
+// Makes the same job each time.
 std::shared_ptr<const JobRecord> resnetJob(const SyntheticOptions& options = {});
 
-// Status kDone with chips, log and threads as a session would set them.
+// Status kDone with chips, log and threads as a session sets them.
 SnapshotParts donePartsOf(const JobRecord& job);
 SnapshotPtr resnetSnapshot();
 
 // A graph of `nodes` nodes: a chain with some skips.
 std::shared_ptr<const JobRecord> chainJob(std::int32_t nodes);
 
-// Strings that break careless programs in every field.
+// A job with strings in every field that break careless programs.
 std::shared_ptr<const JobRecord> hostileJob();
 
 // A source that shows one snapshot and remembers commands.
@@ -35,7 +35,7 @@ class FixedSource : public SnapshotSource {
   void setWakeup(std::function<void()> wake) override { wake_ = std::move(wake); }
   void post(Command command) override { posted.push_back(std::move(command)); }
 
-  // Wakes the window as a session with news does; from any thread while a window is open.
+  // Wakes the window as a session with news does; callable from any thread while a window is open.
   void wake() {
     if (wake_) wake_();
   }

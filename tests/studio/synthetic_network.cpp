@@ -1,4 +1,4 @@
-// See synthetic_network.h.
+// The layers of ResNet-50, and edits of the list.
 #include "tests/studio/synthetic_network.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// ResNet-50 as a list of operations with shapes: what made-up passes rewrite.
+// ResNet-50 as a list of operations with shapes, which made-up passes rewrite.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct Op {
   int in_channels = 0;
   int kernel = 0;
   int stride = 1;
-  std::vector<std::string> post;  // fused onto it
+  std::vector<std::string> post;  // operations fused onto it
   bool gone = false;
 
   double flops() const;
@@ -37,7 +37,7 @@ class Network {
 
   std::vector<Origin> origins() const;
   int users(int of) const;
-  // `op` disappears into `into`, which takes its place.
+  // Merges `op` into `into`, which takes its place.
   void merge(int op, int into);
 
   std::vector<Op> ops;
@@ -49,7 +49,7 @@ class Network {
   int relu(const std::string& path, int x);
 };
 
-// Operations in an order that respects their inputs.
+// Returns the operations in an order that respects their inputs.
 std::vector<int> ordered(const Network& net);
 
 }  // namespace ipex_studio::testing

@@ -1,4 +1,4 @@
-// A handful of made-up passes over ResNet-50, each leaving a snapshot, and what was measured then.
+// Made-up passes over ResNet-50, each leaving a snapshot, and made-up measurements of the result.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -224,7 +224,7 @@ class Story {
   std::uint64_t seed_ = 7;
 };
 
-// Results take turns in four places; the first of a block lives longer.
+// Places results in four slots by turns; the first result of a block lives longer.
 void placeInArena(StepRecord* step) {
   const std::int32_t n = step->index;
   step->arena_begin = n % 4 * 3'211'264;
@@ -232,7 +232,7 @@ void placeInArena(StepRecord* step) {
   step->last_use = n % 4 == 0 ? n + 4 : n + 1;
 }
 
-// Two instances that run the profiled iterations one after the other, with some time between the steps.
+// Spreads the profiled iterations over instances, with some time between the steps.
 void spreadOverTime(RunRecord* run, int instances) {
   std::vector<StepTime> others;
   for (std::int32_t thread = 0; thread < instances; ++thread) {

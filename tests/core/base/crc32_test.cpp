@@ -1,3 +1,4 @@
+// CRC-32 against zlib, at once and in pieces.
 #include "core/base/crc32.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Collapsing keeps contents, and does nothing where it cannot work.
 #include "core/base/huge_pages.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-// The kernel decides whether pages move; contents and addresses stay, whatever part of the memory is asked for.
+// The kernel decides whether pages move; contents and addresses stay, whichever part of the memory is named.
 TEST(HugePages, CollapsingKeepsContents) {
   std::vector<std::uint32_t> values(3 * kHugePage / sizeof(std::uint32_t) + 777);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint32_t>(i * 2654435761u);

@@ -73,7 +73,7 @@ TEST(Pbqp, DenseGraphsComeCloseToTheLeast) {
     for (int a = 0; a < count; ++a) {
       for (int b = 0; b < a; ++b) {
         if (random.chance(70)) join(made, random, a, b);
-        if (random.chance(10)) join(made, random, b, a);  // a second edge, the other way round
+        if (random.chance(10)) join(made, random, b, a);  // a second edge, in the other direction
       }
     }
     const Pbqp::Solution solution = made.problem.solve();

@@ -1,3 +1,4 @@
+// SHA-256 against published digests, for both engines, and of files.
 #include "core/base/sha256.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Data sets of every form, and what is said about those that cannot be used.
+// Data sets of every form, and the messages about those that cannot be used.
 #include "core/data/data_set.h"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,7 @@ TEST(DataSets, ReadIdxPlainAndPacked) {
               ElementsAre(FloatEq(0), FloatEq(0.2f), FloatEq(0.4f), FloatEq(0.6f)));
   EXPECT_EQ(first.targets[0].item<std::int64_t>(), 2);
   EXPECT_EQ(last.samples, 1);
-  EXPECT_EQ(last.inputs[0].toTensor().size(0), 2);  // filled up
+  EXPECT_EQ(last.inputs[0].toTensor().size(0), 2);  // with repetitions
 
   gzFile packed = gzopen((folder / "train-images-idx3-ubyte.gz").c_str(), "wb");
   gzwrite(packed, images.data(), static_cast<unsigned>(images.size()));
@@ -118,7 +118,7 @@ TEST(DataSets, DamagedIdxFilesAreRefused) {
   const Folder folder;
   writeBytes(folder / "cut-images", idxBytes({3, 2, 2}, "abc"));
   EXPECT_THAT(messageOf([&] { readIdx(folder / "cut-images"); }), HasSubstr("is cut short"));
-  // The header alone must not make it allocate.
+  // The header alone must not cause an allocation.
   writeBytes(folder / "boast-images", idxBytes({0xffff, 0xffff}, "abc"));
   EXPECT_THAT(messageOf([&] { readIdx(folder / "boast-images"); }), HasSubstr("is cut short"));
   writeBytes(folder / "huge-images", idxBytes({0xffffffff, 0xffffffff, 2}, "abc"));
@@ -167,7 +167,8 @@ TEST(DataSets, ReadFoldersOfImages) {
   EXPECT_THAT(messageOf([&] { DataSet(folder / "set", {}).requireLabels(); }), HasSubstr("are of one class"));
 }
 
-// Every cut and every flipped byte of small files: an image or one sentence, never a crash or a partly grey picture.
+// Every cut and every flipped byte of small files gives an image or one sentence, never a crash or a partly grey
+// picture.
 TEST(DataSets, HostileImagesAreRefused) {
   const Folder folder;
   writePng(folder / "a.png", 9, 7, true, 77);

@@ -1,4 +1,4 @@
-// Files of data sets, made by the tests.
+// Writes files of data sets for the tests.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ipex_studio::testing {
 
-// A folder that goes with the object.
+// A temporary folder, removed with the object.
 class Folder {
  public:
   Folder() {
@@ -33,7 +33,7 @@ inline void writeBytes(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Magic number, big-endian sizes, elements.
+// Makes an IDX file: magic number, big-endian sizes, elements.
 inline std::string idxBytes(const std::vector<std::uint32_t>& sizes, const std::string& elements) {
   std::string bytes{0, 0, 8, static_cast<char>(sizes.size())};
   for (const std::uint32_t size : sizes) {
@@ -42,7 +42,7 @@ inline std::string idxBytes(const std::vector<std::uint32_t>& sizes, const std::
   return bytes + elements;
 }
 
-// A .npy of version 1 with float32 elements.
+// Makes a .npy file of version 1.
 inline std::string npyBytes(const std::string& descr, const std::string& shape, const std::string& elements) {
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';

@@ -1,4 +1,4 @@
-// Preprocessing as its TOML says, metrics against figures worked out by hand.
+// Preprocessing against its TOML, metrics against values computed by hand.
 #include "core/data/metrics.h"
 
 #include <gmock/gmock.h>
@@ -84,7 +84,7 @@ TEST(Metrics, AgreeWithFiguresByHand) {
 
 TEST(Metrics, CountRealSamplesOnly) {
   Metric metric(MetricKind::kTop1);
-  metric.add(at::eye(3), at::tensor({0, 1, 0}, at::kLong), 2);  // the third fills the batch up
+  metric.add(at::eye(3), at::tensor({0, 1, 0}, at::kLong), 2);  // the third only fills up the batch
   EXPECT_EQ(metric.record().samples, 2);
   EXPECT_DOUBLE_EQ(metric.record().value, 1);
 }

@@ -1,4 +1,4 @@
-// Fused operators written out in stock operators give the numbers of the fused ones.
+// Fused operators and the stock operators that replace them give the same numbers.
 #include "core/export/decompose.h"
 #include "core/export/decompose_newer.h"
 #include "core/graph/node_facts.h"
@@ -50,7 +50,7 @@ void decompose(Graph& graph) {
   graph.lint();
 }
 
-// The graph gives the same numbers before and after it is written out.
+// Expects the same numbers before and after decomposition.
 void expectSameNumbers(const std::string& text, const std::vector<at::Tensor>& inputs, double rtol = 1e-5) {
   const auto fused = parse(text);
   const auto stock = parse(text);
@@ -221,7 +221,7 @@ TEST_F(Decompose, RefusesADamagedDescription) {
   EXPECT_THROW(decompose(*graph), Error);
 }
 
-// Portable exports hold what stock PyTorch of this version has.
+// Portable exports hold only operators that stock PyTorch of this version has.
 TEST(DecomposeNewerOperators, AttentionIsTheSameWithEveryKindOfMask) {
   for (const char* mask : {"%none", "%floats", "%flags"}) {
     for (const char* causal : {"%no", "%yes"}) {

@@ -1,4 +1,4 @@
-// Arrays of numpy: what numpy writes is read, and what it would not write is refused before anything is allocated.
+// Arrays that numpy writes are read, and others are refused before anything is allocated.
 #include "core/file/npy_file.h"
 
 #include <fcntl.h>
@@ -84,7 +84,7 @@ TEST(NpyFile, MutationsNeverCrash) {
   for (int i = 0; i < 5000 * testing::campaignFactor(); ++i) npyRefusal(testing::mutated(good, random));
 }
 
-// An archive in memory, read through a descriptor as a file is.
+// Reads an archive in memory through a descriptor, as a file is read.
 std::vector<std::pair<std::string, NpyArray>> readArchive(const std::string& bytes) {
   const int fd = memfd_create("npz", MFD_CLOEXEC);
   EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));

@@ -1,3 +1,4 @@
+// Pickles of libtorch and Python are scanned, and hostile ones refused.
 #include "core/file/pickle_scan.h"
 
 #include <gmock/gmock.h>
@@ -107,7 +108,7 @@ TEST(PickleScan, RefusesStoragesThatDoNotFitTheirMember) {
 }
 
 TEST(PickleScan, RefusesAllocationsWithoutData) {
-  // Room for four billion memo entries, as libtorch would make it.
+  // A memo number for which libtorch would make room for four billion entries.
   EXPECT_THAT(scanRefusal(pickled("Nr" + littleEndian(0xfffffff0u, 4))),
               HasSubstr("uses memo number 4294967280 after 0"));
   EXPECT_THAT(scanRefusal("\x80\x02X" + littleEndian(0xfffffff0u, 4) + "abc"),
@@ -128,7 +129,7 @@ TEST(PickleScan, RefusesCyclesAndLateChanges) {
   EXPECT_THAT(scanRefusal(pickled("]q" + std::string(1, '\0') + "(h" + std::string(1, '\0') + "e")),
               HasSubstr("puts a container into itself"));
   const std::string zero(1, '\0');
-  // A list is put into a tuple, and then that tuple into the list.
+  // A list inside a tuple that is then put into the list.
   EXPECT_THAT(scanRefusal(pickled("]q" + zero +
                                   "\x85q\x01"
                                   "0h" +

@@ -54,7 +54,7 @@ inline std::string tensorOf(const std::string& key, std::int64_t storage_element
          intTuple(strides) + "\x89" + global("collections", "OrderedDict") + ")RtR";
 }
 
-// A module of class `name` with a weight, a buffer and a list, its state entries extended by `more`.
+// Pickles a module of class `name` with a weight, a buffer and a list; `more` extends its state entries.
 inline std::string modulePickle(const std::string& weight, const std::string& more = "") {
   return pickled(global("__torch__", "Net") + ")\x81}(" + binUnicode("weight") + weight + binUnicode("scale") +
                  tensorOf("1", 1, 0, {}, {}) + binUnicode("training") + "\x89" + binUnicode("sizes") +
@@ -79,13 +79,13 @@ inline const char* netCode() {
          "    return torch.mul(_0, ops.prim.NumToTensor(2))\n";
 }
 
-// The parts of a file; tests change one and write it.
+// The parts of a file; tests change one and write the file.
 struct Net {
   std::string data_pkl = modulePickle(tensorOf("0", 6, 0, {2, 3}, {3, 1}));
   std::string code = netCode();
   std::string constants_pkl = pickled(")");
   std::string version = "3\n";
-  std::vector<std::pair<std::string, std::string>> more;  // further members, without the folder
+  std::vector<std::pair<std::string, std::string>> more;  // further members, named without the folder
 
   ZipWriter write() const {
     ZipWriter zip;
@@ -110,7 +110,7 @@ inline PtFileReport inspectBytes(const std::string& bytes) {
   return inspectPtFile(file.fd(), "net.pt", options);
 }
 
-// The refusal's sentence; "accepted" when there is none.
+// The sentence of the refusal; "accepted" if there is none.
 inline std::string refusalOf(const std::string& bytes) {
   try {
     inspectBytes(bytes);

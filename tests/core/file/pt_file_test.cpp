@@ -1,3 +1,4 @@
+// TorchScript files: reports of sound ones, refusals of damaged, foreign and hostile ones.
 #include "core/file/pt_file.h"
 
 #include <gmock/gmock.h>
@@ -93,7 +94,7 @@ TEST(PtFile, RefusesEverySingleFlippedBitThatMatters) {
     }
     for (const ZipWriter::Place& place : zip.places) {
       const bool inside = bit / 8 >= place.data && bit / 8 < place.data_end;
-      // DEFLATE can say the same in two ways, so what it says must be the same.
+      // DEFLATE can encode the same contents in two ways, so the contents must be the same.
       if (inside && place.name == "net/code/__torch__.py") {
         const ZipReader reader(file.fd(), "net.pt");
         ASSERT_EQ(reader.read(*reader.find(place.name), 1 << 20), netCode());
@@ -101,9 +102,9 @@ TEST(PtFile, RefusesEverySingleFlippedBitThatMatters) {
         continue;
       }
       ASSERT_FALSE(inside) << "accepted a flip in the data of " << place.name;
-      // In the local header only the padding may change unseen.
+      // In the local header only the padding may change unnoticed.
       ASSERT_FALSE(bit / 8 >= place.header && bit / 8 < place.header + 30) << "accepted a flip in a header";
-      // In the directory entry: the writer's version (2 bytes), internal and external attributes (6).
+      // Unused in the directory entry: the writer's version (2 bytes), internal and external attributes (6).
       const std::size_t in_entry = bit / 8 - place.central;
       const bool unused = in_entry == 4 || in_entry == 5 || (in_entry >= 36 && in_entry < 42);
       ASSERT_TRUE(bit / 8 < place.central || in_entry >= 46 || unused) << "accepted a flip in the directory";
@@ -249,7 +250,7 @@ TEST(PtFile, ReadsAFileOfManyMembersQuickly) {
   expectWithin("inspection of 20 MB", cpuMs() - begin, 16);
 }
 
-// --- files that are something else ----------------------------------------------------------------------------------
+// --- files of other kinds --------------------------------------------------------------------------------------------
 
 class PtFileOnDisk : public ::testing::Test {
  protected:

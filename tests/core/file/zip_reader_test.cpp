@@ -1,3 +1,4 @@
+// ZIP archives: sound ones are read, inconsistent ones refused.
 #include "core/file/zip_reader.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +12,7 @@ namespace {
 using namespace ipex_studio::testing;
 using ::testing::HasSubstr;
 
-// Reads all members; the complaint, or "accepted".
+// Reads all members; returns the complaint, or "accepted".
 std::string zipRefusal(const std::string& bytes, const ZipLimits& limits = {}) {
   const MemoryFile file(bytes);
   try {
@@ -100,7 +101,7 @@ TEST(ZipReader, RefusesBombs) {
   EXPECT_THAT(zipRefusal(bytes, limits), HasSubstr("would grow beyond 1 MB"));
 
   const std::string squeezed = deflated(zeros);
-  ZipWriter more;  // inflates to more than it declares
+  ZipWriter more;  // inflates to more bytes than it declares
   more.addRaw("a/lie", squeezed, 1000, crcOf(zeros.substr(0, 1000)), 8);
   EXPECT_THAT(zipRefusal(more.finish()), HasSubstr("inflates to more than its declared size"));
   ZipWriter less;

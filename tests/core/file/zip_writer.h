@@ -1,4 +1,4 @@
-// Writes small ZIP archives byte by byte, sound ones in the layout of torch.jit.save and, by its switches, others.
+// Writes small ZIP archives byte by byte: sound ones in the layout of torch.jit.save and, with the switches, others.
 #pragma once
 
 #include <zlib.h>
@@ -51,7 +51,7 @@ class ZipWriter {
     addRaw(name, compress ? deflated(data) : data, data.size(), crcOf(data), compress ? 8 : 0);
   }
 
-  // `stored` as it stands in the file; `bytes` and `crc` as declared.
+  // `stored` is written as it is; `bytes` and `crc` are the declared values.
   void addRaw(const std::string& name, const std::string& stored, std::uint64_t bytes, std::uint32_t crc, int method) {
     const bool later = descriptors && !stored.empty();
     const std::string fixed =

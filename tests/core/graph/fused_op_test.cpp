@@ -19,8 +19,7 @@ std::shared_ptr<Graph> parsed(const std::string& text) {
 
 Node* last(Graph& graph) { return graph.outputs()[0]->node(); }
 
-// The post-ops of `call` on side `data_index`, as text behind "pointwise{}"; "none" where it is no elementwise
-// operation.
+// The post-ops of `call` on side `data_index`, as text behind "pointwise{}"; "none" if it is no elementwise operation.
 std::string postOps(const std::string& call, std::size_t data_index = 0) {
   const auto graph = parsed(
       "graph(%x : Float(2, 3), %y : Float(2, 3), %n : int):\n  %none : NoneType = prim::Constant()\n"

@@ -1,3 +1,4 @@
+// The heap of graphs: the arena that blocks lie in, their reuse, and memory that is given back.
 #include "core/graph/graph_heap.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 namespace ipex_studio {
 namespace {
 
-// jemalloc's arena that `memory` lies in.
+// The jemalloc arena that `memory` lies in.
 std::optional<unsigned> arenaOf(void* memory) {
   unsigned arena = 0;
   std::size_t size = sizeof(arena);

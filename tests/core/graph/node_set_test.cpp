@@ -16,7 +16,7 @@ namespace {
 using torch::jit::Graph;
 using torch::jit::Node;
 
-// Addresses as nodes have them, and 16 bytes apart, all over the memory; nobody looks behind.
+// Made-up node addresses, 16 bytes apart and all over the memory; they are never dereferenced.
 const Node* addressOf(int number) {
   const auto area = static_cast<std::uintptr_t>(number / 3) << 19,
              in_area = static_cast<std::uintptr_t>(number % 3) * 16;

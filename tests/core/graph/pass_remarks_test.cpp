@@ -1,3 +1,4 @@
+// Remarks come back in order, and none of them after clear().
 #include "core/graph/pass_remarks.h"
 
 #include <gtest/gtest.h>

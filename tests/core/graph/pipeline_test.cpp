@@ -1,4 +1,4 @@
-// The runner of passes: gates, limits, dumps, reproducers, honesty of "changed", size and speed on large graphs.
+// The runner of passes: gates, limits, dumps, reproducers, checks of "changed", size and speed on large graphs.
 #include "core/graph/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -268,7 +268,7 @@ std::shared_ptr<Graph> manyReaders(int count, std::vector<Node*>* readers) {
 }
 
 TEST(ValueUses, TakesReadersOfOneValueAwayInAnyOrder) {
-  for (const std::size_t stride : {std::size_t{1}, std::size_t{199}, std::size_t{77}}) {  // forwards, backwards, anyhow
+  for (const std::size_t stride : {std::size_t{1}, std::size_t{199}, std::size_t{77}}) {  // forwards, backwards, mixed
     std::vector<Node*> readers;
     const auto graph = manyReaders(200, &readers);
     ValueUses uses;

@@ -1,4 +1,4 @@
-// Small TorchScript models built from source, and their optimized forms compared with them.
+// Makes small TorchScript models from source, and compares their optimized forms with them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using torch::jit::Module;
 
 using Weights = std::vector<std::pair<std::string, at::Tensor>>;
 
-// A module in eval mode with `weights` as parameters, `state` as tensor attributes, and the methods of `source`.
+// Makes a module in eval mode with `weights` as parameters, `state` as tensor attributes, and the methods of `source`.
 inline Module scriptModule(const std::string& source, const Weights& weights = {}, const Weights& state = {}) {
   Module module("M");
   module.register_attribute("training", c10::BoolType::get(), false);
@@ -39,7 +39,7 @@ inline OptimizedModel optimized(const Module& module, const Inputs& example, con
   return optimizeModel(module, example, options, silent);
 }
 
-// Empty, or the sentence that says what is wrong.
+// Returns the sentence about the difference; empty if there is none.
 inline std::string difference(const IValue& actual, const IValue& expected) {
   for (const AccuracyRecord& record : compareOutputs(actual, expected, nullptr)) {
     if (!record.pass) return record.text;
@@ -56,14 +56,14 @@ inline std::string difference(const Module& original, Module& candidate, const I
   const IValue expected = call(eager, for_eager);
   const std::string results = difference(call(candidate, for_candidate), expected);
   if (!results.empty()) return results;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {  // what is written into inputs counts, too
+  for (std::size_t i = 0; i < inputs.size(); ++i) {  // results written into inputs count, too
     const std::string input = difference(for_candidate[i], for_eager[i]);
     if (!input.empty()) return "input " + std::to_string(i) + ": " + input;
   }
   return {};
 }
 
-// Optimizes for inputs[0], then compares on all of them: once with regions, once without.
+// Optimizes for inputs[0], then compares on all inputs, with regions and without.
 inline OptimizedModel expectSame(const Module& module, const std::vector<Inputs>& inputs,
                                  const OptimizeOptions& options = {}) {
   Inputs example;

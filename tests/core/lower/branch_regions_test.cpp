@@ -1,4 +1,4 @@
-// Regions in the branches of conditions: whichever is taken gives what eager gives, whatever aliases what.
+// Regions in the branches of conditions give the same results as eager in either branch, with any aliasing.
 #include <gtest/gtest.h>
 
 #include "tests/core/graph/script_models.h"

@@ -1,4 +1,5 @@
-// Operators that plans know by what they are made of: one region, the same numbers as eager, at other sizes too.
+// Operators that are lowered to several operations become one region with the same numbers as eager, at other sizes
+// too.
 #include <gtest/gtest.h>
 
 #include "tests/core/graph/script_models.h"

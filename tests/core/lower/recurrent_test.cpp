@@ -1,4 +1,4 @@
-// LSTM and GRU as models call them: one region, the same numbers as eager, at other lengths and batches too.
+// LSTM and GRU as models call them become one region with the same numbers as eager, at other lengths and batches too.
 #include <gtest/gtest.h>
 
 #include "tests/core/graph/script_models.h"

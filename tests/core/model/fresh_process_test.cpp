@@ -27,7 +27,7 @@ using namespace testing;  // NOLINT: the fixture's names
 
 constexpr const char* kFolderVariable = "IPEX_TEST_FOLDER";
 
-// Runs one disabled test of this program in a new process, with `folder` in its environment; its exit code.
+// Runs one disabled test of this program in a new process, with `folder` in its environment; returns its exit code.
 int runChild(const std::string& test, const std::string& folder,
              const std::vector<std::pair<std::string, std::string>>& environment = {}) {
   const pid_t child = fork();
@@ -76,7 +76,7 @@ def forward(self, x):
                        {"w3", weight({10, channels})}});
 }
 
-// In the child: the file gives the numbers that the parent got, bit by bit.
+// In the child process, the file gives the numbers that the parent got, bit by bit.
 TEST(FreshProcess, DISABLED_RunsTheCompiledForm) {
   const std::string folder = folderOfParent();
   if (folder.empty()) GTEST_SKIP();
@@ -104,7 +104,7 @@ TEST(FreshProcess, CompiledFormGivesTheSameNumbers) {
   exportModule(result, directory.file("compiled.pt"), ExportForm::kCompiled);
   save(expected, directory.file("expected.pt"));
   save(x, directory.file("input.pt"));
-  // Here and now.
+  // In this process as well.
   Module loaded = torch::jit::load(directory.file("compiled.pt"));
   EXPECT_EQ(difference(call(loaded, {x}), expected), "");
   EXPECT_EQ(difference(module, loaded, {at::randn({1, 16, 5, 7})}), "");
@@ -112,7 +112,7 @@ TEST(FreshProcess, CompiledFormGivesTheSameNumbers) {
   EXPECT_EQ(runChild("FreshProcess.DISABLED_RunsTheCompiledForm", directory.path()), 0);
 }
 
-// Every operator that the file names; the compiled form is the twin that must name ours.
+// Counts the operators that the file names; only the compiled form must name ours.
 std::map<std::string, std::int32_t> operatorsIn(const std::string& path) {
   const int file = openModelFile(path);
   const PtFileReport report = inspectPtFile(file, path);
@@ -145,7 +145,7 @@ TEST(Export, PortableFormHasStockOperatorsOnly) {
   }
 }
 
-// Regions that another version of ipex-studio saved.
+// States of regions that another version of ipex-studio saved.
 TEST(Export, RegionsWithAnotherStateAreRefusedInOneSentence) {
   const c10::ClassTypePtr type = regionType();
   const std::vector<std::vector<IValue>> states = {

@@ -82,7 +82,7 @@ TEST(InstancePool, TimesRequestsFromSubmissionToAnswer) {
   EXPECT_GE(timeInstances(pool, {at::randn({1, 3, 8, 8})}, 0.05, 0).size(), 2u);
 }
 
-// Its threads keep their processors and counts to themselves.
+// The pool's threads keep their processors and thread counts to themselves.
 TEST(InstancePool, LeavesTheCallersThreadAsItWas) {
   setThreads(1);
   const std::size_t cpus = usableCpus().size();

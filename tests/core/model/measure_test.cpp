@@ -1,4 +1,4 @@
-// The cost of recording, and that every sample finds its step.
+// The cost of recording is small, and every sample finds its step.
 #include "core/model/measure.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using testing::scriptModule;
 using testing::weight;
 using torch::jit::Module;
 
-// Many small steps: a chain of convolutions and additions.
+// A module of many small steps: a chain of convolutions and additions.
 Module chain() {
   return scriptModule(R"(
 def forward(self, x):
@@ -43,7 +43,7 @@ TEST(Recording, AddsLittleToARun) {
   ASSERT_EQ(regions.size(), 1U);
   setThreads(1);
   double off = 1e9, on = 1e9;
-  // Turn by turn and the least of many: other work on the machine is not ours.
+  // Interleaves both and takes the least of many times, to exclude other work on the machine.
   for (int round = 0; round < 300; ++round) {
     off = std::min(off, secondsOf(module, inputs));
     callRegion(regions[0], "start_profile");

@@ -1,4 +1,5 @@
-// Input files: what torch.save, torch.jit.save and numpy write becomes arguments; everything else is refused unrun.
+// Input files of torch.save, torch.jit.save and numpy become arguments; all others are refused without running
+// anything.
 #include "core/model/read_inputs.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ class ReadInputs : public ::testing::Test {
     const std::vector<char> bytes = torch::jit::pickle_save(value);
     return write("values.pt", std::string(bytes.begin(), bytes.end()));
   }
-  // A pickle as Python's torch.save lays it out; `body` leaves the value on the stack.
+  // Writes a pickle as Python's torch.save lays it out; `body` leaves the value on the stack.
   std::string savePython(const std::string& body, const std::string& order = "little") {
     ZipWriter zip;
     zip.add("archive/data.pkl", "\x80\x02" + body + ".");
@@ -47,7 +48,7 @@ class ReadInputs : public ::testing::Test {
   TempDirectory directory_;
 };
 
-// Pickle of a 2x2 tensor of 1 2 3 4, column-major when `turned`.
+// The pickle of a 2x2 tensor of 1 2 3 4, column-major if `turned`.
 std::string tensorPickle(bool turned = false) {
   return global("torch._utils", "_rebuild_tensor_v2") + "((" + binUnicode("storage") + global("torch", "FloatStorage") +
          binUnicode("0") + binUnicode("cpu") + "K\4tQK" + std::string(1, '\0') +
@@ -202,7 +203,7 @@ TEST_F(ReadInputs, RefusesWithOneSentence) {
   const std::vector<char> bytes = torch::jit::pickle_save(at::randn({100}));
   std::string damaged(bytes.begin(), bytes.end());
   EXPECT_NE(refusal(write("cut.pt", damaged.substr(0, damaged.size() / 2))), "");
-  damaged[damaged.find("data/0") + 100] ^= 1;  // in the tensor's data: only its CRC knows
+  damaged[damaged.find("data/0") + 100] ^= 1;  // in the tensor's data, which only the CRC protects
   EXPECT_NE(refusal(write("flipped.pt", damaged)), "");
 }
 

@@ -1,4 +1,4 @@
-// The judge itself: what it must accept, what it must refuse, and what it compares with.
+// Verification: the results it accepts and refuses, and its reference.
 #include "core/model/verify.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(Verify, ReferenceIsDoublePrecisionWherePossible) {
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return {'twice': x * 2, 'both': torch.relu(x)}\n"), {x}),
             "fp64");
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.ones([3]), x * 2\n"), {x}), "eager");
-  // Indices stay what they are.
+  // Indices are not converted.
   EXPECT_EQ(reference(scriptModule("def forward(self, x):\n    return torch.index_select(x, 0, self.rows)\n", {},
                                    {{"rows", at::tensor({2, 0})}}),
                       {x}),

@@ -1,4 +1,4 @@
-// Operation specs as text: what is printed reads back, and damaged text is refused in one sentence.
+// Operation specs as text: printed text reads back, and damaged text is refused in one sentence.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -35,7 +35,7 @@ TEST(OpSpec, ReadsEveryKindAndPostOp) {
   }
 }
 
-// Files of version 0.1.0 name two kinds otherwise.
+// Files of version 0.1.0 use other names for two kinds.
 TEST(OpSpec, ReadsFormerNames) {
   EXPECT_EQ(parseOpSpec("extremum{axis=1,mode=max}").text(), "max_min{axis=1,mode=max}");
   EXPECT_EQ(parseOpSpec("expand_depthwise{padding=[1,1]}|relu").text(), "pointwise_depthwise{padding=[1,1]}|relu");

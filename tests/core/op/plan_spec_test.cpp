@@ -1,4 +1,4 @@
-// Plan specs as text: untrusted input. What is read satisfies every promise of the header; the rest is refused.
+// Plan specs as untrusted text: specs that are read satisfy every promise of the header; all others are refused.
 #include "core/op/plan_spec.h"
 
 #include <gtest/gtest.h>
@@ -47,8 +47,8 @@ TEST(PlanSpec, RefusesWhatContradictsItself) {
       {"/constants/0/sizes", "[1,1,1,1,1,1,1,1,1]"},
       {"/nodes/0/op", "\"pointwise{\""},
       {"/nodes/0/op", "\"unheard{}\""},
-      {"/nodes/0/src", "[3]"},  // itself
-      {"/nodes/0/src", "[7]"},  // later
+      {"/nodes/0/src", "[3]"},  // its own result
+      {"/nodes/0/src", "[7]"},  // a later result
       {"/nodes/0/src", "[1]"},  // an integer
       {"/nodes/0/src", "[-2]"},
       {"/nodes/0/src", "[1.5]"},

@@ -27,7 +27,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Number of times that campaigns repeat what a normal run does once.
+// The factor by which campaigns repeat the work of a normal run.
 inline int campaignFactor() { return std::getenv("IPEX_CAMPAIGN") != nullptr ? 50 : 1; }
 
 inline AttrValue randomAttribute(Random& random) {
@@ -64,7 +64,7 @@ inline OpSpec randomSpec(Random& random) {
   return spec;
 }
 
-// One to four small damages: bytes replaced, dropped, doubled, exchanged for a hostile number.
+// Applies one to four small damages: bytes replaced, dropped, doubled, exchanged for a hostile number.
 inline std::string mutated(std::string text, Random& random) {
   static const char* const kNumbers[] = {
       "-1", "0", "7", "1099511627776", "9223372036854775807", "-9223372036854775808", "1e400", "nan", "3.5"};

@@ -135,7 +135,7 @@ TEST(ShapeInference, ConvolutionsAndPools) {
           std::max(pad, pad_end) >= span ? 0 : windows(h, pad, pad_end, span, stride, ceil_mode);
       ASSERT_TRUE(expected == 0 ? pool.rank == -1 : pool == (Dims{2, in, expected})) << window << " of " << h;
     }
-    // A transposed convolution reaches from 0 to the last input's last tap.
+    // A transposed convolution reaches from 0 to the last tap of the last input.
     const std::int64_t extra = random.between(0, 1);
     const std::int64_t reach = (h - 1) * stride + (k - 1) * dilation + 1 + extra - pad - pad_end;
     const Dims transposed = resultOf("deconvolution{groups=" + std::to_string(groups) + ",output_padding=[" +
@@ -217,8 +217,8 @@ TEST(ShapeInference, RefusesContradictions) {
   EXPECT_TRUE(refused("convolution{padding=[-1,0]}", {x, w, none}));
   EXPECT_TRUE(refused("convolution{dilation=[9223372036854775807,1]}", {x, w, none}));
   EXPECT_TRUE(refused("convolution{}", {x, w, f32(Dims{5})}));
-  EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none}));                         // operand missing
-  EXPECT_TRUE(refused("convolution{}|relu", {x, w, none, f32(Dims{1})}));             // operand unused
+  EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none}));                         // missing operand
+  EXPECT_TRUE(refused("convolution{}|relu", {x, w, none, f32(Dims{1})}));             // unused operand
   EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none, f32(Dims{2, 6, 6, 6})}));  // would grow the result
   EXPECT_TRUE(refused("convolution{}|add(0)", {x, w, none, f32(Dims{5, 6, 6})}));
   EXPECT_TRUE(refused("pointwise{}|add(0)", {x, none}));
@@ -262,7 +262,7 @@ TEST(ShapeInference, RefusesContradictions) {
   EXPECT_TRUE(refused("pointwise{}|add(0)", {f32(Dims{1 << 21, 1}), f32(Dims{1 << 21})}));
 }
 
-// Whatever a spec says: an answer, never a crash; and what is accepted has sizes in range.
+// Any spec gets an answer, never a crash, and accepted specs have sizes in range.
 TEST(ShapeInference, RandomSpecsNeverCrash) {
   Random random(7);
   int accepted = 0;

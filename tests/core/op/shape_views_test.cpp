@@ -1,4 +1,4 @@
-// Views against brute force: every element of a view must be the element that the operation's definition names.
+// Views against brute force: every element of a view is the element that the operation's definition names.
 #include "core/op/shape_views.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ std::vector<Ints> indices(const Dims& dims) {
   return all;
 }
 
-// The place in the source of each element of the result, in row-major order.
+// The source index of each element of the result, in row-major order.
 std::vector<Ints> sourceIndices(const OpSpec& spec, const Dims& x, const Dims& y) {
   std::vector<Ints> from;
   const std::vector<Ints> row_major = indices(x);
@@ -238,7 +238,7 @@ TEST(Views, BlockedSourcesAreSlicedBetweenBlocks) {
     std::size_t element = 0;
     for (const Ints& at : indices(view.dims))
       ASSERT_EQ(offset + offsetOf(view, at), offsetOf(src, from[element++])) << spec.text();
-    // Padding of the view must be padding of the source: kernels rely on zeros there.
+    // Padding of the view must be padding of the source, because kernels rely on zeros there.
     if (view.block > 0 && view.dims[1] % view.block != 0) {
       ASSERT_EQ(spec.intOr("begin", 0) * (spec.intOr("axis", 0) == 1) + view.dims[1], dims[1]);
     }
@@ -315,7 +315,7 @@ TEST(Views, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(inferShapes(parseOpSpec("reshape{shape=[24]}|relu"), {x}, &dst).ok);
   EXPECT_FALSE(inferShapes(parseOpSpec("reshape{shape=[24]}"), {}, &dst).ok);
   EXPECT_FALSE(inferShapes(parseOpSpec("reshape{shape=[24]}"), {x, x}, &dst).ok);
-  // A size of 0 hides no overflow.
+  // A size of 0 must not hide an overflow.
   EXPECT_FALSE(inferShapes(parseOpSpec("expand{shape=[0,4611686018427387904,4]}"),
                            {contiguousDesc(DType::kF32, Dims{1, 1, 1})}, &dst)
                    .ok);

@@ -1,4 +1,5 @@
-// Specs that keep the samples of a batch apart; the proof holds for random plans whose further rows are NaN.
+// Specs that keep the samples of a batch apart are proven so, and the proof holds for random plans whose added rows are
+// NaN.
 #include "core/plan/batch_independence.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ namespace {
 using testing::RandomPlan;
 using testing::Tensor;
 
-// The proof for `nodes` (the spec's text between the brackets) over f32 inputs x and y of these sizes, from 3 samples to 8.
+// Runs the proof for `nodes` (the spec's text between the brackets) over f32 inputs x and y of these sizes, from 3
+// samples to 8.
 BatchIndependence prove(const std::string& nodes, std::vector<Dims> inputs, const std::string& constants, int last) {
   std::string text = R"({"plan":1,"inputs":[)";
   PlanRequest request;
@@ -48,7 +50,7 @@ TEST(BatchIndependence, FollowSamplesThroughNetworks) {
   EXPECT_EQ(classifier.why_not, "");
   EXPECT_EQ(classifier.outputs, std::vector<std::int64_t>{1});
 
-  // A row of no sample, put before each sample's tokens; the batch's size comes from the input.
+  // A constant row before each sample's tokens; the batch size comes from the input.
   const BatchIndependence tokens = prove(
       R"({"int":"size","literal":0,"src":[0],"dst":[2]},
          {"op":"expand{shape=[0,-1,-1]}","src":[1],"dst":[3],"refs":[["shape",0,2]],"name":"e","origins":[]},
@@ -73,7 +75,8 @@ TEST(BatchIndependence, FollowSamplesToOtherAxes) {
   EXPECT_EQ(mixed.why_not, "reshape may mix samples");
 }
 
-// The first few of each sample's rows, with their places; the greatest of them; sums along them; an image sampled at points.
+// Top-k of each sample's rows with their indices, the maximum of them, cumulative sums along them, and an image sampled
+// at points.
 TEST(BatchIndependence, FollowSamplesThroughOrders) {
   const BatchIndependence ordered =
       prove(R"({"op":"cumulative_sum{axis=2}","src":[0],"dst":[1],"name":"c","origins":[]},
@@ -133,7 +136,7 @@ TEST(BatchIndependence, SayWhereSamplesMeet) {
       "pointwise may mix samples");
 }
 
-// The first rows of each batch input, and NaN behind.
+// Pads each batch input with rows of NaN behind its `samples` rows.
 std::vector<Tensor> withNaN(const std::vector<Tensor>& inputs, const std::vector<bool>& is_batch,
                             std::int64_t samples) {
   std::vector<Tensor> padded = inputs;

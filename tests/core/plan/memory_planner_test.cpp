@@ -1,4 +1,4 @@
-// The arena: buffers alive at the same time never overlap, and it is not much larger than it must be.
+// The arena: buffers alive at the same time never overlap, and the arena is not much larger than necessary.
 #include "core/plan/memory_planner.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(MemoryPlanner, RandomLifetimes) {
   }
 }
 
-// The greedy written down plainly: every buffer against every placed one.
+// The greedy algorithm in its plain form: every buffer against every placed one.
 std::size_t planMemoryPlainly(std::vector<BufferLifetime>& buffers) {
   std::vector<BufferLifetime*> by_size, placed;
   for (BufferLifetime& b : buffers) by_size.push_back(&b);

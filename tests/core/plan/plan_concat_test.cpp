@@ -1,5 +1,4 @@
-// Concatenations whose sources are written into their slices: same numbers as the interpreter, and no copies where none
-// are needed.
+// Concatenations whose sources are written into their slices: same numbers as the interpreter, and no unneeded copies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@ using testing::Random;
 using testing::RandomPlan;
 using testing::Tensor;
 
-// Every operation in one kind of layout, by its reference: what moves then does not depend on the machine.
+// Runs every operation by its reference in one kind of layout, so that copies do not depend on the machine.
 class PinnedKernel final : public Kernel {
  public:
   PinnedKernel(const Kernel* reference, std::string layout) : reference_(reference), layout_(std::move(layout)) {}
@@ -88,7 +87,7 @@ class Network {
     return static_cast<int>(nodes_.size()) - 1;
   }
 
-  // The steps of the plan; expects the numbers of the interpreter.
+  // Returns the steps of the plan; expects the numbers of the interpreter.
   std::vector<StepRecord> run(const std::vector<int>& outputs, const KernelList& list = kernels(),
                               const std::string& what = "") {
     finish(outputs);
@@ -204,10 +203,10 @@ TEST(PlanConcat, RowMajorTokens) {
   const int b = network.add("softmax{axis=-1}", {Network::kInput, Network::kAbsent});
   const std::vector<StepRecord> steps = network.run({network.add("concat{axis=1}", {a, b, a})});
   EXPECT_EQ(countOf(steps, "concat"), 0) << listOf(steps);
-  EXPECT_EQ(countOf(steps, "reorder"), 1);  // the second time
+  EXPECT_EQ(countOf(steps, "reorder"), 1);  // the second use
 }
 
-// Sources that must be copied after all.
+// Sources that must be copied all the same.
 TEST(PlanConcat, InputsConstantsOutputsViewsAndTwice) {
   for (const char* axis : {"concat{axis=0}", "concat{axis=1}", "concat{axis=2}"}) {
     Network network(Dims{1, 16, 4, 4});

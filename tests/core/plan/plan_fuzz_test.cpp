@@ -1,4 +1,4 @@
-// Damaged plans: what still reads must compile and run within its memory, or be refused by an Error.
+// Damaged plans that still parse compile and run within their memory, or are refused by an Error.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -10,7 +10,7 @@
 #include "kernels/kernel_list.h"
 #include "tests/core/plan/random_plan.h"
 
-// A hostile size is a bad_alloc in the program, whose memory is limited, so here too.
+// A hostile size ends in bad_alloc in the program, whose memory is limited, so it must here too.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1:max_allocation_size_mb=2048"; }
 
 namespace ipex_studio {
@@ -19,8 +19,8 @@ namespace {
 using testing::Random;
 using testing::RandomPlan;
 
-// A memory limit like that of engines: hostile sizes meet it. The sanitizer needs all addresses and has a limit of its
-// own.
+// A memory limit like that of engines, which hostile sizes meet. The sanitizer needs all addresses and has a limit of
+// its own.
 class MemoryLimit {
  public:
   MemoryLimit() {
@@ -37,7 +37,7 @@ class MemoryLimit {
   rlimit before_{};
 };
 
-// Numbers of the text exchanged for others: most results still parse.
+// Exchanges numbers of the text for others; most results still parse.
 std::string withOtherNumbers(std::string text, Random& random) {
   for (std::int64_t times = random.between(1, 3); times > 0; --times) {
     const std::size_t at = text.find_first_of("0123456789", random.index(text.size()));
@@ -56,11 +56,11 @@ bool cheap(const Plan& plan) {
   return plan.arenaBytes() < (8u << 20) && bytes < (16 << 20);
 }
 
-// Data in buffers of exactly the right size, so that the sanitizer sees a step across their ends.
+// Puts data into buffers of exactly the right size, so that the sanitizer sees a step across their ends.
 std::unique_ptr<char[]> randomBytes(const TensorDesc& desc, Random& random) {
   auto bytes = std::make_unique<char[]>(desc.bytes());
   for (std::size_t i = 0; i < desc.bytes(); ++i) bytes[i] = static_cast<char>(random.between(0, 255));
-  if (desc.dtype == DType::kS64) {  // also ids that no table has
+  if (desc.dtype == DType::kS64) {  // including ids that no table has
     for (std::int64_t i = 0; i < desc.dims.count(); ++i)
       reinterpret_cast<std::int64_t*>(bytes.get())[i] =
           random.chance(10) ? random.between(INT64_MIN, INT64_MAX) : random.between(-2, 6);
@@ -68,7 +68,7 @@ std::unique_ptr<char[]> randomBytes(const TensorDesc& desc, Random& random) {
   return bytes;
 }
 
-// 0 refused when read, 1 refused when compiled, 2 run.
+// Returns 0 if refused when read, 1 if refused when compiled, 2 if run.
 int tryPlan(const std::string& text, const RandomPlan& original, const KernelList& kernels, Random& random) {
   PlanSpec spec;
   try {
@@ -132,7 +132,7 @@ TEST(PlanFuzz, DamagedPlansRunInTheirMemoryOrAreRefused) {
   EXPECT_GT(outcomes[2], count / 20);
 }
 
-// Operations that random plans do not have, with operands that do not fit or cannot be.
+// Operations that random plans do not have, with operands that do not fit or are impossible.
 TEST(PlanFuzz, HostileOperations) {
   const auto kernels = makeKernelList();
   Random random(10);

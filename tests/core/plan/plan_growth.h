@@ -1,4 +1,4 @@
-// Values, constants and operations of a plan while it grows. Private to random_plan.cpp.
+// Values, constants and operations of a random plan under construction. Private to random_plan.cpp.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline Tensor filled(DType dtype, const Dims& dims, Random& random) {
   return tensor;
 }
 
-// While a plan grows, values have provisional numbers: inputs from 0, constants from kConstants, results from kResults.
+// Provisional numbers of values during construction: inputs from 0, constants from kConstants, results from kResults.
 constexpr std::int32_t kConstants = 10000, kResults = 20000;
 
 class PlanGrowth {
@@ -31,7 +31,7 @@ class PlanGrowth {
   struct Known {
     std::int32_t number;
     Dims dims;
-    std::int64_t axis = -1;  // of integers: places along this axis of tensors of these dims
+    std::int64_t axis = -1;  // of integers: indices along this axis of tensors of these dims
   };
 
   std::int64_t pick(const Ints& from) { return from[random_.index(from.size())]; }
@@ -63,7 +63,7 @@ class PlanGrowth {
     return {};
   }
 
-  // A value, rather a recent one, that `fits`.
+  // Picks a value that `fits`, preferably a recent one.
   std::optional<Known> value(const std::function<bool(const Dims&)>& fits) {
     std::vector<Known> fitting;
     for (const Known& known : known_) {
@@ -77,7 +77,8 @@ class PlanGrowth {
     return value([=](const Dims& dims) { return dims.rank >= low && dims.rank <= high; });
   }
 
-  // An operand of a binary post-op on a result of size `dims`: the same size (a value or a constant) or a broadcast.
+  // Picks an operand of a binary post-op for a result of size `dims`: the same size (a value or a constant) or a
+  // broadcast.
   std::int32_t operandFor(const Dims& dims) {
     if (random_.chance(60)) {
       const auto same = value([&](const Dims& other) { return other == dims; });
@@ -93,7 +94,8 @@ class PlanGrowth {
     return constant(DType::kF32, small);
   }
 
-  // A mask for fill and keep: they jump where it passes zero, so it is never computed, and zeros in it are exact.
+  // A constant mask for fill and keep, with exact zeros: their results jump where it is zero, so rounding must not
+  // reach it.
   std::int32_t maskFor(Dims dims) {
     for (int axis = 0; axis < dims.rank; ++axis) dims[axis] = random_.chance(30) ? 1 : dims[axis];
     const std::int32_t number = constant(DType::kF32, dims);
@@ -120,7 +122,7 @@ class PlanGrowth {
     }
   }
 
-  // Appends the operation when shapes allow it.
+  // Appends the operation if its shapes are valid.
   void add(OpSpec op, std::vector<std::int32_t> src, std::int64_t post_ops = 0, std::vector<AttrRef> refs = {}) {
     std::vector<TensorDesc> descs, dst;
     for (std::int32_t number : src) descs.push_back(descOf(number));
@@ -144,13 +146,13 @@ class PlanGrowth {
     plan_.spec.nodes.push_back(std::move(node));
   }
 
-  // Integers, and values that nothing was computed for: what is found by comparing them is the same for every kernel.
+  // True for integers and for values that no operation computed: comparisons of them give the same for every kernel.
   bool isExact(std::int32_t number) const {
     return number < kResults ||
            std::any_of(places_.begin(), places_.end(), [&](const Known& place) { return place.number == number; });
   }
 
-  // The axis whose places a whole sort gives; not the first, whose size may change.
+  // The axis whose indices a whole sort returns; not the first, whose size may change.
   static std::int64_t placesAlong(const OpSpec& op) {
     return op.kind == OpKind::kSort && !op.has("k") && op.intOr("axis", 0) > 0 ? op.intOr("axis", 0) : -1;
   }
@@ -171,7 +173,7 @@ class PlanGrowth {
       plan_.spec.outputs.push_back(
           known_[known_.size() - 1 - random_.index(std::min<std::size_t>(known_.size(), 8))].number);
     if (random_.chance(20)) plan_.spec.outputs.push_back(known_[random_.index(3)].number);  // an input
-    if (random_.chance(20)) plan_.spec.outputs.push_back(plan_.spec.outputs[0]);            // twice
+    if (random_.chance(20)) plan_.spec.outputs.push_back(plan_.spec.outputs[0]);            // the same output twice
     if (random_.chance(15)) {
       for (std::size_t c = 0; c < plan_.constants.size(); ++c) {
         if (plan_.constants[c].desc.dtype != DType::kF32) continue;

@@ -1,3 +1,4 @@
+// Runs plan specs node by node, with or without noise, and compares results.
 #include "tests/core/plan/plan_interpreter.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Plans against an interpreter that runs node by node: same numbers, whatever layouts, in-place sums, views and arenas.
+// Plans against an interpreter that runs node by node: same numbers with any layouts, in-place sums, views and arenas.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ using testing::RandomPlan;
 using testing::requestFor;
 using testing::Tensor;
 
-// A source in memory of exactly its size, in the layout that `desc` says.
+// Copies a source to memory of exactly its size, in the layout of `desc`.
 std::vector<char> laidOut(const Tensor& tensor, const TensorDesc& desc) {
   std::vector<char> bytes(desc.bytes());
   for (std::int64_t i = 0; i < desc.dims.count(); ++i) {
@@ -68,13 +68,13 @@ std::string placedSteps(const Plan& plan) {
 void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::uint64_t seed, const std::string& which) {
   const bool channels_last = seed % 3 == 0;
   WeightCache weights;
-  for (const std::int64_t batch : {0, 3}) {  // the second time: recompiled for another size
+  for (const std::int64_t batch : {0, 3}) {  // the second time recompiled for another size
     std::vector<Tensor> inputs = batch == 0 ? random.inputs : testing::otherInputs(random, seed + 1, batch);
     const auto expected = interpret(random.spec, inputs, random.ints, random.constants, kernels());
     const PlanRequest request = requestFor(random, inputs, channels_last, 1 + static_cast<int>(seed % 2));
     if (!expected) {
       ASSERT_NE(batch, 0);
-      // Refused, unless the plan computes an operand apart that now broadcasts the other way.
+      // Refused, unless the plan computes an operand that now broadcasts the other way in a step of its own.
       try {
         Plan::compile(random.spec, request, list, weights);
       } catch (const Error&) {
@@ -93,7 +93,7 @@ void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::ui
     try {
       wrong = wrongWith(inputs, *expected);
     } catch (const Error& problem) {
-      // A dimension that is picked from may be shorter at the other size; the interpreter goes on with NaN.
+      // A dimension that is indexed may be shorter at the other size; the interpreter goes on with NaN.
       ASSERT_NE(batch, 0) << problem.what();
       ASSERT_NE(std::string(problem.what()).find("outside of the table"), std::string::npos) << problem.what();
       return;
@@ -101,7 +101,7 @@ void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::ui
     ASSERT_EQ(wrong, "") << which << ", seed " << seed << ", batch " << batch << "\n"
                          << planSpecToText(random.spec) << "\n"
                          << placedSteps(*plan);
-    // The warm instance has no memory of the run before.
+    // The warm instance keeps nothing of the run before.
     const std::vector<Tensor> others = testing::otherInputs(random, seed + 2, batch);
     const auto again = interpret(random.spec, others, random.ints, random.constants, kernels());
     ASSERT_EQ(wrongWith(others, *again), "") << which << ", seed " << seed << ", second run";
@@ -134,7 +134,7 @@ TEST(PlanRun, TextFormComputesTheSame) {
   }
 }
 
-// The plan of `nodes` (as in the text form) on 4x4 inputs, and what it gives.
+// The plan of `nodes` (as in the text form) on 4x4 inputs, and its results.
 struct Small {
   PlanSpec spec;
   std::unique_ptr<Plan> plan;
@@ -218,7 +218,7 @@ TEST(PlanRun, PaddingByNothingIsNoStep) {
       node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," + node("pointwise{}|relu", "[4]", 5), "[5]");
   EXPECT_EQ(small.wrong, "");
   EXPECT_EQ(small.plan->steps().size(), 2u);
-  // Another name for one memory: neither may be overwritten while the other is still read.
+  // A view names the same memory: neither may be overwritten while the other is still read.
   EXPECT_EQ(runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node(pad, "[3]", 4) + "," +
                          node("pointwise{}|relu", "[3]", 5) + "," + node("linear{}|add(0)", "[0,2,-1,4]", 6),
                      "[5,6,4]")
@@ -236,7 +236,7 @@ TEST(PlanRun, PaddingByNothingIsNoStep) {
             "");
 }
 
-// Two views of one constant that look alike must not be packed as one.
+// Two views of one constant with equal descriptions must not be packed as one.
 TEST(PlanRun, TwoViewsOfOneConstant) {
   const std::string turned = node("permute{order=[1,0]}", "[2]", 3);
   EXPECT_EQ(
@@ -252,14 +252,14 @@ TEST(PlanRun, ResidualSumAccumulatesInPlace) {
       runSmall(node("pointwise{}|tanh", "[0]", 3) + "," + node("linear{}|add(0)|relu", "[1,2,-1,3]", 4), "[4]");
   EXPECT_EQ(small.wrong, "");
   EXPECT_EQ(small.plan->steps().size(), 2u);
-  EXPECT_EQ(small.plan->steps()[0].arena_begin, -1);  // written where the sum will be: into the result
+  EXPECT_EQ(small.plan->steps()[0].arena_begin, -1);  // written into the result, which accumulates the sum
 }
 
 TEST(PlanRun, ConcatWithActivationIsSplit) {
   EXPECT_EQ(runSmall(node("concat{axis=1}|relu", "[0,1]", 3), "[3]").wrong, "");
 }
 
-// Libraries have mixed up the numbers of two activations of one kind behind one product.
+// A library may confuse the numbers of two activations of one kind behind one product.
 TEST(PlanRun, TwoActivationsOfOneKind) {
   for (const char* product : {"linear{}", "matmul{}", "matmul{scale=0.5}"}) {
     for (const char* chain :
@@ -298,11 +298,11 @@ TEST(PlanRun, TwoInstancesInTwoThreads) {
   }
 }
 
-// The run fails with a sentence, as eager does, instead of reading elsewhere; the instance can go on.
+// The run fails with a sentence, as eager does, instead of reading elsewhere, and the instance stays usable.
 TEST(PlanRun, AnIndexOutsideOfItsTableFailsTheRun) {
   const std::string three = R"({"dtype":"f32","sizes":[3,2]})", scaled = R"({"dtype":"u8","sizes":[3,10]})";
   const std::vector<float> table{0, 1, 10, 11, 20, 21};
-  // The same as bytes, each row with a scale of 1 and an offset of 0 behind it.
+  // The same table as bytes, each row with a scale of 1 and an offset of 0 behind it.
   std::vector<std::uint8_t> rows;
   for (int row = 0; row < 3; ++row) {
     for (const int value : {10 * row, 10 * row + 1, 0, 0, 0x80, 0x3F, 0, 0, 0, 0})

@@ -1,4 +1,4 @@
-// Checks that plans make on prepared operations before they take them.
+// Checks on prepared operations before a plan takes them.
 #include "core/op/prepare.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-// A plan file may ask for any window; none may make a plan ask for more memory than a machine has.
+// A plan file may contain any window; none may cause a request for more memory than a machine has.
 TEST(Prepare, RefusesScratchFarBeyondTheOperands) {
   const std::unique_ptr<KernelList> kernels = makeKernelList();
   const std::vector<float> weights(8 * 9);

@@ -1,4 +1,4 @@
-// Files of prepared weights: written, read, and refused where anything about them is wrong.
+// Files of prepared weights are written and read, and refused if anything about them is wrong.
 #include "core/plan/prepared_weights.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-// Made anew, as it would be replaced: a mapping of what was there stays whole.
+// Replaces the file by a new one, so that a mapping of the old contents stays whole.
 void replace(const std::string& path, const std::string& bytes) {
   unlink(path.c_str());
   std::ofstream(path, std::ios::binary) << bytes;
@@ -57,7 +57,7 @@ class PreparedFile : public ::testing::Test {
     return PreparedWeights::open(path_, kMachine, &problem_);
   }
 
-  // The file with another table, sound in all but what the table says.
+  // The file with another table, with a valid checksum and otherwise sound.
   std::string withTable(const std::string& table) const {
     std::string file = bytes_.substr(0, kHeaderBytes) + table;
     const std::uint32_t crc = crc32Update(0, table.data(), table.size());
@@ -150,7 +150,7 @@ TEST_F(PreparedFile, EveryTruncationIsRefused) {
   }
 }
 
-// A bit that flips in what describes the weights refuses the file, one in the weights only those.
+// A flipped bit in the description of the weights refuses the file, one in weights refuses only those weights.
 TEST_F(PreparedFile, FlippedBitsAreFound) {
   std::mt19937 random(11);
   const auto sound = open();
@@ -213,7 +213,7 @@ TEST_F(PreparedFile, RegionsAreNamedByOperationsAndSizes) {
   EXPECT_NE(preparedRegionId(spec), id);
 }
 
-// Equal blocks with weights of their own: each finds its own by what it was made of.
+// Equal blocks with different weights: each finds its own by the bytes that it was packed from.
 TEST_F(PreparedFile, RegionsOfOneNameStandTogether) {
   const int fd = ::open(path_.c_str(), O_RDWR | O_TRUNC | O_CLOEXEC);
   const PreparedRegion one{"block", {{0, 5, 0, "blocked", small_.data(), small_.size()}}},
@@ -250,7 +250,7 @@ TEST(WeightCachePut, IsFoundOnlyAtTheSizeThatIsAskedFor) {
   EXPECT_EQ(packed, 1);
 }
 
-// Upconverted weights are packed from a buffer that goes; what comes to lie there must not find them.
+// Upconverted weights are packed from a buffer that is freed; a later buffer at its address must not find them.
 TEST(WeightCacheRelease, ForgetsWhatWasPackedFromWhatItFrees) {
   WeightCache cache;
   const char source = 0;

@@ -1,3 +1,4 @@
+// The operations of random plans, chosen by a seed.
 #include "tests/core/plan/random_plan.h"
 
 #include "tests/core/plan/plan_growth.h"
@@ -211,7 +212,7 @@ class Builder : PlanGrowth {
     add(op, {x->number});
   }
 
-  // Looks up by places that are known for certain, or computes with them.
+  // Looks up elements by exact indices, or computes with the indices.
   void elements() {
     if (places_.empty()) return order();
     const Known index = places_[random_.index(places_.size())];
@@ -252,11 +253,11 @@ class Builder : PlanGrowth {
       case 0:
         op = spec("reshape{shape=[-1]}");
         break;
-      case 1: {  // the size is read at run time
+      case 1: {  // a size read at run time
         op.kind = OpKind::kReshape;
         op.attributes["shape"] = Ints{0, -1};
         const std::int32_t first = addInt(IntOp::kSize, 0, {x->number});
-        // Infer with the real size; the reference replaces it.
+        // Shapes are inferred with the real size, which the reference then replaces.
         op.attributes["shape"] = Ints{x->dims[0], -1};
         return add(op, {x->number}, 0, {{"shape", 0, first}});
       }

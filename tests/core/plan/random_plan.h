@@ -1,4 +1,4 @@
-// Seeded plan specs over every operation and view.
+// Random plan specs over every operation and view, made from a seed.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct RandomPlan {
 
 RandomPlan makeRandomPlan(std::uint64_t seed, int nodes);
 
-// New values, and with `batch` > 0 another size of the first dimension of every input.
+// Makes new values, and with `batch` > 0 another size of the first dimension of every input.
 std::vector<Tensor> otherInputs(const RandomPlan& plan, std::uint64_t seed, std::int64_t batch);
 
 }  // namespace ipex_studio::testing

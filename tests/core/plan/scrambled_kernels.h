@@ -1,5 +1,5 @@
-// The reference kernels, each asking for random layouts and in-place results as their seed says: whatever layouts kernels
-// choose, and wherever a plan lets results lie, the numbers must stay the same.
+// Reference kernels that ask for random layouts and in-place results, from a seed: whatever layouts kernels choose, and
+// wherever a plan places results, the numbers must stay the same.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class ScrambledKernel final : public Kernel {
 
   const char* name() const override { return "scrambled"; }
   Verdict supports(const PrepareArgs& args) const override {
-    // Now and then no post-ops, so that they are split off.
+    // Post-ops are sometimes declined, so that they are split off.
     if (!args.spec.post_ops.empty() && args.spec.kind != OpKind::kPointwise && random_->chance(20))
       return Verdict::no("post-ops");
     return reference_->supports(args);
@@ -48,7 +48,7 @@ class ScrambledKernel final : public Kernel {
     return contiguousDesc(desc.dtype, desc.dims);
   }
 
-  // The result may have to lie in a dying source, which then has the result's layout.
+  // Sometimes demands that the result lies in a dying source, which then has the result's layout.
   void inPlace(PrepareArgs& wanted) const {
     in_place_ = -1;
     for (std::size_t s = 0; s < wanted.src.size(); ++s) {

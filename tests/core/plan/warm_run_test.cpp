@@ -1,7 +1,7 @@
-// A warm run asks nobody for memory and takes no lock: both are counted, with what the libraries do told apart by who calls.
-// The sanitizers bring functions of their own to be counted in; there is no test then.
+// A warm run allocates no memory and takes no lock. Both are counted, with calls of libraries told apart by the caller.
+// Sanitizers replace the counted functions by their own; there is no test then.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// GCC does not see that both operators are replaced, where it inlines one of them.
+// GCC does not see that both operators are replaced if it inlines one of them.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 #include <dlfcn.h>
@@ -89,7 +89,7 @@ using testing::RandomPlan;
 
 long total(const Counts& counts) { return counts.ours + counts.libraries; }
 
-// Ten warm runs of a random plan, counted. False: it needs a reference kernel, and those copy their operands.
+// Counts ten warm runs of a random plan. False if it needs a reference kernel, since those copy their operands.
 bool runCounted(std::uint64_t seed, const KernelList& kernels, int threads) {
   const RandomPlan random = testing::makeRandomPlan(seed, 14);
   PlanRequest request;
@@ -127,7 +127,7 @@ TEST(WarmRun, CountersCount) {
   pthread_mutex_lock(&mutex);
   counting = false;
   pthread_mutex_unlock(&mutex);
-  EXPECT_GE(total(allocations), allocated + 1);  // compilers may leave a pair out
+  EXPECT_GE(total(allocations), allocated + 1);  // compilers may remove a pair
   EXPECT_EQ(total(locks), locked + 1);
 }
 

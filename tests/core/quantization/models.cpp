@@ -1,3 +1,4 @@
+// The networks, their data, and conversions that the tests share.
 #include "tests/core/quantization/models.h"
 
 #include <cmath>
@@ -108,7 +109,7 @@ at::Tensor imageBatch(unsigned seed) {
 at::Tensor tokenBatch(unsigned seed) {
   torch::manual_seed(seed);
   at::Tensor x = at::randn({2, 6, 32});
-  x.select(2, 7).mul_(12);  // one channel that dwarfs the others, as language models have them
+  x.select(2, 7).mul_(12);  // one channel far larger than the others, as language models have them
   return x;
 }
 

@@ -1,4 +1,4 @@
-// Small networks in the manner of well-known ones, with seeded weights, and what the tests do with them.
+// Small networks in the manner of well-known ones, with seeded weights, and helpers of the tests.
 #pragma once
 
 #include <memory>

@@ -67,7 +67,7 @@ TEST(ObserverTest, FindsTheExtremesInEveryLayout) {
   ASSERT_EQ(observer.channelMean().size(), 19u);
   EXPECT_NEAR(observer.channelMean()[17], sum_of_channel_17 / 30, 1e-5);
 
-  // A slice of rows: what lies between them is not seen.
+  // A slice of rows: the memory between them is not seen.
   std::vector<float> wide(40, 1000);
   for (std::size_t i = 0; i < 4; ++i) {
     for (std::size_t j = 0; j < 5; ++j) wide[i * 10 + j] = static_cast<float>(i) - static_cast<float>(j);
@@ -144,7 +144,7 @@ TEST(ObserverTest, OrderBatchesMergesAndRestoringChangeNothing) {
   }
   left.merge(right);
   const auto strip = [](nlohmann::json state) {
-    state.erase("channel_sum");  // sums of floats know their order
+    state.erase("channel_sum");  // sums of floats depend on their order
     return state;
   };
   EXPECT_EQ(strip(forward.state()), strip(backward.state()));
@@ -182,7 +182,7 @@ TEST(RangeTest, PercentileLeavesTheStatedShareOutside) {
 
 TEST(RangeTest, MseIsNoWorseThanAnyClipTriedByHand) {
   std::vector<float> values = normal(4000, 5);
-  values[17] = 60;  // an outlier that min-max pays for
+  values[17] = 60;  // an outlier that widens the range of min-max
   const ValueRange chosen = observed(values).range({ObserverKind::kMse, 0});
   const double error = bruteError(values, chosen);
   EXPECT_LT(error, bruteError(values, {-4, 60}));

@@ -1,4 +1,4 @@
-// Whole networks: calibrated, quantized, run, exported; the numbers against FP32.
+// Whole networks, calibrated, quantized, run and exported, with numbers close to FP32.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct Case {
   const char* name;
   Module (*network)();
   std::vector<Inputs> (*data)(int);
-  int products;  // that must compute in integers
+  int products;  // least number of products that compute in integers
   double least_sqnr;
 };
 
@@ -86,7 +86,7 @@ TEST_P(NetworkTest, PortableExportsGiveTheSameNumbers) {
     std::stringstream file;
     exportModule(model, file, form);
     Module loaded = torch::jit::load(file);
-    // Sums of products of floats are not exact everywhere: here and there a value falls on the other side of a step.
+    // Sums of products of floats are not exact everywhere: a few values fall on the other side of a step.
     EXPECT_GT(sqnrOf(loaded.forward(data[1]).toTensor(), result), form == ExportForm::kCompiled ? 100 : 30);
   }
 }
@@ -107,7 +107,7 @@ bool hasOurOperators(const Module& module) {
   });
 }
 
-// Results of a program without our library; weights stay as small as they are.
+// Results of a program without our library; weights keep their small size.
 TEST_P(NetworkTest, PortableExportsHoldWoqWeightsForStockOperators) {
   const Case& test = GetParam();
   Module network = test.network();
@@ -141,7 +141,7 @@ TEST(QuantizeTest, IntegersPassThroughPoolsSumsAndViews) {
   Module network = residualNetwork();
   const std::vector<Inputs> data = images(4);
   OptimizedModel model = quantized(network, data[0], calibrate(network, data).recipe);
-  // The input once, and the four convolutions; the pool between them moves integers.
+  // The input once, and four convolutions; the pool between them moves integers.
   EXPECT_GE(integerResults(model), 5);
   for (torch::jit::Node* node : model.rewritten.get_method("forward").graph()->nodes()) {
     const auto op = readFusedOp(node);
@@ -344,7 +344,7 @@ TEST(QuantizeTest, BiasShiftIsWhatRoundingDoesToTheMean) {
   EXPECT_LT((shift - exact).abs().max().item<double>(), 1e-5);
 }
 
-// Rounded weights are found again after a factor per channel, as folding gives them.
+// Weights that were rounded are found again after a factor per channel, as folding multiplies them.
 TEST(QuantizeTest, WeightsThatWereRoundedAreFoundAgain) {
   torch::manual_seed(3);
   const at::Tensor integers = at::randint(-128, 128, {16, 8, 3, 3}).to(at::kFloat);

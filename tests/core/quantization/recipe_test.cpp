@@ -1,4 +1,4 @@
-// Recipes and Intel's configuration files as texts: round trips and what is refused.
+// Recipes and Intel's configuration files as text: round trips and refusals.
 #include "core/quantization/recipe.h"
 
 #include <gtest/gtest.h>
@@ -135,7 +135,7 @@ TEST(IpexConfigurationTest, ReadsTheDictionary) {
   EXPECT_EQ(recipe.value("a:aten::conv2d#0"), nullptr);
   ASSERT_NE(recipe.value("b:aten::conv2d#0"), nullptr);
   EXPECT_EQ(recipe.value("b:aten::conv2d#0")->zero_point, 125) << "signed integers are moved by 128";
-  // The meaning survives our own recipe text.
+  // The scale survives the text form of our recipe.
   EXPECT_EQ(recipeFromText(recipeToText(recipe)).value("input:0")->scale, 0.25);
 }
 

@@ -1,4 +1,4 @@
-// Weights in groups, tables with a scale per row, and layers that are levelled before they are calibrated.
+// Weights in groups, tables with a scale per row, and layers that are equalized before calibration.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -33,7 +33,7 @@ def forward(self, ids):
   return module;
 }
 
-// Channels that reach a hundred times as far as others, as batch normalization leaves them in depthwise networks.
+// A network whose channels differ a hundredfold in range, as batch normalization leaves them in depthwise networks.
 Module unevenNetwork() {
   torch::manual_seed(12);
   Module module("Uneven");
@@ -74,7 +74,7 @@ TEST(WoqTest, GroupsOfWeightsComeBackWithinHalfAStep) {
       EXPECT_EQ(grouped.integers.size(1), bits == 4 ? nibbleRowBytes(77) : 77);
       const at::Tensor back = widenGroups(grouped.integers, grouped.scales, bits, group, 77);
       EXPECT_GT(sqnrOf(back, weights), bits == 4 ? 18 : 40) << bits << " " << group;
-      // Only clipped weights may be further off.
+      // Only clipped weights may be further off than half a step.
       const at::Tensor steps = grouped.scales.abs().repeat_interleave(group, 1).slice(1, 0, 77);
       const at::Tensor off = ((back - weights).abs() > steps * 0.501).to(at::kDouble);
       EXPECT_LT(off.mean().item<double>(), 0.05) << bits << " " << group;
@@ -128,7 +128,7 @@ TEST(WoqTest, LanguageModelsInEveryFormAndExport) {
     const at::Tensor result = model.module.forward({ids}).toTensor();
     EXPECT_GT(sqnrOf(result, reference), form.least_sqnr) << form.bits << " " << form.group;
     EXPECT_GT(sqnrOf(savedAndLoaded(model, ExportForm::kCompiled, ids), result), 120);
-    // Dynamic rounding is the kernels' own: a portable file computes with the same weights in FP32.
+    // Only our kernels round dynamically: a portable file computes with the same weights in FP32.
     EXPECT_GT(sqnrOf(savedAndLoaded(model, ExportForm::kPortable, ids), result),
               form.mode == QuantizationMode::kDynamic ? 28 : 100);
     int tables = 0;
@@ -164,7 +164,7 @@ TEST(WoqTest, LevelledLayersLoseLess) {
     how.equalize = equalize;
     Observer silent;
     OptimizedModel calibrated = optimizeModel(network, data[0], how, silent);
-    // Exact in FP32 up to rounding.
+    // Equal to FP32 up to rounding.
     EXPECT_GT(sqnrOf(calibrated.module.forward(data[1]).toTensor(), reference), 110);
     EXPECT_EQ(calibrated.divisors.empty(), !equalize);
     CalibrationOptions options;

@@ -1,4 +1,4 @@
-// Records of measurements: what is written is read, and what is damaged is left out.
+// Tuning records are read as they were written, and damaged entries are left out.
 #include "core/record/tuning_store.h"
 
 #include <gtest/gtest.h>

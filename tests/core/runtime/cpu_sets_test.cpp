@@ -1,3 +1,4 @@
+// Sets of CPUs for instances, and the memory nodes of threads.
 #include "core/runtime/cpu_sets.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(CpuSets, KeepAnInstanceWithinOneNode) {
   EXPECT_EQ(splitCpus(machine(2, 4), 3, 2), (Sets{{0, 1}, {4, 5}, {2, 3}}));
   // 3 + 3 do not fit into a node's 4 cores, but into its 8 CPUs.
   EXPECT_EQ(splitCpus(machine(2, 4), 3, 3), (Sets{{0, 1, 2}, {4, 5, 6}, {3, 8, 9}}));
-  // One instance larger than a node gets all there is.
+  // One instance larger than a node gets all CPUs.
   EXPECT_EQ(splitCpus(machine(2, 2), 1, 8), (Sets{{0, 1, 4, 5, 2, 3, 6, 7}}));
 }
 
@@ -108,7 +109,7 @@ TEST(CpuSets, PinTheThreadAndThoseItStarts) {
   EXPECT_FALSE(pinThisThread({}));
 }
 
-// Pinning finds the node anew; what a thread says of itself holds for it alone.
+// Pinning looks up the node again; a thread's own statement holds for it alone.
 TEST(CpuSets, KnowTheMemoryNodeOfAThread) {
   std::thread([] {
     const std::vector<CpuPlace> cpus = usableCpus();

@@ -1,3 +1,4 @@
+// The facts of this machine, its affinity mask, and quotas of made-up cgroups.
 #include "core/runtime/machine_facts.h"
 
 #include <gtest/gtest.h>

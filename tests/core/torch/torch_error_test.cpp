@@ -1,4 +1,4 @@
-// Short messages made of libtorch's.
+// Short forms of libtorch's messages.
 #include <gtest/gtest.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// A batch computed a few samples at a time gives what the whole batch gives.
+// A batch computed a few samples at a time gives the results of the whole batch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -145,11 +145,11 @@ TEST(PlanMicroBatches, TakeImagesInChannelsLast) {
   }
 }
 
-// Samples that do not lie apart, and results of no sample.
+// Samples that are not contiguous, and results that belong to no sample.
 TEST(PlanMicroBatches, AreRefusedWhereSamplesAreNotApart) {
   SlicedNetwork net;
   TensorDesc& input = net.request.tensor_inputs[0];
-  input.strides = Dims{1, 7, 21, 105};  // the samples innermost
+  input.strides = Dims{1, 7, 21, 105};  // the samples are innermost
   EXPECT_EQ(proveMicroBatches(net.spec, net.request, 2), nullptr);
   input = contiguousDesc(DType::kF32, Dims{7, 3, 5, 5});
   EXPECT_NE(proveMicroBatches(net.spec, net.request, 2), nullptr);

@@ -1,5 +1,5 @@
-// A 1x1 convolution and the depthwise convolution behind it: as one step where that was measured to be faster, with the
-// same numbers, and only where nothing else reads what is between them.
+// A 1x1 convolution and the depthwise convolution behind it become one step where that was measured to be faster, with
+// the same numbers, and only if nothing else reads the value between them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +96,7 @@ struct InvertedBottleneck {
     }
   }
 
-  // Kernels of the steps of the tuned plan.
+  // Returns the kernels of the steps of the tuned plan.
   std::vector<std::string> tuned(const KernelList& list, TuningStore& store, TuneMode mode = TuneMode::kQuick) {
     TuneOptions options;
     options.mode = mode;
@@ -120,7 +120,7 @@ struct InvertedBottleneck {
   std::unique_ptr<Plan> plan;
 };
 
-// Convolutions in channels-last, each in 1000; both as one in `joined_ns`.
+// Makes convolutions in channels-last that take 1000 each, and both as one in `joined_ns`.
 FakeKernels withJoined(std::int64_t joined_ns, float error = 0) {
   FakeKernels list;
   const auto reference = [](OpKind kind) { return FakeKernels::reference(kind); };
@@ -209,7 +209,7 @@ TEST(JoinedSteps, AreChosenWhereTheyAreFasterAndExact) {
     const FakeKernels list = withJoined(joined_ns, error);
     EXPECT_EQ(net.tuned(list, store), expected) << joined_ns << " " << error;
     if (error == 0) net.expectRight(*net.plan);
-    // The same from the record, and nothing is measured again.
+    // The record alone gives the same choice, and nothing is measured again.
     MemoryTuningStore read;
     read.readText(store.toJson(true).dump());
     const std::int64_t before = fake_now_ns;
@@ -233,7 +233,7 @@ TEST(JoinedSteps, TellWhatTheyWereMeasuredAgainst) {
   EXPECT_EQ(timeOf("plain + plain"), 2000);
 }
 
-// A person's choice for one of the two stays; a choice for both holds however long it takes.
+// A user's choice for one of the two stays; a choice for both holds however long it takes.
 TEST(JoinedSteps, HonorWhatWasPinned) {
   InvertedBottleneck net;
   MemoryTuningStore store;

@@ -1,4 +1,4 @@
-// Kernels of known speed and exactness, on a clock that only they move.
+// Kernels of given speed and exactness, on a clock that only they move.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace ipex_studio::testing {
 
 inline std::int64_t fake_now_ns = 0;
 
-// The reference's numbers, in a time of our choice.
+// Computes the reference's numbers in a given time.
 class TimedOp final : public PreparedOp {
  public:
   TimedOp(std::unique_ptr<PreparedOp> inner, std::int64_t cost_ns, float error, int disturbed_run)
@@ -33,7 +33,7 @@ class TimedOp final : public PreparedOp {
   }
 
  private:
-  // To the next number, or the one after it, as often as the error says.
+  // Moves each number to the next float `error` times.
   void moveBySteps(std::uint16_t* bits) const {
     for (std::int64_t i = 0; i < dst[0].dims.count(); ++i)
       bits[i] = static_cast<std::uint16_t>(bits[i] + static_cast<int>(error_));
@@ -47,9 +47,9 @@ class TimedOp final : public PreparedOp {
 };
 
 struct FakeKernel final : Kernel {
-  const void* only_wrong_on_ = nullptr;                // null: on any weights
-  int disturbed_run_ = -1;                             // of each operation; it takes a hundred times as long
-  std::map<std::int64_t, std::int64_t> cost_of_rows_;  // of the result, where it depends on them
+  const void* only_wrong_on_ = nullptr;                // null: wrong on any weights
+  int disturbed_run_ = -1;                             // run of each operation that takes 100 times as long
+  std::map<std::int64_t, std::int64_t> cost_of_rows_;  // by rows of the result, if the cost depends on them
   FakeKernel(std::string name, const Kernel* inner, std::int64_t cost_ns, std::string layout, bool measured,
              float error = 0, bool post_ops = true)
       : name_(std::move(name)),

@@ -1,4 +1,4 @@
-// The tuner: any choice gives the same numbers, kernels of known speed are chosen as they should be, records come back.
+// The tuner: any choice gives the same numbers, the fastest of kernels of given speed is chosen, and records read back.
 #include "core/tune/tuner.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ std::string stepsOf(const Plan& plan) {
   return text;
 }
 
-// Any kernel, any layouts, any split, and what no measurement would ever say.
+// Makes random choices of kernels, layouts and splits, including ones that no measurement would make.
 PlanChoices randomChoices(const RandomPlan& random, const PlanRequest& request, Random& dice) {
   static const char* const kLayouts[] = {"",           "row-major", "channels-last", "blocked-8",
                                          "blocked-16", "blocked-7", "\xff"};
@@ -140,7 +140,7 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
                                                      << planSpecToText(random.spec) << "\n"
                                                      << stepsOf(*plan);
 
-    // Another process: the record as text, no clock.
+    // As in another process: only the record's text, no clock.
     MemoryTuningStore other;
     other.readText(store.toJson(false).dump());
     TuneOptions from_record = quickly();
@@ -160,13 +160,14 @@ TEST(Tuner, TunedPlansGiveTheSameNumbersAndTheSameBitsFromTheirRecord) {
   EXPECT_GT(chosen, 0);
 }
 
-// --- kernels of known speed ------------------------------------------------------------------------------------------
+// --- kernels of given speed ------------------------------------------------------------------------------------------
 
 // x -> conv -> conv -> conv, 4 channels on 4x4 pixels, each with a relu.
 struct ThreeConvolutions {
   explicit ThreeConvolutions(DType dtype = DType::kF32) : weights(4 * 4 * 9, 0.1f) {
+    // 0.1 in FP16, nearly 0 in BF16.
     if (isLowPrecisionFloat(dtype))
-      std::fill_n(reinterpret_cast<std::uint16_t*>(weights.data()), weights.size(), std::uint16_t{0x2e66});  // small
+      std::fill_n(reinterpret_cast<std::uint16_t*>(weights.data()), weights.size(), std::uint16_t{0x2e66});
     spec.inputs.push_back({false, dtype, 4});
     spec.constants.push_back(contiguousDesc(dtype, Dims{4, 4, 3, 3}));
     for (int n = 0; n < 3; ++n) {
@@ -182,7 +183,7 @@ struct ThreeConvolutions {
     request.constants = {weights.data()};
   }
 
-  // Kernels of the steps of the tuned plan.
+  // Returns the kernels of the steps of the tuned plan.
   std::vector<std::string> tuned(const FakeKernels& list, TuningStore& store, TuneOptions options = quickly()) {
     options.clock_ns = [] { return fake_now_ns; };
     options.budget_s = 1000;
@@ -214,11 +215,11 @@ FakeKernels twoLayouts(std::int64_t plain_ns, std::int64_t last_ns, std::int64_t
 TEST(Tuner, WeighsKernelsAgainstConversions) {
   ThreeConvolutions net;
   MemoryTuningStore gains, loses, ties;
-  // Two conversions of 100 for three gains of 100.
+  // Two conversions of 100 each for three gains of 100.
   EXPECT_EQ(net.tuned(twoLayouts(1000, 900, 100), gains),
             (std::vector<std::string>{"reorder", "last", "last", "last", "reorder"}));
   EXPECT_EQ(net.tuned(twoLayouts(1000, 900, 200), loses), (std::vector<std::string>{"plain", "plain", "plain"}));
-  // A gain of one percent is none.
+  // A gain of one percent is too small.
   EXPECT_EQ(net.tuned(twoLayouts(1000, 990, 0), ties), (std::vector<std::string>{"plain", "plain", "plain"}));
 }
 
@@ -239,7 +240,7 @@ TEST(Tuner, RefusesWhatIsInexactAndWinogradOnRequest) {
   }
 }
 
-// The first run only warms up; the one after it may meet whatever else the machine does.
+// The first run only warms up; the next one may be disturbed by other work on the machine.
 TEST(Tuner, OneDisturbedRunDecidesNothing) {
   const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
   FakeKernels list;
@@ -252,7 +253,7 @@ TEST(Tuner, OneDisturbedRunDecidesNothing) {
   EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>(3, "disturbed")));
 }
 
-// A sum that is rounded to the next number of two bytes is as good as any; two numbers further it is another result.
+// A sum that is rounded to the neighbouring 16-bit float is as good as any; two floats further it is another result.
 TEST(Tuner, MeasuresFloatsOfTwoBytesAsTheyRound) {
   const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
   for (const DType dtype : {DType::kBf16, DType::kF16}) {
@@ -273,7 +274,7 @@ TEST(Tuner, MeasuresFloatsOfTwoBytesAsTheyRound) {
   }
 }
 
-// The second and third are equal steps; only the third's weights do not suit it.
+// The second and third step are equal; only the third one's weights do not suit the kernel.
 TEST(Tuner, ChecksExactnessOnEachStepsOwnWeights) {
   const Kernel* convolution = FakeKernels::reference(OpKind::kConvolution);
   ThreeConvolutions net;
@@ -304,7 +305,7 @@ TEST(Tuner, LeavesPostOperationsToAStepWhereThatIsFaster) {
   ThreeConvolutions net;
   MemoryTuningStore store;
   EXPECT_EQ(net.tuned(list, store), (std::vector<std::string>{"bare", "tail", "bare", "tail", "bare", "tail"}));
-  // Every candidate is told with its time, and which of them it became.
+  // Every candidate is reported with its time, and whether it was chosen or slower.
   int chosen = 0, slower = 0;
   for (const DispatchRecord& dispatch : net.plan->dispatches()) {
     if (dispatch.kernel == "bare" && dispatch.chosen) chosen += dispatch.elapsed_ns == 600;
@@ -312,7 +313,7 @@ TEST(Tuner, LeavesPostOperationsToAStepWhereThatIsFaster) {
       slower += dispatch.elapsed_ns == 1000 && dispatch.reason == "slower";
   }
   EXPECT_EQ(chosen, 3);
-  EXPECT_EQ(slower, 9);  // in three layouts each
+  EXPECT_EQ(slower, 9);  // three steps in three layouts each
 }
 
 TEST(Tuner, MeasuresAgainOnlyWhatItDoesNotKnow) {
@@ -324,12 +325,12 @@ TEST(Tuner, MeasuresAgainOnlyWhatItDoesNotKnow) {
   int steps = 0;
   TuneOptions options = quickly();
   options.progress = [&](int, int total) { steps += total; };
-  // The same plan: nothing to do. Another plan of the same steps: they are known.
+  // The same plan needs no measurement; nor does another plan of the same steps, which are known.
   EXPECT_EQ(net.tuned(twoLayouts(1000, 500, 10), read, options).size(), 5u);
   net.spec.nodes[0].name = "renamed";
   EXPECT_EQ(net.tuned(twoLayouts(1000, 500, 10), read, options).size(), 5u);
   EXPECT_EQ(steps, 0);
-  // Other threads, libraries, effort: nothing is known.
+  // Nothing is known for other threads, libraries and effort.
   net.request.target.threads = 3;
   net.tuned(twoLayouts(1000, 500, 10), read, options);
   EXPECT_GT(steps, 0);
@@ -342,7 +343,7 @@ TEST(Tuner, MeasuresAgainOnlyWhatItDoesNotKnow) {
 
 // --- slices of a batch -----------------------------------------------------------------------------------------------
 
-// Three convolutions of eight samples; what one takes depends on how many there are at a time.
+// Tunes three convolutions of eight samples; the cost of one run depends on the number of samples at a time.
 std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningStore& store,
                      TuneMode mode = TuneMode::kQuick) {
   FakeKernels list;
@@ -362,16 +363,16 @@ std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningSt
 TEST(Tuner, ComputesAsManySamplesAtATimeAsIsFastest) {
   MemoryTuningStore store, close, whole;
   EXPECT_EQ(slicesOf({{1, 1000}, {2, 1200}, {4, 4000}, {8, 9000}}, store), "4 of 2x4x4x4");
-  // Three percent are no reason.
+  // A gain of three percent is too small.
   EXPECT_EQ(slicesOf({{1, 2000}, {2, 2250}, {4, 4400}, {8, 9000}}, close), "1 of 8x4x4x4");
   EXPECT_EQ(slicesOf({{1, 2000}, {2, 2000}, {4, 4000}, {8, 1000}}, whole), "1 of 8x4x4x4");
-  // Another process knows the measurements.
+  // The measurements are known to another process through the record.
   MemoryTuningStore read;
   read.readText(store.toJson(true).dump());
   EXPECT_EQ(slicesOf({}, read, TuneMode::kOff), "4 of 2x4x4x4");
 }
 
-// A record may say anything; what cannot be is the whole batch.
+// A record may say anything; impossible micro-batches fall back to the whole batch.
 TEST(Tuner, SlicesOfARecordAreProvenAgain) {
   MemoryTuningStore measured;
   slicesOf({{1, 1000}, {2, 1200}, {4, 4000}, {8, 9000}}, measured);

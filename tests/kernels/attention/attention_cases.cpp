@@ -1,4 +1,4 @@
-// Attention in all the shapes it is asked for: heads, few and many queries, other numbers of keys, masks, causal.
+// Attention in all shapes: heads, few and many queries, other numbers of keys, masks, causal.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
@@ -42,7 +42,8 @@ const std::vector<Case>& attentionCases() {
       {"attention{causal=1,scale=0.25}", {of({2, 70, 16}), of({2, 70, 16}), of({2, 70, 16}), none}, simd},
       {"attention{causal=1,scale=0.25}", {of({300, 12}), of({600, 12}), of({600, 12}), of({300, 600})}, simd},
       {"attention{causal=1}", {of({2, 90, 4}), of({2, 40, 4}), of({2, 40, 4}), none}, simd},
-      // A mask that stays, as biases by position do, and one that heads share; one query or two beside whole vectors.
+      // A mask that is constant, as position biases are, and one that heads share; one query, or two beside whole
+      // vectors.
       {"attention{heads_last=1,scale=0.2}",
        {of({4, 3, 49, 32}), of({4, 3, 49, 32}), of({4, 3, 49, 32}), Source::weight({1, 3, 49, 49})},
        simd,
@@ -52,7 +53,7 @@ const std::vector<Case>& attentionCases() {
        {of({2, 3, 18, 8}), of({2, 3, 12, 8}), of({2, 3, 12, 8}), Source::weight({2, 3, 18, 12})},
        simd},
       {"attention{causal=1,scale=0.3}", {of({3, 34, 8}), of({3, 34, 8}), of({3, 34, 8}), of({34, 34})}, simd},
-      // Bytes as results.
+      // Results in u8 and s8.
       {"attention{heads_last=1,result=u8,scale=0.35}|linear(64.0,128.0)",
        {of({2, 3, 33, 8}), of({2, 3, 33, 8}), of({2, 3, 33, 8}), none},
        simd,
@@ -81,8 +82,8 @@ const std::vector<Case>& attentionCases() {
   return cases;
 }
 
-// The same shapes with products in BF16, of FP32 and of BF16; results in every type. The largest errors come from scores
-// whose sources are rounded: a score of 10 is known to 0.03.
+// The same shapes with products in BF16, from FP32 and from BF16; results in every type. The largest errors come from
+// scores whose sources are rounded: a score of 10 is known to 0.03.
 const std::vector<Case>& attentionBf16Cases() {
   static const std::vector<Case> cases = [] {
     constexpr double kSourcesRounded = 0.05, kWeightsRounded = 1.0 / 128;
@@ -95,7 +96,7 @@ const std::vector<Case>& attentionBf16Cases() {
         Case next = test;
         OpSpec own = spec;
         own.attributes["result"] = std::string(result);
-        // Bytes of what is between -2 and 2: a step is 1/64.
+        // Bytes of values between -2 and 2: a step is 1/64.
         if (own.stringOr("result", "") == "u8") own.post_ops.push_back(unaryPostOp(PostOpKind::kLinear, 64, 128));
         if (own.stringOr("result", "") == "s8") own.post_ops.push_back(unaryPostOp(PostOpKind::kLinear, 64, 0));
         next.spec = own.text();
@@ -103,14 +104,14 @@ const std::vector<Case>& attentionBf16Cases() {
         next.tolerance = tolerance;
         made.push_back(next);
       };
-      // The reference takes its time.
+      // The reference is slow on large cases.
       const std::int64_t queries = test.src[0].dims[test.src[0].dims.rank - 2],
                          keys = test.src[1].dims[test.src[1].dims.rank - 2];
       const bool large = test.bench || queries * keys > 10000;
       if (!large) add("f32", kSourcesRounded);
       const std::size_t number = large ? 0 : made.size() / 4 % 3;
       for (std::size_t s = 0; s < 3; ++s) {
-        if (number != 1 || s != 1) test.src[s].dtype = DType::kBf16;  // now and then keys stay FP32
+        if (number != 1 || s != 1) test.src[s].dtype = DType::kBf16;  // some keys stay FP32
       }
       const double tolerance = number != 1 ? kWeightsRounded : kSourcesRounded;
       add("bf16", tolerance);

@@ -1,5 +1,5 @@
-// Attention with scores that are infinite, huge or not numbers gives what softmax over the whole row would; and shapes
-// drawn at random. With products in FP32 and in BF16.
+// Attention with infinite, huge and NaN scores gives the same as softmax over the whole row; so do random shapes. With
+// products in FP32 and in BF16.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ const Kernel& kernelNamed(const std::string& name) {
   return found == candidates().end() ? *candidates().back() : **found;
 }
 
-// A kernel, and how far its results may be off.
+// A kernel and its tolerance.
 struct Way {
   const char* kernel;
   const char* products;
@@ -45,7 +45,7 @@ using Mask = std::function<double(std::int64_t query, std::int64_t key)>;
 
 class AttentionExtremes : public testing::TestWithParam<std::tuple<std::int64_t, bool>> {
  protected:
-  // A mask of queries × `keys` on normal q, k, v; the answer is the reference's.
+  // Checks a mask of queries × `keys` on normal q, k, v against the reference.
   void expectSame(std::int64_t keys, const Mask& mask, bool has_nan, double tolerance = 0) {
     const auto [queries, narrow] = GetParam();
     const Way& way = wayOf(narrow);
@@ -57,7 +57,7 @@ class AttentionExtremes : public testing::TestWithParam<std::tuple<std::int64_t,
       problem.values[3][static_cast<std::size_t>(i)] = mask(i / keys, i % keys);
     problem.expected.clear();
     runCase(*candidates().back(), test, problem, Conditions());
-    // NaN is compared apart: the harness calls it an error.
+    // NaN is compared separately, because the harness counts it as an error.
     std::vector<bool> nan;
     for (double& value : problem.expected[0]) {
       nan.push_back(std::isnan(value));
@@ -115,18 +115,18 @@ TEST_P(AttentionExtremes, NotANumberStaysInItsRow) {
       600, [](auto query, auto key) { return query == 1 && key == 2 ? kInf : 0.0; }, true);
 }
 
-// Scores of 1000 are known to 6e-5 in float32.
+// Scores of 1000 are exact to 6e-5 in float32.
 TEST_P(AttentionExtremes, LargeScoresDoNotOverflow) {
   expectSame(
       600, [](auto query, auto key) { return query == 0 ? 500.0 * (key % 3) : -500.0 * (key % 5); }, false, 2e-4);
 }
 
-// Few and many queries are computed in two ways.
+// Few and many queries are computed by different code.
 INSTANTIATE_TEST_SUITE_P(Queries, AttentionExtremes, testing::Combine(testing::Values(3, 20), testing::Bool()));
 
 class AttentionShapes : public testing::TestWithParam<bool> {};
 
-// Sources that are BF16 already are the same numbers for the reference: then only the weights are rounded.
+// Sources in BF16 are the same numbers for the reference: only the weights are rounded.
 TEST_P(AttentionShapes, DrawnAtRandomAgreeWithTheReference) {
   const bool narrow = GetParam();
   const Way& way = wayOf(narrow);

@@ -1,4 +1,4 @@
-// Conversions between FP16 and FP32: every number of FP16, and what lies between two of them, by every instruction set.
+// Conversions between FP16 and FP32 on every instruction set: all FP16 numbers, and values between two of them.
 #include "kernels/common/f16.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kF16Tiers[] = {"avx512_core", "avx2", "sse41"};
 
-// Exact by construction: sign, exponent, mantissa.
+// The exact value, composed of sign, exponent and mantissa.
 double valueOfF16(std::uint32_t bits) {
   const int exponent = static_cast<int>(bits >> 10u & 31u), mantissa = static_cast<int>(bits & 1023u);
   const double sign = (bits & 0x8000u) != 0 ? -1 : 1;
@@ -46,8 +46,8 @@ TEST(F16, WidensEveryNumber) {
   }
 }
 
-// For each number: itself, the middle to the next one, and the floats beside the middle. Ties go to the even mantissa; the
-// middle above the largest number, and all beyond, is infinity.
+// Converts each number, the middle to the next one, and the floats beside the middle. Ties go to the even mantissa; the
+// middle above the largest number, and all values beyond, become infinity.
 TEST(F16, NarrowsToNearestEven) {
   std::vector<float> from;
   std::vector<std::uint16_t> expected;

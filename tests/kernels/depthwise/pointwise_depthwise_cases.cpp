@@ -4,7 +4,7 @@
 namespace ipex_studio::kernel_test {
 namespace {
 
-// The source, its expansion to `channels` and a depthwise window of these sizes.
+// Makes a case: the source, its expansion to `channels` and a depthwise window of these sizes.
 Case pointwiseDepthwise(const std::string& attributes, Dims x, std::int64_t channels, Dims window,
                         const std::string& post_ops = "", bool has_bias = true) {
   Case made;
@@ -26,7 +26,7 @@ Case pointwiseDepthwise(const std::string& attributes, Dims x, std::int64_t chan
 
 Case timedPair(Case made) {
   made.bench = true;
-  made.tolerance = 2e-5;  // as of layers
+  made.tolerance = 2e-5;  // as in layer_cases.cpp
   return made;
 }
 
@@ -42,7 +42,7 @@ const std::vector<Case>& pointwiseDepthwiseCases() {
       pointwiseDepthwise("activation=clip,activation_alpha=0.0,activation_beta=6.0," + half3, {2, 10, 13, 17}, 24,
                          {3, 3}, "|clip(0,6)"),
       pointwiseDepthwise(half5, {1, 7, 14, 14}, 36, {5, 5}, "|sigmoid|linear(2,-1)"),
-      // No bias: places beside the image stay zero all the same.
+      // No bias: positions outside the image stay zero all the same.
       pointwiseDepthwise("activation=exp," + same3, {1, 3, 6, 5}, 16, {3, 3}, "", false),
       // Channels that fill no vector, one channel, one pixel.
       pointwiseDepthwise("activation=relu," + same3, {1, 6, 5, 5}, 29, {3, 3}),
@@ -55,9 +55,9 @@ const std::vector<Case>& pointwiseDepthwiseCases() {
       pointwiseDepthwise("activation=relu,padding=[0,0],stride=[3,3]", {1, 4, 11, 14}, 33, {2, 2}),
       pointwiseDepthwise("padding=[3,3]", {1, 4, 10, 33}, 16, {7, 7}),
       pointwiseDepthwise("padding=[0,0]", {1, 4, 5, 5}, 16, {1, 1}),
-      // Sequences.
+      // One spatial dimension.
       pointwiseDepthwise("activation=relu,padding=[1]", {2, 6, 31}, 20, {3}, "|relu"),
-      // Few channels: bands of lines.
+      // Few channels, computed in bands of lines.
       pointwiseDepthwise("activation=relu," + same3, {1, 16, 40, 40}, 16, {3, 3}, "|relu"),
       pointwiseDepthwise("activation=relu," + half5, {1, 20, 41, 40}, 48, {5, 5}, "|relu"),
       timedPair(pointwiseDepthwise("activation=silu," + half3, {1, 16, 112, 112}, 96, {3, 3}, "|silu")),

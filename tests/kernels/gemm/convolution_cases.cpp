@@ -1,3 +1,4 @@
+// Convolutions, transposed convolutions, linear layers and matrix products.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
@@ -18,7 +19,7 @@ const std::vector<Case>& convolutionCases() {
       {"convolution{groups=1,padding=[0,0],padding_end=[1,1],stride=[2,2]}",
        {S::of({1, 3, 16, 16}), S::weight({32, 3, 3, 3}), S::none()},
        "convolution_onednn"},
-      // bodies
+      // inner layers
       {"convolution{padding=[1,1]}|relu",
        {S::of({1, 64, 56, 56}), S::weight({64, 64, 3, 3}), S::weight({64})},
        "convolution_onednn",
@@ -78,7 +79,7 @@ const std::vector<Case>& convolutionCases() {
       {"convolution{}",
        {S::dying({2, 1, 1, 1, 1}), S::weight({1, 1, 1, 1, 1}), S::weight({1})},
        "convolution_gemv_simd"},
-      // the only result lies beside the pixel
+      // the only result lies outside the image
       {"convolution{padding=[1,1],stride=[3,3]}",
        {S::of({1, 16, 1, 1}), S::weight({16, 16, 1, 1}), S::weight({16})},
        ""},
@@ -162,7 +163,7 @@ const std::vector<Case>& convolutionCases() {
       {"convolution{padding=[1,0,1],stride=[1,2,1]}|relu",
        {S::of({2, 12, 4, 6, 17}), S::weight({25, 12, 3, 1, 3}), S::weight({25})},
        "convolution_simd"},
-      // own depthwise: usual and other kernels, windows beside the image, tails of channels, chains
+      // own depthwise kernel: common and other windows, windows outside the image, tails of channels, chains
       {"convolution{groups=24,padding=[1,1]}|hardswish",
        {S::of({2, 24, 9, 19}), S::weight({24, 1, 3, 3}), S::weight({24})},
        "convolution_depthwise_simd"},

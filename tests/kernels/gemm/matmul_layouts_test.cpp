@@ -1,5 +1,5 @@
-// Matrix products of sources with their axes in any order in memory, also with batches of one: where such an axis lies is
-// only a matter of its stride, and libraries recognise layouts by strides.
+// Matrix products of sources with their axes in any order in memory, also with batches of one. The place of an axis of
+// size one shows only in its stride, and libraries recognise layouts by strides.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::vector<Order> allOrders() {
   return orders;
 }
 
-// Dense, the first of `order` outermost.
+// Describes a dense tensor with the first of `order` outermost.
 TensorDesc laidOut(const Dims& dims, const Order& order) {
   TensorDesc desc = contiguousDesc(DType::kF32, dims);
   std::int64_t stride = 1;
@@ -40,7 +40,7 @@ std::vector<float> numbers(std::int64_t count, int step) {
   return values;
 }
 
-// Empty when the kernel wants the sources laid out otherwise.
+// Computes the product; empty if the kernel wants the sources laid out otherwise.
 std::vector<float> product(const Kernel& kernel, const PrepareArgs& args, const std::vector<const void*>& sources) {
   std::string reason;
   if (!kernel.supports(args).ok) return {};

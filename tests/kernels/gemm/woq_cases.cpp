@@ -1,4 +1,4 @@
-// Products of floats and weights of 8 or 4 bits, and look-ups in tables of bytes.
+// Products of floats and weights of 8 or 4 bits, and lookups in tables of bytes.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {

@@ -1,5 +1,6 @@
-// Products of integers and chains over them. Sums are exact; a result in u8 or s8 may be one step off where the chain in
-// FP32 falls on the other side of a half, a result in FP32 has its rounding.
+// Products of integers and chains over them. Sums are exact; a result in u8 or s8 may be one step off where the chain
+// in FP32 falls on the other side of a half, and a result in FP32 has its rounding. One concept in spite of its length:
+// a table of cases by family of operations.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
@@ -7,7 +8,7 @@ namespace {
 
 constexpr double kOneStep = 1.01 / 255;  // the harness measures bytes against 255
 constexpr double kFloat = 3e-6;
-constexpr double kRounding = 2e-3;  // a value on the other side of a half, one of many in a sum
+constexpr double kRounding = 2e-3;  // one value of many in a sum falls on the other side of a half
 
 Source dying(Source source) {
   source.dies = true;
@@ -19,14 +20,14 @@ Source extreme(Source source) {
   return source;
 }
 
-// Weights of 7 bits.
+// Limits the weights to 7 bits.
 Source small(Source source) {
   source.fill = Fill::kExtreme;
   source.limit = 63;
   return source;
 }
 
-// Names the kernel of ours that must take a product, in cases that name none.
+// Names our kernel for products in cases that name none; it must accept them.
 std::vector<Case> takenByOurs(std::vector<Case> cases) {
   for (Case& test : cases) {
     const Dims &x = test.src[0].dims, &w = test.src[1].dims;
@@ -46,7 +47,7 @@ const std::vector<Case>& integerProductCases() {
   const Source none = S::none();
   const auto bias = [](Dims dims) { return S::weight(dims); };
   static const std::vector<Case> cases = takenByOurs({
-      // bodies
+      // inner layers
       {"convolution{padding=[1,1],result=u8}|mul(0)|add(1)|relu|linear(0.05,0.0)",
        {S::u8({1, 64, 14, 14}), S::s8Weight({64, 64, 3, 3}), none, S::scales({64, 1, 1}), bias({64, 1, 1})},
        "",
@@ -107,7 +108,7 @@ const std::vector<Case>& integerProductCases() {
        "",
        kOneStep},
       {"convolution{}", {S::u8({1, 32, 5, 5}), S::s8Weight({20, 32, 3, 3}), none}, "", kFloat},
-      // results that end as bytes in the registers: panels of one to four vectors, lanes that do not exist, bounds, saturation
+      // results rounded to bytes in registers: panels of one to four vectors, unused lanes, bounds, saturation
       {"convolution{result=u8,src_zero=11}|mul(0)|add(1)|add(2,2.5)|clip(20.0,300.0)|linear(0.4,9.0)",
        {S::u8({2, 64, 9, 9}), S::s8Weight({120, 64, 1, 1}), none, S::scales({120, 1, 1}), bias({120, 1, 1}),
         S::u8({2, 120, 9, 9})},
@@ -144,7 +145,7 @@ const std::vector<Case>& integerProductCases() {
        {S::u8({13, 256}), S::s8Weight({128, 256}), none, S::scales({128})},
        "linear_simd_int8",
        kOneStep},
-      // padding that is left out, at one end of lines or at both
+      // padding at one end of lines or at both
       {"convolution{padding=[1,1],result=u8}|mul(0)|add(1)|add(2,3.0)|linear(0.05,30.0)",
        {S::u8({2, 8, 5, 7}), S::s8Weight({32, 8, 3, 3}), none, S::scales({32, 1, 1}), bias({32, 1, 1}),
         dying(S::u8({2, 32, 5, 7}))},
@@ -310,7 +311,7 @@ const std::vector<Case>& integerProductCases() {
        "",
        kOneStep},
       {"linear{}|mul(0)|add(1)", {S::u8({3, 1}), S::s8Weight({5, 1}), none, S::scales({5}), bias({5})}, "", kFloat},
-      // weights that are numbers
+      // weight-only quantization
       {"linear{}|mul(0)|add(1)|gelu_erf",
        {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})},
        "linear_onednn_upconverted_weights",
@@ -319,7 +320,7 @@ const std::vector<Case>& integerProductCases() {
        {S::of({1, 65}), S::s8Weight({40, 65}), S::weight({40}), S::scales({40})},
        "linear_onednn_upconverted_weights",
        kFloat},
-      // rows rounded on the fly
+      // rows rounded at run time
       {"linear{dynamic=1}|mul(0)|add(1)",
        {S::of({7, 64}), S::s8Weight({33, 64}), none, S::scales({33}), bias({33})},
        "",
@@ -354,8 +355,8 @@ const std::vector<Case>& integerProductCases() {
   return cases;
 }
 
-// Operands at the ends of their ranges: sums are exact all the same. With 7-bit weights the library computes on every
-// instruction set, with 8 bits only where it has VNNI.
+// Operands at the ends of their ranges: sums are exact all the same. The library computes 7-bit weights on every
+// instruction set, 8-bit ones only with VNNI.
 const std::vector<Case>& integerExtremeCases() {
   using S = Source;
   const Source none = S::none();

@@ -1,5 +1,5 @@
-// Products of integers at the ends of their ranges on lower instruction sets. The library learns its limit once, when a
-// process begins: one process for each.
+// Products of integers at the ends of their ranges on lower instruction sets. The library reads its limit once, when a
+// process begins, so each limit gets a process.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ constexpr const char* kLimit = "ONEDNN_MAX_CPU_ISA";
 
 class IsaTiers : public testing::TestWithParam<const char*> {};
 
-// A process of this program under the limit judges the extreme cases.
+// Runs the extreme cases in a process of this program under the limit.
 TEST_P(IsaTiers, ExtremesAreExact) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -1,3 +1,4 @@
+// Elementwise chains, pools, reductions, norms, lookups, views and copies.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {

@@ -8,7 +8,7 @@ const std::vector<Case>& recurrentCases() {
   const auto weight = [](Dims dims) { return Source::weight(dims); };
   const Source none = Source::none();
   const char* const simd = "recurrent_simd";
-  // States feed back into themselves: what is rounded in one step is there in all later ones.
+  // States feed back into themselves, so rounding in one step reaches all later ones.
   constexpr double kFedBack = 2e-5;
   static const std::vector<Case> cases = {
       {"recurrent{cell=lstm,time_axis=0}",

@@ -1,5 +1,5 @@
-// Extremes, order, running sums, look-ups of elements, arithmetic on integers and sampled images: every axis, lines longer
-// and shorter than vectors, many equal values.
+// Maxima with indices, sorts, cumulative sums, lookups of elements, integer arithmetic and sampled images: every axis,
+// lines longer and shorter than vectors, many equal values.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {

@@ -1,5 +1,5 @@
-// The order of values that numbers do not define: NaN, both zeros, infinities, equal values. And look-ups that
-// point nowhere, and divisions by zero.
+// The order of values that comparison of numbers does not define: NaN, both zeros, infinities, equal values. Indices
+// out of range, and divisions by zero.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct Ordered {
   std::vector<std::int64_t> places;
 };
 
-// All kernels that take the line must agree on every bit of it.
+// Sorts a line; all kernels that accept it must agree on every bit of the result.
 Ordered runLine(const std::string& text, const std::vector<float>& line) {
   static const std::unique_ptr<KernelList> kernels = makeKernelList();
   PrepareArgs args;
@@ -82,14 +82,14 @@ TEST(Order, LongLines) {
     EXPECT_EQ(runLine("sort{axis=0,descending=1,k=20}", line).places, first);
     EXPECT_EQ(runLine("sort{axis=0}", line).places.back(), at);
   }
-  // Each value better than all before it: every vector has something to collect.
+  // Each value is better than all before it, so every vector has candidates.
   std::vector<float> rising(2000);
   for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = static_cast<float>(i);
   EXPECT_EQ(runLine("sort{axis=0,descending=1,k=2}", rising).places, (Places{1999, 1998}));
   EXPECT_EQ(runLine("sort{axis=0,k=2}", rising).places, (Places{0, 1}));
 }
 
-// The failure that an execution reports about its data.
+// Returns the failure that an execution reports about its data.
 const char* failureOf(const char* text, const std::vector<TensorDesc>& src, const std::vector<const void*>& from) {
   static const std::unique_ptr<KernelList> kernels = makeKernelList();
   PrepareArgs args;

@@ -1,4 +1,5 @@
-// Squeeze-and-excitation blocks: channels that fill no panel, one image and more than threads, activations, chains behind.
+// Squeeze-and-excitation blocks: channels that fill no panel, one image and more than threads, activations, chains
+// behind.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
@@ -10,7 +11,7 @@ Case squeezeExcite(const std::string& activations, Dims x, std::int64_t hidden, 
   const auto bias = [&](std::int64_t size) { return has_bias ? Source::weight({size}) : Source::none(); };
   made.src = {Source::of(x), Source::weight({hidden, x[1]}), bias(hidden), Source::weight({x[1], hidden}), bias(x[1])};
   made.kernel = "squeeze_excite_simd";
-  made.tolerance = 2e-5;  // as of layers: sums over up to 960 products, of averages over up to 2,500 values
+  made.tolerance = 2e-5;  // as in layer_cases.cpp: sums over up to 960 products, of averages over up to 2,500 values
   return made;
 }
 
@@ -40,14 +41,14 @@ const std::vector<Case>& squeezeExciteCases() {
       squeezeExcite("activation=clip,activation_alpha=-1.0,activation_beta=2.0,gate=tanh", {2, 48, 4, 4}, 17),
       squeezeExcite("activation=leaky_relu,activation_alpha=0.1,gate=linear,gate_alpha=0.5,gate_beta=1.0",
                     {1, 17, 3, 3}, 5),
-      // The gate of zero is no zero: channels that only fill a block must stay so.
+      // The gate of zero is not zero, so channels that only fill a block must stay zero.
       squeezeExcite("activation=exp,gate=exp", {1, 19, 4, 4}, 3),
-      // Sequences, volumes, one pixel, one channel.
+      // One and three spatial dimensions, one pixel, one channel.
       squeezeExcite(relu, {2, 20, 31}, 5),
       squeezeExcite(relu, {1, 24, 3, 4, 5}, 6),
       squeezeExcite(relu, {2, 35, 1, 1}, 7),
       squeezeExcite(relu, {1, 1, 6, 6}, 2),
-      // Weights and images that are worth more threads.
+      // Weights and images large enough for several threads.
       squeezeExcite(hard, {1, 480, 14, 14}, 120),
       squeezeExcite(relu, {3, 250, 9, 9}, 130),
       squeezeExcite(silu, {4, 96, 16, 16}, 6),

@@ -1,3 +1,4 @@
+// Replacements of malloc, its kin and pthread_mutex_lock that count.
 #include "tests/kernels/torch/call_count.h"
 
 #include <dlfcn.h>
@@ -9,7 +10,7 @@
 namespace ipex_studio::testing {
 namespace {
 
-// Plain data in the program's own block: reading it allocates nothing, whoever calls.
+// Plain data in the program's own TLS block: reading it allocates nothing for any caller.
 thread_local bool counting = false;
 thread_local CallCount counted;
 
@@ -40,7 +41,7 @@ bool callsAreCounted() {
 }  // namespace ipex_studio::testing
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// glibc's own names for what is replaced here.
+// glibc's own names of the replaced functions.
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);

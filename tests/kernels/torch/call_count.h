@@ -1,4 +1,4 @@
-// Counts what a thread asks of the allocator and of locks: malloc and its kin, operator new included, and
+// Counts a thread's calls of the allocator and of locks. malloc and its kin, operator new included, and
 // pthread_mutex_lock are replaced in the test program, so calls from every library are seen.
 #pragma once
 
@@ -17,7 +17,7 @@ class CallCounter {
   CallCount count() const;
 };
 
-// False where the sanitizers bring an allocator of their own.
+// False if the sanitizers bring an allocator of their own.
 bool callsAreCounted();
 
 }  // namespace ipex_studio::testing

@@ -56,7 +56,7 @@ at::Tensor run(PlanCache& plans, const at::Tensor& x) {
 
 double worst(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-// Sets both counts, as an application would, and puts them back.
+// Sets both thread counts, as an application would, and restores them.
 class Threads {
  public:
   explicit Threads(int count) : before_(omp_get_max_threads()) { set(count); }
@@ -106,7 +106,7 @@ TEST(PlanCache, ResultsHeldAcrossCallsStay) {
   for (int i = 0; i < 10; ++i) EXPECT_LT(worst(held[i], convolutionsEager(inputs[i], plans.constants())), 1e-5) << i;
 }
 
-// The cost of a call beside its steps.
+// The cost of a call beyond its steps.
 TEST(PlanCache, OverheadPerCall) {
   const Threads one(1);
   const auto region = c10::make_intrusive<Region>(R"~({"plan":1,"inputs":[["f32",1]],"constants":[],"nodes":[
@@ -145,7 +145,7 @@ TEST(PlanCache, OtherNumbersOfThreadsAreOtherPlans) {
   for (const int threads : {1, 2, 1, 4, 3, 2, 1}) {
     Threads::set(threads);
     for (int i = 0; i < 3; ++i) ASSERT_LT(worst(run(plans, x), expected), 1e-5) << threads;
-    omp_set_num_threads(threads + 1);  // alone, as a library might
+    omp_set_num_threads(threads + 1);  // without libtorch's knowledge, as a library might
     ASSERT_LT(worst(run(plans, x), expected), 1e-5) << threads;
   }
   EXPECT_EQ(plans.sizes().plans, 5u);
@@ -160,7 +160,7 @@ TEST(PlanCache, RefusesAnotherNumberOfInputs) {
   EXPECT_THROW(plans.run({&x, &x}, at::IntArrayRef(&size, 1), &result), Error);
 }
 
-// Threads that run signatures which drop each other: each result is right although its plan may be gone by then.
+// Threads run signatures that evict each other: each result is right although its plan may be gone by then.
 TEST(PlanCache, DroppedPlansLiveUntilTheirRunsEnd) {
   setPlanBudget(256 << 10);
   PlanCache plans(planSpecFromText(kPointwise), {});
@@ -185,7 +185,7 @@ TEST(PlanCache, DroppedPlansLiveUntilTheirRunsEnd) {
   setPlanBudget(kDefaultPlanBudgetBytes);
 }
 
-// Memory stays flat however many sizes come by: 5,000 in a campaign.
+// Memory stays flat over many sizes: 5,000 in a campaign.
 TEST(PlanCache, ManySizesLeaveMemoryFlat) {
   const Threads one(1);
   const bool campaign = std::getenv("IPEX_CAMPAIGN") != nullptr;
@@ -271,7 +271,7 @@ TEST(PlanCache, EachMemoryNodeHasItsWeights) {
   EXPECT_EQ(plans.packedBytes(), 3 * weights);
 }
 
-// The measured choices of a cache that runs `batch` images.
+// Returns the measured choices of a cache that runs `batch` images.
 nlohmann::json measuredFor(std::int64_t batch, const std::vector<at::Tensor>& weights) {
   PlanCache plans(planSpecFromText(kConvolutions), weights);
   const auto tuning = c10::make_intrusive<Tuning>("quick", true, "");
@@ -290,7 +290,7 @@ TEST(PlanCache, SlicesComeFromTheRecord) {
   for (nlohmann::json& entry : batch["tuning"]) {
     if (entry["spec"].get<std::string>().rfind("slices of ", 0) != 0) continue;
     entry["candidates"][0]["node"] = 1;
-    entry["candidates"][0]["reason"] = "";  // on a busy machine measuring may have come to no decision
+    entry["candidates"][0]["reason"] = "";  // on a busy machine measuring may come to no decision
     record["tuning"].push_back(entry);
     ++slices;
   }
@@ -305,7 +305,7 @@ TEST(PlanCache, SlicesComeFromTheRecord) {
     plans.setProfile(nullptr);
     EXPECT_LT(worst(run(plans, x), convolutionsEager(x, weights)), 1e-4);
     for (const StepRecord& step : profile->steps)
-      EXPECT_EQ(step.micro_batches, images == 8 ? 8 : 1) << step.name;  // of 5 nothing is known
+      EXPECT_EQ(step.micro_batches, images == 8 ? 8 : 1) << step.name;  // the record says nothing about 5
   }
 }
 
@@ -353,7 +353,7 @@ TEST(PlanCache, BucketsServeManyThreads) {
   setPlanBudget(kDefaultPlanBudgetBytes);
 }
 
-// Values that a call leaves in a plan's padding are gone with the next call.
+// Values that a call leaves in a plan's padding are gone in the next call.
 TEST(PlanCache, PaddingForgetsTheCallBefore) {
   const char kLookup[] = R"~({"plan":1,"inputs":[["s64",2]],"constants":[{"dtype":"f32","sizes":[5,4]}],"nodes":[
     {"op":"embedding{}","src":[0,1],"dst":[2],"name":"e","origins":[]}],"outputs":[2]})~";

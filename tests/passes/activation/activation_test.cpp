@@ -1,4 +1,4 @@
-// Every activation behind every kind of operation that takes one: fused, with the same numbers.
+// Every activation behind every kind of operation that fuses one: fused, with the same numbers.
 #include <gtest/gtest.h>
 
 #include "tests/passes/ir_runner.h"

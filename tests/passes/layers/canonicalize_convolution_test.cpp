@@ -1,4 +1,4 @@
-// Constants that canonicalize-convolution adds: the text of a graph does not tell how many there are.
+// Counts the constants that canonicalize-convolution adds, which the text of a graph does not show.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Speed of the canvas without a window: layout, folding, frames, search, and the first picture of a graph. Prints what
-// it measures; the bounds are generous because machines are shared.
+// Speed of the canvas without a window: layout, folding, frames, search, and the first picture of a graph. Prints the
+// measured times; the bounds are generous because machines are shared.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -38,7 +38,7 @@ double p95(int runs, const std::function<void()>& work) {
   return times[(times.size() * 95 + 99) / 100 - 1];
 }
 
-// A network of blocks in modules: per block six operations in a row, a skip over them, and a branch.
+// Makes a network of blocks in modules: per block six operations in a row, a skip over them, and a branch.
 std::shared_ptr<const JobRecord> blockJob(std::int32_t nodes) {
   auto job = std::make_shared<JobRecord>();
   job->model.path = "blocks.pt";
@@ -155,7 +155,7 @@ class StudioBench : public ::testing::Test {
  protected:
   StudioBench() : ui_(1920, 1080), app_({1, "dark", "", {}}, [] {}) {}
 
-  // Until everything is laid out; the time in milliseconds.
+  // Draws until everything is laid out; returns the time in milliseconds.
   double settle(const SnapshotPtr& snapshot) {
     const auto begin = Clock::now();
     Commands commands;
@@ -184,7 +184,7 @@ TEST_F(StudioBench, FirstPictureOf5000Nodes) {
   expectWithin("first picture of 5,000 nodes", ms, 1000);
 }
 
-// `width` chains beside each other, so that many nodes fit into the view.
+// Makes `width` chains beside each other, so that many nodes fit into the view.
 std::shared_ptr<const JobRecord> wideJob(std::int32_t nodes, std::int32_t width) {
   auto job = std::make_shared<JobRecord>(*testing::chainJob(nodes));
   auto graph = std::make_shared<GraphSnapshot>(*job->frozen);

@@ -1,4 +1,4 @@
-// Crossings against Graphviz's dot, where it is installed: the same graphs, the lines as they are drawn.
+// Crossings against Graphviz's dot, if it is installed, on the same graphs with the lines as drawn.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool cross(LayoutPoint a, LayoutPoint b, LayoutPoint c, LayoutPoint d) {
   return side(a, b, c) * side(a, b, d) < 0 && side(c, d, a) * side(c, d, b) < 0;
 }
 
-// Pairs of edges without a common end that cross at least once.
+// Counts pairs of edges without a common end that cross at least once.
 std::int64_t crossings(const std::vector<Line>& lines) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -62,7 +62,7 @@ std::vector<Line> ownLines(const LayoutGraph& graph) {
   return lines;
 }
 
-// dot's splines as its control points sampled; empty when dot is not there or takes longer than a minute.
+// Samples dot's splines at their control points; empty if dot is missing or takes longer than a minute.
 std::vector<Line> dotLines(const LayoutGraph& graph) {
   const std::string path = ::testing::TempDir() + "crossings_test.dot";
   std::ofstream file(path);
@@ -107,7 +107,7 @@ std::vector<Line> dotLines(const LayoutGraph& graph) {
   return lines;
 }
 
-// A graph like a network: mostly chains, some branches, some skips.
+// Makes a graph like a network: mostly chains, some branches, some skips.
 LayoutGraph networkGraph(std::uint32_t seed, std::int32_t nodes, int branch_percent, int reach) {
   std::mt19937 random(seed);
   LayoutGraph graph;
@@ -150,7 +150,7 @@ LayoutGraph inOrder(std::int32_t nodes, const std::vector<LayoutEdge>& edges) {
   return graph;
 }
 
-// Branches that part and join again, nested at random.
+// Makes branches that part and join again, nested at random.
 LayoutGraph seriesParallel(std::uint32_t seed, std::int32_t nodes) {
   std::mt19937 random(seed);
   std::vector<LayoutEdge> edges = {{0, 1}};
@@ -167,7 +167,7 @@ LayoutGraph seriesParallel(std::uint32_t seed, std::int32_t nodes) {
   return inOrder(nodes, edges);
 }
 
-// Down and up again, with a skip at each depth.
+// Makes a U-Net: down and up again, with a skip at each depth.
 LayoutGraph uNet(std::int32_t depth) {
   std::vector<LayoutEdge> edges;
   std::vector<std::int32_t> skips;
@@ -187,7 +187,7 @@ LayoutGraph uNet(std::int32_t depth) {
   return inOrder(last + 1, edges);
 }
 
-// Every layer of a block reads all those before it.
+// Makes blocks in which every layer reads all layers before it.
 LayoutGraph denseBlocks(std::int32_t blocks, std::int32_t layers) {
   std::vector<LayoutEdge> edges;
   std::int32_t nodes = 1;
@@ -204,7 +204,7 @@ LayoutGraph denseBlocks(std::int32_t blocks, std::int32_t layers) {
   return inOrder(nodes, edges);
 }
 
-// Levels of features merged downwards and upwards, as detectors do.
+// Makes levels of features that are merged downwards and upwards, as in detectors.
 LayoutGraph featurePyramids(std::int32_t pyramids, std::int32_t levels) {
   std::vector<LayoutEdge> edges;
   std::vector<std::int32_t> features;
@@ -253,7 +253,7 @@ std::vector<Drawing> drawings() {
   return all;
 }
 
-// Graph by graph, not on average.
+// No graph may have more crossings than with dot; the average is not enough.
 TEST(Crossings, AgainstDot) {
   if (std::system("dot -V >/dev/null 2>&1") != 0) GTEST_SKIP() << "Graphviz is not installed.";
   std::int64_t own_total = 0;

@@ -1,4 +1,4 @@
-// Properties of the layered layout: no overlaps, same bytes, cancel, size, and time.
+// Properties of the layered layout: no overlaps, equal bytes for equal graphs, cancellation, size, and time.
 #include "studio/canvas/graph_layout.h"
 #include "tests/goal.h"
 
@@ -28,7 +28,7 @@ LayoutGraph randomDag(std::int32_t nodes, double edges_per_node, std::uint32_t s
   return graph;
 }
 
-// A network: a chain of blocks with skips, as torchvision's models have them.
+// Makes a network like torchvision's: a chain of blocks with skips.
 LayoutGraph residual(std::int32_t nodes) {
   LayoutGraph graph;
   for (std::int32_t n = 0; n < nodes; ++n) {
@@ -40,7 +40,7 @@ LayoutGraph residual(std::int32_t nodes) {
   return graph;
 }
 
-// Counts layer by layer, so that large graphs are checked too.
+// Counts overlaps layer by layer, so that large graphs are checked too.
 std::int64_t countOverlaps(const LayoutGraph& graph, const Layout& layout) {
   std::vector<std::int32_t> order(graph.nodes.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = static_cast<std::int32_t>(n);
@@ -145,7 +145,7 @@ TEST(Layout, OddEdgesAreHarmless) {
   EXPECT_EQ(layout.routes[3].count, 0);
   EXPECT_EQ(layout.routes[4].count, 0);
   ASSERT_GE(layout.routes[7].count, 2);
-  // Turned around for the layout, but still from its source to its target.
+  // An edge reversed for the layout is still drawn from its source to its target.
   EXPECT_GT(layout.points[layout.routes[7].begin].y,
             layout.points[layout.routes[7].begin + layout.routes[7].count - 1].y);
 }

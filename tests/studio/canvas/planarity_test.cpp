@@ -1,3 +1,4 @@
+// Planar embeddings of planar graphs, and the edges that make others non-planar.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 using layout_internal::Adjacency;
 using layout_internal::embedInPlane;
 
-// Each new vertex in a triangle of those before: planar, and no edge can be added.
+// Puts each new vertex into a triangle of earlier ones: planar, and no edge can be added.
 std::vector<LayoutEdge> triangulation(std::uint32_t seed, std::int32_t vertices) {
   std::mt19937 random(seed);
   struct Triangle {
@@ -33,7 +34,7 @@ std::vector<LayoutEdge> triangulation(std::uint32_t seed, std::int32_t vertices)
   return edges;
 }
 
-// Walking along edges and turning to the next one clockwise at each vertex goes round each face once.
+// Counts faces: walking along edges and turning to the next one clockwise at each vertex goes round each face once.
 std::int64_t facesOf(const std::vector<LayoutEdge>& edges, const Adjacency& around) {
   std::vector<bool> seen(2 * edges.size(), false);
   std::int64_t faces = 0;
@@ -87,7 +88,8 @@ TEST(Planarity, LeavesOutEdges) {
   }
 }
 
-// The least graphs that are not planar, and triangulations with one edge more: some edge of those named makes way.
+// The smallest graphs that are not planar, and triangulations with one edge more: leaving out named edges one by one
+// makes them planar.
 TEST(Planarity, NamesWhatIsInTheWay) {
   const std::vector<LayoutEdge> k33 = {{0, 3}, {0, 4}, {0, 5}, {1, 3}, {1, 4}, {1, 5}, {2, 3}, {2, 4}, {2, 5}};
   std::vector<std::pair<std::int32_t, std::vector<LayoutEdge>>> graphs = {{5, complete(5)}, {6, k33}};

@@ -1,4 +1,4 @@
-// One layout for all passes of a job: nothing that a pass left alone moves, edges find their way, modules fold.
+// One layout for all passes of a job: nodes that a pass left alone do not move, edges are routed, modules fold.
 #include <gtest/gtest.h>
 
 #include <algorithm>

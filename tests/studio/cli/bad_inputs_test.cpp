@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"studio_on_nothing", {"/nonexistent/model.pt"}, 3, "There is no file '/nonexistent/model.pt'."}),
     [](const auto& info) { return std::string(info.param.name); });
 
-// Runs `script` with $DIR on a small file system of its own; not everywhere allowed.
+// Runs `script` with $DIR on a small file system of its own, which not every machine allows.
 Outcome onSmallDisk(const Sandpit& pit, const std::string& mount_options, const std::string& script) {
   fs::create_directory(pit.path("disk"));
   return pit.runProgram(

@@ -75,7 +75,7 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_THAT(run.err, Not(HasSubstr("\r"))) << "progress does not belong into a pipe";
   EXPECT_TRUE(fs::is_empty(pit.path("tmp")));
 
-  // The default database holds it, and the inputs are remembered.
+  // The default database holds the job, and the inputs are remembered.
   const auto database = Database::open(pit.path("data/ipex-studio/profile.db"), OpenMode::kReadOnly);
   ASSERT_EQ(database.jobs().size(), 1u);
   const JobRecord job = database.job(database.jobs().front().id);
@@ -117,7 +117,7 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_THAT(prune.err, HasSubstr("Removed 1 jobs"));
 }
 
-// In `precision`, whatever this CPU has for it, and verified again from the file that was written.
+// Expects results in `precision`, whatever this CPU has for it, verified again from the written file.
 void expectComputesIn(const std::string& precision, double most_sqnr_db) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
@@ -156,7 +156,7 @@ TEST(Run, PortableFilesBelowFp32HoldStockOperators) {
   written("int8", {"quantize", model, "--data", data});
 }
 
-// Also where several stand side by side.
+// A precision that this CPU lacks is refused even beside one that it has.
 TEST(Run, EmulatesNoPrecisionUnasked) {
   const std::string isa = machineFacts().isa;
   for (const std::string precision : {"bf16", "fp16"}) {
@@ -189,7 +189,7 @@ std::vector<pid_t> childrenOf(pid_t pid) {
   return children;
 }
 
-// Clock ticks that a process has computed for.
+// Clock ticks of CPU time that a process has used.
 long ticksOf(pid_t pid) {
   const std::string stat = readText("/proc/" + std::to_string(pid) + "/stat");
   std::istringstream fields(stat.substr(stat.rfind(')') + 1));
@@ -200,7 +200,7 @@ long ticksOf(pid_t pid) {
   return user;
 }
 
-// Waits until a run of endless.pt computes: loading takes an engine less than a second of CPU time.
+// Waits until a run of endless.pt computes: an engine needs less than a second of CPU time to load.
 std::vector<pid_t> waitForEndlessEngines(pid_t pid) {
   for (int i = 0; i < 3000; ++i) {
     const auto engines = childrenOf(pid);

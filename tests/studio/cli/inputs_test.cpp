@@ -22,7 +22,7 @@ class InputsOfRuns : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return pit_.run(arguments);
   }
-  // The graph's first lines, with the sizes that were seen.
+  // Returns the graph's first lines, with the sizes that were seen.
   std::string graph(const std::string& model, std::vector<std::string> more) const {
     std::vector<std::string> arguments{"show", modelFile(model), "--after", "frozen"};
     arguments.insert(arguments.end(), more.begin(), more.end());

@@ -38,7 +38,7 @@ class Two(torch.nn.Module):
 
 
 class NoGuess(torch.nn.Module):
-    """Nothing tells how many dimensions the argument has."""
+    """A model that does not show how many dimensions its argument has."""
 
     def forward(self, x):
         return x + 1
@@ -150,7 +150,7 @@ class WriteOnLoad(torch.nn.Module):
 
 
 class Rounded(torch.nn.Module):
-    """What eager quantization of PyTorch makes of a small network: a branch, a sum, a concatenation, pools."""
+    """A small network after eager quantization of PyTorch: a branch, a sum, a concatenation, pools."""
 
     def __init__(self):
         super().__init__()
@@ -185,7 +185,7 @@ def rounded(engine: str) -> torch.jit.ScriptModule:
 
 
 def fake_rounded() -> torch.jit.ScriptModule:
-    """The same in training, where floats hold what integers will."""
+    """The same network in quantization-aware training, where floats hold the later integers."""
     model = Rounded().train()
     model.qconfig = torch.quantization.get_default_qat_qconfig("qnnpack", version=0)
     torch.quantization.prepare_qat(model, inplace=True)
@@ -196,7 +196,7 @@ def fake_rounded() -> torch.jit.ScriptModule:
 
 
 def from_file_attack(path: str) -> torch.jit.ScriptModule:
-    """forward maps a file of the user's and overwrites it."""
+    """forward() maps a file of the user and overwrites it."""
 
     class Overwrite(torch.nn.Module):
         def __init__(self):

@@ -1,4 +1,4 @@
-// calibrate, quantize, run with several precisions, tune; and what is said about data and recipes that cannot be used.
+// calibrate, quantize, run with several precisions, tune; and the messages about data and recipes that cannot be used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ using ::testing::Not;
 class PrecisionTest : public ::testing::Test {
  protected:
   std::string data(int count, float scale = 1) const { return writeSamples(pit_.path("data.npy"), count, scale); }
-  // One sentence on the last line, the given code, no recipe or model left behind.
+  // Expects one sentence on the last line, the given code, and no recipe or model left behind.
   void refused(std::vector<std::string> arguments, int code, const std::string& part) const {
     const Outcome outcome = pit_.run(arguments);
     EXPECT_EQ(outcome.code, code) << outcome.err;
@@ -122,7 +122,7 @@ TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
   EXPECT_GE(front, 1);
   EXPECT_TRUE(fs::exists(pit_.path("t.pt")));
   EXPECT_FALSE(fs::exists(pit_.path("t.pt.interrupted")));
-  // The window finds what was tried here.
+  // The window finds the trials of this command.
   const Outcome table = pit_.run({pit_.path("data/ipex-studio/profile.db"), "--panel", "precision", "--json"});
   ASSERT_EQ(table.code, 0) << table.err;
   const json tried = json::parse(table.out)["tried"];
@@ -130,8 +130,8 @@ TEST_F(PrecisionTest, TuneFindsAnAssignmentWithinTheBudget) {
   for (const json& each : tried) EXPECT_FALSE(each["decisions"].get<std::string>().empty()) << each["name"];
 }
 
-// Assignments that pass the budget on the data but fail verification are not chosen: a search that ends with nothing
-// would be of no use.
+// Assignments that pass the budget on the data but fail verification are not chosen: a search that ends without an
+// export would be of no use.
 TEST_F(PrecisionTest, TuneChoosesNothingThatCannotBeExported) {
   const Outcome tuned = pit_.run({"tune", modelFile("small.pt"), "--data", data(16), "--min-sqnr", "1", "--min-cosine",
                                   "1", "--time-budget", "20", "--threads", "1", "--json", "-o", pit_.path("t.pt")});
@@ -199,7 +199,7 @@ TEST_F(PrecisionTest, RecipesThatCannotBeUsedAreSaid) {
   refused({"quantize", model, "--recipe", pit_.path("foreign.json"), "-o", out}, 2, "another model");
 }
 
-// There is nothing to scale by, and still no wrong number.
+// Constant activations give no range to scale by, and still no wrong number.
 TEST_F(PrecisionTest, ConstantActivationsAreCalibrated) {
   const std::string recipe = pit_.path("recipe.json");
   const Outcome calibrated = pit_.run({"calibrate", modelFile("small.pt"), "--data", data(8, 0), "-o", recipe});
@@ -209,7 +209,7 @@ TEST_F(PrecisionTest, ConstantActivationsAreCalibrated) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
-// Their accuracy would say nothing, and that is said; one sample less is none.
+// An accuracy over labels of one class would say nothing, and empty data has no samples: the messages say so.
 TEST_F(PrecisionTest, LabelsThatTellNothingAreSaid) {
   const std::string model = modelFile("small.pt");
   for (const char* name : {"", "/cat"}) fs::create_directory(pit_.path("one") + name);
@@ -244,7 +244,7 @@ TEST_F(PrecisionTest, WeightsThatAreNotFiniteKeepFP32) {
 
 TEST_F(PrecisionTest, ConfigurationsOfOtherModelsAreRefused) {
   const std::string out = pit_.path("out.pt");
-  // A file as Intel Extension for PyTorch writes it, for a network with other modules.
+  // A configuration file as Intel Extension for PyTorch writes it, for a network with other modules.
   std::ofstream(pit_.path("int8_conf.json"))
       << R"({"encoder": {"q_op_infos": {"0": {"op_type": "<class 'torch.nn.modules.linear.Linear'>",
       "op_type_is_module": true, "fqn": "encoder.dense",
@@ -278,7 +278,7 @@ TEST_F(PrecisionTest, AKilledSearchGoesOn) {
   EXPECT_FALSE(fs::exists(state));
 }
 
-// Models of PyTorch's own quantization, static and dynamic, are computed by the same integers.
+// Models of PyTorch's own quantization, static and dynamic, are computed with the same integers.
 TEST_F(PrecisionTest, ModelsThatAreQuantizedAlreadyRun) {
   for (const char* name : {"rounded_onednn.pt", "rounded_qnnpack.pt", "fake_rounded.pt"}) {
     SCOPED_TRACE(name);

@@ -1,3 +1,4 @@
+// Starting the program, capturing its output, and making the model files.
 #include "tests/studio/cli/program.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@ std::string freshFolder() {
   return folder;
 }
 
-// Made once, before the first test.
+// Makes the files once, before the first test.
 class ModelFiles : public ::testing::Environment {
  public:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Runs ipex-studio as a user would, and holds the files that the tests feed to it.
+// Runs ipex-studio as a user would, and provides the test files.
 #pragma once
 
 #include <sys/resource.h>
@@ -14,10 +14,10 @@ struct Outcome {
   std::string out;
   std::string err;
   double seconds = 0;      // from start to end
-  double cpu_seconds = 0;  // of all its threads
+  double cpu_seconds = 0;  // CPU time of all threads
 };
 
-// A fresh folder, removed at the end, with a data folder of its own in it: no test sees a database of the user's.
+// A new folder, removed at the end, with a data folder of its own, so that no test sees the user's database.
 class Sandpit {
  public:
   Sandpit();
@@ -25,7 +25,7 @@ class Sandpit {
   std::string path(const std::string& name = "") const;
   // Runs build/ipex-studio with XDG_DATA_HOME and TMPDIR inside this folder.
   Outcome run(const std::vector<std::string>& arguments) const;
-  // Any program in the same surroundings.
+  // Runs any program in the same environment.
   Outcome runProgram(const std::vector<std::string>& command) const;
   // Starts ipex-studio and returns at once; output goes to path("out") and path("err").
   pid_t start(const std::vector<std::string>& arguments) const;
@@ -34,14 +34,15 @@ class Sandpit {
   std::string folder_;
 };
 
-// Exit code of a started program, as in Outcome; what it used goes to `usage` where that is asked for.
+// Waits for a started program and returns its exit code as in Outcome; stores its resources in `usage` if that is
+// given.
 int waitFor(pid_t pid, rusage* usage = nullptr);
 std::string readText(const std::string& path);
 std::string programPath();
 
-// Path of a file that make_models.py wrote; made once per test program.
+// Path of a file of make_models.py, which runs once per test program.
 std::string modelFile(const std::string& name);
-// FOLDER/victim.txt: what the attacks among them write to.
+// FOLDER/victim.txt, the file that the attacking models write to.
 std::string victimFile();
 
 }  // namespace ipex_studio::testing

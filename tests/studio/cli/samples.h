@@ -1,4 +1,4 @@
-// Data for tests: .npy files of images that small.pt takes.
+// Data for tests: .npy files of images in the size that small.pt expects.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline void writeNpy(const std::string& path, const char* descr, const std::stri
   file << header << bytes;
 }
 
-// The same numbers every time.
+// Makes the same numbers every time.
 inline std::string samples(int count, float scale = 1) {
   std::vector<float> values(static_cast<std::size_t>(count) * kElements);
   std::uint32_t state = 1;
@@ -31,7 +31,7 @@ inline std::string samples(int count, float scale = 1) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
 
-// A file of so many images; its path.
+// Writes a file of `count` images; returns its path.
 inline std::string writeSamples(const std::string& path, int count, float scale = 1) {
   writeNpy(path, "<f4", "(" + std::to_string(count) + ", 3, 8, 8)", samples(count, scale));
   return path;

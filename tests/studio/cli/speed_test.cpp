@@ -16,8 +16,9 @@ namespace {
 constexpr double kAtOnce_s = 0.05;
 constexpr double kPerMegabyte_s = 0.0008;
 
-// The least of several runs: other work on the machine is not ours. Stops as soon as one is quick enough. What shares
-// its work out evenly on `threads` takes no longer than their part of the CPU time where so many cores are free.
+// Takes the least of several runs, to exclude other work on the machine, and stops at the first that is quick enough. A
+// command that spreads its work evenly over `threads` takes at most that share of its CPU time if so many cores are
+// free.
 void expectAnswer(const Sandpit& pit, const std::vector<std::string>& arguments, double enough_s, int threads = 1) {
   double least = 1e9;
   for (int i = 0; i < 25 && least >= enough_s; ++i) {
@@ -46,7 +47,7 @@ TEST(Speed, RecordedRunsAreReadAtOnce) {
   const std::string path = pit.path("twenty.db");
   {
     Database database = Database::open(path, OpenMode::kReadWrite);
-    JobRecord job = syntheticJob();  // as ResNet-50 leaves it, two runs
+    JobRecord job = syntheticJob();  // like that of a ResNet-50, with two runs
     for (int i = 0; i < 10; ++i) {
       job.started_unix_ns += 1'000'000'000;
       database.record(job);

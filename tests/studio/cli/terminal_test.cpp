@@ -1,4 +1,4 @@
-// On a terminal: a bar for what takes longer than a second, in colours unless NO_COLOR asks for none.
+// On a terminal, work longer than a second shows a bar, in colours unless NO_COLOR asks for none.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Everything a command writes to a terminal of its own; it is interrupted once `enough` was seen.
+// Returns everything that a command writes to a terminal of its own; interrupts it once `enough` was seen.
 std::string onTerminal(const Sandpit& pit, const std::vector<std::string>& arguments, bool color,
                        const std::string& enough) {
   int terminal = -1;

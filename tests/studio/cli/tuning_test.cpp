@@ -1,4 +1,4 @@
-// Measured choice from the command line: its time is told, it is remembered, and it can be left out.
+// Measured choice from the command line: its time is reported, it is remembered, and it can be switched off.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
   EXPECT_GT(plans, 0);
   EXPECT_GT(timed, 0);
 
-  // The second start measures nothing and adds nothing: the times of the first still stand, to the nanosecond.
+  // The second start measures and adds nothing: the times of the first still stand, to the nanosecond.
   run({});
   const auto again = entries();
   ASSERT_EQ(again.size(), known.size());
@@ -58,7 +58,7 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
   }
 }
 
-// Each precision is a plan of its own, whichever of them is measured beside the others.
+// Each precision is a plan of its own, whichever others are measured beside it.
 TEST(TuningTest, RemembersEveryPrecision) {
   const Sandpit pit;
   const auto plans = [&](const std::string& precisions) {
@@ -86,7 +86,7 @@ TEST(TuningTest, ExportsCarryTheirChoice) {
   ASSERT_EQ(run.code, 0) << run.err;
   const Outcome verify = pit.run({"verify", model, pit.path("fast.pt"), "--threads", "1", "--json"});
   EXPECT_EQ(verify.code, 0) << verify.err;
-  // With other threads it was not measured for: a hint that is left aside.
+  // The record was measured with other threads: a hint that is ignored.
   const Outcome other = pit.run({"verify", model, pit.path("fast.pt"), "--threads", "2", "--json"});
   EXPECT_EQ(other.code, 0) << other.err;
 }

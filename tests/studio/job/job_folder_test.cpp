@@ -1,4 +1,4 @@
-// Folders of jobs: gone with their jobs, and with the next job where a program was killed.
+// Job folders are removed with their jobs, and by the next job if a program was killed.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The process boundary: engines that die, hang or lie, and what the studio says about it.
+// The process boundary: messages of the studio about engines that die, hang or lie.
 #include "studio/job/process.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class FakeEngine : public ::testing::Test {
     return *engine_;
   }
 
-  // Reads until something is thrown.
+  // Reads until an Error is thrown, and returns it.
   Error failureOf(const std::string& behaviour) {
     EngineProcess& engine = start(behaviour);
     try {
@@ -123,7 +123,7 @@ TEST_F(FakeEngine, StartsWithLimitsAndACleanEnvironment) {
   EXPECT_EQ(limits["threads"], "3");
   EXPECT_TRUE(limits["group"]);
   EXPECT_THAT(limits["environment"].dump(), Not(HasSubstr("SECRET_TOKEN")));
-  // 0, 1, 2, the channel, and the one that lists them.
+  // 0, 1, 2, the channel, and the descriptor that lists them.
   EXPECT_EQ(limits["descriptors"].size(), 5u) << limits["descriptors"];
 }
 
@@ -154,7 +154,7 @@ TEST(EngineProcess, MissingProgramIsOneSentence) {
   }
 }
 
-// Frames.
+// ---- Frames.
 
 TEST(Frames, SurviveAnySplit) {
   int sockets[2];
@@ -182,7 +182,7 @@ TEST(Frames, SurviveAnySplit) {
   }
 }
 
-// Changes `json` in one random place to something of another kind.
+// Replaces a random value in `json` by one of another kind.
 void mutate(nlohmann::json& json, std::mt19937_64& random) {
   const nlohmann::json replacements[] = {nullptr,
                                          -1,

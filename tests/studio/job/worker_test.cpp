@@ -1,4 +1,4 @@
-// Models on other machines, with this machine standing in for them: the worker is the program itself behind a pair of pipes.
+// Models on other machines, played by this machine: the worker is the program itself behind a pair of pipes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Worker, RunsAndExportsAsIfItWereHere) {
   EXPECT_EQ(verified.code, 0) << verified.err;
 }
 
-// Behind sshd both streams are pipes, and the words pass a shell.
+// Behind sshd both streams are pipes, and the command passes a shell.
 TEST(Worker, SpeaksThroughPipesToo) {
   const Sandpit pit;
   const std::string behind = "sh -c 'cat | \"" + programPath() + "\" worker | cat' --";
@@ -82,7 +82,7 @@ TEST(Worker, WhatGoesWrongThereIsASentenceHere) {
 
 constexpr char kAbleWorker[] = IPEX_SOURCE_DIR "/tests/studio/job/able_worker.py";
 
-// The other machine decides which precisions it offers, whatever this one has.
+// The other machine's abilities decide which precisions are offered, whatever this machine has.
 TEST(Worker, SaysWhatItsMachineCan) {
   const Sandpit pit;
   const auto asked = [&](const std::string& abilities, const std::string& precision) {
@@ -101,7 +101,7 @@ TEST(Worker, SaysWhatItsMachineCan) {
   }
 }
 
-// The window's chips are those of the worker: FP16 where it has it, BF16 with the reason where it lacks that.
+// The window's chips show the worker's abilities: FP16 if it has it, BF16 with the reason if it lacks it.
 TEST(Worker, TellsTheWindowItsPrecisions) {
   const Sandpit pit;
   SessionOptions options;
@@ -149,7 +149,7 @@ TEST(Worker, ServesTheWindow) {
   EXPECT_NO_THROW(checkModel(pit.path("fast.pt")));
 }
 
-// Calibration, INT8, a search and kernels measured at length, all there; recipes and what was tried are here.
+// Calibration, INT8, a search and long measurements run on the worker; recipes and trials are kept on this machine.
 TEST(Worker, TunesForTheWindow) {
   const Sandpit pit;
   SessionOptions options;
@@ -194,7 +194,7 @@ TEST(Worker, TunesForTheWindow) {
   const SnapshotPtr measured = settle();
   ASSERT_EQ(measured->status.state, JobState::kDone) << measured->status.message;
   EXPECT_FALSE(measured->index->optimized.run->dispatches.empty());
-  // Data that are not there are a sentence here.
+  // Missing data give a sentence on this machine.
   tune.data = "/nonexistent/data.npy";
   session.post(tune);
   EXPECT_EQ(settle()->status.state, JobState::kFailed);

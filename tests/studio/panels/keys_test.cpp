@@ -1,4 +1,4 @@
-// Every panel by keys alone: what they lead to is what the mouse would have.
+// Every panel by keys alone, with the same effects as by mouse.
 #include <gtest/gtest.h>
 
 #include <chrono>

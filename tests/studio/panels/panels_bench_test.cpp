@@ -1,5 +1,5 @@
-// Speed of drawing tables and charts without a window: frames over 100,000 rows and 1,000,000 slices. Prints what it
-// measures.
+// Speed of drawing tables and charts without a window: frames over 100,000 rows and 1,000,000 slices. Prints the
+// measured times.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -15,7 +15,7 @@
 namespace ipex_studio {
 namespace {
 
-// One plan of `steps` steps, each run `iterations` times, one after the other.
+// Makes one plan of `steps` steps, each run `iterations` times, one after the other.
 SnapshotPtr longRun(std::int32_t steps, std::int32_t iterations) {
   auto job = std::make_shared<JobRecord>();
   job->model.path = "long.pt";
@@ -67,12 +67,12 @@ class PanelsBench : public ::testing::Test {
   }
   int frame() {
     return ui_.frame([this] { app_->frame(*snapshot_, commands_); });
-  }  // vertices
+  }  // returns the number of vertices
   void request(const char* action) {
     app_->selection().request(action);
     frame();
   }
-  // The best of some, of this thread's own time.
+  // The best of some frames, in this thread's own CPU time.
   double frameMs() {
     double best = 1e9;
     for (int i = 0; i < 12; ++i) {

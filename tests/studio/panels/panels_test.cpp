@@ -1,4 +1,4 @@
-// The whole studio without a window: every panel over every state, hostile strings, and one selection for all.
+// The whole studio without a window: every panel in every state, hostile strings, and one selection shared by all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class StudioTest : public ::testing::Test {
 
   void draw(const SnapshotPtr& snapshot) { app_->frame(*snapshot, commands_); }
 
-  // Frames until layouts are done.
+  // Draws frames until layouts are done.
   int settle(const SnapshotPtr& snapshot) {
     int vertices = 0;
     for (int i = 0; i < 400; ++i) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Result of `action` in a child that entered the sandbox: true or false.
+// Runs `action` in a child inside the sandbox and returns its result.
 bool allowed(const SandboxPolicy& policy, const std::function<bool()>& action) {
   const Sandbox sandbox(policy);
   const pid_t pid = ::fork();
@@ -133,7 +133,7 @@ TEST_F(Attack, CodeThatRunsWhileLoadingWritesNothing) {
   fs::remove(victimFile());
   run("write_on_load.pt");
   EXPECT_FALSE(fs::exists(victimFile()));
-  // The attack is real: without the sandbox it works.
+  // The attack is real: it works without the sandbox.
   run("write_on_load.pt", {"--trust"});
   EXPECT_TRUE(fs::exists(victimFile()));
 }

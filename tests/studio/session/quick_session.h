@@ -24,7 +24,7 @@ inline SessionOptions quickOptions(const std::string& file, const Sandpit& pit) 
 
 inline bool rests(const StudioSnapshot& snapshot) { return snapshot.status.state != JobState::kWorking; }
 
-// The last snapshot when `done` first held and the session was idle.
+// Waits until `done` holds and the session is idle; returns that snapshot.
 inline SnapshotPtr waitUntil(Session& session, const std::function<bool(const StudioSnapshot&)>& done,
                              std::chrono::seconds longest = std::chrono::minutes(2)) {
   const auto end = std::chrono::steady_clock::now() + longest;

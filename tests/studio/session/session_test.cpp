@@ -63,7 +63,7 @@ class SessionTest : public ::testing::Test {
  protected:
   SessionOptions optionsFor(const std::string& file) const { return quickOptions(file, pit_); }
 
-  // The first snapshot in another state than kWorking.
+  // Waits for the first snapshot in a state other than kWorking.
   static SnapshotPtr settled(Session& session) {
     for (int i = 0; i < 6000; ++i) {
       const SnapshotPtr snapshot = session.latest();
@@ -131,7 +131,7 @@ TEST_F(SessionTest, CancelEndsTheJobAtOnce) {
   expectWithin("end of a cancelled job", secondsSince(begin), 1, "s");
 }
 
-// Ctrl-C in the terminal that a window was opened from.
+// Ctrl-C in the terminal from which a window was opened.
 TEST_F(SessionTest, InterruptClosesTheWindowAndLeavesNothingBehind) {
   const std::string folder = pit_.path("tmp-of-window");
   fs::create_directory(folder);

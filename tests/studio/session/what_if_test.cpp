@@ -1,4 +1,4 @@
-// What-ifs from the session's point of view: an engine waits for them with the model ready, and how long a verdict takes.
+// What-ifs in the session: a waiting engine keeps the model ready for them, and the time to a verdict.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kLongestWait{300};
 
 double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-// Same numbers again and again: rounds of versions that differ by `factor`, give or take `noise` of every second turn.
+// Makes rounds of two samples off `ns` by once and twice `noise`, above and below it in alternate rounds.
 std::vector<std::int64_t> roundsOf(double ns, double noise, int rounds, std::vector<std::int32_t>* turn) {
   std::vector<std::int64_t> samples;
   turn->clear();
@@ -82,7 +82,7 @@ TEST_F(WhatIfTest, AnEngineWaitsWithTheModelForWhateverIsDecided) {
   EXPECT_FALSE(prepared.wait()) << "a dead one is of no use";
 }
 
-// The verdict of what ran in the engine that waited is the one of an engine that began anew: the same results.
+// An engine that waited gives the same results as a new one.
 TEST_F(WhatIfTest, WhatWaitedGivesTheSameResults) {
   const CheckedModel model = checkModel(modelFile("small.pt"));
   const JobRequest request = quickRequest();
@@ -118,7 +118,7 @@ TEST_F(WhatIfTest, WhatWaitedGivesTheSameResults) {
   EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
 }
 
-// A window that is drawn during some of the timed blocks.
+// A window that draws during some of the timed blocks.
 class BusyWindow : public JobEvents {
  public:
   void onTimed(bool timed) override {
@@ -150,21 +150,23 @@ TEST_F(WhatIfTest, SamplesThatOverlapDrawingDoNotCount) {
   };
   BusyWindow quiet;
   EXPECT_EQ(blocksOf(quiet), 20u);
-  // One turn is drawn over: it is taken again.
+  // One round is disturbed by drawing and taken again.
   BusyWindow once;
   once.first_ = 3;
   once.last_ = 4;
   EXPECT_EQ(blocksOf(once), 20u);
   EXPECT_EQ(once.blocks_, quiet.blocks_ + 1);
-  // All are: each is taken again twice, and counts in the end, or nothing would ever be measured.
+  // If all rounds are disturbed, each is taken again twice and counts in the end; otherwise nothing would ever be
+  // measured.
   BusyWindow always;
   always.first_ = 0;
   EXPECT_EQ(blocksOf(always), 20u);
   EXPECT_GT(always.blocks_, quiet.blocks_ + 10);
 }
 
-// Times a verdict, from pressing to the snapshot that shows it. IPEX_WHAT_IF_MODEL names a ResNet-50 (or another
-// model, with IPEX_WHAT_IF="layer1=bf16 kind:convolution=bf16 …"); IPEX_WHAT_IF_THREADS, default 1. Prints, judges nothing.
+// Measures a verdict, from pressing to the snapshot that shows it. IPEX_WHAT_IF_MODEL names a ResNet-50 (or another
+// model, with IPEX_WHAT_IF="layer1=bf16 kind:convolution=bf16 …"); IPEX_WHAT_IF_THREADS, default 1. Prints the time and
+// asserts none.
 TEST_F(WhatIfTest, TimesToTheVerdict) {
   const char* model = std::getenv("IPEX_WHAT_IF_MODEL");
   if (model == nullptr) GTEST_SKIP() << "a measurement: set IPEX_WHAT_IF_MODEL";
@@ -184,7 +186,7 @@ TEST_F(WhatIfTest, TimesToTheVerdict) {
   std::vector<std::int64_t> verdicts_ms;
   std::size_t tries = 0;
   for (std::string word; words >> word;) {
-    std::this_thread::sleep_for(std::chrono::seconds(4));  // as a person would look at what came before
+    std::this_thread::sleep_for(std::chrono::seconds(4));  // as a user would look at the last result
     const std::size_t equals = word.find('=');
     const PrecisionOverride decision{word.substr(0, equals), word.substr(equals + 1)};
     const auto begin = Clock::now();

@@ -1,6 +1,5 @@
-// The window's work with a model and the real engine: trust, tune, pin, take over a point, export and verify, report.
-// Driven
-// by scripts as people would, off-screen.
+// The window's work with a model and the real engine: trust, tune, pin, adopt a point, export and verify, report.
+// Scripts drive it as users would, off-screen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +29,7 @@ using ::testing::HasSubstr;
 
 class WindowTestWork : public ::testing::Test {
  protected:
-  // The complaint of the script's last `expect`; empty if it went through.
+  // Returns the complaint of the script's last `expect`; empty if all held.
   std::string walk(const std::string& model, const std::string& script,
                    const std::function<void(CommandLine&)>& change = {}) const {
     const Display display;
@@ -62,7 +61,7 @@ TEST_F(WindowTestWork, DangerousModelsWaitForAnAnswer) {
            "wait settled\nexpect state ready\nexpect findings 1\ntrust refuse\nwait settled\nexpect state empty\n"),
       "");
   EXPECT_FALSE(fs::exists(victimFile()));
-  // In the sandbox it can do no harm, whatever it tries.
+  // In the sandbox the model can do no harm, whatever it tries.
   EXPECT_EQ(walk(model, "wait settled\ntrust sandbox\nwait settled\nexpect findings 0\n"), "");
   EXPECT_FALSE(fs::exists(victimFile()));
 }
@@ -104,7 +103,7 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
             "");
   EXPECT_TRUE(fs::exists(recipe));
   EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
-  // Another window knows what was tried, and points can be taken over and measured in it.
+  // Another window knows the trials, and points can be adopted and measured in it.
   EXPECT_EQ(
       walk(modelFile("small.pt"),
            "wait settled\nexpect state done\nexpect tradeoffs 2\nexpect tries 1\nexpect recipe From the search of\n"
@@ -130,7 +129,7 @@ TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {
       HasSubstr("it is 'failed'"));
 }
 
-// Whatever the command line can do, the window can: the same flags, and wrong ones cost nothing.
+// The window accepts the flags of the command line, and wrong flags change nothing.
 TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
   EXPECT_EQ(walk(modelFile("small.pt"),
                  "wait settled\nexpect state done\nflags --nonsense 3\nwait settled\nexpect state done\nexpect message "
@@ -150,7 +149,7 @@ TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
   EXPECT_EQ(options["optimize"]["disabled_passes"], nlohmann::json::array({"fuse-activation"}));
 }
 
-// With keys alone: a step, its kernels, another one pinned; the plan then takes it.
+// By keys alone: a step, its kernels, another one pinned; the plan then uses it.
 TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
   EXPECT_EQ(walk(modelFile("small.pt"),
                  "wait settled\nexpect state done\ndo tab.kernels\nwait settled\ndo row.next\nwait settled\nexpect "
@@ -196,7 +195,7 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
     Session session(options);
     waitUntil(session, rests);
     session.post(search);
-    // Some calibration or assignment is there, and it is stopped.
+    // The search is stopped once a calibration or an assignment is stored.
     for (int i = 0; i < 6000 && !fs::exists(pit_.path("studio.db") + "." +
                                             session.latest()->job->model.sha256.substr(0, 16) + ".search");
          ++i) {
@@ -207,7 +206,7 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
     EXPECT_EQ(stopped->status.state, JobState::kCancelled);
     EXPECT_TRUE(stopped->work.tuning.search_waits);
   }
-  // Another window finds it and goes on.
+  // Another window finds the search and resumes it.
   Session session(options);
   EXPECT_TRUE(waitUntil(session, rests)->work.tuning.search_waits);
   session.post(search);
@@ -218,7 +217,7 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
   EXPECT_FALSE(done->work.tuning.search_waits);
 }
 
-// A pin must reach the plan: the step then runs the pinned kernel, and the what-if says what it gave.
+// A pin must reach the plan: the step then runs the pinned kernel, and the what-if reports the effect.
 TEST_F(WorkTest, PinnedKernelsRun) {
   SessionOptions options;
   options.file = modelFile("small.pt");
@@ -255,7 +254,7 @@ TEST_F(WorkTest, PinnedKernelsRun) {
   EXPECT_LE(tried->tries->back().delta_low_ns, tried->tries->back().delta_high_ns);
 }
 
-// A window as the session is to it: news wake it unless something is timed.
+// Stands in for the window: events of the session wake it unless something is timed.
 class WatchedWindow : public JobEvents {
  public:
   void onProgress(const std::string& stage, double, double) override {
@@ -268,7 +267,7 @@ class WatchedWindow : public JobEvents {
   bool timed_ = false;
 };
 
-// Progress of tuning waits while kernels are timed: one frame says that it begins, none follows.
+// Progress of tuning waits while kernels are timed: one frame shows that it begins, none follows.
 TEST_F(WorkTest, TuningOfKernelsDrawsNothingByItself) {
   JobRequest request = quickRequest();
   request.inputs = {"x:1x3x512x512"};  // so that it takes a while

@@ -1,4 +1,4 @@
-// The content of reports.
+// The contents of reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

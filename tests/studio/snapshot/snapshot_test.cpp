@@ -1,4 +1,4 @@
-// Indexes and advice over synthetic jobs, and text made fit for display.
+// Indexes and advice over synthetic jobs, and text shortened for display.
 #include "studio/snapshot/snapshot.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ TEST(Snapshot, IndexesTheResnetJob) {
   const JobIndex& index = *snapshot->index;
   ASSERT_EQ(index.stages.size(), 11U);
   EXPECT_EQ(index.stages[0].name, "frozen");
-  // The last pass leaves one region; what is shown by default is the stage before it.
+  // The last pass leaves one region; the stage before it is shown by default.
   EXPECT_EQ(index.default_stage, 9);
   EXPECT_EQ(index.stages[6].graph, index.stages[5].graph) << "a pass that changed nothing shows the graph before it";
   ASSERT_NE(index.optimized.run, nullptr);

@@ -104,7 +104,7 @@ TEST(OperationList, AHundredThousandRowsAreSortedInTime) {
       OperationQuery query;
       query.sort = column;
       query.grouping = grouping;
-      // Whatever else runs on the machine only adds to the least of several times.
+      // The least of several times excludes most other work on the machine.
       double best = 1e9;
       for (int i = 0; i < 3 || (i < 15 && best > 100); ++i) {
         const double begin = cpuMs();
@@ -127,8 +127,8 @@ TEST(Timeline, SlicesLieApartAndTheRestIsUnattributed) {
   RunRecord run;
   run.step_times.push_back({0, "", "", {}, 0, {100, 1000}, {200, 200}});
   run.step_times.push_back({1, "", "", {}, 0, {250, 1300}, {100, 100}});  // begins before the first ended
-  run.step_times.push_back({2, "", "", {}, 1, {-5, 10}, {10, -3}});       // nothing of it makes sense
-  run.step_times.push_back({3, "", "", {}, 2, {1}, {5, 6}});              // nor of this
+  run.step_times.push_back({2, "", "", {}, 1, {-5, 10}, {10, -3}});       // senseless times
+  run.step_times.push_back({3, "", "", {}, 2, {1}, {5, 6}});              // senseless times, too
   const auto tracks = timelineTracks(run, {0, 1, 2, 3});
   ASSERT_EQ(tracks.size(), 1U);
   const TimelineTrack& track = tracks[0];
@@ -168,7 +168,7 @@ TEST(Memory, LevelsAreTheSumOfWhatIsAlive) {
   EXPECT_LT(use.peak_at_ns, 2e6);
   EXPECT_DOUBLE_EQ(use.tensors[0].end_ns, 2e6);
   EXPECT_TRUE(arenaUse(RunIndex()).tensors.empty());
-  // The second writes where the first lies, which nobody reads later.
+  // The second step writes over the first one's result, which nobody reads later.
   record.steps[1].arena_begin = 0;
   record.steps[1].arena_size = 100;
   const ArenaUse in_place = arenaUse(run);
@@ -281,7 +281,7 @@ TEST(Precision, RowsAlignOnOriginsAndSayWhyNotLower) {
   EXPECT_TRUE(std::isnan(rows[1].alone_db));
 }
 
-// FP16 takes room where a machine has it, and is not mixed with what cannot stand beside it.
+// FP16 is offered if a machine has it, and not together with precisions that cannot be mixed with it.
 TEST(Precision, OffersFp16WhereItIsAndAlone) {
   const auto job = testing::resnetJob();
   SnapshotParts parts = testing::donePartsOf(*job);

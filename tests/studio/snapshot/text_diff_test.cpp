@@ -8,7 +8,7 @@
 namespace ipex_studio {
 namespace {
 
-// Checks the rules for any two texts; returns how many lines stand opposite an equal one.
+// Checks the rules for any two texts; returns the number of lines opposite an equal one.
 std::int32_t checkedMatches(const std::string& before_text, const std::string& after_text) {
   const auto before = linesOf(before_text);
   const auto after = linesOf(after_text);

@@ -1,4 +1,4 @@
-// Keys, palette, settings and the inputs dialog: what a person can reach without a mouse, and what is remembered.
+// Keys, palette, settings and the inputs dialog: actions without a mouse, and remembered choices.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -103,14 +103,14 @@ TEST_F(ActionsTest, DialogsAreUsedWithoutAMouse) {
   EXPECT_TRUE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup));
   key(ImGuiKey_Enter);
   EXPECT_EQ(exported(), 1U) << "what the dialog is there for";
-  // From the first line up to the last, and right to its other button: Close.
+  // The keys go from the first line up to the last, and right to its other button: Close.
   key(ImGuiKey_UpArrow);
   EXPECT_TRUE(ImGui::GetIO().NavVisible);
   key(ImGuiKey_RightArrow);
   key(ImGuiKey_Enter);
   EXPECT_EQ(exported(), 0U);
   EXPECT_FALSE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup));
-  // Outside dialogs arrows scrub.
+  // Outside dialogs the arrow keys scrub through the stages.
   const std::int32_t before = app_.selection().after_stage;
   key(ImGuiKey_UpArrow);
   EXPECT_NE(app_.selection().after_stage, before);
@@ -138,7 +138,7 @@ TEST_F(ActionsTest, PartsHideAndComeBack) {
   EXPECT_FALSE(app_.settings().hide_left);
 }
 
-// 960 points wide, as 1920x1080 at 2x: the inspector waits at the edge, and the key that hides it elsewhere brings it.
+// 960 points wide, as 1920x1080 at 2x: the inspector starts hidden at the edge, and its key shows it.
 TEST(App, ASmallWindowStartsWithoutTheInspector) {
   testing::NullUi ui(960, 540);
   App app({1, "dark", "", {}}, [] {});

@@ -1,4 +1,4 @@
-// Time until the window is there, against a bare Dear ImGui window; and that it costs nothing while nothing happens.
+// Time until the window appears, against a bare Dear ImGui window, and its cost while nothing happens.
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kWidth = 1600;
 constexpr int kHeight = 900;
 
-// The least program that uses Dear ImGui, until its first frame is on the screen.
+// Shows the least program that uses Dear ImGui, until its first frame is on the screen.
 void bareWindow() {
   glfwInit();
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
@@ -59,7 +59,7 @@ void studioWindow(const SnapshotPtr& snapshot) {
   runWindow(options, source);
 }
 
-// A process of its own for each, as a person starts it: nothing of the driver is loaded yet.
+// Runs each in a process of its own, as a user starts it: nothing of the driver is loaded yet.
 template <class Show>
 double firstFrameMs(const Show& show) {
   int ends[2];

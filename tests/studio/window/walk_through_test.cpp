@@ -1,5 +1,5 @@
-// Walks through the real window by scripts, as people would: what is slow, three precisions, a model that crashes, a large
-// model, recorded runs alone. And how many frames a second software OpenGL gives.
+// Walks through the real window by scripts, as users would: slow steps, three precisions, a model that crashes, a large
+// model, recorded runs alone. Also the frame rate with software OpenGL.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ class WindowTestWalk : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Runs the script; the commands that were posted.
+  // Runs the script; returns the commands that were posted.
   std::vector<Command> walk(const SnapshotPtr& snapshot, const std::string& script) {
     WindowOptions options;
     options.width = 1600;
@@ -52,7 +52,7 @@ const Wanted* find(const std::vector<Command>& posted) {
   return nullptr;
 }
 
-// A finished job with all that is known beside it.
+// A finished job with every fact that a session adds.
 SnapshotPtr fullSnapshot() {
   auto job = std::make_shared<JobRecord>(*testing::resnetJob());
   for (const StepRecord& step : job->runs.back().steps) {
@@ -138,7 +138,7 @@ TEST_F(WindowTestWalk, FifteenFramesASecondInSoftware) {
   options.height = 1080;
   const auto now = [] { return std::chrono::steady_clock::now(); };
   auto begin = now();
-  int frames = -20;  // the first ones load what the driver needs
+  int frames = -20;  // the driver loads its parts in the first frames
   double per_s = 0;
   options.after_frame = [&](const FrameStatistics&) {
     if (frames == 0) begin = now();

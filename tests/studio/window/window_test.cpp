@@ -1,4 +1,4 @@
-// The real window, under Xvfb where there is no display: screenshots have the right size and a picture in them.
+// The real window, under Xvfb if there is no display: screenshots have the right size and show a picture.
 #include "studio/window/window.h"
 
 #include <GLFW/glfw3.h>
@@ -167,7 +167,7 @@ TEST_F(WindowTest, BadRequestsAreRefused) {
   EXPECT_EQ(codeOf(options), ExitCode::kUsage);
 }
 
-// The window that is current in a frame is the real one, with the callbacks that the window system calls.
+// The current window in a frame is the real one, with the callbacks that the window system calls.
 TEST_F(WindowTest, FilesDroppedOntoTheWindowAreOpened) {
   WindowOptions options;
   testing::FixedSource source(testing::resnetSnapshot());
@@ -190,7 +190,7 @@ TEST_F(WindowTest, FilesDroppedOntoTheWindowAreOpened) {
   EXPECT_EQ(std::get<OpenCommand>(source.posted[0]).path, "/models/a b%n\n.pt");
 }
 
-// Says that something is timed, and counts the frames that are drawn all the same.
+// Says that something is timed, and counts the frames that are drawn meanwhile.
 class TimingSource : public testing::FixedSource {
  public:
   TimingSource() : FixedSource(testing::resnetSnapshot()) {}
@@ -218,7 +218,7 @@ TEST_F(WindowTest, NewsWaitWhileSomethingIsTimed) {
       window = glfwGetCurrentContext();
       other = std::thread([&] {
         const auto rest = [](int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
-        rest(1500);  // layouts are done, the window waits
+        rest(1500);  // layouts are done, the window is idle
         source.timing = true;
         const int before = source.frames;
         for (int i = 0; i < 20; ++i) {

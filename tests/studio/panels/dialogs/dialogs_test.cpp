@@ -1,5 +1,5 @@
-// Dialogs, recent files and reports: what they show, what they ask of the session, and that nothing in a name is taken for more
-// than a name.
+// Dialogs, recent files and reports: their contents, their requests to the session, and names that are only ever shown
+// as names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -195,7 +195,7 @@ TEST_F(DialogsTest, TuningSaysWhatIsMissing) {
   EXPECT_TRUE(commands_.take().empty());
 }
 
-// Every dialog over names, sentences and files that are as bad as they come: no frame is long, and no megabyte is drawn.
+// Every dialog with the worst names, sentences and files: no frame is slow, and no megabyte is drawn.
 TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
   const std::string formats = "%s%n%d{}{0:x}%%", controls = "a\x01\tb\nc\x1b[31m\x7f", huge(1 << 20, 'W');
   for (const char* name : {"%s%n{}.pt", "a\x01\tb\nc\x1b[31m.pt", "\xff\xfe.pt"})
@@ -252,12 +252,12 @@ TEST_F(DialogsTest, DecisionsAreRecordedAndComeBack) {
   ASSERT_EQ(records.size(), 4U);
   EXPECT_EQ(records[0].what, "*");
   EXPECT_TRUE(overridesFrom(records, "fp32") == decided);
-  // On another ground they still mean the same.
+  // The decisions mean the same with another base precision.
   const Overrides on_bf16 = overridesFrom(records, "bf16");
   ASSERT_EQ(on_bf16.precisions.size(), 3U);
   EXPECT_EQ(on_bf16.precisions[0].what, "*");
   EXPECT_EQ(on_bf16.precisions[0].precision, "fp32");
-  // A file that somebody else wrote.
+  // A file that another program wrote.
   EXPECT_TRUE(overridesFrom(
                   {{"layer1", "int3", "", "", "", ""}, {"", "bf16", "", "", "", ""}, {"x", "", "", "", "", ""}}, "fp32")
                   .empty());
@@ -279,7 +279,7 @@ TEST_F(DialogsTest, ReportsAreAskedForWithWhatIsSelected) {
 
 TEST_F(DialogsTest, LinksBesideTheTabsSaveWhatTheTabShows) {
   settle();
-  // Somewhere at the right of the tabs' line; what is hit tells by itself.
+  // The links lie somewhere at the right of the line of tabs; clicks over the area find them.
   std::set<std::string> paths;
   for (float y = 560; y < 700; y += 12) {
     for (float x = 1470; x < 1600; x += 12) {
@@ -297,7 +297,7 @@ TEST_F(DialogsTest, AClickOnAPointTakesItsPrecisionsOver) {
   snapshot_ = searched({"00", "11", "10"});
   app_.selection().front_panel = "precision";
   settle();
-  std::set<std::size_t> taken;  // counts of decisions
+  std::set<std::size_t> taken;  // number of decisions per click
   for (float y = 690; y < 890; y += 6) {
     for (float x = 1240; x < 1590; x += 6) {
       ui_.click(x, y, [&] { app_.frame(*snapshot_, commands_); });
@@ -325,7 +325,7 @@ TEST(Pareto, PointsBecomeDecisions) {
   EXPECT_EQ(mixed.back(), (PrecisionOverride{"layer:aten::conv2d#3", "fp32"}));
   EXPECT_EQ(std::count_if(mixed.begin(), mixed.end(), [](const PrecisionOverride& o) { return o.precision == "fp32"; }),
             1);
-  // Assignments that do not fit the record are not guessed at.
+  // Assignments that do not fit the record are not guessed.
   EXPECT_FALSE(overridesOf(*searched({"0", "11", "10"}), 0));
   EXPECT_FALSE(overridesOf(*searched({}), 0));
 }
