@@ -89,24 +89,10 @@ std::string caseName(const testing::TestParamInfo<Case>& info) {
   return name + "_" + std::to_string(info.index);
 }
 
-INSTANTIATE_TEST_SUITE_P(Convolution, KernelCases, testing::ValuesIn(convolutionCases()), caseName);
+#define IPEX_TEST(name, cases) INSTANTIATE_TEST_SUITE_P(name, KernelCases, testing::ValuesIn(cases()), caseName);
+IPEX_CASE_LISTS(IPEX_TEST)
+#undef IPEX_TEST
 INSTANTIATE_TEST_SUITE_P(Layer, LayerCases, testing::ValuesIn(layerCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Matrix, KernelCases, testing::ValuesIn(matrixCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(AttentionBf16, KernelCases, testing::ValuesIn(attentionBf16Cases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Recurrent, KernelCases, testing::ValuesIn(recurrentCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(SqueezeExcite, KernelCases, testing::ValuesIn(squeezeExciteCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(PointwiseDepthwise, KernelCases, testing::ValuesIn(pointwiseDepthwiseCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Bf16, KernelCases, testing::ValuesIn(bf16Cases()), caseName);
-INSTANTIATE_TEST_SUITE_P(F16, KernelCases, testing::ValuesIn(f16Cases()), caseName);
-INSTANTIATE_TEST_SUITE_P(IntegerProduct, KernelCases, testing::ValuesIn(integerProductCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(IntegerExtreme, KernelCases, testing::ValuesIn(integerExtremeCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Requantization, KernelCases, testing::ValuesIn(integerChainCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(WoqWeights, KernelCases, testing::ValuesIn(woqCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Order, KernelCases, testing::ValuesIn(orderCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Movement, KernelCases, testing::ValuesIn(movementCases()), caseName);
 
 }  // namespace
 }  // namespace ipex_studio::kernel_test

@@ -1,5 +1,5 @@
-// Extremes, order, running sums, look-ups of elements, arithmetic on integers and sampled images: every axis, lines longer
-// and shorter than vectors, many equal values.
+// Extremes, order, running sums, look-ups of elements and arithmetic on integers: every axis, lines longer and shorter than
+// vectors, many equal values.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
@@ -84,33 +84,6 @@ const std::vector<Case>& orderCases() {
       {"integer_math{op=max}", {integers({7, 3}, DType::kS64, 9), integers({}, DType::kS64, 9)}, "integer_math"},
       {"integer_math{op=le}", {integers({7, 3}, DType::kS64, 3), integers({7, 1}, DType::kS64, 3)}, "integer_math"},
       {"integer_math{op=ne}", {integers({300}, DType::kS32, 2), integers({300}, DType::kS64, 2)}, "integer_math"},
-
-      {"affine_grid{align_corners=1,output=[5,7]}", {of({3, 2, 3})}, "affine_grid_rows"},
-      {"affine_grid{align_corners=0,output=[33,1]}", {of({1, 2, 3})}, "affine_grid_rows"},
-      {"affine_grid{align_corners=0,output=[96,128]}", {of({2, 2, 3})}, "affine_grid_rows", 1e-5, true},
-      {"grid_sample{align_corners=1,mode=bilinear,padding=zeros}",
-       {of({2, 3, 7, 9}), of({2, 5, 11, 2})},
-       "grid_sample_simd",
-       2e-5},
-      {"grid_sample{align_corners=0,mode=bilinear,padding=zeros}",
-       {of({2, 3, 7, 9}), of({2, 5, 11, 2})},
-       "grid_sample_simd",
-       2e-5},
-      {"grid_sample{align_corners=0,mode=bilinear,padding=border}",
-       {of({1, 17, 6, 4}), of({1, 1, 3, 2})},
-       "grid_sample_simd",
-       2e-5},
-      {"grid_sample{align_corners=1,mode=nearest,padding=border}",
-       {of({1, 2, 8, 8}), of({1, 20, 20, 2})},
-       "grid_sample_simd"},
-      {"grid_sample{align_corners=0,mode=nearest,padding=zeros}",
-       {of({2, 2, 8, 5}), of({2, 7, 9, 2})},
-       "grid_sample_simd"},
-      {"grid_sample{align_corners=1,mode=bilinear,padding=zeros}",
-       {of({1, 16, 96, 128}), of({1, 96, 128, 2})},
-       "grid_sample_simd",
-       1e-4,
-       true},
   };
   return cases;
 }
