@@ -335,9 +335,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "core/runtime/machine_facts.h"
 #include "kernels/attention/attention_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

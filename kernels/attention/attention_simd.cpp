@@ -261,8 +261,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/attention/attention_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

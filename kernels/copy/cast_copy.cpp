@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/op/kernel.h"
 #include "kernels/common/bf16.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/value_conversion.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -4,9 +4,9 @@
 // Declines: dtype.
 #include <algorithm>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "core/op/low_precision_floats.h"
 #include "core/runtime/machine_facts.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/copy/upconverted_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -81,6 +81,8 @@ class UpconvertedFloats final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeUpconvertedFloats(const Kernel* wide) { return std::make_unique<UpconvertedFloats>(wide); }
+std::unique_ptr<Kernel> makeUpconvertedFloats(const KernelParts& parts) {
+  return std::make_unique<UpconvertedFloats>(parts.first);
+}
 
 }  // namespace ipex_studio

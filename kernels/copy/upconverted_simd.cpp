@@ -33,9 +33,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/requantization.h"
 #include "kernels/copy/upconverted_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -85,7 +85,7 @@ ValueConversion valueConversion(const std::string& isa) {
   return {IPEX_SELECT_TARGET(widenRange, isa), IPEX_SELECT_TARGET(narrowRange, isa)};
 }
 
-std::unique_ptr<Kernel> makeUpconverted(const Kernel* wide) { return std::make_unique<Upconverted>(wide); }
+std::unique_ptr<Kernel> makeUpconverted(const KernelParts& parts) { return std::make_unique<Upconverted>(parts.first); }
 
 }  // namespace ipex_studio
 

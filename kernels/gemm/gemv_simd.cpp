@@ -99,11 +99,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_tail.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -227,12 +227,12 @@ class ConvolutionGemvSimd final : public GemvKernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearGemvSimd(const Kernel* pointwise) {
-  return std::make_unique<LinearGemvSimd>(pointwise);
+std::unique_ptr<Kernel> makeLinearGemvSimd(const KernelParts& parts) {
+  return std::make_unique<LinearGemvSimd>(parts.first);
 }
 
-std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise) {
-  return std::make_unique<ConvolutionGemvSimd>(pointwise);
+std::unique_ptr<Kernel> makeConvolutionGemvSimd(const KernelParts& parts) {
+  return std::make_unique<ConvolutionGemvSimd>(parts.first);
 }
 
 }  // namespace ipex_studio

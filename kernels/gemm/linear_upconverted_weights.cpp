@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/op/woq_weights.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -117,8 +117,8 @@ class LinearUpconvertedWeights final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearUpconvertedWeights(const Kernel* wide) {
-  return std::make_unique<LinearUpconvertedWeights>(wide);
+std::unique_ptr<Kernel> makeLinearUpconvertedWeights(const KernelParts& parts) {
+  return std::make_unique<LinearUpconvertedWeights>(parts.first);
 }
 
 }  // namespace ipex_studio

@@ -264,10 +264,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_tail.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -393,7 +393,7 @@ class LinearWoq final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearWoq(const Kernel* pointwise) { return std::make_unique<LinearWoq>(pointwise); }
+std::unique_ptr<Kernel> makeLinearWoq(const KernelParts& parts) { return std::make_unique<LinearWoq>(parts.first); }
 
 }  // namespace ipex_studio
 

@@ -6,10 +6,10 @@
 // Declines: dtype, post-ops.
 #include <cstring>
 
+#include "core/op/kernel.h"
 #include "kernels/common/index_rows.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -4,8 +4,8 @@
 //
 // Declines: dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
 // broadcast along some of the spatial axes only).
+#include "core/op/kernel.h"
 #include "kernels/common/layer_operands.h"
-#include "kernels/factories.h"
 #include "kernels/int8/int8_gemm.h"
 
 namespace ipex_studio {

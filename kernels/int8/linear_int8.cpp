@@ -3,8 +3,8 @@
 //
 // Declines: dtype, empty, blocked-weights, weights-not-constant, bias-not-constant, depth, post-ops (operands that broadcast along
 // some of the leading dimensions only).
+#include "core/op/kernel.h"
 #include "kernels/common/matrix_rows.h"
-#include "kernels/factories.h"
 #include "kernels/int8/int8_gemm.h"
 
 namespace ipex_studio {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/requantization.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -204,9 +204,11 @@ class MatmulUpconverted final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeMatmulFlipped(const Kernel* onednn) { return std::make_unique<MatmulFlipped>(onednn); }
-std::unique_ptr<Kernel> makeMatmulUpconverted(const Kernel* onednn) {
-  return std::make_unique<MatmulUpconverted>(onednn);
+std::unique_ptr<Kernel> makeMatmulFlipped(const KernelParts& parts) {
+  return std::make_unique<MatmulFlipped>(parts.first);
+}
+std::unique_ptr<Kernel> makeMatmulUpconverted(const KernelParts& parts) {
+  return std::make_unique<MatmulUpconverted>(parts.first);
 }
 
 }  // namespace ipex_studio

@@ -11,9 +11,9 @@
 
 #include "core/op/low_precision_floats.h"
 #include "kernels/common/convolution_geometry.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -209,20 +209,20 @@ class ConvolutionOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeConvolutionOnednn(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kAny);
+std::unique_ptr<Kernel> makeConvolutionOnednn(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kAny);
 }
 
-std::unique_ptr<Kernel> makeConvolutionOnednnNhwc(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kChannelsLast);
+std::unique_ptr<Kernel> makeConvolutionOnednnNhwc(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kChannelsLast);
 }
 
-std::unique_ptr<Kernel> makeConvolutionOnednnBlocked(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kBlocked);
+std::unique_ptr<Kernel> makeConvolutionOnednnBlocked(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kBlocked);
 }
 
-std::unique_ptr<Kernel> makeConvolutionOnednnWinograd(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kWinograd);
+std::unique_ptr<Kernel> makeConvolutionOnednnWinograd(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kWinograd);
 }
 
 }  // namespace ipex_studio

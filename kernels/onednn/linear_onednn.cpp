@@ -6,10 +6,10 @@
 //
 // Declines: dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -168,16 +168,16 @@ class LinearOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine) {
-  return std::make_unique<LinearOnednn>(engine, Form::kMatmul);
+std::unique_ptr<Kernel> makeLinearOnednn(const KernelParts& parts) {
+  return std::make_unique<LinearOnednn>(parts.engine, Form::kMatmul);
 }
 
-std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const dnnl::engine& engine) {
-  return std::make_unique<LinearOnednn>(engine, Form::kInnerProduct);
+std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const KernelParts& parts) {
+  return std::make_unique<LinearOnednn>(parts.engine, Form::kInnerProduct);
 }
 
-std::unique_ptr<Kernel> makeLinearOnednnConvolution(const dnnl::engine& engine) {
-  return std::make_unique<LinearOnednn>(engine, Form::kConvolution);
+std::unique_ptr<Kernel> makeLinearOnednnConvolution(const KernelParts& parts) {
+  return std::make_unique<LinearOnednn>(parts.engine, Form::kConvolution);
 }
 
 }  // namespace ipex_studio

@@ -123,10 +123,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "core/op/low_precision_floats.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_ops.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -111,8 +111,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <fmt/format.h>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

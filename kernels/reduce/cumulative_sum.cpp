@@ -4,9 +4,9 @@
 // Declines: dtype, post-ops.
 #include <algorithm>
 
+#include "core/op/kernel.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -110,10 +110,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/reduce_axes.h"
 #include "kernels/common/requantization.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

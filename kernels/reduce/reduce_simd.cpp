@@ -165,9 +165,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/reduce_axes.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,7 +6,6 @@
 #include "core/op/kernel.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/squeeze_excite/squeeze_excite_job.h"
 
 namespace ipex_studio {

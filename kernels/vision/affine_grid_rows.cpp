@@ -4,8 +4,8 @@
 // Declines: post-ops, empty.
 #include <vector>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -120,8 +120,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <limits>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
