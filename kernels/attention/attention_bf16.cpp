@@ -8,12 +8,8 @@
 // is all their cost.
 //
 // Taken where a source is bf16 or the spec says products=bf16. Declines: dtype, empty, layout, post-ops, precision.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_bf16.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <limits>
@@ -24,8 +20,7 @@
 #include "kernels/attention/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 using PairRun = void (*)(const PairTile& tile);
 
@@ -329,8 +324,7 @@ AttentionRun pairBlocks(bool native) {
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

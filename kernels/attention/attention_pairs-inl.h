@@ -7,8 +7,6 @@
 #define IPEX_KERNELS_ATTENTION_PAIRS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,10 +14,10 @@
 #include "kernels/attention/attention_job.h"
 #include "kernels/attention/attention_tile-inl.h"
 #include "kernels/common/bf16-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 using Word = hn::RebindToUnsigned<F32>;
 using VW = hn::Vec<Word>;
@@ -261,8 +259,7 @@ HWY_INLINE void storePairs(VF low, VF high, std::uint16_t* to) {
   storeBf16(d, high, to + hn::Lanes(d));
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -7,18 +7,16 @@
 #define IPEX_KERNELS_ATTENTION_ROWS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <limits>
 
 #include "kernels/attention/attention_job.h"
 #include "kernels/attention/attention_tile-inl.h"
 #include "kernels/common/byte_convert-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 HWY_INLINE VF loadFloats(F32 d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE VF loadFloats(F32 d, const std::uint16_t* from) {
@@ -163,8 +161,7 @@ void attendRows(const AttentionJob& job, const AttentionOperands& all, std::int6
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -9,12 +9,8 @@
 // as [N, S, H, D], as the projection behind it wants to read it.
 //
 // Declines: dtype, empty, layout (channel-blocked sources), post-ops, precision (products that are asked for in BF16).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,8 +22,7 @@
 #include "kernels/common/partial_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
@@ -255,8 +250,7 @@ void planBlocks(AttentionJob* job, std::int64_t* most) {
   *most = kMaxVectors;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -7,19 +7,16 @@
 #define IPEX_KERNELS_BF16_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
 
 #include "kernels/common/bf16.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // `count` elements; `from` and `to` do not overlap.
 HWY_INLINE void widenBf16(const std::uint16_t* from, float* to, std::size_t count) {
-  namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du32;
   const hn::Rebind<std::uint16_t, decltype(d)> du16;
@@ -33,8 +30,7 @@ HWY_INLINE void widenBf16(const std::uint16_t* from, float* to, std::size_t coun
 
 // A vector of floats.
 template <class D>
-HWY_INLINE void storeBf16(D d, hwy::HWY_NAMESPACE::Vec<D> value, std::uint16_t* to) {
-  namespace hn = hwy::HWY_NAMESPACE;
+HWY_INLINE void storeBf16(D d, hn::Vec<D> value, std::uint16_t* to) {
   const hn::RebindToUnsigned<D> du32;
   const hn::Rebind<std::uint16_t, D> du16;
   const auto bits = hn::BitCast(du32, value);
@@ -47,7 +43,6 @@ HWY_INLINE void storeBf16(D d, hwy::HWY_NAMESPACE::Vec<D> value, std::uint16_t* 
 }
 
 HWY_INLINE void narrowToBf16(const float* from, std::uint16_t* to, std::size_t count) {
-  namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -55,8 +50,7 @@ HWY_INLINE void narrowToBf16(const float* from, std::uint16_t* to, std::size_t c
   for (; i < count; ++i) to[i] = floatToBf16(from[i]);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -7,8 +7,6 @@
 #define IPEX_KERNELS_BYTE_CONVERT_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,12 +15,10 @@
 #include "core/op/tensor_view.h"
 #include "kernels/common/bf16-inl.h"
 #include "kernels/common/f16-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 template <class D, class T>
 HWY_INLINE hn::Vec<D> loadBytes(D d, const T* from) {
@@ -145,8 +141,7 @@ inline void gatherValues(DType dtype, const void* from, std::int64_t stride, flo
   for (std::int64_t i = 0; i < count; ++i) to[i] = valueAt(dtype, from, i * stride);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

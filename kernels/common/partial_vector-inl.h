@@ -6,16 +6,13 @@
 #define IPEX_KERNELS_PARTIAL_VECTOR_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
 #include <cstring>
 
-HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+#include "kernels/common/simd-inl.h"
 
-namespace hn = hwy::HWY_NAMESPACE;
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio::HWY_NAMESPACE {
 
 // The first `count` lanes, at most all, zeros after them; reads nothing beyond.
 HWY_INLINE hn::Vec<hn::ScalableTag<float>> loadFirst(const float* from, std::int64_t count) {
@@ -41,8 +38,7 @@ HWY_INLINE void storeFirst(hn::Vec<hn::ScalableTag<float>> v, float* to, std::in
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -9,15 +9,13 @@
 #endif
 
 #include <hwy/contrib/math/math-inl.h>
-#include <hwy/highway.h>
 
 #include <limits>
 
-HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+#include "kernels/common/simd-inl.h"
 
-namespace hn = hwy::HWY_NAMESPACE;
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio::HWY_NAMESPACE {
 
 // e^x by 2^n · e^r, |r| ≤ ln2/2, with a polynomial of degree 7. Overflows to inf, underflows to 0, keeps NaN.
 template <class D, class V = hn::Vec<D>>
@@ -273,8 +271,7 @@ HWY_INLINE V softplusV(D d, V x, float beta, float threshold) {
   return hn::IfThenElse(hn::Gt(z, hn::Set(d, threshold)), x, y);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -2,18 +2,13 @@
 // result is narrow. For operations that a network does few of (global pools, uneven windows, enlarged images, borders).
 //
 // Declines: dtype (not one source of u8 or s8), post-ops, and what the kernel for FP32 declines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy/upconverted_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include "kernels/common/byte_convert-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Elements [begin, end).
 void widenRange(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) {
@@ -27,8 +22,7 @@ void narrowRange(DType dtype, const float* from, void* to, std::int64_t begin, s
   narrowValues(dtype, from + begin, static_cast<char*>(to) + begin * element, static_cast<std::size_t>(end - begin));
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -14,16 +14,14 @@
 #define IPEX_KERNELS_DEPTHWISE_LINES_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/depthwise/depthwise_job.h"
 #include "kernels/depthwise/depthwise_strip-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // The lines of one vector of channels that windows of the current line reach.
 template <class Lines>
@@ -138,8 +136,7 @@ void runUnits(const DepthwiseJob& job, const DepthwiseCall& call, const Lines& l
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

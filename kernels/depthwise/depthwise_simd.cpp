@@ -7,12 +7,8 @@
 //
 // Declines: dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, bias-not-constant,
 // post-ops (operands that broadcast along one of the spatial axes only).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -20,8 +16,7 @@
 #include "kernels/depthwise/depthwise_lines-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Lines of an image that lies in memory.
 struct CopiedLines {
@@ -44,8 +39,7 @@ void runDepthwise(const DepthwiseJob& job, const DepthwiseCall& call, float* scr
   runUnits(job, call, CopiedLines{job, call.x}, scratch, begin, end);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -1,19 +1,15 @@
 // The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied lines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_strip.cpp"
-#include "kernels/common/highway_targets.h"
+#include "kernels/common/simd-inl.h"
 
-// highway_targets.h comes first.
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <cstring>
 
 #include "kernels/depthwise/depthwise_strip-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 namespace {
 
 // Any number of taps: each multiplication loads its value.
@@ -151,6 +147,5 @@ const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes)
   return runsFor<hn::CappedTag<float, 1>>(job);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -6,13 +6,10 @@
 //
 // Declines: dtype, rank, empty, not-expanding, not-depthwise, dilation, blocked-weights, weights-not-constant,
 // bias-not-constant, post-ops (those on two tensors).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/pointwise_depthwise_simd.cpp"
-#include "kernels/common/highway_targets.h"
+#include "kernels/common/simd-inl.h"
 
-// highway_targets.h comes first.
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 
@@ -20,8 +17,7 @@
 #include "kernels/depthwise/pointwise_depthwise_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Pixels whose sums for one vector of channels stay in registers.
 constexpr int kExpandPixels = HWY_TARGET <= HWY_AVX3 ? 14 : 12;
@@ -124,8 +120,7 @@ void runPointwiseDepthwise(const PointwiseDepthwiseJob& job, const PointwiseDept
   runUnits(job.depthwise, call.depthwise, ExpandedLines{job, call}, scratch, begin, end);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

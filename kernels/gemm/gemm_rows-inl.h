@@ -7,18 +7,13 @@
 #define IPEX_KERNELS_GEMM_ROWS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/gemm/packed_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Writes `count` values and possibly zeros up to a full vector's end.
 HWY_INLINE void copyValues(const float* from, float* to, std::int64_t count) {
@@ -154,8 +149,7 @@ inline const float* rowsAt(const GemmJob& job, const float* x, std::int64_t row,
          line % rows.out[1] * rows.stride[1] * rows.x_stride[1] + first_group * job.group_stride;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

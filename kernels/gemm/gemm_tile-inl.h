@@ -9,15 +9,12 @@
 #endif
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/gemm/packed_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 template <int kRows, int kFull, int kHalf>
 void multiplyTile(const GemmTile& t) {
@@ -105,8 +102,7 @@ void multiplyTile(const GemmTile& t) {
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

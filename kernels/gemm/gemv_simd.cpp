@@ -4,12 +4,8 @@
 // Serves linear layers and 1×1 convolutions of images of one pixel. Post-operations follow as one pointwise pass.
 //
 // Declines: dtype, empty, rows, weights-layout, not-one-pixel, and what the pointwise kernel declines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/gemv_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -17,12 +13,7 @@
 #include "kernels/gemm/gemv_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Accumulators must fit the registers: 32 with AVX-512, otherwise 16.
 constexpr int streamsFor(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
@@ -93,8 +84,7 @@ void runGemv(const GemvJob& job, const float* x, const float* w, const float* bi
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

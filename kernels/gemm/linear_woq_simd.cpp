@@ -6,12 +6,8 @@
 //
 // Declines: dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they are
 // multiplied faster, linear_upconverted_weights.cpp), and what the pointwise kernel declines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/linear_woq_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,13 +17,9 @@
 #include "kernels/gemm/linear_woq_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using NarrowF32 = hn::ScalableTag<float>;
-using NarrowVector = hn::Vec<NarrowF32>;
-using NarrowIndices = hn::Vec<hn::RebindToUnsigned<NarrowF32>>;
+using VU = hn::Vec<hn::RebindToUnsigned<F32>>;
 
 enum class Narrow { kFloats, kBytes, kScaledBytes, kScaledNibbles };
 
@@ -38,43 +30,43 @@ constexpr int narrowStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AV
 template <Narrow kFormat>
 struct NarrowRow {
   const char* bytes = nullptr;
-  NarrowVector factor;
+  VF factor;
 
   // From weight `k` on as many as a vector holds.
-  HWY_INLINE NarrowVector at(std::int64_t k) const {
-    const NarrowF32 d;
+  HWY_INLINE VF at(std::int64_t k) const {
+    const F32 d;
     if constexpr (kFormat == Narrow::kFloats) return hn::LoadU(d, reinterpret_cast<const float*>(bytes) + k);
     return scaled(loadBytes(d, reinterpret_cast<const std::int8_t*>(bytes) + k));
   }
 
   // The first `count` of a vector, zeros after them; reads nothing beyond.
-  HWY_INLINE NarrowVector rest(std::int64_t k, std::int64_t count) const {
-    const NarrowF32 d;
+  HWY_INLINE VF rest(std::int64_t k, std::int64_t count) const {
+    const F32 d;
     if constexpr (kFormat == Narrow::kFloats) return at(k);  // tiles are filled up
     HWY_ALIGN std::int8_t some[hn::MaxLanes(d)] = {};
     std::memcpy(some, bytes + k, static_cast<std::size_t>(count));
     return scaled(loadBytes(d, some));
   }
 
-  HWY_INLINE NarrowVector scaled(NarrowVector weights) const {
+  HWY_INLINE VF scaled(VF weights) const {
     if constexpr (kFormat == Narrow::kScaledBytes) return hn::Mul(weights, factor);
     return weights;
   }
 
-  HWY_INLINE NarrowVector level(NarrowIndices nibbles) const {
-    const NarrowF32 d;
+  HWY_INLINE VF level(VU nibbles) const {
+    const F32 d;
 #if HWY_TARGET <= HWY_AVX3
     // `factor` holds all sixteen levels, scaled.
     return hn::TableLookupLanes(factor, hn::IndicesFromVec(d, nibbles));
 #else
-    const hn::RebindToSigned<NarrowF32> di;
+    const hn::RebindToSigned<F32> di;
     const auto signed_level = hn::Sub(hn::BitCast(di, nibbles), hn::Set(di, static_cast<std::int32_t>(kNibbleZero)));
     return hn::Mul(hn::ConvertTo(d, signed_level), factor);
 #endif
   }
 
   HWY_INLINE void setScale(float scale) {
-    const NarrowF32 d;
+    const F32 d;
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (kFormat == Narrow::kScaledNibbles) {
       factor = hn::Mul(hn::Iota(d, -static_cast<float>(kNibbleZero)), hn::Set(d, scale));
@@ -90,15 +82,15 @@ struct NarrowRow {
 template <Narrow kFormat, int kStreams, class Use>
 HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
                               const Use& use) {
-  const NarrowF32 d;
+  const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if constexpr (kFormat == Narrow::kScaledNibbles) {
-    const hn::RebindToUnsigned<NarrowF32> du;
-    const hn::Rebind<std::uint8_t, NarrowF32> bytes;
+    const hn::RebindToUnsigned<F32> du;
+    const hn::Rebind<std::uint8_t, F32> bytes;
     constexpr std::int64_t kHalf = kNibbleBlock / 2;
     for (std::int64_t k = begin; k < end; k += kNibbleBlock) {
       for (std::int64_t i = 0; i < kHalf; i += lanes) {
-        NarrowIndices both[kStreams];
+        VU both[kStreams];
 #pragma GCC unroll 4
         for (int s = 0; s < kStreams; ++s) {
           both[s] =
@@ -143,14 +135,13 @@ HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, 
 template <Narrow kFormat, int kRows, int kStreams>
 HWY_INLINE void multiplyNarrow(const WoqJob& job, const float* x, const void* w, const float* scales, const float* bias,
                                float* y, std::int64_t distance) {
-  const NarrowF32 d;
-  NarrowVector sum[kStreams][kRows];
+  const F32 d;
+  VF sum[kStreams][kRows];
   for (auto& stream : sum) {
-    for (NarrowVector& value : stream) value = hn::Zero(d);
+    for (VF& value : stream) value = hn::Zero(d);
   }
   walkRows<kFormat, kStreams>(
-      job, w, scales,
-      distance, [&](int s, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) {
+      job, w, scales, distance, [&](int s, std::int64_t k, VF weights) HWY_ATTR __attribute__((always_inline)) {
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r)
           sum[s][r] = hn::MulAdd(weights, hn::LoadU(d, x + r * job.x_stride + k), sum[s][r]);
@@ -211,13 +202,13 @@ struct NarrowColumns {
 template <Narrow kFormat>
 void widenRows(const WoqJob& job, const WoqCall& call, std::int64_t begin, std::int64_t end, std::int64_t stride,
                float* tile) {
-  const NarrowF32 d;
+  const F32 d;
   for (std::int64_t n = begin; n < end; ++n) {
     float* const to = tile + (n - begin) * stride;
     const void* const from = static_cast<const char*>(call.weights) + n * job.w_stride;
     const float* const scales = call.scales != nullptr ? call.scales + n * job.groups : nullptr;
     walkRows<kFormat, 1>(
-        job, from, scales, 0, [&](int, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) {
+        job, from, scales, 0, [&](int, std::int64_t k, VF weights) HWY_ATTR __attribute__((always_inline)) {
           hn::StoreU(weights, d, to + k);
         });
   }
@@ -258,8 +249,7 @@ void copyRows(const WoqJob& job, DType dtype, const void* from, std::int64_t fro
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

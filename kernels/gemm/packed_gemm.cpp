@@ -1,12 +1,8 @@
 // Runs packed matrix products (packed_gemm.h): makes rows readable block by block, then panel by panel, tile by tile. A
 // tile's sum, bias, first addend and clamp or hard swish stay in registers; longer chains of post-operations go over
 // the tile in the first-level cache.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/packed_gemm.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,8 +12,7 @@
 #include "kernels/gemm/packed_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
@@ -176,8 +171,7 @@ void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int6
 
 GemmTraits traits() { return {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors}; }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -7,16 +7,15 @@
 #endif
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 
 #include "kernels/common/index_rows.h"
+#include "kernels/common/simd-inl.h"
 #include "kernels/index/embedding_bag_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // The row of `row_bytes` that id `i` names; null: there is no such row.
 HWY_INLINE const char* rowOf(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes,
@@ -69,8 +68,7 @@ HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void*
   return valid;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -3,12 +3,8 @@
 // of that in FP32; rows of coming ids are fetched while the present one is upconverted.
 //
 // Declines: dtype (also tables without scales), post-ops.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/index/embedding_rows_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,11 +14,7 @@
 #include "kernels/index/embedding_bags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using RowsF32 = hn::ScalableTag<float>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 struct RowParameters {
   float scale = 0, offset = 0;
@@ -38,7 +30,7 @@ RowParameters parametersOf(const std::uint8_t* row, std::int64_t width) {
 // to = scale · row + base; kAdds: to += scale · row.
 template <bool kAdds>
 HWY_INLINE void widenRow(const std::uint8_t* row, std::int64_t width, float scale, float base, float* to) {
-  const RowsF32 d;
+  const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale), offset = hn::Set(d, base);
   std::int64_t i = 0;
@@ -88,8 +80,7 @@ bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void
   return sumBags(job, ids, offsets, table, rowBytes(job), y, begin, end, add, finish);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -6,12 +6,8 @@
 //
 // Declines: dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, depth, post-ops (operands
 // that broadcast along one of the spatial axes only).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/int8/depthwise_int8.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -20,8 +16,7 @@
 #include "kernels/int8/int8_word_ring-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // The place of results.
 struct BytePlace {
@@ -200,8 +195,7 @@ Int8DepthwiseRun int8DepthwiseCode(bool vnni) {
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -1,12 +1,8 @@
 // Runs products of integers (int8_gemm.h): the image is turned into words where it has to be, then blocks of rows, panels
 // and tiles as in packed_gemm.cpp. Sums, scales, the first addend and the clamp stay in registers and the first-level
 // cache; longer chains go over the tile in FP32.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/int8/int8_gemm.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +16,7 @@
 #include "kernels/int8/int8_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 struct TileBuffers {
   float* values;
@@ -299,8 +294,7 @@ Int8GemmCode int8Code(bool vnni) {
   return code;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -13,8 +13,7 @@
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr int kQuantizedLanes = 16, kPackedVectors = 4;
 
@@ -153,8 +152,7 @@ inline void clampBytes(std::uint8_t* c, std::int64_t stride, std::int64_t rows, 
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // x86 with 512-bit vectors

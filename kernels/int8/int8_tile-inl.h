@@ -8,20 +8,17 @@
 #endif
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <cstring>
 #include <type_traits>
 
 #include "kernels/common/byte_convert-inl.h"
+#include "kernels/common/simd-inl.h"
 #include "kernels/common/vector_math-inl.h"
 #include "kernels/int8/int8_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr bool kOneLane = HWY_TARGET == HWY_SCALAR;
 
@@ -336,8 +333,7 @@ void multiplyBytes(const Int8Tile& t) {
   finishSums(t, sums, kRows, kWidth);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

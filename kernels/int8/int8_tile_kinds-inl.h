@@ -11,8 +11,7 @@
 #include "kernels/int8/int8_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
 constexpr int kUnit = hn::MaxLanes(F32()) / (kHalfVectors ? 2 : 1);  // columns
@@ -114,8 +113,7 @@ const TileKind& kindFor(const Int8GemmJob& job, const GemmPanel& panel, bool fet
   return kindOf<kVnni>(panel.width);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

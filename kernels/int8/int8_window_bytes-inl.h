@@ -7,18 +7,14 @@
 #define IPEX_KERNELS_INT8_WINDOW_BYTES_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/int8/int8_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // `count` pixels, channels side by side.
 inline void copyPixels(const WindowBytes& w, const std::uint8_t* from, std::int64_t count, std::uint8_t* to) {
@@ -98,8 +94,7 @@ inline void gatherBytes(const WindowBytes& w, const float* x, std::int64_t begin
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

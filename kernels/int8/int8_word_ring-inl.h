@@ -6,17 +6,13 @@
 #define IPEX_KERNELS_INT8_WORD_RING_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/int8/int8_depthwise.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // The lines of one vector of channels that windows of the current line reach, as words.
 template <class D>
@@ -87,8 +83,7 @@ class WordRing {
   std::int64_t next_ = 0;
 };
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

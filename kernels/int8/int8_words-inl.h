@@ -6,20 +6,16 @@
 #define IPEX_KERNELS_INT8_WORDS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "kernels/common/byte_convert-inl.h"
+#include "kernels/common/simd-inl.h"
 #include "kernels/int8/int8_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // `count` words of one line with up to four channels: from planes, or from pixels of three bytes by loads of four.
 inline void padNarrowLine(const WordPadding& p, const std::uint8_t* from, std::int64_t count, std::uint32_t* to) {
@@ -119,8 +115,7 @@ inline void roundRows(const RowRounding& r, const float* x, float* to, std::int6
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

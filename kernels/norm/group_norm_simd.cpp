@@ -1,12 +1,8 @@
 // Group norm (and instance norm: as many groups as channels) in row-major and channels-last layout.
 //
 // Declines: dtype, post-ops, empty.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/group_norm_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,12 +10,7 @@
 #include "kernels/norm/group_norm_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr std::int64_t kStretch = 256;  // pixels added in single precision before they go to a double
 
@@ -139,8 +130,7 @@ void runGroupNorm(const GroupNormJob& job, const float* const* src, float* y, fl
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -2,12 +2,8 @@
 // second result. Without a residual the rows of x may lie anywhere, such as those of one head among the others.
 //
 // Declines: dtype, post-ops, empty.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/layer_norm_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,12 +11,7 @@
 #include "kernels/common/row_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Sum over f(vector) of a row, two chains.
 template <class F, class One>
@@ -108,8 +99,7 @@ void runLayerNorm(const LayerNormJob& job, const float* const* src, float* y, fl
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -1,12 +1,8 @@
 // softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts.
 //
 // Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), layout.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/softmax_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,11 +12,7 @@
 #include "kernels/common/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Calls fn(i) for whole vectors of [0, count) and returns where the rest begins.
 template <class F>
@@ -133,8 +125,7 @@ void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float*
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -6,21 +6,16 @@
 #define IPEX_KERNELS_POINTWISE_CHAIN_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <cmath>
 
 #include "core/op/op_spec.h"
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/pointwise_ops.h"
+#include "kernels/common/simd-inl.h"
 #include "kernels/common/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 template <class F>
 HWY_INLINE void map(const PointwiseRows& rows, const F& f) {
@@ -256,8 +251,7 @@ inline void applyPointwise(const PostOp& op, const PointwiseRows& rows) {
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -4,12 +4,8 @@
 // in the first-level cache.
 //
 // Declines: dtype, layout.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/pointwise_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <cmath>
 #include <cstring>
@@ -19,8 +15,7 @@
 #include "kernels/pointwise/pointwise_tiles.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // One thread's copy of an operand that had to be laid out like the tile: a per-channel vector repeated over a
 // blocked layout's pixels is written once and read many times.
@@ -117,8 +112,7 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -5,12 +5,8 @@
 // where they fit, and the gates never leave registers.
 //
 // Declines: dtype, post-ops, empty, weights (not constant).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/recurrent/recurrent_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,11 +16,7 @@
 #include "kernels/recurrent/recurrent_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Units [unit, unit + lanes) of kRows rows in one step. kSplit sums side by side where few rows leave the multipliers idle.
 template <int kGates, int kRows, int kSplit>
@@ -103,8 +95,7 @@ void advance(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t 
 
 std::int64_t unitsOfBlock() { return static_cast<std::int64_t>(hn::Lanes(F32())); }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -3,25 +3,17 @@
 // cut into lanes whose winners then meet.
 //
 // Declines: dtype, post-ops, empty, size (more than 2^31 values in a line).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/max_min_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
 #include "kernels/reduce/max_min_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
 using S32 = hn::RebindToSigned<F32>;
-using VF = hn::Vec<F32>;
 using VI = hn::Vec<S32>;
 
 // Unordered comparisons are false: NaN is taken, and then stays.
@@ -175,8 +167,7 @@ void runMaxMin(const MaxMinJob& job, const float* x, float* values, std::int64_t
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

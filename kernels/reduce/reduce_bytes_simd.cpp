@@ -2,12 +2,8 @@
 // of a matrix): bytes are summed in 16 bits, these in 32, exactly; global average pooling is the important case.
 //
 // Declines: dtype, mode (max, min), post-ops, empty, layout, depth (sums beyond 31 bits).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_bytes_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -15,10 +11,7 @@
 #include "kernels/reduce/reduce_bytes_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 // Sums of Lanes(d) columns as they lie; signed bytes count from -128.
@@ -104,8 +97,7 @@ void runReduceBytes(const ReduceBytesJob& job, const std::uint8_t* x, char* y, s
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -2,12 +2,8 @@
 // average pooling is the important case. Blocked sources give blocked results where dims are kept.
 //
 // Declines: dtype, post-ops, empty.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,12 +12,7 @@
 #include "kernels/reduce/reduce_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 struct Sum {
   static float start() { return 0; }
@@ -159,8 +150,7 @@ void runReduce(const ReduceJob& job, const float* x, float* y, std::int64_t begi
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -7,12 +7,8 @@
 // first few, vectors are compared with the worst of the best so far, and only what is better is collected.
 //
 // Declines: dtype, post-ops.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/sort_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,11 +16,8 @@
 #include "kernels/reduce/sort_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
 using S32 = hn::RebindToSigned<F32>;
 
 // An integer that orders as the value: the bits below the sign turn around in negative ones, both zeros are one.
@@ -130,8 +123,7 @@ void runSort(const SortJob& job, const float* x, float* values, std::int64_t* pl
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

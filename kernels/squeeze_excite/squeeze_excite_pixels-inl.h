@@ -6,19 +6,14 @@
 #define IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/partial_vector-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Adds the sums of kVectors vectors of channels, `stride` from pixel to pixel, times `factor` to `mean`. In several parts:
 // additions have a latency of four cycles, and short chains round less.
@@ -143,8 +138,7 @@ void scaleRun(const float* x, float gate, std::int64_t count, float* y) {
   for (; i < count; ++i) y[i] = x[i] * gate;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -3,12 +3,8 @@
 // these averages by their rows of the first weights, and, once all threads have done so, adds up what they found and
 // computes and applies the gates of its own channels: threads wait for each other once. Where there are as many images as
 // threads, each takes whole images and does not wait at all. Works in row-major, channels-last and channel-blocked layouts.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/squeeze_excite/squeeze_excite_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -16,8 +12,7 @@
 #include "kernels/squeeze_excite/squeeze_excite_pixels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // --- averages ------------------------------------------------------------------------------------------------------
 
@@ -284,8 +279,7 @@ void scaleImages(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -4,25 +4,17 @@
 // the nearest pixel is the same.
 //
 // Declines: post-ops, empty, size (more than 2^31 pixels in a channel).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/vision/grid_sample_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
 #include "kernels/vision/grid_sample_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
 using S32 = hn::RebindToSigned<F32>;
-using VF = hn::Vec<F32>;
 using VI = hn::Vec<S32>;
 using MF = hn::Mask<F32>;
 
@@ -112,8 +104,7 @@ void runGridSample(const GridSampleJob& job, const float* images, const float* g
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
