@@ -52,7 +52,7 @@ bool attendsRowByRow(const AttentionJob& job);
 std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes);
 std::int64_t attentionRowFloats(const AttentionJob& job);  // scratch of that
 
-// Memory of one thread that attends by blocks of VNNI-2 pairs (attention_bf16.cpp), in units of 32 bits. Sizes are
+// Memory of one thread that attends by blocks in VNNI-2 packing (attention_bf16.cpp), in units of 32 bits. Sizes are
 // rounded up to whole vectors of any machine.
 class AttentionRoom {
  public:
@@ -61,19 +61,19 @@ class AttentionRoom {
   // Sets blocks, block_rows and key_block.
   static void plan(AttentionJob* job);
 
-  static constexpr std::int64_t whole(std::int64_t words) { return (words + 15) / 16 * 16; }
+  static constexpr std::int64_t whole(std::int64_t units) { return (units + 15) / 16 * 16; }
   std::int64_t steps() const { return (job_.depth + 1) / 2; }
   std::int64_t keyPairs() const { return (job_.keys + 1) / 2; }
   std::int64_t columns() const { return whole(job_.keys); }
   std::int64_t width() const { return whole(job_.width); }
-  std::int64_t keyWords() const { return columns() * steps(); }
-  std::int64_t valueWords() const { return keyPairs() * width(); }
-  std::int64_t queryWords() const { return job_.block_rows * steps(); }
-  std::int64_t tempWords() const { return 4 * steps(); }
+  std::int64_t keyUnits() const { return columns() * steps(); }
+  std::int64_t valueUnits() const { return keyPairs() * width(); }
+  std::int64_t queryUnits() const { return job_.block_rows * steps(); }
+  std::int64_t tempUnits() const { return 4 * steps(); }
   std::int64_t scoreFloats() const { return job_.block_rows * job_.key_block; }
   std::int64_t resultFloats() const { return job_.block_rows * width(); }
   std::int64_t floats() const {
-    return whole(keyWords()) + whole(valueWords()) + whole(queryWords()) + whole(tempWords()) + whole(scoreFloats()) +
+    return whole(keyUnits()) + whole(valueUnits()) + whole(queryUnits()) + whole(tempUnits()) + whole(scoreFloats()) +
            whole(resultFloats()) + 4 * whole(job_.block_rows);
   }
 

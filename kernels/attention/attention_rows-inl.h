@@ -35,7 +35,7 @@ inline void storeResult(const AttentionJob& job, const float* values, void* row)
     case DType::kS8:
       return scaleToBytes(values, job.y_factor, job.y_offset, static_cast<std::int8_t*>(row), count);
     default:
-      return narrowValues(job.y_type, values, row, count);
+      return downconvertValues(job.y_type, values, row, count);
   }
 }
 

@@ -1,4 +1,4 @@
-// bfloat16 to float and back, vector-wise, once per Highway target. Narrowing rounds to nearest even and keeps NaN, as
+// bfloat16 to float and back, vector-wise, once per Highway target. Conversion to bfloat16 rounds to nearest even and keeps NaN, as
 // floatToBf16 of bf16.h does.
 #if defined(IPEX_KERNELS_BF16_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_BF16_INL_H
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
 // `count` elements; `from` and `to` do not overlap.
-HWY_INLINE void widenBf16(const std::uint16_t* from, float* to, std::size_t count) {
+HWY_INLINE void upconvertBf16(const std::uint16_t* from, float* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du32;
   const hn::Rebind<std::uint16_t, decltype(d)> du16;
@@ -42,7 +42,7 @@ HWY_INLINE void storeBf16(D d, hn::Vec<D> value, std::uint16_t* to) {
   hn::StoreU(hn::DemoteTo(du16, hn::BitCast(hn::RebindToSigned<D>(), result)), du16, to);
 }
 
-HWY_INLINE void narrowToBf16(const float* from, std::uint16_t* to, std::size_t count) {
+HWY_INLINE void downconvertToBf16(const float* from, std::uint16_t* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;

@@ -55,7 +55,7 @@ HWY_INLINE T roundedByte(float v) {
 }
 
 template <class T>
-inline void widenBytes(const T* from, float* to, std::size_t count) {
+inline void upconvertBytes(const T* from, float* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -64,7 +64,7 @@ inline void widenBytes(const T* from, float* to, std::size_t count) {
 }
 
 template <class T>
-inline void narrowToBytes(const float* from, T* to, std::size_t count) {
+inline void downconvertToBytes(const float* from, T* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -89,31 +89,31 @@ inline void scaleToBytes(const float* from, float factor, float offset, T* to, s
 }
 
 // `count` values side by side of one of these dtypes.
-inline void widenValues(DType dtype, const void* from, float* to, std::size_t count) {
+inline void upconvertValues(DType dtype, const void* from, float* to, std::size_t count) {
   switch (dtype) {
     case DType::kU8:
-      return widenBytes(static_cast<const std::uint8_t*>(from), to, count);
+      return upconvertBytes(static_cast<const std::uint8_t*>(from), to, count);
     case DType::kS8:
-      return widenBytes(static_cast<const std::int8_t*>(from), to, count);
+      return upconvertBytes(static_cast<const std::int8_t*>(from), to, count);
     case DType::kBf16:
-      return widenBf16(static_cast<const std::uint16_t*>(from), to, count);
+      return upconvertBf16(static_cast<const std::uint16_t*>(from), to, count);
     case DType::kF16:
-      return widenF16(static_cast<const std::uint16_t*>(from), to, count);
+      return upconvertF16(static_cast<const std::uint16_t*>(from), to, count);
     default:
       std::memcpy(to, from, count * sizeof(float));
   }
 }
 
-inline void narrowValues(DType dtype, const float* from, void* to, std::size_t count) {
+inline void downconvertValues(DType dtype, const float* from, void* to, std::size_t count) {
   switch (dtype) {
     case DType::kU8:
-      return narrowToBytes(from, static_cast<std::uint8_t*>(to), count);
+      return downconvertToBytes(from, static_cast<std::uint8_t*>(to), count);
     case DType::kS8:
-      return narrowToBytes(from, static_cast<std::int8_t*>(to), count);
+      return downconvertToBytes(from, static_cast<std::int8_t*>(to), count);
     case DType::kBf16:
-      return narrowToBf16(from, static_cast<std::uint16_t*>(to), count);
+      return downconvertToBf16(from, static_cast<std::uint16_t*>(to), count);
     case DType::kF16:
-      return narrowToF16(from, static_cast<std::uint16_t*>(to), count);
+      return downconvertToF16(from, static_cast<std::uint16_t*>(to), count);
     default:
       std::memcpy(to, from, count * sizeof(float));
   }
@@ -137,7 +137,7 @@ inline float valueAt(DType dtype, const void* from, std::int64_t at) {
 
 // `count` values `stride` elements apart.
 inline void gatherValues(DType dtype, const void* from, std::int64_t stride, float* to, std::int64_t count) {
-  if (stride == 1) return widenValues(dtype, from, to, static_cast<std::size_t>(count));
+  if (stride == 1) return upconvertValues(dtype, from, to, static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) to[i] = valueAt(dtype, from, i * stride);
 }
 

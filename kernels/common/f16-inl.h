@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
 // `count` elements; `from` and `to` do not overlap.
-inline void widenF16(const std::uint16_t* from, float* to, std::size_t count) {
+inline void upconvertF16(const std::uint16_t* from, float* to, std::size_t count) {
   std::size_t i = 0;
 #if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
   const hn::ScalableTag<float> d;
@@ -29,7 +29,7 @@ inline void widenF16(const std::uint16_t* from, float* to, std::size_t count) {
   for (; i < count; ++i) to[i] = f16ToFloat(from[i]);
 }
 
-inline void narrowToF16(const float* from, std::uint16_t* to, std::size_t count) {
+inline void downconvertToF16(const float* from, std::uint16_t* to, std::size_t count) {
   std::size_t i = 0;
 #if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
   const hn::ScalableTag<float> d;

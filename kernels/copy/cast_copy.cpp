@@ -118,14 +118,14 @@ class CastOp final : public PreparedOp {
       const char* const in = static_cast<const char*>(from) + at(src[0], i);
       char* const out = static_cast<char*>(to) + at(dst[0], i);
       if (src[0].dtype == DType::kF16) {
-        conversion.widen(DType::kF16, in, floats, 0, count);
+        conversion.upconvert(DType::kF16, in, floats, 0, count);
       } else {
         cast(in, floats, 0, count);
       }
       if (dst[0].dtype != DType::kF16) {
         cast(floats, out, 0, count);
       } else {
-        conversion.narrow(DType::kF16, floats, out, 0, count);
+        conversion.downconvert(DType::kF16, floats, out, 0, count);
       }
     }
   }

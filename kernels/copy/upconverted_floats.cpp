@@ -1,8 +1,8 @@
 // Products of BF16 or FP16 by the kernel for FP32: operands are upconverted, constants once, others at each execution, and the
-// result is rounded where it is narrow. For FP16 where CPU or library have none of it, and for BF16 where they cannot even
+// result is rounded where it is a low-precision float. For FP16 where CPU or library have none of it, and for BF16 where they cannot even
 // emulate it: slower than FP32 throughout, and the same numbers as native code gives but for the order of sums.
 //
-// Declines: dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of narrow
+// Declines: dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of low-precision
 // weights), too-many-operands, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ class UpconvertedFloats final : public Kernel {
     const std::string form = fmt::format("f32 of {} {}", dtypeName(desc.dtype), count);
     return args.weights->getOrPack(
         args.constant[s], form, static_cast<std::size_t>(count) * sizeof(float),
-        [&](void* wide) { conversion.widen(desc.dtype, args.constant[s], static_cast<float*>(wide), 0, count); });
+        [&](void* wide) { conversion.upconvert(desc.dtype, args.constant[s], static_cast<float*>(wide), 0, count); });
   }
 
   static PrepareArgs inFloats(const PrepareArgs& args) {

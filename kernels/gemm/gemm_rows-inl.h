@@ -1,5 +1,5 @@
 // Makes rows of packed matrix products readable: in place, from a copy of the image's lines with their padding, or gathered
-// row after row. Values are words of 32 bits, moved as they are: floats, or four bytes.
+// row after row. Values have 32 bits and are moved as they are: floats, or four bytes.
 #if defined(IPEX_KERNELS_GEMM_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_GEMM_ROWS_INL_H
 #undef IPEX_KERNELS_GEMM_ROWS_INL_H

@@ -1,7 +1,7 @@
 // y = x·wᵀ of FP32 or BF16 rows and weights of 8 or 4 bits, with a scale per group of them or per channel in the chain
-// (core/op/woq_weights.h). A few rows read each weight once, straight from the model's own memory, and widen it in
+// (core/op/woq_weights.h). A few rows read each weight once, straight from the model's own memory, and upconvert it in
 // registers: such a product is bound by reading the weights, which are a quarter or an eighth of those in FP32. Of many
-// rows each thread widens some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
+// rows each thread upconverts some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
 // as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
 //
 // Declines: dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they are
@@ -21,35 +21,35 @@ namespace ipex_studio::HWY_NAMESPACE {
 
 using VU = hn::Vec<hn::RebindToUnsigned<F32>>;
 
-enum class Narrow { kFloats, kBytes, kScaledBytes, kScaledNibbles };
+enum class WoqFormat { kFloats, kBytes, kScaledBytes, kScaledNibbles };
 
 // Sums of kRows · kStreams fit the registers beside their operands: 32 registers with AVX-512, otherwise 16.
-constexpr int narrowStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
+constexpr int woqStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
 
 // The weights of one row of a group.
-template <Narrow kFormat>
-struct NarrowRow {
+template <WoqFormat kFormat>
+struct WoqRow {
   const char* bytes = nullptr;
   VF factor;
 
   // From weight `k` on as many as a vector holds.
   HWY_INLINE VF at(std::int64_t k) const {
     const F32 d;
-    if constexpr (kFormat == Narrow::kFloats) return hn::LoadU(d, reinterpret_cast<const float*>(bytes) + k);
+    if constexpr (kFormat == WoqFormat::kFloats) return hn::LoadU(d, reinterpret_cast<const float*>(bytes) + k);
     return scaled(loadBytes(d, reinterpret_cast<const std::int8_t*>(bytes) + k));
   }
 
   // The first `count` of a vector, zeros after them; reads nothing beyond.
   HWY_INLINE VF rest(std::int64_t k, std::int64_t count) const {
     const F32 d;
-    if constexpr (kFormat == Narrow::kFloats) return at(k);  // tiles are filled up
+    if constexpr (kFormat == WoqFormat::kFloats) return at(k);  // tiles are filled up
     HWY_ALIGN std::int8_t some[hn::MaxLanes(d)] = {};
     std::memcpy(some, bytes + k, static_cast<std::size_t>(count));
     return scaled(loadBytes(d, some));
   }
 
   HWY_INLINE VF scaled(VF weights) const {
-    if constexpr (kFormat == Narrow::kScaledBytes) return hn::Mul(weights, factor);
+    if constexpr (kFormat == WoqFormat::kScaledBytes) return hn::Mul(weights, factor);
     return weights;
   }
 
@@ -68,7 +68,7 @@ struct NarrowRow {
   HWY_INLINE void setScale(float scale) {
     const F32 d;
 #if HWY_TARGET <= HWY_AVX3
-    if constexpr (kFormat == Narrow::kScaledNibbles) {
+    if constexpr (kFormat == WoqFormat::kScaledNibbles) {
       factor = hn::Mul(hn::Iota(d, -static_cast<float>(kNibbleZero)), hn::Set(d, scale));
       return;
     }
@@ -79,12 +79,12 @@ struct NarrowRow {
 
 // Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at multiples of
 // kNibbleBlock.
-template <Narrow kFormat, int kStreams, class Use>
-HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
+template <WoqFormat kFormat, int kStreams, class Use>
+HWY_INLINE void forEachVector(const WoqRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
                               const Use& use) {
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  if constexpr (kFormat == Narrow::kScaledNibbles) {
+  if constexpr (kFormat == WoqFormat::kScaledNibbles) {
     const hn::RebindToUnsigned<F32> du;
     const hn::Rebind<std::uint8_t, F32> bytes;
     constexpr std::int64_t kHalf = kNibbleBlock / 2;
@@ -115,12 +115,12 @@ HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::i
 }
 
 // Group after group: calls use(stream, k, weights) for all weights of kStreams rows of w that lie `distance` rows apart.
-template <Narrow kFormat, int kStreams, class Use>
+template <WoqFormat kFormat, int kStreams, class Use>
 HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, std::int64_t distance, const Use& use) {
-  NarrowRow<kFormat> rows[kStreams];
+  WoqRow<kFormat> rows[kStreams];
 #pragma GCC unroll 4
   for (int s = 0; s < kStreams; ++s) rows[s].bytes = static_cast<const char*>(w) + s * distance * job.w_stride;
-  if constexpr (kFormat == Narrow::kFloats || kFormat == Narrow::kBytes) {
+  if constexpr (kFormat == WoqFormat::kFloats || kFormat == WoqFormat::kBytes) {
     forEachVector(rows, 0, job.depth, use);
   } else {
     for (std::int64_t g = 0; g < job.groups; ++g) {
@@ -132,9 +132,9 @@ HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, 
 }
 
 // kRows rows of x times kStreams rows of w.
-template <Narrow kFormat, int kRows, int kStreams>
-HWY_INLINE void multiplyNarrow(const WoqJob& job, const float* x, const void* w, const float* scales, const float* bias,
-                               float* y, std::int64_t distance) {
+template <WoqFormat kFormat, int kRows, int kStreams>
+HWY_INLINE void multiplyWoq(const WoqJob& job, const float* x, const void* w, const float* scales, const float* bias,
+                            float* y, std::int64_t distance) {
   const F32 d;
   VF sum[kStreams][kRows];
   for (auto& stream : sum) {
@@ -155,8 +155,8 @@ HWY_INLINE void multiplyNarrow(const WoqJob& job, const float* x, const void* w,
   }
 }
 
-template <Narrow kFormat>
-struct NarrowColumns {
+template <WoqFormat kFormat>
+struct WoqColumns {
   const WoqJob& job;
   const WoqCall& call;
   const void* weights;  // of column `first`
@@ -172,8 +172,8 @@ struct NarrowColumns {
 
   template <int kRows, int kStreams>
   HWY_INLINE void multiply(std::int64_t r, std::int64_t n, std::int64_t distance) const {
-    multiplyNarrow<kFormat, kRows, kStreams>(job, call.x + r * job.x_stride, row(n), scale(n), bias(n),
-                                             call.y + r * job.columns + n, distance);
+    multiplyWoq<kFormat, kRows, kStreams>(job, call.x + r * job.x_stride, row(n), scale(n), bias(n),
+                                          call.y + r * job.columns + n, distance);
   }
 
   // All rows of x in bundles of four, two, one. The weights of a later bundle are still in the first cache.
@@ -192,16 +192,16 @@ struct NarrowColumns {
   }
 
   void run(std::int64_t begin, std::int64_t end) const {
-    constexpr int kStreams = narrowStreams(1);
+    constexpr int kStreams = woqStreams(1);
     const std::int64_t distance = (end - begin) / kStreams;
-    for (std::int64_t n = begin; n < begin + distance; ++n) allRows<narrowStreams(4), kStreams>(n, distance);
+    for (std::int64_t n = begin; n < begin + distance; ++n) allRows<woqStreams(4), kStreams>(n, distance);
     for (std::int64_t n = begin + distance * kStreams; n < end; ++n) allRows<1, 1>(n, 0);
   }
 };
 
-template <Narrow kFormat>
-void widenRows(const WoqJob& job, const WoqCall& call, std::int64_t begin, std::int64_t end, std::int64_t stride,
-               float* tile) {
+template <WoqFormat kFormat>
+void upconvertRows(const WoqJob& job, const WoqCall& call, std::int64_t begin, std::int64_t end, std::int64_t stride,
+                   float* tile) {
   const F32 d;
   for (std::int64_t n = begin; n < end; ++n) {
     float* const to = tile + (n - begin) * stride;
@@ -214,10 +214,10 @@ void widenRows(const WoqJob& job, const WoqCall& call, std::int64_t begin, std::
   }
 }
 
-template <Narrow kFormat>
+template <WoqFormat kFormat>
 void runColumns(const WoqJob& job, const WoqCall& call, float* tile, std::int64_t begin, std::int64_t end) {
   if (job.tile_columns == 0) {
-    NarrowColumns<kFormat>{job, call, call.weights, 0}.run(begin, end);
+    WoqColumns<kFormat>{job, call, call.weights, 0}.run(begin, end);
     return;
   }
   WoqJob wide = job;
@@ -225,16 +225,16 @@ void runColumns(const WoqJob& job, const WoqCall& call, float* tile, std::int64_
   wide.w_stride = stride * static_cast<std::int64_t>(sizeof(float));
   for (std::int64_t n = begin; n < end; n += job.tile_columns) {
     const std::int64_t last = std::min(n + job.tile_columns, end);
-    widenRows<kFormat>(job, call, n, last, stride, tile);
-    NarrowColumns<Narrow::kFloats>{wide, call, tile, n}.run(n, last);
+    upconvertRows<kFormat>(job, call, n, last, stride, tile);
+    WoqColumns<WoqFormat::kFloats>{wide, call, tile, n}.run(n, last);
   }
 }
 
 // Columns [begin, end) of y. `tile`: of tile_columns rows.
 void runWoq(const WoqJob& job, const WoqCall& call, float* tile, std::int64_t begin, std::int64_t end) {
-  if (job.four_bits) return runColumns<Narrow::kScaledNibbles>(job, call, tile, begin, end);
-  if (job.group != 0) return runColumns<Narrow::kScaledBytes>(job, call, tile, begin, end);
-  runColumns<Narrow::kBytes>(job, call, tile, begin, end);
+  if (job.four_bits) return runColumns<WoqFormat::kScaledNibbles>(job, call, tile, begin, end);
+  if (job.group != 0) return runColumns<WoqFormat::kScaledBytes>(job, call, tile, begin, end);
+  runColumns<WoqFormat::kBytes>(job, call, tile, begin, end);
 }
 
 // Rows [begin, end) of x, filled up with zeros.
@@ -243,8 +243,8 @@ void copyRows(const WoqJob& job, DType dtype, const void* from, std::int64_t fro
   const auto bytes = static_cast<std::int64_t>(elementBytes(dtype));
   for (std::int64_t r = begin; r < end; ++r) {
     float* const row = to + r * job.x_stride;
-    widenValues(dtype, static_cast<const char*>(from) + r * from_stride * bytes, row,
-                static_cast<std::size_t>(job.depth));
+    upconvertValues(dtype, static_cast<const char*>(from) + r * from_stride * bytes, row,
+                    static_cast<std::size_t>(job.depth));
     std::fill(row + job.depth, row + job.x_stride, 0.0f);
   }
 }
@@ -265,7 +265,7 @@ namespace {
 HWY_EXPORT(runWoq);
 HWY_EXPORT(copyRows);
 
-constexpr int kLowPrecisionSrc = 0, kWoqWeights = 1, kNarrowThird = 2, kLowPrecisionFirstOperand = 3;
+constexpr int kLowPrecisionSrc = 0, kWoqWeights = 1, kWoqThird = 2, kLowPrecisionFirstOperand = 3;
 // Up to so many rows a weight is upconverted for each bundle of rows again.
 constexpr std::int64_t kRowsWithoutTile = 16;
 // From here on reading weights does not count any more.
@@ -296,7 +296,7 @@ class WoqOp final : public PreparedOp {
     WoqCall call;
     call.x = static_cast<const float*>(from[kLowPrecisionSrc]);
     call.weights = from[kWoqWeights];
-    const auto* const third = src[kNarrowThird].absent() ? nullptr : static_cast<const float*>(from[kNarrowThird]);
+    const auto* const third = src[kWoqThird].absent() ? nullptr : static_cast<const float*>(from[kWoqThird]);
     (job.group != 0 ? call.scales : call.bias) = third;
     call.y = tail.product(to[0], scratch);
     if (copies) {
@@ -321,7 +321,7 @@ class LinearWoq final : public Kernel {
   const char* name() const override { return "linear_woq_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const TensorDesc &x = args.src[kLowPrecisionSrc], &w = args.src[kWoqWeights], &third = args.src[kNarrowThird];
+    const TensorDesc &x = args.src[kLowPrecisionSrc], &w = args.src[kWoqWeights], &third = args.src[kWoqThird];
     const bool four_bits = args.spec.intOr("bits", 8) == 4;
     const bool floats = x.dtype == DType::kF32 || x.dtype == DType::kBf16;
     if (!floats || w.dtype != (four_bits ? DType::kU8 : DType::kS8)) return Verdict::no("dtype");
@@ -329,7 +329,7 @@ class LinearWoq final : public Kernel {
     if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (!w.isContiguous()) return Verdict::no("weights-layout");
-    const bool scales_known = !args.spec.has("group") || args.constant[kNarrowThird] != nullptr;
+    const bool scales_known = !args.spec.has("group") || args.constant[kWoqThird] != nullptr;
     const bool elsewhere = x.dtype == DType::kF32 && args.dst[0].dtype == DType::kF32 &&
                            args.constant[kWoqWeights] != nullptr && scales_known;
     return elsewhere && rowsOf(x.dims) > kManyRows ? Verdict::no("rows") : Verdict::yes();
@@ -343,8 +343,8 @@ class LinearWoq final : public Kernel {
     bool as_given = false;
     const TensorDesc matrix = asMatrix(args.src[kLowPrecisionSrc], &as_given);
     if (!as_given) op->src[kLowPrecisionSrc] = contiguousDesc(matrix.dtype, args.src[kLowPrecisionSrc].dims);
-    const TensorDesc& third = args.src[kNarrowThird];
-    if (!third.absent()) op->src[kNarrowThird] = contiguousDesc(DType::kF32, third.dims);
+    const TensorDesc& third = args.src[kWoqThird];
+    if (!third.absent()) op->src[kWoqThird] = contiguousDesc(DType::kF32, third.dims);
     op->from_stride = matrix.strides[0];
     describe(args, matrix, op.get());
     op->run = IPEX_SELECT_TARGET(runWoq, args.target.isa);

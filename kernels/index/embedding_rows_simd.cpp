@@ -29,7 +29,7 @@ RowParameters parametersOf(const std::uint8_t* row, std::int64_t width) {
 
 // to = scale · row + base; kAdds: to += scale · row.
 template <bool kAdds>
-HWY_INLINE void widenRow(const std::uint8_t* row, std::int64_t width, float scale, float base, float* to) {
+HWY_INLINE void upconvertRow(const std::uint8_t* row, std::int64_t width, float scale, float base, float* to) {
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale), offset = hn::Set(d, base);
@@ -57,7 +57,7 @@ bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, 
       continue;
     }
     const RowParameters parameters = parametersOf(row, job.width);
-    widenRow<false>(row, job.width, parameters.scale, parameters.offset, to);
+    upconvertRow<false>(row, job.width, parameters.scale, parameters.offset, to);
   }
   return valid;
 }
@@ -69,7 +69,7 @@ bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void
   const auto add = [&](const char* bytes, float* sum) HWY_ATTR {
     const auto* const row = reinterpret_cast<const std::uint8_t*>(bytes);
     const RowParameters parameters = parametersOf(row, job.width);
-    widenRow<true>(row, job.width, parameters.scale, 0, sum);
+    upconvertRow<true>(row, job.width, parameters.scale, 0, sum);
     base += parameters.offset;
   };
   const auto finish = [&](float* sum, std::int64_t rows) HWY_ATTR {

@@ -1,4 +1,4 @@
-// Runs products of integers (int8_gemm.h): the image is turned into words where it has to be, then blocks of rows, panels
+// Runs products of integers (int8_gemm.h): the image gets VNNI-4 packing where it has none, then blocks of rows, panels
 // and tiles as in packed_gemm.cpp. Sums, scales, the first addend and the clamp stay in registers and the first-level
 // cache; longer chains go over the tile in FP32.
 #define HWY_TARGET_INCLUDE "kernels/int8/int8_gemm.cpp"
@@ -12,8 +12,8 @@
 #include "kernels/int8/int8_quantized_tile-inl.h"
 #include "kernels/int8/int8_tile-inl.h"
 #include "kernels/int8/int8_tile_kinds-inl.h"
+#include "kernels/int8/int8_vnni4-inl.h"
 #include "kernels/int8/int8_window_bytes-inl.h"
-#include "kernels/int8/int8_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
@@ -103,7 +103,7 @@ HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const 
   }
   const char* from = reinterpret_cast<const char*>(buffers.values);
   if (!finished) {
-    narrowValues(job.result, buffers.values, buffers.result, count);
+    downconvertValues(job.result, buffers.values, buffers.result, count);
     from = reinterpret_cast<const char*>(buffers.result);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -140,7 +140,7 @@ void advance(std::int64_t lines, Int8Tile* tile) {
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-// The taps of result pixels [column, column + rows) of a line that meet the image, `length` words each. Returns how many.
+// The taps of result pixels [column, column + rows) of a line that meet the image, `length` quads each. Returns how many.
 std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights, std::int64_t width,
                     std::int64_t length, std::int64_t line, std::int64_t column, std::int64_t rows, Int8Tap* taps) {
   std::int64_t count = 0;
@@ -281,7 +281,7 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
 Int8GemmCode int8Code(bool vnni) {
   Int8GemmCode code;
   code.traits = {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors};
-  code.pad = &padWords;
+  code.pad = &padToVnni4;
   code.pad_lines = &padByteLines;
   code.round = &roundRows;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3

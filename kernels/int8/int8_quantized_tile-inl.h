@@ -1,5 +1,5 @@
-// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to and narrowed in the registers, four
-// vectors at a time where a panel has as many. No lane is clamped before it is narrowed: who plans such tiles knows that
+// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to and packed into bytes in the registers, four
+// vectors at a time where a panel has as many. No lane is clamped before it is packed: who plans such tiles knows that
 // no value leaves 32 bits, and packing saturates.
 #if defined(IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H
@@ -17,7 +17,7 @@ namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr int kQuantizedLanes = 16, kPackedVectors = 4;
 
-// 32 bits of `sum` to the nearest step. `addend`: sixteen bytes as words, or none.
+// 32 bits of `sum` to the nearest step. `addend`: sixteen bytes, or none.
 template <bool kAddend>
 HWY_INLINE __m512i quantized(__m512i sum, __m512 scale, __m512 offset, __m512 factor, __m512i addend) {
   __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, offset);
@@ -46,8 +46,8 @@ HWY_INLINE void storePacked(const __m512i* sum, const __m512* scale, const __m51
 }
 
 template <bool kAddend>
-HWY_INLINE void storeNarrowed(__m512i sum, __m512 scale, __m512 offset, __m512 factor, const std::uint8_t* addend,
-                              std::uint8_t* c) {
+HWY_INLINE void storeQuantized(__m512i sum, __m512 scale, __m512 offset, __m512 factor, const std::uint8_t* addend,
+                               std::uint8_t* c) {
   __m512i bytes = _mm512_setzero_si512();
   if constexpr (kAddend) bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(addend)));
   const __m512i v = quantized<kAddend>(sum, scale, offset, factor, bytes);
@@ -80,8 +80,8 @@ HWY_INLINE void storeQuantized(const Int8Tile& t, const std::uint8_t* addend, st
 #pragma GCC unroll 4
       for (int f = 0; f < kVectors; ++f) {
         const std::int64_t column = f * kQuantizedLanes;
-        storeNarrowed<kAddend>(row[f], scale[f], offset[f], factor, kAddend ? from + column : nullptr,
-                               c + r * t.c_stride + column);
+        storeQuantized<kAddend>(row[f], scale[f], offset[f], factor, kAddend ? from + column : nullptr,
+                                c + r * t.c_stride + column);
       }
     }
   }

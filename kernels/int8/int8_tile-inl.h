@@ -1,4 +1,4 @@
-// The innermost part of products of integers: kRows rows of words times one panel, sums of 32 bits in registers over the
+// The innermost part of products of integers: kRows rows of quads times one panel, sums of 32 bits in registers over the
 // whole depth, then scale, offset, addend, clamp and the conversion to the result's type.
 #if defined(IPEX_KERNELS_INT8_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_TILE_INL_H
@@ -22,50 +22,50 @@ namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr bool kOneLane = HWY_TARGET == HWY_SCALAR;
 
-// Words of weights as a multiplication wants them: as they are, or the even and the odd bytes as 16 bits each.
+// A vector of quads as a multiplication wants it: as it is, or the even and the odd bytes as 16 bits each.
 template <class V, bool kVnni>
-struct WeightWords {
-  V word;
+struct Vnni4Operand {
+  V quad;
 };
 template <class V>
-struct WeightWords<V, false> {
+struct Vnni4Operand<V, false> {
   V even, odd;
 };
 
 template <bool kVnni, class D, class V = hn::Vec<D>>
-HWY_INLINE WeightWords<V, kVnni> loadWeights(D d, const float* from) {
-  const V word = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(from));
+HWY_INLINE Vnni4Operand<V, kVnni> loadWeights(D d, const float* from) {
+  const V quad = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(from));
   if constexpr (kVnni) {
-    return {word};
+    return {quad};
   } else if constexpr (kOneLane) {
-    return {word, word};
+    return {quad, quad};
   } else {
     const hn::Repartition<std::int16_t, D> d16;
-    const auto pairs = hn::BitCast(d16, word);
+    const auto pairs = hn::BitCast(d16, quad);
     return {hn::BitCast(d, hn::ShiftRight<8>(hn::ShiftLeft<8>(pairs))), hn::BitCast(d, hn::ShiftRight<8>(pairs))};
   }
 }
 
-// Words of unsigned bytes, prepared likewise.
+// Quads of unsigned bytes, prepared likewise.
 template <bool kVnni, class D, class V = hn::Vec<D>>
-HWY_INLINE WeightWords<V, kVnni> splitWords(D d, V words) {
+HWY_INLINE Vnni4Operand<V, kVnni> vnni4Operand(D d, V quads) {
   if constexpr (kVnni) {
-    return {words};
+    return {quads};
   } else if constexpr (kOneLane) {
-    return {words, words};
+    return {quads, quads};
   } else {
     const hn::Repartition<std::uint16_t, D> du16;
-    return {hn::And(words, hn::Set(d, 0x00FF00FF)), hn::BitCast(d, hn::ShiftRight<8>(hn::BitCast(du16, words)))};
+    return {hn::And(quads, hn::Set(d, 0x00FF00FF)), hn::BitCast(d, hn::ShiftRight<8>(hn::BitCast(du16, quads)))};
   }
 }
 
 template <bool kVnni, class D, class V = hn::Vec<D>>
-HWY_INLINE V addProducts(D d, const WeightWords<V, kVnni>& x, const WeightWords<V, kVnni>& w, V sum) {
+HWY_INLINE V addProducts(D d, const Vnni4Operand<V, kVnni>& x, const Vnni4Operand<V, kVnni>& w, V sum) {
   if constexpr (kVnni) {
     // Assembly, because machines may have the instruction without the features of a Highway target that has it.
     static_cast<void>(d);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.word.raw), "v"(w.word.raw));
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.quad.raw), "v"(w.quad.raw));
 #endif
     return sum;
   } else if constexpr (kOneLane) {
@@ -240,7 +240,7 @@ struct FetchNothing {
   void endTile() {}
 };
 
-// Adds `length` words of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
+// Adds `length` quads of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
 // rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
 template <int kRows, int kFull, int kHalf, bool kVnni, int kFirst, int kEnd, class Fetch,
           class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
@@ -259,23 +259,23 @@ HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, 
   for (int i = 1; i < kBases; ++i) base[i] = base[i - 1] + 3 * stride;
   for (std::int64_t k = length; k > 0; --k, b += kWidth) {
     ahead->fetch();
-    WeightWords<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
-    WeightWords<hn::Vec<H>, kVnni> half_w;
+    Vnni4Operand<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
+    Vnni4Operand<hn::Vec<H>, kVnni> half_w;
 #pragma GCC unroll 4
     for (int f = 0; f < kFull; ++f) w[f] = loadWeights<kVnni>(d, b + f * kLanes);
     if constexpr (kHalf > 0) half_w = loadWeights<kVnni>(h, b + kFull * kLanes);
 #pragma GCC unroll 16
     for (int r = kFirst; r < kEnd; ++r) {
       const int from = r - kFirst;
-      std::int32_t word;
-      std::memcpy(&word, base[from / 3] + from % 3 * stride, sizeof word);
+      std::int32_t quad;
+      std::memcpy(&quad, base[from / 3] + from % 3 * stride, sizeof quad);
       if constexpr (kFull > 0) {
-        const auto wide = splitWords<kVnni>(d, hn::Set(d, word));
+        const auto wide = vnni4Operand<kVnni>(d, hn::Set(d, quad));
 #pragma GCC unroll 4
         for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
       }
       if constexpr (kHalf > 0)
-        half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
+        half_sum[r] = addProducts<kVnni>(h, vnni4Operand<kVnni>(h, hn::Set(h, quad)), half_w, half_sum[r]);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);

@@ -26,21 +26,21 @@ class LinearInt8 final : public Kernel {
     const int column_axis = dst.dims.rank - 1;
     const std::int64_t row_count = rowsOf(dst.dims), depth = matrix.dims[1];
     const bool rounded = x.dtype == DType::kF32;
-    const bool words =
-        x.dtype == DType::kU8 && depth % kWordBytes == 0 && (matrix.strides[0] % kWordBytes == 0 || row_count == 1);
+    const bool fills_quads =
+        x.dtype == DType::kU8 && depth % kVnni4Bytes == 0 && (matrix.strides[0] % kVnni4Bytes == 0 || row_count == 1);
     Int8GemmJob job;
     job.gemm.row_count = row_count;
     job.gemm.columns = dst.dims[column_axis];
     GemmRows& rows = job.gemm.rows;
     rows.in[2] = rows.out[2] = row_count;
-    rows.channels = (depth + kWordBytes - 1) / kWordBytes;
-    rows.x_stride[2] = words ? matrix.strides[0] / kWordBytes : rows.channels;
+    rows.channels = (depth + kVnni4Bytes - 1) / kVnni4Bytes;
+    rows.x_stride[2] = fills_quads ? matrix.strides[0] / kVnni4Bytes : rows.channels;
     if (rounded) {
       job.rounding.needed = true;
       job.rounding.rows = row_count;
       job.rounding.depth = depth;
       job.rounding.stride = matrix.strides[0];
-    } else if (!words) {
+    } else if (!fills_quads) {
       job.padding.needed = true;
       job.padding.images = row_count;
       job.padding.channels = depth;

@@ -93,7 +93,7 @@ class MatmulFlipped final : public Kernel {
 };
 
 template <typename T>
-void widenLess(const void* from, float zero, float* to, std::int64_t begin, std::int64_t end) {
+void upconvertLess(const void* from, float zero, float* to, std::int64_t begin, std::int64_t end) {
   const auto* const bytes = static_cast<const T*>(from);
   for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(bytes[i]) - zero;
 }
@@ -118,19 +118,19 @@ class UpconvertedMatmulOp final : public ChangedMatmul {
       auto* const wide = reinterpret_cast<float*>(free);
       free += padded(inner->src[s].bytes());
       overElements(src[s], [&](std::int64_t begin, std::int64_t end) {
-        (src[s].dtype == DType::kU8 ? widenLess<std::uint8_t> : widenLess<std::int8_t>)(from[s], zeros[s], wide, begin,
-                                                                                        end);
+        (src[s].dtype == DType::kU8 ? upconvertLess<std::uint8_t> : upconvertLess<std::int8_t>)(from[s], zeros[s], wide,
+                                                                                                begin, end);
       });
       sources[s] = wide;
     }
     void* result = to[0];
-    const bool narrows = isByte(dst[0].dtype);
-    if (narrows) {
+    const bool downconverts = isByte(dst[0].dtype);
+    if (downconverts) {
       result = free;
       free += padded(inner->dst[0].bytes());
     }
     inner->execute(state, sources, &result, free);
-    if (!narrows) return;
+    if (!downconverts) return;
     overElements(dst[0], [&](std::int64_t begin, std::int64_t end) {
       const auto* const floats = static_cast<const float*>(result);
       (dst[0].dtype == DType::kU8 ? roundToBytes<std::uint8_t> : roundToBytes<std::int8_t>)(floats, to[0], begin, end);

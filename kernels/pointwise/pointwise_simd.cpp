@@ -39,8 +39,8 @@ void layOut(const float* from, std::int64_t row_stride, std::int64_t stride, std
   }
 }
 
-void layOutNarrow(DType dtype, const char* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
-                  std::int64_t inner, float* to) {
+void layOutUpconverted(DType dtype, const char* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
+                       std::int64_t inner, float* to) {
   const std::int64_t row_bytes = row_stride * static_cast<std::int64_t>(elementBytes(dtype));
   for (std::int64_t r = 0; r < rows; ++r) gatherValues(dtype, from + r * row_bytes, stride, to + r * inner, inner);
 }
@@ -63,18 +63,18 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
       const auto& strides = job.nest.stride[tensor];
       const std::int64_t row_stride = has_rows ? strides[last - 1] : 0;
       const DType dtype = job.dtypes[tensor];
-      const bool narrow = dtype != DType::kF32;
+      const bool converts = dtype != DType::kF32;
       const std::int64_t first =
           job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
       const char* at =
           static_cast<const char*>(tensors[tensor]) + first * static_cast<std::int64_t>(elementBytes(dtype));
-      if (!narrow && strides[last] == 1 && (rows == 1 || row_stride == inner))
+      if (!converts && strides[last] == 1 && (rows == 1 || row_stride == inner))
         return reinterpret_cast<const float*>(at);
       float* const buffer = scratch + tensor * kPointwiseTile;
       LaidOut& known = remembered[tensor];
       if (known.from != at || known.count < count) {
-        if (narrow) {
-          layOutNarrow(dtype, at, row_stride, strides[last], rows, inner, buffer);
+        if (converts) {
+          layOutUpconverted(dtype, at, row_stride, strides[last], rows, inner, buffer);
         } else {
           layOut(reinterpret_cast<const float*>(at), row_stride, strides[last], rows, inner, buffer);
         }
@@ -84,11 +84,11 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     };
     const std::int64_t place =
         job.nest.offset(0, outer, job.outer_loops) + row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
-    const bool narrow_result = job.dtypes[0] != DType::kF32;
-    float* const out = narrow_result ? scratch : static_cast<float*>(dst) + place;
+    const bool converts_result = job.dtypes[0] != DType::kF32;
+    float* const out = converts_result ? scratch : static_cast<float*>(dst) + place;
     const float* value = tile(1);
     const std::size_t ops = job.scales_last ? job.ops.size() - 1 : job.ops.size();
-    if (job.ops.empty() && !narrow_result && value != out) std::memcpy(out, value, count * sizeof(float));
+    if (job.ops.empty() && !converts_result && value != out) std::memcpy(out, value, count * sizeof(float));
     for (std::size_t i = 0; i < ops; ++i) {
       const PostOp& op = job.ops[i];
       float* const to = i + 1 == job.ops.size() ? out : scratch;  // tensor 0's buffer holds what is in between
@@ -100,10 +100,10 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
       applyPointwise(op, values);
       value = to;
     }
-    if (!narrow_result) continue;
+    if (!converts_result) continue;
     char* const to = static_cast<char*>(dst) + place * static_cast<std::int64_t>(elementBytes(job.dtypes[0]));
     if (!job.scales_last) {
-      narrowValues(job.dtypes[0], value, to, static_cast<std::size_t>(count));
+      downconvertValues(job.dtypes[0], value, to, static_cast<std::size_t>(count));
     } else if (job.dtypes[0] == DType::kU8) {
       scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::uint8_t*>(to), static_cast<std::size_t>(count));
     } else {

@@ -97,11 +97,11 @@ HWY_INLINE void linesInLanes(const Load& load, std::int64_t size, float* values,
     const VI now = hn::Set(di, static_cast<std::int32_t>(i));
     for (int v = 0; v < kVectors; ++v) take<kGreatest>(load(i, v), now, best[v], place[v]);
   }
-  HWY_ALIGN std::int32_t narrow[hn::MaxLanes(d)];
+  HWY_ALIGN std::int32_t found[hn::MaxLanes(d)];
   for (int v = 0; v < kVectors; ++v) {
     hn::StoreU(best[v], d, values + v * lanes);
-    hn::Store(place[v], di, narrow);
-    for (std::int64_t l = 0; l < lanes; ++l) places[v * lanes + l] = narrow[l];
+    hn::Store(place[v], di, found);
+    for (std::int64_t l = 0; l < lanes; ++l) places[v * lanes + l] = found[l];
   }
 }
 

@@ -78,7 +78,7 @@ void finishColumns(const ReduceBytesJob& job, const std::uint32_t* sums, std::in
     const auto sum = hn::Sub(hn::BitCast(di, hn::LoadU(hn::RebindToUnsigned<decltype(d)>(), sums + i)), zero);
     hn::Store(hn::Mul(hn::ConvertTo(d, sum), factor), d, values + i);
   }
-  narrowValues(job.result, values, y, static_cast<std::size_t>(count));
+  downconvertValues(job.result, values, y, static_cast<std::size_t>(count));
 }
 
 // Items are pieces of all kept positions.

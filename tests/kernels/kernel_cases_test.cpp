@@ -40,7 +40,7 @@ TEST_P(KernelCases, AgreesWithReference) {
   for (const Kernel* kernel : candidates) {
     if (kernel == candidates.back() && test.bench) break;  // the reference is too slow for large cases again and again
     const std::string name = kernel->name();
-    const bool simd = name.find("_simd") != std::string::npos, narrow = name.find("_bf16") != std::string::npos;
+    const bool simd = name.find("_simd") != std::string::npos, bf16 = name.find("_bf16") != std::string::npos;
     for (const Layout layout :
          {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kBlocked8, Layout::kGaps}) {
       Conditions conditions{layout, 1, "avx512_core", -1};
@@ -64,7 +64,7 @@ TEST_P(KernelCases, AgreesWithReference) {
         if (simd) check(*kernel, test, problem, conditions);
       }
       conditions.isa = "avx512_core_bf16";
-      if (narrow) check(*kernel, test, problem, conditions);
+      if (bf16) check(*kernel, test, problem, conditions);
     }
   }
   EXPECT_TRUE(taken || test.kernel.empty()) << test.kernel << " is not in the list";
