@@ -1,11 +1,11 @@
-// softmax(scale · q·kᵀ + mask) · v with products of bf16 in VNNI-2 packing, sums and softmax in FP32, in tiles as attention_simd.cpp: the
-// scores of a block of queries with a block of keys are in cache only, with a running maximum and sum per query (Milakov &
-// Gimelshein, arXiv:1805.02867; Dao et al., FlashAttention, arXiv:2205.14135).
+// softmax(scale · q·kᵀ + mask) · v with products of bf16 in VNNI-2 packing, sums and softmax in FP32, in tiles as
+// attention_simd.cpp: the scores of a block of queries with a block of keys are in cache only, with a running maximum
+// and sum per query (Milakov & Gimelshein, arXiv:1805.02867; Dao et al., FlashAttention, arXiv:2205.14135).
 //
-// Keys are the lanes of vectors: a head's keys are packed once (VNNI-2) in pairs along depth, its values in pairs of keys,
-// and rows of queries are read as scalars. A row of scores becomes a row of bf16 weights in its own place. Sources
-// may be f32 or bf16, which are rounded while they are packed. Few queries go one by one in FP32: reading keys and values
-// is all their cost.
+// Keys are the lanes of vectors: a head's keys are packed once (VNNI-2) in pairs along depth, its values in pairs of
+// keys, and rows of queries are read as scalars. A row of scores becomes a row of bf16 weights in its own place. Sources
+// may be f32 or bf16, which are rounded while they are packed. Few queries go one by one in FP32: reading keys and
+// values is all their cost.
 //
 // Taken where a source is bf16 or the spec says products=bf16. Declines: dtype, empty, layout, post-ops, precision.
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_bf16.cpp"
@@ -100,7 +100,7 @@ class Vnni2Blocks {
       packValues(static_cast<const float*>(at.v));
   }
 
-  // Queries [first, first + count) of the head that was packed.
+  // Computes queries [first, first + count) of the head that was packed last.
   void run(const AttentionOperands& at, std::int64_t first, std::int64_t count) {
     if (job_.q_type == DType::kBf16)
       packQueries(static_cast<const std::uint16_t*>(at.q), first, count);
@@ -124,7 +124,7 @@ class Vnni2Blocks {
  private:
   static constexpr float kNothing = -std::numeric_limits<float>::infinity(), kLog2E = 1.44269504088896341f;
 
-  // Calls fn(first column, columns) for the panels of `columns`, whole vectors.
+  // Calls fn(first column, columns) for each panel of `columns`, which are whole vectors.
   template <class Fn>
   void forPanels(std::int64_t columns, const Fn& fn) const {
     const std::int64_t vectors = columns / lanes_, panels = (vectors + kPanelVectors - 1) / kPanelVectors;
@@ -162,7 +162,8 @@ class Vnni2Blocks {
     }
   }
 
-  // Rows [0, count) of a product, as many at once as the registers take; `at` points the tile to its rows.
+  // Computes rows [0, count) of a product, as many at once as the registers take; at(row, tile) points the tile to its
+  // rows.
   template <class Fn>
   void multiply(std::int64_t columns, std::int64_t count, Vnni2Tile tile, const Fn& at) const {
     const Vnni2Kind& kind = vnni2KindOf<kNative>(columns / lanes_);
@@ -174,7 +175,7 @@ class Vnni2Blocks {
     }
   }
 
-  // scores_[query][key] = scale · q·k; returns for how many keys, whole panels.
+  // scores_[query][key] = scale · q·k. Returns the number of keys computed, which are whole panels.
   std::int64_t score(std::int64_t begin, std::int64_t size, std::int64_t count) {
     std::int64_t computed = 0;
     forPanels(blockColumns(begin), [&](std::int64_t first, std::int64_t columns) {
@@ -204,14 +205,15 @@ class Vnni2Blocks {
     VF most = hn::Load(d, scores);
     for (std::int64_t i = lanes_; i < computed; i += lanes_) most = hn::Max(hn::Load(d, scores + i), most);
     const VF before = hn::Set(d, highest_[row]), highest = hn::Max(before, hn::MaxOfLanes(d, most));
-    // A query without any key so far: its scores are all -inf, and so they must count as 0.
+    // The scores of a query without any key so far are all -inf. Subtracting 0 instead of -inf gives them the weight 0,
+    // not NaN.
     const VF top = hn::IfThenElse(hn::Eq(highest, hn::Set(d, kNothing)), hn::Zero(d), highest);
     highest_[row] = hn::GetLane(highest);
     top_[row] = hn::GetLane(top);
     if (begin > 0) factor_[row] = hn::GetLane(powerOfTwo(hn::Mul(hn::Sub(before, top), hn::Set(d, kLog2E))));
   }
 
-  // One row of scores becomes weights in bf16.
+  // Replaces one row of scores by its weights in bf16.
   void weigh(std::int64_t row, std::int64_t computed) {
     const F32 d;
     const float* const scores = scores_ + row * job_.key_block;
@@ -285,7 +287,7 @@ class Vnni2Blocks {
   float *scores_, *result_, *highest_, *top_, *sum_, *factor_;
 };
 
-// Items are blocks of queries, the blocks of one head behind each other.
+// Items are blocks of queries; the blocks of one head are neighbours.
 template <bool kNative>
 void runVnni2Blocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
                     float* scratch) {

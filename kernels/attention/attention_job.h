@@ -43,11 +43,12 @@ struct AttentionOperands {
   void* y;
 };
 
-// Matrices of one head.
+// The operands of head `head` alone.
 AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperands& all, std::int64_t head);
 
-// Few queries whose rows lie side by side are computed one by one: a vector of queries, or a row of tiles, costs the same
-// with one of them as with all. Whether all of them are, and how many of the last ones where vectors have so many lanes.
+// Few queries whose rows lie side by side are computed one by one: a vector of queries, or a row of tiles, costs the
+// same with one query as with all. attendsRowByRow: true if all queries are; loneQueries: how many of the last ones are
+// where vectors have `lanes` lanes.
 bool attendsRowByRow(const AttentionJob& job);
 std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes);
 std::int64_t attentionRowFloats(const AttentionJob& job);  // scratch of that
@@ -81,7 +82,7 @@ class AttentionRoom {
   const AttentionJob& job_;
 };
 
-// Items [begin, end) by one thread; `scratch` is that thread's.
+// Computes items [begin, end) on one thread, whose memory `scratch` is.
 using AttentionRun = void (*)(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin,
                               std::int64_t end, float* scratch);
 

@@ -26,7 +26,7 @@ HWY_INLINE VF loadFloats(F32 d, const std::uint16_t* from) {
 HWY_INLINE float floatOf(float value) { return value; }
 HWY_INLINE float floatOf(std::uint16_t bits) { return bf16ToFloat(bits); }
 
-// The values of one query become a row of the result.
+// Writes the values of one query as a row of the result, in its type.
 inline void storeResult(const AttentionJob& job, const float* values, void* row) {
   const auto count = static_cast<std::size_t>(job.width);
   switch (job.y_type) {
@@ -43,7 +43,7 @@ inline void* resultRow(const AttentionJob& job, const AttentionOperands& at, std
   return static_cast<char*>(at.y) + query * job.y.row * static_cast<std::int64_t>(elementBytes(job.y_type));
 }
 
-// q·k of kKeys keys, `distance` rows apart.
+// q·k for kKeys keys that lie `distance` apart.
 template <int kKeys, class K>
 HWY_INLINE void dotKeys(const float* q, const K* k, std::int64_t distance, std::int64_t depth, float* scores) {
   const F32 d;
@@ -64,7 +64,8 @@ HWY_INLINE void dotKeys(const float* q, const K* k, std::int64_t distance, std::
   }
 }
 
-// In place: e^(score - maximum); returns the sum. Room for whole vectors behind `count`.
+// Replaces each score by e^(score - maximum) and returns the sum. The memory behind `count` must be filled up to whole
+// vectors.
 inline float exponentialsOfRow(float* scores, std::int64_t count) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -110,7 +111,7 @@ HWY_INLINE void weightRows(const float* weights, const V* v, std::int64_t row, s
   for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(f, hn::Add(even[i], odd[i])), d, y + i * lanes);
 }
 
-// One query of one head. The innermost axes of k and v lie side by side. scratch: attentionRowFloats.
+// Computes one query of one head. The innermost axes of k and v have stride 1. scratch: attentionRowFloats() floats.
 template <class Q, class K, class V>
 void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_t query, float* scratch) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
@@ -152,7 +153,7 @@ void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_
   storeResult(job, y, resultRow(job, at, query));
 }
 
-// Items are queries, those of one head behind each other.
+// Items are queries; those of one head are neighbours.
 template <class Q, class K, class V>
 void attendRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
                 float* scratch) {

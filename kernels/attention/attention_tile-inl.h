@@ -61,7 +61,7 @@ HWY_INLINE VF expNonPositive(VF x) {
   return hn::Mul(p, hn::BitCast(d, exponent));
 }
 
-// A score under its mask.
+// The score with its mask applied, as job.mask_use says.
 HWY_INLINE VF maskedScore(const AttentionJob& job, VF score, VF mask) {
   const F32 d;
   if (job.mask_use == AttentionJob::MaskUse::kAdd) return hn::Add(score, mask);

@@ -1,6 +1,6 @@
-// VNNI-2 packing: pairs of bf16 numbers in 32 bits, and tiles of their products with sums in FP32, once per Highway target.
-// With AVX512-BF16 the product of two pairs is one instruction (vdpbf16ps); elsewhere both halves become floats and are
-// multiplied.
+// VNNI-2 packing: pairs of bf16 numbers in 32 bits, and tiles of their products with sums in FP32, once per Highway
+// target. With AVX512-BF16 the product of two pairs is one instruction (vdpbf16ps); elsewhere both halves become floats
+// and are multiplied.
 #if defined(IPEX_KERNELS_ATTENTION_VNNI2_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_ATTENTION_VNNI2_INL_H
 #undef IPEX_KERNELS_ATTENTION_VNNI2_INL_H
@@ -174,8 +174,8 @@ HWY_INLINE void transposePairs(const std::uint32_t* const* rows, std::int64_t st
   }
 }
 
-// to[step][key] = the pair of numbers `step` of each key, for keys [0, `columns`), whole vectors; those from `keys` on are 0.
-// temp: kKeysTogether rows of pairs.
+// to[step][key] = the pair of numbers `step` of each key, for keys [0, `columns`), whole vectors; those from `keys` on
+// are 0. temp: kKeysTogether rows of pairs.
 template <class T>
 inline void packKeysVnni2(const T* k, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
                           std::int64_t depth, std::uint32_t* temp, std::uint32_t* to) {
@@ -198,8 +198,8 @@ inline void packKeysVnni2(const T* k, const MatrixStrides& strides, std::int64_t
   }
 }
 
-// to[step][column] = the numbers of keys 2 · step and 2 · step + 1, for columns [0, `padded`), whole vectors; what does not
-// exist is 0.
+// to[step][column] = the numbers of keys 2 · step and 2 · step + 1, for columns [0, `padded`), whole vectors; what does
+// not exist is 0.
 template <class T>
 inline void packValuesVnni2(const T* v, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
                             std::int64_t padded, std::uint32_t* to) {

@@ -1,5 +1,5 @@
-// bfloat16 to float and back, vector-wise, once per Highway target. Conversion to bfloat16 rounds to nearest even and keeps NaN, as
-// floatToBf16 of bf16.h does.
+// bfloat16 to float and back, vector-wise, once per Highway target. Conversion to bfloat16 rounds to nearest even and
+// keeps NaN, as floatToBf16 of bf16.h does.
 #if defined(IPEX_KERNELS_BF16_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_BF16_INL_H
 #undef IPEX_KERNELS_BF16_INL_H
@@ -28,7 +28,7 @@ HWY_INLINE void upconvertBf16(const std::uint16_t* from, float* to, std::size_t 
   for (; i < count; ++i) to[i] = bf16ToFloat(from[i]);
 }
 
-// A vector of floats.
+// Stores a vector of floats as bf16.
 template <class D>
 HWY_INLINE void storeBf16(D d, hn::Vec<D> value, std::uint16_t* to) {
   const hn::RebindToUnsigned<D> du32;

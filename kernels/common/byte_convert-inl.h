@@ -1,5 +1,5 @@
-// Values of f32, bf16, f16, u8 and s8 to and from floats, vector-wise, once per Highway target. Bytes are rounded to nearest
-// even and saturated; NaN becomes the lowest number.
+// Values of f32, bf16, f16, u8 and s8 to and from floats, vector-wise, once per Highway target. Bytes are rounded to
+// nearest even and saturated; NaN becomes the lowest number.
 #if defined(IPEX_KERNELS_BYTE_CONVERT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_BYTE_CONVERT_INL_H
 #undef IPEX_KERNELS_BYTE_CONVERT_INL_H
@@ -41,7 +41,7 @@ HWY_INLINE void storeRounded(D d, hn::Vec<D> v, T* to) {
   hn::StoreU(hn::TruncateTo(bytes, roundedBits(d, v)), bytes, reinterpret_cast<std::uint8_t*>(to));
 }
 
-// Max returns its second argument when one is NaN.
+// Max returns its second argument when one is NaN, so NaN becomes the lowest byte.
 template <class T, class D>
 HWY_INLINE hn::Vec<D> saturated(D d, hn::Vec<D> v) {
   constexpr float kLow = sizeof(T) == 1 && T(-1) < T(0) ? -128.0f : 0.0f;
@@ -72,7 +72,7 @@ inline void downconvertToBytes(const float* from, T* to, std::size_t count) {
   for (; i < count; ++i) to[i] = roundedByte<T>(from[i]);
 }
 
-// factor · from + offset as bytes: how chains that quantize end.
+// Stores factor · from + offset as bytes, which is how chains that quantize end.
 template <class T>
 inline void scaleToBytes(const float* from, float factor, float offset, T* to, std::size_t count) {
   const hn::ScalableTag<float> d;
@@ -88,7 +88,7 @@ inline void scaleToBytes(const float* from, float factor, float offset, T* to, s
   for (; i < count; ++i) to[i] = roundedByte<T>(hn::GetLane(hn::MulAdd(hn::Set(d, from[i]), a, b)));
 }
 
-// `count` values side by side of one of these dtypes.
+// Converts `count` contiguous values of one of these dtypes to float.
 inline void upconvertValues(DType dtype, const void* from, float* to, std::size_t count) {
   switch (dtype) {
     case DType::kU8:
@@ -119,7 +119,7 @@ inline void downconvertValues(DType dtype, const float* from, void* to, std::siz
   }
 }
 
-// One value.
+// Element `at` of an array of `dtype`, as a float.
 inline float valueAt(DType dtype, const void* from, std::int64_t at) {
   switch (dtype) {
     case DType::kU8:
@@ -135,7 +135,7 @@ inline float valueAt(DType dtype, const void* from, std::int64_t at) {
   }
 }
 
-// `count` values `stride` elements apart.
+// Converts `count` values that lie `stride` elements apart to float.
 inline void gatherValues(DType dtype, const void* from, std::int64_t stride, float* to, std::int64_t count) {
   if (stride == 1) return upconvertValues(dtype, from, to, static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) to[i] = valueAt(dtype, from, i * stride);

@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// The first `count` lanes, at most all, zeros after them; reads nothing beyond.
+// Loads the first `count` lanes (at most all) and zeros after them; reads nothing beyond.
 HWY_INLINE hn::Vec<hn::ScalableTag<float>> loadFirst(const float* from, std::int64_t count) {
   const hn::ScalableTag<float> d;
 #if HWY_TARGET <= HWY_AVX2
@@ -26,7 +26,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<float>> loadFirst(const float* from, std::int
 #endif
 }
 
-// The first `count` lanes to memory, nothing beyond.
+// Stores the first `count` lanes; writes nothing beyond.
 HWY_INLINE void storeFirst(hn::Vec<hn::ScalableTag<float>> v, float* to, std::int64_t count) {
   const hn::ScalableTag<float> d;
 #if HWY_TARGET <= HWY_AVX2

@@ -1,6 +1,6 @@
-// What the plain versions of all operations share: they compute in double precision, are what tests compare with, and run
-// where no other kernel can. Each is a RefFunction in a …_ref.cpp with a row in kernels/kernel_list.cpp, and works on dense
-// row-major copies of its operands, so any layout and dtype is read through one index helper.
+// What the plain versions of all operations share: they compute in double precision, are what tests compare with, and
+// run where no other kernel can. Each is a RefFunction in a …_ref.cpp with a row in kernels/kernel_list.cpp, and works
+// on dense row-major copies of its operands, so any layout and dtype is read through one index helper.
 #pragma once
 
 #include <memory>
@@ -53,8 +53,8 @@ double refPostOp(const PostOp& op, double value, double operand);
 // The plain convolution, which other plain versions build on.
 void refConvolution(const RefCall& call);
 
-// The kernel of `kind` that takes anything: reads the operands as doubles, calls `function`, applies the post-operations and
-// writes the results.
+// The kernel of `kind` that takes anything: reads the operands as doubles, calls `function`, applies the post-operations
+// and writes the results.
 std::unique_ptr<Kernel> makeReference(OpKind kind, RefFunction function);
 
 }  // namespace ipex_studio

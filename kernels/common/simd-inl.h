@@ -3,10 +3,10 @@
 //   #define HWY_TARGET_INCLUDE "kernels/<room>/<file>.cpp"
 //   #include "kernels/common/simd-inl.h"
 //
-// Between HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE(), in ipex_studio::HWY_NAMESPACE, stands the code of one instruction
-// set; #if HWY_ONCE holds what is compiled once. There HWY_EXPORT(fn) makes the table of fn's versions and
-// IPEX_SELECT_TARGET(fn, isa) reads it, when a kernel is prepared. core/rooms.cmake finds such files by the first of these
-// lines, to compile each alone.
+// Between HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE(), in ipex_studio::HWY_NAMESPACE, stands the code of one
+// instruction set; #if HWY_ONCE holds what is compiled once. There HWY_EXPORT(fn) makes the table of fn's versions and
+// IPEX_SELECT_TARGET(fn, isa) reads it, when a kernel is prepared. core/rooms.cmake finds such files by the first of
+// these lines, to compile each alone.
 #ifndef IPEX_KERNELS_SIMD_TARGETS
 #define IPEX_KERNELS_SIMD_TARGETS
 

@@ -155,7 +155,8 @@ class CastCopy final : public Kernel {
   }
 
  private:
-  // A planner's reorder asks for one layout exactly; a cast of the graph keeps the source's. Absent: not here.
+  // The layout of the result: a planner's reorder asks for one exactly, a cast of the graph keeps the source's. Absent
+  // if this kernel cannot write it.
   static TensorDesc layoutOf(const PrepareArgs& args) {
     const TensorDesc& x = args.src[0];
     if (args.spec.kind == OpKind::kReorder) {

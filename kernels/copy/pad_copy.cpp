@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-// One dimension of the result: where its positions come from.
+// The source of each position along one axis of the result.
 struct PadAxis {
   std::int64_t size = 1;           // of the result
   std::vector<std::int64_t> from;  // element offset in the source; kOutside: the number

@@ -1,9 +1,10 @@
-// Products of BF16 or FP16 by the kernel for FP32: operands are upconverted, constants once, others at each execution, and the
-// result is rounded where it is a low-precision float. For FP16 where CPU or library have none of it, and for BF16 where they cannot even
-// emulate it: slower than FP32 throughout, and the same numbers as native code gives but for the order of sums.
+// Products of BF16 or FP16 by the kernel for FP32: operands are upconverted, constants once, others at each execution,
+// and the result is rounded where it is a low-precision float. For FP16 if CPU or library do not have it, and for BF16
+// if they do not even emulate it: slower than FP32 throughout, and the same numbers as native code gives but for the
+// order of sums.
 //
-// Declines: dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of low-precision
-// weights), too-many-operands, and what the kernel for FP32 declines.
+// Declines: dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of
+// low-precision weights), too-many-operands, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
 #include "core/op/low_precision_floats.h"
@@ -44,7 +45,8 @@ class UpconvertedFloats final : public Kernel {
     if (!wide) return nullptr;
     auto op = std::make_unique<UpconvertedOp>(std::move(wide), args);
     op->implementation = op->wide->implementation;
-    // A constant that the kernel for FP32 packed is not read; one that lies as it wants is read upconverted.
+    // A constant that the kernel for FP32 packed is not read again; one that has the layout it wants is read
+    // upconverted.
     for (std::size_t s = 0; s < args.src.size(); ++s) {
       if (!constants[s] || op->packed[s] || !op->src[s].sameLayout(args.src[s])) continue;
       op->constants[s] = std::move(constants[s]);

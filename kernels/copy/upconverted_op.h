@@ -31,7 +31,7 @@ class UpconvertedOp final : public PreparedOp {
   const std::unique_ptr<PreparedOp> wide;
   std::vector<WeightCache::Packed> constants;  // per source: upconverted when this was prepared, or null
 
-  // To be called once it is known which sources are packed.
+  // Sets the scratch memory; called once it is known which sources are packed.
   void setScratch() {
     scratch_bytes = wide->scratch_bytes + (downconverts() ? lines(wide->dst[0]) : 0);
     for (std::size_t s = 0; s < src.size(); ++s) scratch_bytes += upconverts(s) ? lines(wide->src[s]) : 0;
@@ -68,7 +68,7 @@ class UpconvertedOp final : public PreparedOp {
   }
 
  private:
-  // Whole cache lines.
+  // Size of the tensor in bytes, rounded up to whole cache lines.
   static std::size_t lines(const TensorDesc& desc) { return (desc.bytes() + 63) / 64 * 64; }
   bool upconverts(std::size_t s) const { return !packed[s] && src[s].dtype != wide->src[s].dtype; }
   bool downconverts() const { return dst[0].dtype != wide->dst[0].dtype; }

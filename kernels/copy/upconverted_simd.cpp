@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Elements [begin, end).
+// Converts elements [begin, end).
 void upconvertRange(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) {
   const auto element = static_cast<std::int64_t>(elementBytes(dtype));
   upconvertValues(dtype, static_cast<const char*>(from) + begin * element, to + begin,

@@ -131,7 +131,7 @@ class DepthwiseSimd final : public Kernel {
     constexpr std::int64_t kWidest = 16;
     job.piece = kWidest;
     job.pieces = (job.channels + job.piece - 1) / job.piece;
-    // Few pieces: lines are shared out too, so that threads have equal parts.
+    // With few pieces lines are divided, too, so that threads have equal parts.
     const std::int64_t wanted = threads == 1 ? 1 : 4 * threads;
     job.bands = std::clamp<std::int64_t>(wanted / (job.images * job.pieces), 1, job.out[0]);
     op->threads = threads;

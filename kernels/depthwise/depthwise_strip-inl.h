@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Code for whole windows of the job's taps, for vectors of so many channels: 1, 4, 8 or 16, up to what the target has.
+// Code for whole windows of the job's taps and vectors of `lanes` channels: 1, 4, 8 or 16, up to what the target has.
 // Compiled once, in depthwise_strip.cpp, for all kernels that slide windows over lines.
 const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes);
 

@@ -46,7 +46,7 @@ HWY_INLINE void addTaps(D d, const DepthwiseStrip& strip, V (&sum)[kPixels]) {
   }
 }
 
-// The rest of the chain over `pixels` × `lanes` values side by side; `pixel` is the first one's number in the image.
+// Runs the rest of the chain over `pixels` × `lanes` contiguous values; `pixel` is the first one's number in the image.
 void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t image, std::int64_t pixel,
              std::int64_t pixels, std::int64_t channel, std::int64_t lanes, float* values) {
   float operand[kDepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
@@ -84,7 +84,7 @@ void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStri
       job.addend >= 0 ? static_cast<const float*>(call.src[job.operands[job.addend].src]) : nullptr;
   for (std::int64_t s = 0; s < count; ++s, strip.offset += kPixels * strip.pixel_step, begin += kPixels * channels) {
     float* const y = call.dst + begin;
-    // The result's lines arrive while the sums are made.
+    // Prefetches the result's lines while the sums are made.
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) hwy::Prefetch(y + p * channels);
     V sum[kPixels];

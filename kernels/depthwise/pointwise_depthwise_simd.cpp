@@ -77,7 +77,7 @@ constexpr ExpandRuns makeExpandRuns() {
   return runs;
 }
 
-// Lines of the expanded image, computed where the ring wants them.
+// Lines of the expanded image, computed straight into the ring.
 struct ExpandedLines {
   const PointwiseDepthwiseJob& job;
   const PointwiseDepthwiseCall& call;
@@ -95,13 +95,13 @@ struct ExpandedLines {
     const float* const bias = call.bias + place.channel;
     const std::int64_t width = end - begin;
     if (width <= 0) return;
-    // The next vector's weights arrive meanwhile, a share of them with each line.
+    // Prefetches the next vector's weights, a share of them with each line.
     const float* const next = call.weights + (place.channel / kExpandBlock + 1) * kExpandBlock * job.depth;
     if (place.channel + kExpandBlock < image.channels) {
       for (std::int64_t k = job.depth * line / image.in[0]; k < job.depth * (line + 1) / image.in[0]; ++k)
         hwy::Prefetch(next + k * kExpandBlock);
     }
-    // Strips of nearly equal width: first the narrower ones.
+    // Strips of nearly equal width, the narrower ones first.
     const std::int64_t strips = (width + kExpandPixels - 1) / kExpandPixels, narrow = width / strips,
                        wide_count = width - narrow * strips;
     const std::int64_t turn = narrow * (strips - wide_count);

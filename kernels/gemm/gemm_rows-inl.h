@@ -1,5 +1,5 @@
-// Makes rows of packed matrix products readable: in place, from a copy of the image's lines with their padding, or gathered
-// row after row. Values have 32 bits and are moved as they are: floats, or four bytes.
+// Makes rows of packed matrix products readable: in place, from a copy of the image's lines with their padding, or
+// gathered row after row. Values have 32 bits and are moved as they are: floats, or four bytes.
 #if defined(IPEX_KERNELS_GEMM_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_GEMM_ROWS_INL_H
 #undef IPEX_KERNELS_GEMM_ROWS_INL_H
@@ -29,7 +29,8 @@ HWY_INLINE void copyValues(const float* from, float* to, std::int64_t count) {
 #endif
 }
 
-// One line of an image from pixel `first` on: `width` pixels of `run` values, `outside` outside [0, size). Returns its end.
+// Copies one line of an image from pixel `first` on: `width` pixels of `run` values, `outside` for pixels outside [0,
+// size). Returns the end of the copy.
 HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_t size, std::int64_t first,
                            std::int64_t step, std::int64_t width, std::int64_t run, std::int64_t pixel_stride,
                            float outside, float* to) {
@@ -49,7 +50,8 @@ HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_
   return to + after * pixel_stride;
 }
 
-// All lines that the windows of result lines [line, line + lines) of plane `plane` of one image reach, with padding.
+// Copies all lines that the windows of result lines [line, line + lines) of plane `plane` of one image reach, with
+// padding.
 inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plane, std::int64_t line,
                        std::int64_t lines, float* to) {
   const GemmRows& rows = job.rows;
@@ -77,7 +79,7 @@ inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plan
   }
 }
 
-// The window of one pixel whose first tap is at `first`, all taps `run` values each.
+// Copies the window of one pixel, whose first tap is at `first`; each tap has `run` values.
 HWY_INLINE float* gatherWindow(const GemmRows& rows, const float* image, const std::int64_t* first, std::int64_t run,
                                float outside, float* to) {
   for (std::int64_t z = 0; z < rows.kernel[0]; ++z) {
@@ -96,13 +98,13 @@ HWY_INLINE float* gatherWindow(const GemmRows& rows, const float* image, const s
   return to;
 }
 
-// Rows [begin, begin + count) of the groups [first_group, last_group] side by side.
+// Gathers rows [begin, begin + count) of the groups [first_group, last_group] side by side.
 inline void gatherRows(const GemmJob& job, const float* x, std::int64_t begin, std::int64_t count,
                        std::int64_t first_group, std::int64_t last_group, float* to) {
   const GemmRows& rows = job.rows;
   const std::int64_t planes = rows.channels_innermost ? 1 : rows.channels;
   const std::int64_t run = rows.channels_innermost ? rows.channels : 1;
-  // The first row's place, then step by step.
+  // The place of the first row, then of each next one.
   std::int64_t at[3], pixel = begin % rows.pixels();
   const float* image = x + begin / rows.pixels() * rows.image_stride;
   for (int axis = 2; axis >= 0; --axis) {

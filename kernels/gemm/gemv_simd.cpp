@@ -69,7 +69,7 @@ void multiplyRows(const GemvJob& job, const float* x, const float* w, const floa
   }
 }
 
-// Columns [begin, end) of y.
+// Computes columns [begin, end) of y.
 void runGemv(const GemvJob& job, const float* x, const float* w, const float* bias, float* y, std::int64_t begin,
              std::int64_t end) {
   switch (job.rows) {
@@ -195,7 +195,7 @@ class ConvolutionGemvSimd final : public GemvKernel {
     const Verdict operands = supportsOperands(args);
     if (!operands.ok) return operands;
     const Dims &x = args.src[kSrc].dims, &w = args.src[kWeights].dims, &y = args.dst[0].dims;
-    // Padding before the pixel could put the only result beside it.
+    // With padding in front the window of the only result could miss the pixel.
     const std::vector<std::int64_t> padding = args.spec.ints("padding");
     const bool padded = std::any_of(padding.begin(), padding.end(), [](std::int64_t p) { return p != 0; });
     if (padded || args.spec.intOr("groups", 1) != 1 || x.count() != x[0] * x[1] || w.count() != w[0] * w[1] ||
@@ -207,7 +207,7 @@ class ConvolutionGemvSimd final : public GemvKernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc& x = args.src[kSrc];
-    // Blocks that follow each other are dense channels too; a row may be longer than its channels.
+    // Consecutive blocks are dense channels, too; a row may be longer than its channels.
     const bool dense_channels =
         x.block == 0 ? x.dims[1] == 1 || x.strides[1] == 1 : x.dims[1] <= x.block || x.strides[1] == x.block;
     const TensorDesc read = dense_channels ? x : contiguousDesc(DType::kF32, x.dims);

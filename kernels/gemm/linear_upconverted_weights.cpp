@@ -1,6 +1,6 @@
 // y = x·wᵀ of FP32 rows and WOQ weights that are numbers, of 8 bits or in groups of 8 or 4 with a scale each: they are
-// upconverted once, while the operation is prepared, then the kernel for FP32 does it. For many rows, where multiplying costs
-// more than reading weights: the plan keeps them in FP32, the model's file does not.
+// upconverted once, while the operation is prepared, then the kernel for FP32 does it. For many rows, where multiplying
+// costs more than reading weights: the plan keeps them in FP32, the model's file does not.
 //
 // Declines: dtype (not these), dynamic, weights-not-constant, few-rows (groups: linear_woq_simd.cpp reads less),
 // weights-not-packed, and what the kernel for FP32 declines.
@@ -15,10 +15,10 @@ namespace ipex_studio {
 namespace {
 
 constexpr int kThird = 2;
-// Below it reading the weights is all that counts.
+// Below this many rows the time is that of reading the weights.
 constexpr std::int64_t kFewRows = 4;
 
-// Rows of `depth` weights in FP32.
+// Conversion of constant weights to rows of `depth` FP32 numbers.
 struct WeightUpconversion {
   TensorDesc w;
   std::int64_t depth = 0, group = 0;  // group 0: no scales

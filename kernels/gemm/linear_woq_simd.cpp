@@ -1,8 +1,8 @@
 // y = x·wᵀ of FP32 or BF16 rows and weights of 8 or 4 bits, with a scale per group of them or per channel in the chain
 // (core/op/woq_weights.h). A few rows read each weight once, straight from the model's own memory, and upconvert it in
 // registers: such a product is bound by reading the weights, which are a quarter or an eighth of those in FP32. Of many
-// rows each thread upconverts some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
-// as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
+// rows each thread upconverts some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is
+// read as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
 //
 // Declines: dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they are
 // multiplied faster, linear_upconverted_weights.cpp), and what the pointwise kernel declines.
@@ -32,14 +32,14 @@ struct WoqRow {
   const char* bytes = nullptr;
   VF factor;
 
-  // From weight `k` on as many as a vector holds.
+  // A vector of weights from weight `k` on.
   HWY_INLINE VF at(std::int64_t k) const {
     const F32 d;
     if constexpr (kFormat == WoqFormat::kFloats) return hn::LoadU(d, reinterpret_cast<const float*>(bytes) + k);
     return scaled(loadBytes(d, reinterpret_cast<const std::int8_t*>(bytes) + k));
   }
 
-  // The first `count` of a vector, zeros after them; reads nothing beyond.
+  // The `count` weights from weight `k` on, zeros after them; reads nothing beyond.
   HWY_INLINE VF rest(std::int64_t k, std::int64_t count) const {
     const F32 d;
     if constexpr (kFormat == WoqFormat::kFloats) return at(k);  // tiles are filled up
@@ -77,8 +77,8 @@ struct WoqRow {
   }
 };
 
-// Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at multiples of
-// kNibbleBlock.
+// Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at multiples
+// of kNibbleBlock.
 template <WoqFormat kFormat, int kStreams, class Use>
 HWY_INLINE void forEachVector(const WoqRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
                               const Use& use) {
@@ -230,14 +230,14 @@ void runColumns(const WoqJob& job, const WoqCall& call, float* tile, std::int64_
   }
 }
 
-// Columns [begin, end) of y. `tile`: of tile_columns rows.
+// Computes columns [begin, end) of y. `tile`: memory for tile_columns rows of upconverted weights.
 void runWoq(const WoqJob& job, const WoqCall& call, float* tile, std::int64_t begin, std::int64_t end) {
   if (job.four_bits) return runColumns<WoqFormat::kScaledNibbles>(job, call, tile, begin, end);
   if (job.group != 0) return runColumns<WoqFormat::kScaledBytes>(job, call, tile, begin, end);
   runColumns<WoqFormat::kBytes>(job, call, tile, begin, end);
 }
 
-// Rows [begin, end) of x, filled up with zeros.
+// Copies rows [begin, end) of x as floats, zeros behind each.
 void copyRows(const WoqJob& job, DType dtype, const void* from, std::int64_t from_stride, float* to, std::int64_t begin,
               std::int64_t end) {
   const auto bytes = static_cast<std::int64_t>(elementBytes(dtype));
@@ -266,9 +266,9 @@ HWY_EXPORT(runWoq);
 HWY_EXPORT(copyRows);
 
 constexpr int kLowPrecisionSrc = 0, kWoqWeights = 1, kWoqThird = 2, kLowPrecisionFirstOperand = 3;
-// Up to so many rows a weight is upconverted for each bundle of rows again.
+// Up to this many rows each bundle of rows upconverts the weights for itself.
 constexpr std::int64_t kRowsWithoutTile = 16;
-// From here on reading weights does not count any more.
+// From this many rows on the time of reading weights is negligible.
 constexpr std::int64_t kManyRows = 16;
 constexpr std::int64_t kTileBytes = 128 * 1024;  // half of a small second cache
 
@@ -370,7 +370,7 @@ class LinearWoq final : public Kernel {
     const std::int64_t row_bytes = filled * static_cast<std::int64_t>(sizeof(float));
     if (job.rows > kRowsWithoutTile) job.tile_columns = std::clamp<std::int64_t>(kTileBytes / row_bytes / 4 * 4, 4, 64);
     op->threads = args.target.threads;
-    // Bytes to read for a few rows, multiplications for many, eight of either at once.
+    // The cost is bytes read for a few rows and multiplications for many, eight of either at once.
     op->grain = std::max(grainFor(job.depth * job.rows / 8), job.tile_columns);
     op->tail_bytes = inLines(static_cast<std::int64_t>(op->scratch_bytes));
     op->copy_bytes = op->copies ? inLines(job.rows * row_bytes) : 0;

@@ -52,7 +52,7 @@ const TileKind& kindOf(std::int32_t width) {
 
 // --- tiles ---------------------------------------------------------------------------------------------------------
 
-// Rows of operand `o` for a tile, side by side, `width` apart.
+// Lays out operand `o` for a tile: rows that are `width` apart.
 void layOutOperand(const GemmJob& job, const GemmCall& call, const GemmOperand& o, std::int64_t row, std::int64_t rows,
                    const GemmPanel& panel, float* to) {
   const float* const data = static_cast<const float*>(call.src[o.src]);
@@ -74,7 +74,7 @@ struct TileBuffers {
   float* operand;
 };
 
-// The tile with everything that tiles of one panel share.
+// A tile whose members are set as far as all tiles of one panel share them.
 GemmTile panelTile(const GemmJob& job, const GemmCall& call, const GemmPanel& panel) {
   GemmTile tile;
   tile.row_stride = job.row_stride;
@@ -137,7 +137,7 @@ HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPane
   runTail(job, call, panel, row, rows, buffers, dst);
 }
 
-// Task (i, j) of row_shares × column_shares.
+// Runs task (i, j) of row_shares × column_shares.
 void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int64_t task) {
   const auto panels = static_cast<std::int64_t>(job.panels.size());
   const std::int64_t i = task / job.column_shares, j = task % job.column_shares;
@@ -226,7 +226,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);
-  // Equal text, equal bytes: how the source is read, and how panels are cut.
+  // The text names all that the packed bytes depend on: how the source is read, and how panels are cut.
   const std::string form =
       fmt::format("gemm {} groups {} depth {} lanes {} half {} inner {} dims {} strides {}", job.columns, groups, depth,
                   traits.lanes, traits.half_vectors, job.rows.channels_innermost, args.src[kWeights].dims.str(),
@@ -238,7 +238,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   op->packed[kWeights] = true;
   const bool has_bias = !args.src[kBias].absent();
   const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
-  // Without a bias the zeros are kept beside the weights.
+  // Without a bias the cache keeps zeros under the key of the weights.
   op->bias = args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, packedBiasBytes(job),
                                      [&](void* packed) { packBias(job, b, static_cast<float*>(packed)); });
   op->packed[kBias] = has_bias;

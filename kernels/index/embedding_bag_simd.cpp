@@ -20,7 +20,7 @@ void addRow(const float* row, std::int64_t width, float* sum) {
   for (; i < width; ++i) sum[i] += row[i];
 }
 
-// False when an index or an offset was out of range.
+// Computes bags [begin, end). False if an index or an offset was out of range.
 bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
                      std::int64_t begin, std::int64_t end) {
   const auto add = [&](const char* row, float* sum)

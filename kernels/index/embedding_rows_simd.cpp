@@ -1,6 +1,6 @@
 // Rows of a table of u8 that carry their scale and offset (scaled_rows=1): picked one by one (embedding), or summed or
-// averaged per bag (embedding_bag). A row's parameters lie behind its integers, so that it is one run of memory, a quarter
-// of that in FP32; rows of coming ids are fetched while the present one is upconverted.
+// averaged per bag (embedding_bag). A row's parameters lie behind its integers, so that it is one run of memory, a
+// quarter of that in FP32; rows of coming ids are fetched while the present one is upconverted.
 //
 // Declines: dtype (also tables without scales), post-ops.
 #define HWY_TARGET_INCLUDE "kernels/index/embedding_rows_simd.cpp"
@@ -42,7 +42,7 @@ HWY_INLINE void upconvertRow(const std::uint8_t* row, std::int64_t width, float 
 
 std::int64_t rowBytes(const EmbeddingBagJob& job) { return job.width + kRowParameterBytes; }
 
-// Ids [begin, end); false when one was out of range.
+// Looks up ids [begin, end); false if one was out of range.
 bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, const std::uint8_t* table, float* y,
                       std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kAhead = 4;  // rows
@@ -62,7 +62,7 @@ bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, 
   return valid;
 }
 
-// Bags [begin, end); false when an index was out of range.
+// Computes bags [begin, end); false if an index was out of range.
 bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const std::uint8_t* table,
                          float* y, std::int64_t begin, std::int64_t end) {
   float base = 0;  // of the present bag

@@ -67,7 +67,8 @@ class ConvolutionInt8 final : public Kernel {
     return true;
   }
 
-  // True if the channels of each tap leave so many bytes of their quads empty that gathering costs less than their products.
+  // True if the channels of each tap leave so many bytes of their quads empty that gathering costs less than their
+  // products.
   static bool areWindowBytes(const PrepareArgs& args) {
     const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     const GemmRows rows = windowRows(args);

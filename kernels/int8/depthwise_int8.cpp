@@ -18,12 +18,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// The place of results.
+// The place that results are written to.
 struct BytePlace {
   std::int64_t image = 0, pixel = 0, channel = 0;
 };
 
-// The rest of the chain over `pixels` × `lanes` values side by side.
+// Runs the rest of the chain over `pixels` × `lanes` contiguous values.
 void runByteTail(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const BytePlace& place,
                  std::int64_t pixels, std::int64_t lanes, float* values) {
   float operand[kInt8DepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
@@ -86,7 +86,7 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
   if (chain.tail.empty() && isByte(job.result)) {
     auto* const to = static_cast<std::uint8_t*>(call.dst) + first;
-    // Max returns its second argument when one is NaN: the lowest.
+    // Max returns its second argument when one is NaN, so NaN becomes the lowest byte.
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) storeRounded(d, hn::Min(hn::Max(value[p], low), high), to + p * job.channels);
     return;
@@ -104,7 +104,7 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
   }
 }
 
-// kPixels neighbours of a line; `lines` are those of the window, at the first pixel's first tap.
+// Sums of kPixels neighbours of a line; `lines` are those of the window, each at the first pixel's first tap.
 template <int kPixels, bool kVnni, class D>
 HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const std::int32_t* const* lines,
                           std::int64_t column, const BytePlace& place) {
@@ -127,7 +127,7 @@ HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& 
   finishPixels<kPixels, D>(job, call, place, sum);
 }
 
-// Lines [begin, end) of the result for `vectors` vectors of channels from place.channel on.
+// Computes lines [begin, end) of the result for `vectors` vectors of channels from place.channel on.
 template <bool kVnni, class D>
 void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int64_t begin, std::int64_t end,
                   const BytePlace& at, std::int64_t vectors, std::int32_t* scratch) {
@@ -324,7 +324,7 @@ class DepthwiseInt8 final : public Kernel {
   static void planUnits(std::int32_t threads, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
     job.pieces = (job.channels + job.piece - 1) / job.piece;
-    // Few pieces: lines are shared out too, so that threads have equal parts.
+    // With few pieces lines are divided, too, so that threads have equal parts.
     const std::int64_t wanted = threads == 1 ? 1 : 4 * threads;
     job.bands = std::clamp<std::int64_t>(wanted / (job.images * job.pieces), 1, job.out[0]);
     op->threads = threads;

@@ -32,8 +32,8 @@ struct Int8DepthwiseJob {
   std::vector<DType> operand_types;
   PointwiseApply pointwise = nullptr;
 
-  // Working memory of a thread: per vector of a piece as many lines as a window is high and one outside; where a window's
-  // lines lie.
+  // Working memory of a thread: for each vector of a piece a ring of as many lines as a window is high, and one line of
+  // what lies outside; then the addresses of a window's lines.
   std::int64_t ring_lines = 1, ring_width = 1;
   std::int64_t ringQuads() const { return (ring_lines + 1) * ring_width * kInt8DepthwisePiece; }
   std::int64_t scratchQuads() const { return (ringQuads() + 2 * kernel[0] + 15) / 16 * 16; }

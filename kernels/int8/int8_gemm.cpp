@@ -29,7 +29,7 @@ std::int64_t operandOffset(const GemmJob& job, const GemmOperand& o, std::int64_
   return row / pixels * o.image_stride + row % pixels * o.pixel_stride + column * o.column_stride;
 }
 
-// Rows of operand `k` for a tile as floats, side by side, `width` apart.
+// Lays out operand `k` for a tile as floats: rows that are `width` apart.
 void layOutOperand(const Int8GemmJob& job, const Int8GemmCall& call, int k, std::int64_t row, std::int64_t rows,
                    const GemmPanel& panel, float* to) {
   const GemmOperand& o = job.gemm.operands[k];
@@ -43,7 +43,7 @@ void layOutOperand(const Int8GemmJob& job, const Int8GemmCall& call, int k, std:
   }
 }
 
-// Points the tile to its addend; where the panel has columns that do not exist, to a copy.
+// Points the tile to its addend, or to a copy of it if the panel has columns that do not exist.
 void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, std::int64_t row,
                 std::int64_t rows, const TileBuffers& buffers, Int8Tile* tile) {
   const int k = job.chain.addend;
@@ -71,7 +71,7 @@ void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPane
   tile->addend_type = DType::kF32;
 }
 
-// `rows` of all tile.repeats tiles.
+// Computes tile.repeats tiles of `rows` rows together.
 HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run,
                         std::int64_t row, std::int64_t rows, const TileBuffers& buffers, Int8Tile& tile) {
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
@@ -112,7 +112,7 @@ HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const 
   }
 }
 
-// The tile with everything that tiles of one panel share.
+// A tile whose members are set as far as all tiles of one panel share them.
 Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel) {
   Int8Tile tile;
   tile.row_stride = job.gemm.row_stride;
@@ -133,14 +133,15 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   return tile;
 }
 
-// A tile fetched so many lines.
+// Moves the ranges of `tile` on by the `lines` lines that it has prefetched.
 void advance(std::int64_t lines, Int8Tile* tile) {
   FetchRange& range = tile->ahead.done() ? tile->after : tile->ahead;
   if (!range.done()) range.begin += lines * kLineFloats;
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-// The taps of result pixels [column, column + rows) of a line that meet the image, `length` quads each. Returns how many.
+// Fills the taps of result pixels [column, column + rows) of a line that lie in the image, `length` quads each. Returns
+// their number.
 std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights, std::int64_t width,
                     std::int64_t length, std::int64_t line, std::int64_t column, std::int64_t rows, Int8Tap* taps) {
   std::int64_t count = 0;
@@ -169,7 +170,7 @@ std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights,
   return count;
 }
 
-// Lines [row, row + count) of one plane.
+// Computes lines [row, row + count) of one plane.
 void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t row, std::int64_t count,
                  const GemmPanel& panel, const TileBuffers& buffers, Int8Tile& tile) {
   static constexpr TileKind kKind = tapKind();
@@ -203,7 +204,7 @@ std::int64_t panelsThatFetch(const GemmJob& job, const FetchRange& range, std::i
   return spare <= 0 ? 1 : (lines + spare - 1) / spare;
 }
 
-// Task (i, j) of row_shares × column_shares.
+// Runs task (i, j) of row_shares × column_shares.
 template <bool kVnni>
 void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scratch, std::int64_t task) {
   const GemmJob& job = int8.gemm;
@@ -238,7 +239,8 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
     for (std::int64_t p = panel_begin; p < panel_end; ++p) {
       const GemmPanel& panel = job.panels[p];
       Int8Tile tile = panelTile(int8, call, panel);
-      // Later blocks find the weights in the cache; few are there anyway.
+      // The first block prefetches the next panel's weights: later blocks find them in the cache, and few weights are
+      // there anyway.
       if (far_weights && block == first_block && p + 1 < panel_end) {
         const float* const begin = call.weights + job.panels[p + 1].weights;
         tile.ahead = {begin, begin + job.panels[p + 1].width * depth};
@@ -256,7 +258,7 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
 #endif
       const float* span = rows + (panel.group - first_group) * job.group_stride;
       const std::int64_t tiles = (span_rows + kind->max_rows - 1) / kind->max_rows;
-      // Tiles that write their result in place need nothing between them: those of a size are one call.
+      // Tiles that write their result in place need no work between them, so all tiles of one size are one call.
       const bool joined = int8.quantized && panel.columns == panel.width;
       const std::int64_t size = span_rows / tiles, larger = span_rows % tiles;  // so many tiles have one row more
       for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {

@@ -1,8 +1,8 @@
-// Products of u8 or s8 by s8 weights as a packed matrix product (packed_gemm.h) in VNNI-4 packing: quads, which are four bytes side
-// by side in 32 bits, take the place of floats, so that rows are planned, copied and gathered by the same code. Sums are exact in 32 bits on every instruction
-// set: by vpdpbusd where there is VNNI, else by widening to 16 bits (vpmaddubsw would saturate). The sum of
-// (x - zero)·w is the sum of x·w from -zero·Σw on; signed bytes become unsigned by flipping their highest bit while they
-// are copied.
+// Products of u8 or s8 by s8 weights as a packed matrix product (packed_gemm.h) in VNNI-4 packing: quads, which are four
+// bytes side by side in 32 bits, take the place of floats, so that rows are planned, copied and gathered by the same
+// code. Sums are exact in 32 bits on every instruction set: by vpdpbusd where there is VNNI, else by widening to 16 bits
+// (vpmaddubsw would saturate). The sum of (x - zero)·w is the sum of x·w from -zero·Σw on; signed bytes become unsigned
+// by flipping their highest bit while they are copied.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ namespace ipex_studio {
 
 constexpr std::int64_t kVnni4Bytes = 4;
 
-// One tap of a tile of pixels side by side, or several that follow each other in memory: where its first row lies, and its
-// weights. At most one row, the first or the last, has nothing there: then it adds nothing, and `a` is the next row's.
+// One tap of a tile of neighbouring pixels, or several taps that follow each other in memory: the address of its first
+// row, and its weights. At most one row, the first or the last, lies outside of the image there: it adds nothing, and
+// where it is the first, `a` is the address of the next row.
 struct Int8Tap {
   const float *a = nullptr, *b = nullptr;
   std::int64_t length = 0;  // quads
@@ -43,7 +44,7 @@ struct Int8Tile {
   const std::int32_t* start = nullptr;  // width values each
   const float* scale = nullptr;
   const float* offset = nullptr;
-  // Rows that were rounded on the fly: each has its own scale and zero, which counts Σw of the column off. May be null.
+  // Rows that were rounded on the fly have a scale and a zero each; zero · Σw of the column is subtracted. May be null.
   const float* row_scale = nullptr;
   const std::int32_t* row_zero = nullptr;
   const std::int32_t* column_sums = nullptr;
@@ -65,8 +66,8 @@ struct Int8Tile {
   std::int64_t tap_count = 0;
 };
 
-// Windows of few channels (or of few taps of them) as rows of bytes without gaps between taps, gathered from a padded copy
-// of the image: three channels then take three bytes, not a quad.
+// Windows of few channels (or of few taps of them) as rows of bytes without gaps between taps, gathered from a padded
+// copy of the image: three channels then take three bytes, not a quad.
 struct WindowBytes {
   bool needed = false;
   std::uint32_t flip = 0, outside = 0;  // four bytes each: see Vnni4Padding; what stands for zero, flipped already
@@ -117,8 +118,8 @@ struct Int8GemmJob {
   Vnni4Padding padding;
   WindowBytes windows;
   RowRounding rounding;
-  // Tiles end as u8 in the registers; panels of four vectors hold their columns in wideLane's order. Bounds where they are
-  // not the type's own.
+  // quantized: tiles end as u8 in the registers, and panels of four vectors hold their columns in wideLane's order.
+  // clamped: the bounds are narrower than the type's own.
   bool quantized = false, clamped = false;
   bool by_taps = false;  // padding is left out: rows are read in place, tap by tap, where there is an image
   std::uint8_t lowest = 0, highest = 255;

@@ -25,7 +25,7 @@ class Int8GemmOp final : public PreparedOp {
     const auto panels = static_cast<std::int64_t>(gemm.panels.size());
     const std::int64_t share = thread < gemm.row_shares * gemm.column_shares ? thread % gemm.column_shares : 0;
     const std::int64_t begin = panels * share / gemm.column_shares, end = panels * (share + 1) / gemm.column_shares;
-    // With few rows the weights are all that takes time.
+    // With few rows the time is that of reading the weights.
     constexpr std::int64_t kFewRows = 8, kMaxBytes = 1 << 20;
     const GemmPanel& first = gemm.panels[static_cast<std::size_t>(begin)];
     const std::int64_t depth = gemm.rows.depth(), taken = gemm.row_count <= kFewRows ? end - begin : 1;
@@ -191,7 +191,7 @@ bool readsByTaps(const PrepareArgs& args, const Int8GemmJob& job) {
   return true;
 }
 
-// Blocks of lines, as many as the second-level cache holds of the image.
+// Cuts the result into blocks of as many lines as the second-level cache holds of the image.
 void planTaps(Int8GemmJob* job) {
   GemmJob& gemm = job->gemm;
   const GemmRows& r = gemm.rows;
@@ -250,7 +250,7 @@ void planColumns(const PrepareArgs& args, Int8GemmJob* job) {
       job->offset[lane] = job->chain.offset[static_cast<std::size_t>(panel.column + j)];
     }
   }
-  // Wraps around as the sums do; the whole fits.
+  // Unsigned arithmetic wraps around, as the sums do; only the total must fit 32 bits, and it does.
   const std::uint32_t zero = job->rounding.needed ? 0 : zeroByte(args);
   forEachWeight(*job, args.src[kWeights], static_cast<const std::int8_t*>(args.constant[kWeights]),
                 [&](const GemmPanel& panel, std::int64_t lane, std::int64_t, std::int64_t, std::int8_t value) {

@@ -91,8 +91,8 @@ HWY_INLINE V hardSwish(D d, V v, float scale, float offset) {
   return hn::MulAdd(hn::Mul(v, gate), hn::Set(d, scale * (1.0f / 6)), hn::Set(d, offset));
 }
 
-// x·Φ(x) with Φ(x) = 1/2 + x · P(x²) up to |x| = 4, 0 and 1 beyond: off by 2.2e-4 at most, far below a step of bytes. P was
-// fitted by least squares with P(16) · 4 = 1/2, reweighted until the error of the product was level (Lawson 1961).
+// x·Φ(x) with Φ(x) = 1/2 + x · P(x²) up to |x| = 4, 0 and 1 beyond: off by 2.2e-4 at most, far below a step of bytes. P
+// was fitted by least squares with P(16) · 4 = 1/2, reweighted until the error of the product was level (Lawson 1961).
 struct GeluTerms {
   float term[7];
 };
@@ -207,8 +207,8 @@ HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums,
   finishTyped<float>(t, sums, rows, width);
 }
 
-// Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth: `first`, then
-// `second`, then nothing new.
+// Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth: `first`,
+// then `second`, then nothing new.
 class FetchAhead {
  public:
   FetchAhead(const FetchRange& first, const FetchRange& second) : next_(first.begin), end_(first.end), second_(second) {
@@ -240,8 +240,8 @@ struct FetchNothing {
   void endTile() {}
 };
 
-// Adds `length` quads of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
-// rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
+// Adds `length` quads of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at
+// `a`, rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
 template <int kRows, int kFull, int kHalf, bool kVnni, int kFirst, int kEnd, class Fetch,
           class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
 HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, const float* b,
@@ -295,7 +295,7 @@ HWY_INLINE void startSums(const std::int32_t* start, hn::Vec<D> (&sum)[kRows][kF
   }
 }
 
-// Sums over all segments.
+// Computes a tile: sums over all segments, then finishes them.
 template <int kRows, int kFull, int kHalf, bool kVnni, class Fetch, class D = hn::ScalableTag<std::int32_t>,
           class H = hn::Half<D>>
 HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1],

@@ -41,7 +41,7 @@ constexpr TileKind tileKind() {
 template <bool kVnni>
 const TileKind& kindOf(std::int32_t width) {
 #if HWY_TARGET <= HWY_AVX3
-  // Upconverted weights take twice the registers.
+  // Without VNNI weights have 16 bits here and take twice the registers.
   static constexpr TileKind kKinds[] = {tileKind<kVnni, 14, 0, 1>(),
                                         tileKind<kVnni, 14, 1, 0>(),
                                         tileKind < kVnni,

@@ -17,7 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// `count` quads of one line with up to four channels: from planes, or from pixels of three bytes by loads of four.
+// Packs `count` pixels of one line with up to four channels, a quad each: from planes, or from pixels of three bytes by
+// loads of four.
 inline void padLineOfFewChannels(const Vnni4Padding& p, const std::uint8_t* from, std::int64_t count,
                                  std::uint32_t* to) {
   const std::int64_t step = p.strides[2], channel = p.channel_stride;
@@ -44,7 +45,7 @@ inline void padLineOfFewChannels(const Vnni4Padding& p, const std::uint8_t* from
   }
 }
 
-// The channels of one group of one pixel.
+// Packs the channels of one group of one pixel.
 HWY_INLINE void padPixel(const Vnni4Padding& p, const std::uint8_t* from, std::uint32_t* to) {
   const std::int64_t whole = p.channels / kVnni4Bytes, rest = p.channels % kVnni4Bytes;
   if (p.channel_stride == 1) {
@@ -62,7 +63,7 @@ HWY_INLINE void padPixel(const Vnni4Padding& p, const std::uint8_t* from, std::u
   for (std::int64_t w = 0; p.flip != 0 && w < p.quads(); ++w) to[w] ^= p.flip;
 }
 
-// Lines [begin, end) of all images as quads, pixel by pixel, group by group.
+// Packs lines [begin, end) of all images, pixel by pixel, group by group.
 inline void padToVnni4(const Vnni4Padding& p, const void* x, float* to, std::int64_t begin, std::int64_t end) {
   const std::int64_t quads = p.quads(), width = p.sizes[2];
   const auto* const bytes = static_cast<const std::uint8_t*>(x);
@@ -82,7 +83,7 @@ inline void padToVnni4(const Vnni4Padding& p, const void* x, float* to, std::int
   }
 }
 
-// Rows [begin, end) as quads: u8 by the range of each row and 0.
+// Quantizes rows [begin, end) to u8 and packs them; a row's scale and zero come from its range, which includes 0.
 inline void roundRows(const RowRounding& r, const float* x, float* to, std::int64_t begin, std::int64_t end) {
   const hn::ScalableTag<float> d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);

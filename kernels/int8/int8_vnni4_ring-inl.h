@@ -1,4 +1,5 @@
-// The lines that windows of a depthwise convolution of integers reach, copied so that each place holds four neighbouring taps.
+// The lines that windows of a depthwise convolution of integers reach, copied so that each place holds four neighbouring
+// taps.
 #if defined(IPEX_KERNELS_INT8_VNNI4_RING_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_VNNI4_RING_INL_H
 #undef IPEX_KERNELS_INT8_VNNI4_RING_INL_H
@@ -18,7 +19,7 @@ namespace ipex_studio::HWY_NAMESPACE {
 template <class D>
 class Vnni4Ring {
  public:
-  // The line outside is ready from here on.
+  // Empties the ring for lines from `first_line` on and fills the line that stands for those outside of the image.
   void start(const Int8DepthwiseJob& job, std::int32_t* memory, std::int64_t first_line) {
     job_ = &job;
     memory_ = memory;
@@ -30,7 +31,7 @@ class Vnni4Ring {
   // Lines that no window of the lines from `first` on reaches need no copy.
   void skipTo(std::int64_t first) { next_ = std::max(next_, first); }
 
-  // Copies lines up to and with `last`; x: the image at the vector's channel.
+  // Copies lines up to and including `last`; x: the image at the vector's first channel.
   HWY_INLINE void fill(const std::uint8_t* x, std::int64_t last) {
     for (; next_ <= last && next_ < job_->in[0]; ++next_)
       fillLine(x + next_ * job_->x_stride[0], memory_ + next_ % job_->ring_lines * lineQuads());
@@ -51,7 +52,7 @@ class Vnni4Ring {
   HWY_INLINE void fillLine(const std::uint8_t* line, std::int32_t* to) const {
     const D d;
     const DU du;
-    // Stores of quads could change the job, as far as a compiler knows.
+    // Members of the job are copied to variables: for the compiler, stores of quads might change the job.
     const std::int64_t step = job_->dilation[1], stride = job_->x_stride[1], padding = job_->padding[1],
                        size = job_->in[1];
     const std::int64_t width = job_->ring_width;

@@ -1,8 +1,8 @@
-// y = x·wᵀ of u8 or s8 rows (or rows of f32 that are rounded first: dynamic=1) and s8 weights as a packed product of integers (int8_gemm.h) with any chain of
-// post-operations; leading dimensions of x are flattened into rows.
+// y = x·wᵀ of u8 or s8 rows (or rows of f32 that are rounded first: dynamic=1) and s8 weights as a packed product of
+// integers (int8_gemm.h) with any chain of post-operations; leading dimensions of x are flattened into rows.
 //
-// Declines: dtype, empty, blocked-weights, weights-not-constant, bias-not-constant, depth, post-ops (operands that broadcast along
-// some of the leading dimensions only).
+// Declines: dtype, empty, blocked-weights, weights-not-constant, bias-not-constant, depth, post-ops (operands that
+// broadcast along some of the leading dimensions only).
 #include "core/op/kernel.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/int8/int8_gemm.h"

@@ -1,8 +1,8 @@
 // Matrix products of integers that the library does not take as they are, by its kernel on changed operands.
 //
 // matmul_onednn_flipped: u8 for the right operand becomes s8 by flipping the highest bit; its zero point moves along.
-// matmul_onednn_upconverted: both operands become FP32, less their zero points. For machines without VNNI; sums must fit the
-// 24 bits of FP32, so that they are exact.
+// matmul_onednn_upconverted: both operands become FP32, less their zero points. For machines without VNNI; sums must fit
+// the 24 bits of FP32, so that they are exact.
 //
 // Decline: device, dtype, post-ops, depth, and what the library's kernel declines.
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::size_t kA = 0, kB = 1;
 
 std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The inner operation on copies of some sources. Only its pointers differ.
+// Runs the inner operation on converted copies of some sources.
 class ChangedMatmul : public PreparedOp {
  public:
   std::unique_ptr<PreparedOp> inner;
@@ -28,7 +28,7 @@ class ChangedMatmul : public PreparedOp {
   std::unique_ptr<ExecState> newState() const override { return inner->newState(); }
 
  protected:
-  // Two operands, and as many sources as a chain may have.
+  // Most sources: two operands and those of the longest chain.
   static constexpr std::size_t kMost = 66;
 
   template <typename Fn>
@@ -190,7 +190,7 @@ class MatmulUpconverted final : public Kernel {
     changed.src[kA].dtype = changed.src[kB].dtype = changed.dst[0].dtype = DType::kF32;
     changed.constant[kA] = changed.constant[kB] = nullptr;
     changed.src_dies.assign(args.src.size(), false);
-    // The scales of both operands: the library takes one linear operation.
+    // The library takes one linear operation, so the scales of both operands are joined in one.
     std::vector<PostOp>& chain = changed.spec.post_ops;
     if (!chain.empty() && chain[0].kind == PostOpKind::kLinear && chain[0].beta == 0) {
       changed.spec.attributes["scale"] = args.spec.floatOr("scale", 1) * chain[0].alpha;

@@ -43,7 +43,7 @@ void scaleRun(const float* x, std::int64_t count, float factor, float offset, fl
   for (; i < count; ++i) y[i] = x[i] * factor + offset;
 }
 
-// One (sample, group) of a row-major tensor: channels are runs of pixels.
+// Normalizes one (sample, group) of a row-major tensor: channels are runs of pixels.
 void groupOfPlanes(const GroupNormJob& job, const float* const* src, float* y, std::int64_t item) {
   const std::int64_t channels = job.channels / job.groups, count = channels * job.pixels;
   const float* x = src[0] + item * count;
@@ -90,7 +90,7 @@ void groupMeans(const GroupNormJob& job, const double* sums, float* means) {
   }
 }
 
-// One sample of a channels-last tensor. scratch: 5·channels floats.
+// Normalizes one sample of a channels-last tensor. scratch: 5·channels floats.
 void channelsLastSample(const GroupNormJob& job, const float* const* src, float* y, std::int64_t sample,
                         float* scratch) {
   const F32 d;

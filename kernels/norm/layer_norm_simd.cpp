@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Sum over f(vector) of a row, two chains.
+// Sum of f(vector) over a row, in two chains of additions.
 template <class F, class One>
 HWY_INLINE float sumOver(const float* row, std::int64_t size, const F& f, const One& one) {
   const F32 d;
@@ -54,7 +54,7 @@ void normalizeRow(const float* row, std::int64_t size, float mean, float factor,
   for (; i < size; ++i) y[i] = (row[i] - mean) * factor * (gamma ? gamma[i] : 1.0f) + (beta ? beta[i] : 0.0f);
 }
 
-// The factor of the row's values after their mean is subtracted.
+// The factor by which a row's values are multiplied after their mean is subtracted.
 float factorOf(const LayerNormJob& job, float squares) {
   if (job.norm == RowNorm::kLength) return 1.0f / std::max(std::sqrt(squares), job.eps);
   return 1.0f / std::sqrt(squares / static_cast<float>(job.size) + job.eps);
@@ -176,7 +176,8 @@ class LayerNormSimd final : public Kernel {
     op->run = IPEX_SELECT_TARGET(runLayerNorm, args.target.isa);
     op->threads = args.target.threads;
     op->grain = grainFor(job.size);
-    // One row: gamma has the size of the result and is read after the residual's sum was written there.
+    // With one row gamma has the size of the result and may not share its memory: it is read after the sum with the
+    // residual was written.
     op->may_alias = op->rows > 1 || args.src[3].absent();
     op->flops = 6 * dims.count();
     return op;

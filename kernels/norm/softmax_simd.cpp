@@ -77,7 +77,7 @@ void softmaxRow(const SoftmaxJob& job, const float* x, const float* mask, float*
   for (; i < job.size; ++i) y[i] = y[i] * factor + offset;
 }
 
-// `width` ≤ lanes columns at once.
+// Computes `width` columns at once, at most as many as a vector has lanes.
 void softmaxColumns(const SoftmaxJob& job, const float* x, float* y, std::int64_t width) {
   const F32 d;
   const bool whole = width == static_cast<std::int64_t>(hn::Lanes(d));
@@ -180,7 +180,7 @@ class SoftmaxSimd final : public Kernel {
     const int axis = static_cast<int>(named < 0 ? named + rank : named);
     TensorDesc x = given.block == 0 && given.strides[axis] == 1 ? given : contiguousDesc(DType::kF32, given.dims);
     const TensorDesc y = isDenseLayout(x) ? laidOutLike(x, DType::kF32, x.dims) : contiguousDesc(DType::kF32, x.dims);
-    // A dense copy of x may not have the axis innermost either; then columns go together.
+    // If the axis is not innermost in a dense copy of x either, neighbouring columns are computed together.
     const bool rows = x.strides[axis] == 1 && y.strides[axis] == 1;
     if (!rows) x = y;
 
@@ -222,7 +222,7 @@ class SoftmaxSimd final : public Kernel {
   }
 
  private:
-  // The innermost loop beside the axis becomes the columns.
+  // Makes the innermost loop apart from the axis the columns.
   static void takeColumns(std::int64_t axis_stride, SoftmaxJob* job) {
     job->x_stride = job->y_stride = axis_stride;
     job->columns = job->outer.size.back();

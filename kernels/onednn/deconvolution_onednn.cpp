@@ -18,7 +18,7 @@ namespace {
 using onednn::Md;
 using onednn::Pd;
 
-// The products, then `tail` in the result's place.
+// Computes the products, then runs `tail` over them in place.
 class DeconvolutionOp final : public PreparedOp {
  public:
   std::unique_ptr<PreparedOp> products, tail;  // tail may be null

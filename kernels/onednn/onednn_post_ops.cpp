@@ -160,7 +160,8 @@ namespace {
 
 bool sameSize(DType a, DType b) { return elementBytes(a) == elementBytes(b); }
 
-// The folded chain's operand: accumulated into where it dies, else added before the factor.
+// Appends the operand of the folded chain: the result accumulates into it where it dies, else it is added before the
+// factor.
 bool appendAddend(const PostOpRequest& request, Requantization* chain, PostOps* result) {
   const int k = chain->addend;
   const DType type = request.operand_types[k];

@@ -13,7 +13,7 @@ namespace {
 using onednn::Md;
 using onednn::Pd;
 
-// Stand-ins of equal size for a plain move; kNone when there is none.
+// A dtype of equal size that the library can move instead; kNone if there is none.
 DType movedAs(DType dtype) {
   switch (elementBytes(dtype)) {
     case 4:

@@ -18,7 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Units [unit, unit + lanes) of kRows rows in one step. kSplit sums side by side where few rows leave the multipliers idle.
+// Computes units [unit, unit + lanes) of kRows rows in one step, with kSplit independent sums: few rows alone leave the
+// multipliers idle.
 template <int kGates, int kRows, int kSplit>
 HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step,
                             const float* before, std::int64_t before_row, std::int64_t row, std::int64_t unit) {
@@ -83,7 +84,7 @@ void advanceBlocks(const RecurrentJob& job, const RecurrentOperands& at, std::in
   }
 }
 
-// Blocks [begin, end) of units in one step; `before` holds the hidden state before it.
+// Computes blocks [begin, end) of units in one step; `before` holds the hidden state before it.
 void advance(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before,
              std::int64_t before_row, std::int64_t begin, std::int64_t end) {
   if (job.cell == RecurrentCell::kLstm) {

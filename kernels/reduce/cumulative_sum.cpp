@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kColumns = 64;  // lines that are summed together
 
-// `width` lines side by side.
+// Sums `width` neighbouring lines together.
 template <typename T, typename Sum>
 void runningSums(const T* x, T* y, std::int64_t size, std::int64_t inner, std::int64_t width) {
   Sum sums[kColumns] = {};

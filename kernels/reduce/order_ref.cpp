@@ -9,7 +9,8 @@
 namespace ipex_studio {
 namespace {
 
-// Calls fn(first, step, line) for each line of `dims` along `axis`: its first element, the distance of its elements, its number.
+// Calls fn(first, step, line) for each line of `dims` along `axis`: its first element, the distance of its elements, its
+// number.
 template <typename Fn>
 void forEachLine(const Dims& dims, int axis, const Fn& fn) {
   std::int64_t step = 1, outer = 1;

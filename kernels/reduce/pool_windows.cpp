@@ -129,7 +129,7 @@ class PoolWindowsOp final : public PreparedOp {
   }
 };
 
-// Serves both kinds; they differ in their windows only.
+// Serves pools and adaptive pools, which differ in their windows only.
 class PoolWindows final : public Kernel {
  public:
   explicit PoolWindows(const char* name) : name_(name) {}

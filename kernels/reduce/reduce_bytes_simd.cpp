@@ -1,5 +1,5 @@
-// Mean and sum of u8 or s8 over axes that lie before the innermost in memory (channels-last and channel-blocked images, rows
-// of a matrix): bytes are summed in 16 bits, these in 32, exactly; global average pooling is the important case.
+// Mean and sum of u8 or s8 over axes that lie before the innermost in memory (channels-last and channel-blocked images,
+// rows of a matrix): bytes are summed in 16 bits, these in 32, exactly; global average pooling is the important case.
 //
 // Declines: dtype, mode (max, min), post-ops, empty, layout, depth (sums beyond 31 bits).
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_bytes_simd.cpp"
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
-// Sums of Lanes(d) columns as they lie; signed bytes count from -128.
+// Sums of Lanes(d) contiguous columns; signed bytes count from -128.
 template <class D>
 HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std::int64_t stride, std::uint8_t flip,
                            std::uint32_t* sums) {
@@ -43,7 +43,7 @@ HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std
 }
 #endif
 
-// Sums of as many of `count` columns as are summed at once, at most 64; returns how many.
+// Sums as many of `count` columns as one call can, at most 64; returns their number.
 std::int64_t sumNextColumns(const ReduceBytesJob& job, const std::uint8_t* from, std::int64_t count,
                             std::uint32_t* sums) {
   const std::uint8_t flip = job.source == DType::kS8 ? 0x80 : 0;

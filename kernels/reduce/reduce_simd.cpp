@@ -45,7 +45,7 @@ struct Lowest {
   static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Lowest>(v); }
 };
 
-// One value from `count` neighbours.
+// Reduces `count` contiguous values to one.
 template <class Op>
 float reduceRun(const float* x, std::int64_t count) {
   const F32 d;
@@ -64,7 +64,7 @@ float reduceRun(const float* x, std::int64_t count) {
   return total;
 }
 
-// Wide rows: one after the other, as they lie in memory, joined into y (which stays in the first-level cache).
+// Reduces wide rows one after the other, in the order of memory, into y, which stays in the first-level cache.
 template <class Op>
 void reduceWideRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
   const F32 d;
@@ -88,14 +88,14 @@ void reduceWideRows(const float* x, std::int64_t rows, std::int64_t stride, std:
   }
 }
 
-// Narrow rows: `width` neighbours each from `rows` rows, sums held in registers; joins into y.
+// Reduces `width` contiguous values of each of `rows` narrow rows into y; sums stay in registers.
 template <class Op>
 void reduceRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + lanes <= width; i += lanes) {
-    // Four sums: additions have a latency of four cycles, and short chains round less.
+    // Four sums, as additions have a latency of four cycles, and short chains round less.
     VF a = hn::LoadU(d, y + i), start = hn::Set(d, Op::start());
     VF b = start, c = start, e = start;
     const float* at = x + i;
