@@ -30,9 +30,9 @@ struct AttentionJob {
   DType y_type = DType::kF32;        // f32, bf16, u8 or s8
   float y_factor = 1, y_offset = 0;  // what bytes of the result are: factor · value + offset, rounded
 
-  std::int64_t query_vectors = 1;  // vectors of queries in all
-  std::int64_t lone_queries = 0;   // the last ones, which go one by one instead: one more part behind the blocks
-  std::int64_t blocks = 1;         // parts they are cut into, of nearly equal size
+  std::int64_t query_vectors = 1;  // number of vectors of queries
+  std::int64_t lone_queries = 0;   // the last queries, computed one by one: one more part behind the blocks
+  std::int64_t blocks = 1;         // parts that the others are cut into, of nearly equal size
   std::int64_t block_rows = 1;     // queries in the largest of these parts, where they are not whole vectors
   std::int64_t key_block = 1;      // keys at once
 };

@@ -1,3 +1,4 @@
+// See requantization.h.
 #include "kernels/common/requantization.h"
 
 #include <algorithm>
@@ -85,7 +86,7 @@ class Folder {
   bool take(const PostOp& op) {
     switch (op.kind) {
       case PostOpKind::kLinear:
-        if (op.alpha == 0) return false;  // infinite bounds times nothing
+        if (op.alpha == 0) return false;  // 0 times an infinite bound is NaN
         multiply(op.alpha);
         if (activated()) {
           activated_offset_ += op.beta;

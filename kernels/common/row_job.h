@@ -18,7 +18,7 @@ struct SoftmaxJob {
   std::int64_t columns = 0, y_stride = 0, x_stride = 0;
 };
 
-enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // of what a row's factor is the inverse
+enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // the number whose inverse a row is multiplied by
 
 // Tensors of `rows`: 0 is y, 1 is x; one row per position. gamma, beta, residual and sum lie as y does.
 struct LayerNormJob {

@@ -1,3 +1,4 @@
+// See strided_copy.h.
 #include "kernels/copy/strided_copy.h"
 
 #include <cstring>

@@ -73,7 +73,7 @@ class UpconvertedFloats final : public Kernel {
       if (isLowPrecisionFloat(changed.src[s].dtype)) changed.src[s].dtype = DType::kF32;
     }
     changed.dst[0].dtype = DType::kF32;
-    changed.src_dies.assign(changed.src.size(), false);  // what is upconverted lies elsewhere
+    changed.src_dies.assign(changed.src.size(), false);  // upconverted copies do not die with their sources
     return changed;
   }
 

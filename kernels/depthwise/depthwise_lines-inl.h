@@ -1,10 +1,9 @@
 // Depthwise convolutions line by line, once per Highway target: the lines that windows reach lie in a ring of as many as
-// a window is high, with their padding, densely and for one vector of channels. Where they come from is for `Lines` to
-// say:
+// a window is high, with their padding, densely and for one vector of channels. `Lines` makes them:
 //
-//   template <class D> void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to)
-//
-//   static constexpr bool kWidest: are they computed, rather than copied?
+//   template <class D>
+//   void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to)
+//   static constexpr bool kWidest  // true if lines are computed rather than copied
 //
 // make() writes pixels [begin, end) of a line of the image for the vector of channels at `place`, one vector after the
 // other.

@@ -83,7 +83,7 @@ void runLayerNorm(const LayerNormJob& job, const float* const* src, float* y, fl
   const std::int64_t n = job.size, outer = job.rows.loops() - 1, run = job.rows.size[outer],
                      stride = job.rows.stride[1][outer];
   const float* row = nullptr;
-  std::int64_t left = 0;  // of a run of neighbours, which asks once where it begins
+  std::int64_t left = 0;  // rows of a run whose first address was computed
   for (std::int64_t r = begin; r < end; ++r, --left, row += stride) {
     if (left == 0) {
       row = src[0] + job.rows.offset(1, r, outer + 1);

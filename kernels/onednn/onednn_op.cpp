@@ -1,3 +1,4 @@
+// The operation that runs one primitive of oneDNN (onednn_op.h).
 #include "kernels/onednn/onednn_op.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Chains of post-operations as attributes of oneDNN's primitives (onednn_op.h).
 #include <algorithm>
 #include <cmath>
 
@@ -214,7 +215,7 @@ Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int cha
   if (chain.addend >= 0 && !appendAddend(request, &chain, result)) return Verdict::no("post-ops");
   const bool scaled_after = chain.addend >= 0 && result->in_place_src < 0 && factor != 1;
   const bool hard_swish = chain.activation == IntegerActivation::kHardSwish;
-  if (scaled_after && hard_swish) return Verdict::no("post-ops");  // two different linear ones
+  if (scaled_after && hard_swish) return Verdict::no("post-ops");  // the library takes one linear operation, not two
   if (hard_swish) {
     appendHardSwish(result->list);
     if (chain.activated_scale != 1 || chain.activated_offset != 0) {

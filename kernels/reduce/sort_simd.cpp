@@ -64,7 +64,7 @@ const std::uint64_t* radixSorted(std::uint64_t* keys, std::uint64_t* spare, std:
 }
 
 const std::uint64_t* allSorted(const SortJob& job, const float* x, std::uint64_t* keys) {
-  constexpr std::int64_t kRadix = 512;  // fewer are compared
+  constexpr std::int64_t kRadix = 512;  // fewer keys are sorted by comparison
   for (std::int64_t i = 0; i < job.size; ++i) keys[i] = keyOf(x[i * job.inner], i, job.descending);
   if (job.size >= kRadix) return radixSorted(keys, keys + job.size, job.size);
   if (job.k < job.size) std::nth_element(keys, keys + job.k, keys + job.size);
